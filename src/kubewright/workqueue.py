@@ -1,0 +1,354 @@
+"""The queue between what happened and who handles it: one entry per key, by priority, delayed, retried."""
+
+import asyncio
+import heapq
+from collections import deque
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from kubewright.backoff import Backoff
+from kubewright.metrics import Gauge, Registry, exponential_buckets
+
+K = TypeVar("K", bound=Hashable)
+
+LOW_PRIORITY = -100
+"""The priority of what nobody changed: the initial list and resyncs."""
+
+RETRY_BACKOFF = Backoff(jitter=0.1)
+
+_MAX_PRIORITY_LABELS = 25
+_OTHER_PRIORITIES = "exceeded_cardinality_limit"
+
+
+class QueueShutDown(Exception):
+    """The queue was shut down and hands out nothing more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item(Generic[K]):
+    """Hold a key handed out, the priority it had, and since when it was ready."""
+
+    key: K
+    priority: int
+    queued_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStatistics:
+    """Count the keys by where they are; a key in flight that was added again counts twice."""
+
+    ready: int
+    delayed: int
+    in_flight: int
+    retrying: int
+
+
+class _Entry(Generic[K]):
+    """Hold one queued key; `ready_at` is None once it may be handed out."""
+
+    __slots__ = ("key", "order", "priority", "queued_at", "ready_at")
+
+    def __init__(self, key: K, order: int, priority: int, ready_at: float | None, now: float) -> None:
+        self.key = key
+        self.order = order
+        self.priority = priority
+        self.ready_at = ready_at
+        self.queued_at = now
+
+
+class WorkQueue(Generic[K]):
+    """Hand out keys, each to one worker at a time.
+
+    Adding a key that is queued merges: the higher priority and the earlier time win. Adding one that
+    is in flight queues it for when it is done. Higher priorities go first, equal ones in the order in
+    which they became ready. Belongs to one event loop; every method but `get` and `wait_drained` is
+    immediate.
+    """
+
+    def __init__(
+        self, *, backoff: Backoff = RETRY_BACKOFF, name: str = "", metrics: Registry | None = None
+    ) -> None:
+        self._backoff = backoff
+        self._entries: dict[K, _Entry[K]] = {}
+        self._in_flight: dict[K, float] = {}
+        self._failures: dict[K, int] = {}
+        # Heaps hold (sort key, order, entry); a slot whose order the entry no longer has is stale.
+        self._ready: list[tuple[int, int, _Entry[K]]] = []
+        self._delayed: list[tuple[float, int, _Entry[K]]] = []
+        self._ready_count = 0
+        self._next_order = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._getters: deque[asyncio.Future[None]] = deque()
+        self._idle_waiters: list[asyncio.Future[None]] = []
+        self._shut_down = False
+        self._metrics = _QueueMetrics(name, metrics or Registry(), self._in_flight)
+
+    def add(self, key: K, *, priority: int = 0, after: float = 0.0) -> None:
+        """Queue the key, at once or after so many seconds."""
+        if self._shut_down:
+            return
+        now = _now()
+        ready_at = now + after if after > 0 else None
+        if ready_at is not None:
+            self._metrics.retries.inc()
+        entry = self._entries.get(key)
+        if entry is None:
+            entry = self._entries[key] = _Entry(key, self._order(), priority, ready_at, now)
+            if ready_at is None:
+                self._became_ready(entry)
+            else:
+                self._delay(entry, ready_at)
+            return
+        self._merge(entry, priority, ready_at, now)
+
+    def add_rate_limited(self, key: K, priority: int = 0) -> None:
+        """Queue the key after its backoff, which grows with each call until `forget`."""
+        failures = self._failures.get(key, 0)
+        self._failures[key] = failures + 1
+        self.add(key, priority=priority, after=self._backoff.delay(failures))
+
+    def forget(self, key: K) -> None:
+        """Start the key's backoff afresh."""
+        self._failures.pop(key, None)
+
+    def retries(self, key: K) -> int:
+        """Return how often the key was added rate-limited since it was last forgotten."""
+        return self._failures.get(key, 0)
+
+    async def get(self) -> Item[K]:
+        """Wait for the next key and take it; `done` must follow. Raises QueueShutDown at the end."""
+        while True:
+            item = self._take()
+            if item is not None:
+                return item
+            if self._shut_down and self._ready_count == 0:
+                raise QueueShutDown
+            getter = asyncio.get_running_loop().create_future()
+            self._getters.append(getter)
+            try:
+                await getter
+            except asyncio.CancelledError:
+                if getter.done() and not getter.cancelled():
+                    # Woken and cancelled at once: what it was woken for must not wait for the next add.
+                    self._wake_getter()
+                else:
+                    getter.cancel()
+                    if getter in self._getters:
+                        self._getters.remove(getter)
+                raise
+
+    def done(self, key: K) -> None:
+        """Give the key back; if it was added meanwhile it can be taken again."""
+        started = self._in_flight.pop(key, None)
+        if started is None:
+            raise ValueError(f"{key!r} is not in flight")
+        self._metrics.work_duration.observe(_now() - started)
+        entry = self._entries.get(key)
+        if entry is not None and entry.ready_at is None:
+            self._push_ready(entry)
+        self._wake_at_the_end()
+
+    def shutdown(self, *, drain: bool = False) -> None:
+        """Take no more keys and drop delayed ones; drop ready ones too unless they shall drain."""
+        self._shut_down = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._delayed.clear()
+        for key, entry in list(self._entries.items()):
+            if entry.ready_at is not None:
+                del self._entries[key]
+            elif not drain:
+                del self._entries[key]
+                self._metrics.depth(entry.priority).dec()
+                self._ready_count -= 1
+        if not drain:
+            self._ready.clear()
+        self._wake_at_the_end()
+
+    async def wait_drained(self) -> None:
+        """Wait until no key is ready and none is in flight."""
+        while self._ready_count or self._in_flight:
+            waiter = asyncio.get_running_loop().create_future()
+            self._idle_waiters.append(waiter)
+            try:
+                await waiter
+            finally:
+                if waiter in self._idle_waiters:
+                    self._idle_waiters.remove(waiter)
+
+    def statistics(self) -> QueueStatistics:
+        """Return how many keys are ready, delayed, in flight, and in backoff."""
+        delayed = len(self._entries) - self._ready_count
+        return QueueStatistics(self._ready_count, delayed, len(self._in_flight), len(self._failures))
+
+    def __len__(self) -> int:
+        """Return how many keys are ready, delayed ones not counted."""
+        return self._ready_count
+
+    def _merge(self, entry: _Entry[K], priority: int, ready_at: float | None, now: float) -> None:
+        raised = priority > entry.priority
+        if raised and entry.ready_at is None:
+            self._metrics.depth(entry.priority).dec()
+            self._metrics.depth(priority).inc()
+        if raised:
+            entry.priority, entry.order = priority, self._order()
+        if entry.ready_at is None:
+            if raised and entry.key not in self._in_flight:
+                self._push_ready(entry)
+        elif ready_at is None:
+            entry.ready_at, entry.queued_at, entry.order = None, now, self._order()
+            self._became_ready(entry)
+        elif raised or ready_at < entry.ready_at:
+            entry.ready_at = min(ready_at, entry.ready_at)
+            self._delay(entry, entry.ready_at)
+
+    def _became_ready(self, entry: _Entry[K]) -> None:
+        self._ready_count += 1
+        self._metrics.adds.inc()
+        self._metrics.depth(entry.priority).inc()
+        if entry.key not in self._in_flight:
+            self._push_ready(entry)
+
+    def _push_ready(self, entry: _Entry[K]) -> None:
+        heapq.heappush(self._ready, (-entry.priority, entry.order, entry))
+        if len(self._ready) > 2 * self._ready_count + 64:
+            self._ready = [slot for slot in self._ready if slot[1] == slot[2].order]
+            heapq.heapify(self._ready)
+        self._wake_getter()
+
+    def _delay(self, entry: _Entry[K], ready_at: float) -> None:
+        heapq.heappush(self._delayed, (ready_at, entry.order, entry))
+        # Keys that are always run again before their delay is over would pile up stale slots.
+        if len(self._delayed) > 2 * (len(self._entries) - self._ready_count) + 64:
+            self._delayed = [slot for slot in self._delayed if self._is_delayed(slot)]
+            heapq.heapify(self._delayed)
+        self._arm_timer()
+
+    def _is_delayed(self, slot: tuple[float, int, _Entry[K]]) -> bool:
+        ready_at, order, entry = slot
+        return entry.ready_at == ready_at and entry.order == order and self._entries.get(entry.key) is entry
+
+    def _arm_timer(self) -> None:
+        while self._delayed and not self._is_delayed(self._delayed[0]):
+            heapq.heappop(self._delayed)
+        if self._timer is not None:
+            if self._delayed and self._timer.when() == self._delayed[0][0]:
+                return
+            self._timer.cancel()
+            self._timer = None
+        if self._delayed:
+            self._timer = asyncio.get_running_loop().call_at(self._delayed[0][0], self._release_due)
+
+    def _release_due(self) -> None:
+        self._timer = None
+        now = _now()
+        # The loop runs timers up to its clock's resolution early: what the timer was set for is due.
+        horizon = max(now, self._delayed[0][0]) if self._delayed else now
+        while self._delayed and self._delayed[0][0] <= horizon:
+            slot = heapq.heappop(self._delayed)
+            if self._is_delayed(slot):
+                entry = slot[2]
+                entry.ready_at, entry.queued_at, entry.order = None, now, self._order()
+                self._became_ready(entry)
+        self._arm_timer()
+
+    def _take(self) -> Item[K] | None:
+        while self._ready:
+            _, order, entry = heapq.heappop(self._ready)
+            if order != entry.order or self._entries.get(entry.key) is not entry:
+                continue
+            now = _now()
+            del self._entries[entry.key]
+            self._ready_count -= 1
+            self._in_flight[entry.key] = now
+            self._metrics.depth(entry.priority).dec()
+            self._metrics.queue_duration.observe(now - entry.queued_at)
+            return Item(entry.key, entry.priority, entry.queued_at)
+        return None
+
+    def _wake_getter(self) -> None:
+        while self._getters:
+            getter = self._getters.popleft()
+            if not getter.done():
+                getter.set_result(None)
+                return
+
+    def _wake_at_the_end(self) -> None:
+        if self._ready_count:
+            return
+        if self._shut_down:
+            while self._getters:
+                self._wake_getter()
+        if not self._in_flight:
+            for waiter in self._idle_waiters:
+                if not waiter.done():
+                    waiter.set_result(None)
+
+    def _order(self) -> int:
+        self._next_order += 1
+        return self._next_order
+
+
+class _QueueMetrics(Generic[K]):
+    """Hold the queue's instruments under the names client-go gave them."""
+
+    def __init__(self, name: str, registry: Registry, in_flight: dict[K, float]) -> None:
+        labels = {"name": name, "controller": name}
+        names = tuple(labels)
+        buckets = exponential_buckets(1e-8, 10, 12)
+        self._labels = labels
+        self._depths: dict[int, Gauge] = {}
+        self._depth = registry.gauge(
+            "workqueue_depth", "Current depth of workqueue by workqueue and priority", (*names, "priority")
+        )
+        self.adds = registry.counter(
+            "workqueue_adds_total", "Total number of adds handled by workqueue", names
+        ).labels(**labels)
+        self.retries = registry.counter(
+            "workqueue_retries_total", "Total number of items added to the workqueue with a delay", names
+        ).labels(**labels)
+        self.queue_duration = registry.histogram(
+            "workqueue_queue_duration_seconds",
+            "How long in seconds an item stays in workqueue before being requested",
+            names,
+            buckets,
+        ).labels(**labels)
+        self.work_duration = registry.histogram(
+            "workqueue_work_duration_seconds",
+            "How long in seconds processing an item from workqueue takes",
+            names,
+            buckets,
+        ).labels(**labels)
+        registry.gauge(
+            "workqueue_unfinished_work_seconds",
+            "Seconds of work in progress that work_duration has not observed; stuck workers make it grow",
+            names,
+        ).labels(**labels).set_function(lambda: sum(_ages(in_flight)))
+        registry.gauge(
+            "workqueue_longest_running_processor_seconds",
+            "How many seconds the longest running processor for workqueue has been running",
+            names,
+        ).labels(**labels).set_function(lambda: max(_ages(in_flight), default=0.0))
+
+    def depth(self, priority: int) -> Gauge:
+        """Return the gauge of this priority; past the limit of label values all new ones share one."""
+        gauge = self._depths.get(priority)
+        if gauge is None:
+            text = str(priority) if len(self._depths) < _MAX_PRIORITY_LABELS else _OTHER_PRIORITIES
+            gauge = self._depth.labels(**self._labels, priority=text)
+            if text != _OTHER_PRIORITIES:
+                self._depths[priority] = gauge
+        return gauge
+
+
+def _ages(in_flight: dict[K, float]) -> list[float]:
+    if not in_flight:
+        return []
+    now = _now()
+    return [now - started for started in in_flight.values()]
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
