@@ -1,0 +1,90 @@
+"""Objects on the wire: JSON dictionaries, their metadata in the order the server writes it, their bytes."""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import msgspec
+
+Wire = dict[str, Any]
+
+META_ORDER = (
+    "name",
+    "generateName",
+    "namespace",
+    "selfLink",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+)
+
+encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
+encode_sorted: Callable[[Any], bytes] = msgspec.json.Encoder(order="sorted").encode
+_decode = msgspec.json.Decoder().decode
+
+
+def decode(data: bytes) -> Wire:
+    """Decode the bytes of a stored object."""
+    return cast(Wire, _decode(data))
+
+
+def meta(obj: Wire) -> Wire:
+    """Give an object's metadata, which is put there when it is missing."""
+    found = obj.get("metadata")
+    if not isinstance(found, dict):
+        found = {}
+        obj["metadata"] = found
+    return cast(Wire, found)
+
+
+def labels_of(obj: Wire) -> dict[str, str]:
+    """Give an object's labels."""
+    return obj.get("metadata", {}).get("labels") or {}
+
+
+def order_meta(metadata: Wire) -> Wire:
+    """Put metadata fields in the order of the real server's struct."""
+    return {name: metadata[name] for name in META_ORDER if name in metadata}
+
+
+def order_object(obj: Wire) -> Wire:
+    """Put kind and apiVersion first, then metadata in order, then the rest as it stands."""
+    ordered: Wire = {"kind": obj["kind"], "apiVersion": obj["apiVersion"], "metadata": order_meta(meta(obj))}
+    for name, value in obj.items():
+        if name not in ordered:
+            ordered[name] = value
+    return ordered
+
+
+def copy(value: Any) -> Any:
+    """Copy a JSON value to its depth; several times faster than `copy.deepcopy`."""
+    if isinstance(value, dict):
+        return {key: copy(item) for key, item in cast(Wire, value).items()}
+    if isinstance(value, list):
+        return [copy(item) for item in cast(list[Any], value)]
+    return value
+
+
+def with_revision(data: bytes, revision: int, *, custom: bool) -> bytes:
+    """Give an object's bytes another resourceVersion."""
+    obj = decode(data)
+    obj["metadata"]["resourceVersion"] = str(revision)
+    return encode_sorted(obj) if custom else encode(obj)
+
+
+def api_version(group: str, version: str) -> str:
+    """Join a group and a version as `apiVersion` has them."""
+    return f"{group}/{version}" if group else version
+
+
+def split_api_version(text: str) -> tuple[str, str]:
+    """Split `apps/v1` or `v1` into group and version."""
+    group, slash, version = text.rpartition("/")
+    return (group, version) if slash else ("", text)

@@ -1,0 +1,104 @@
+"""What a client asks for: the HTTP request, and what its path means as verb, resource and name."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qs, unquote
+
+_VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
+
+
+@dataclass(slots=True)
+class Request:
+    """One HTTP request, complete with its body."""
+
+    method: str
+    path: str
+    query: Mapping[str, list[str]]
+    headers: Mapping[str, str]
+    body: bytes
+    peer: Mapping[str, Any] | None = None
+    """The verified client certificate as `ssl` tells it."""
+    upgrade: bool = False
+
+    def one(self, name: str, default: str = "") -> str:
+        """Give the first value of a query parameter."""
+        values = self.query.get(name)
+        return values[0] if values else default
+
+    def flag(self, name: str) -> bool:
+        """Read a boolean query parameter as Go's parameter codec does: present and neither 0 nor false."""
+        values = self.query.get(name)
+        return bool(values) and values[0].lower() not in ("false", "0")
+
+
+@dataclass(slots=True)
+class RequestInfo:
+    """What a path asks for; `resource` is empty for paths that are not API objects."""
+
+    verb: str
+    path: str
+    prefix: str = ""
+    group: str = ""
+    version: str = ""
+    namespace: str = ""
+    resource: str = ""
+    name: str = ""
+    subresource: str = ""
+    rest: tuple[str, ...] = field(default=())
+    """What follows the subresource, as in `pods/p/proxy/a/b`."""
+    scoped: bool = False
+    """The path names a namespace."""
+
+
+def split_target(target: str) -> tuple[str, Mapping[str, list[str]]]:
+    """Split a request target into its decoded path and query."""
+    path, mark, query = target.partition("?")
+    if "%" in path:
+        path = unquote(path)
+    if not mark or not query:
+        return path, {}
+    return path, parse_qs(query, keep_blank_values=True)
+
+
+def request_info(request: Request) -> RequestInfo:
+    """Read what a request asks for from its method, path and query."""
+    path = request.path
+    parts = path.strip("/").split("/")
+    plain = RequestInfo(request.method.lower(), path)
+    if len(parts) < 3 or parts[0] not in ("api", "apis"):
+        return plain
+    info = RequestInfo(_VERBS.get(request.method, ""), path, prefix=parts[0])
+    rest = parts[1:]
+    if parts[0] == "apis":
+        if len(rest) < 3:
+            return plain
+        info.group, rest = rest[0], rest[1:]
+    info.version, rest = rest[0], rest[1:]
+    watched = rest[0] == "watch"
+    if watched:
+        if len(rest) < 2:
+            return plain
+        info.verb, rest = "watch", rest[1:]
+    _read_parts(info, rest)
+    if not watched and not info.name:
+        if info.verb == "get":
+            info.verb = "watch" if request.flag("watch") else "list"
+        elif info.verb == "delete":
+            info.verb = "deletecollection"
+    return info
+
+
+def _read_parts(info: RequestInfo, parts: list[str]) -> None:
+    if parts[0] == "namespaces" and len(parts) > 1:
+        info.namespace = parts[1]
+        if len(parts) > 2 and parts[2] not in _NAMESPACE_SUBRESOURCES:
+            parts = parts[2:]
+            info.scoped = True
+    info.resource = parts[0]
+    if len(parts) > 1:
+        info.name = parts[1]
+    if len(parts) > 2:
+        info.subresource = parts[2]
+        info.rest = tuple(parts[3:])

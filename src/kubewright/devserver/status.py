@@ -1,0 +1,212 @@
+"""Errors as the API server tells them: every failure is a `Status` object with a reason and a code."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
+
+from kubewright.api import FieldError, KubewrightError, invalid_message, problems
+
+OPTIMISTIC_LOCK = "the object has been modified; please apply your changes to the latest version and try again"
+
+quote = problems.quoted
+
+
+def group_resource(group: str, resource: str) -> str:
+    """Write a resource the way messages name it: `deployments.apps`, `configmaps`."""
+    return f"{resource}.{group}" if group else resource
+
+
+def success(details: Mapping[str, Any], code: int | None = None) -> dict[str, Any]:
+    """Build the Status that tells a success."""
+    body: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    kept = {name: value for name, value in details.items() if value}
+    if kept:
+        body["details"] = kept
+    if code is not None:
+        body["code"] = code
+    return body
+
+
+class StatusError(KubewrightError):
+    """Refuse a request with a Status."""
+
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        details: Mapping[str, Any] | None = None,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = None if details is None else {key: value for key, value in details.items() if value}
+        self.metadata = dict(metadata or {})
+
+    @property
+    def retry_after(self) -> int:
+        """Tell how many seconds a client should wait, 0 when it need not."""
+        return int((self.details or {}).get("retryAfterSeconds", 0))
+
+    def wire(self) -> dict[str, Any]:
+        """Build the Status document."""
+        body: dict[str, Any] = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": self.metadata,
+            "status": "Failure",
+            "message": self.message,
+        }
+        if self.reason:
+            body["reason"] = self.reason
+        if self.details is not None:
+            body["details"] = self.details
+        body["code"] = self.code
+        return body
+
+    @classmethod
+    def bad_request(cls, message: str) -> Self:
+        """Say that the request makes no sense."""
+        return cls(400, "BadRequest", message)
+
+    @classmethod
+    def unauthorized(cls, message: str = "Unauthorized") -> Self:
+        """Say that nobody knows who is asking."""
+        return cls(401, "Unauthorized", message)
+
+    @classmethod
+    def forbidden(
+        cls,
+        group: str,
+        resource: str,
+        name: str,
+        why: str,
+        *,
+        causes: Sequence[Mapping[str, str]] = (),
+    ) -> Self:
+        """Say that the user may not do this."""
+        if not resource:
+            message = f"forbidden: {why}"
+        elif not name:
+            message = f"{group_resource(group, resource)} is forbidden: {why}"
+        else:
+            message = f"{group_resource(group, resource)} {quote(name)} is forbidden: {why}"
+        details = {"name": name, "group": group, "kind": resource, "causes": [dict(cause) for cause in causes]}
+        return cls(403, "Forbidden", message, details)
+
+    @classmethod
+    def not_found(cls, group: str, resource: str, name: str) -> Self:
+        """Say that there is no such object."""
+        message = f"{group_resource(group, resource)} {quote(name)} not found"
+        return cls(404, "NotFound", message, {"name": name, "group": group, "kind": resource})
+
+    @classmethod
+    def no_such_path(cls) -> Self:
+        """Say that a served group version has no such resource."""
+        return cls(404, "NotFound", "the server could not find the requested resource", {})
+
+    @classmethod
+    def method_not_allowed(cls) -> Self:
+        """Say that the path does not take this method."""
+        return cls(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
+
+    @classmethod
+    def verb_not_supported(cls, group: str, resource: str, verb: str) -> Self:
+        """Say that this resource does not do the verb."""
+        message = f"{verb} is not supported on resources of kind {quote(group_resource(group, resource))}"
+        return cls(405, "MethodNotAllowed", message, {"group": group, "kind": resource})
+
+    @classmethod
+    def not_acceptable(cls, accepted: Iterable[str]) -> Self:
+        """Say that none of the wanted answer formats can be had."""
+        message = f"only the following media types are accepted: {', '.join(accepted)}"
+        return cls(406, "NotAcceptable", message)
+
+    @classmethod
+    def already_exists(cls, group: str, resource: str, name: str, *, deleting: bool = False) -> Self:
+        """Say that the name is taken."""
+        message = f"{group_resource(group, resource)} {quote(name)} already exists"
+        if deleting:
+            message = f"object is being deleted: {message}"
+        return cls(409, "AlreadyExists", message, {"name": name, "group": group, "kind": resource})
+
+    @classmethod
+    def no_unique_name(cls, group: str, resource: str, name: str) -> Self:
+        """Say that generating a free name failed."""
+        message = (
+            f"{group_resource(group, resource)} {quote(name)} already exists, "
+            "the server was not able to generate a unique name for the object"
+        )
+        details = {"name": name, "group": group, "kind": resource, "retryAfterSeconds": 1}
+        return cls(409, "AlreadyExists", message, details)
+
+    @classmethod
+    def conflict(cls, group: str, resource: str, name: str, why: str = OPTIMISTIC_LOCK) -> Self:
+        """Say that the object is not what the client thinks it is."""
+        message = f"Operation cannot be fulfilled on {group_resource(group, resource)} {quote(name)}: {why}"
+        return cls(409, "Conflict", message, {"name": name, "group": group, "kind": resource})
+
+    @classmethod
+    def apply_conflict(cls, message: str, causes: Sequence[Mapping[str, str]]) -> Self:
+        """Say that other field managers own what was applied."""
+        return cls(409, "Conflict", message, {"causes": [dict(cause) for cause in causes]})
+
+    @classmethod
+    def expired(cls, message: str, *, metadata: Mapping[str, Any] | None = None) -> Self:
+        """Say that the asked for revision is no longer kept."""
+        return cls(410, "Expired", message, metadata=metadata)
+
+    @classmethod
+    def too_large(cls, message: str) -> Self:
+        """Say that the body is too big."""
+        return cls(413, "RequestEntityTooLarge", f"Request entity too large: {message}")
+
+    @classmethod
+    def unsupported_media_type(cls, accepted: Iterable[str]) -> Self:
+        """Say that the body's format is not read here."""
+        types = ", ".join(accepted)
+        message = f"the body of the request was in an unknown format - accepted media types include: {types}"
+        return cls(415, "UnsupportedMediaType", message)
+
+    @classmethod
+    def invalid(cls, group: str, kind: str, name: str, errors: Sequence[FieldError]) -> Self:
+        """Say which fields are wrong."""
+        message = invalid_message(group_resource(group, kind), name, list(errors))
+        causes = [error.cause() for error in errors]
+        return cls(422, "Invalid", message, {"name": name, "group": group, "kind": kind, "causes": causes})
+
+    @classmethod
+    def rejected_patch(cls) -> Self:
+        """Say that a JSON patch did not apply."""
+        message = "the server rejected our request due to an error in our request"
+        return cls(422, "Invalid", message, {})
+
+    @classmethod
+    def too_many_requests(cls, message: str, retry_after: int = 1) -> Self:
+        """Say that the client should come again."""
+        return cls(429, "TooManyRequests", message, {"retryAfterSeconds": retry_after})
+
+    @classmethod
+    def unknown(cls, message: str) -> Self:
+        """Tell a failure that the real server has no reason for."""
+        return cls(500, "", message)
+
+    @classmethod
+    def internal(cls, message: str) -> Self:
+        """Tell a failure of the server itself."""
+        details = {"causes": [{"message": message}]}
+        return cls(500, "InternalError", f"Internal error occurred: {message}", details)
+
+    @classmethod
+    def unavailable(cls, message: str) -> Self:
+        """Say that the service is not there now."""
+        return cls(503, "ServiceUnavailable", message)
+
+    @classmethod
+    def too_large_revision(cls, wanted: int, current: int) -> Self:
+        """Say that a revision of the future was asked for."""
+        causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
+        message = f"Timeout: Too large resource version: {wanted}, current: {current}"
+        return cls(504, "Timeout", message, {"causes": causes, "retryAfterSeconds": 1})

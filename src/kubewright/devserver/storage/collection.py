@@ -1,0 +1,145 @@
+"""All objects of one resource: the present state in key order, and the recent past as a log of events."""
+
+import asyncio
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Sequence
+
+from .records import Event, Record
+
+
+def _revision(event: Event) -> int:
+    return event.revision
+
+
+class Collection:
+    """Keep one resource's records, their history, and those who wait for the next change."""
+
+    def __init__(self, name: str, floor: int) -> None:
+        self.name = name
+        self.floor = floor
+        """History holds every event after this revision."""
+        self.epoch = 0
+        """Counts the reasons to end all watches, as when a CRD's schema changes."""
+        self.history_bytes = 0
+        self._records: dict[str, Record] = {}
+        self._keys: list[str] = []
+        self._events: list[Event] = []
+        self._waiters: list[asyncio.Future[None]] = []
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def get(self, key: str) -> Record | None:
+        """Find the present record of a key."""
+        return self._records.get(key)
+
+    def records(self, prefix: str = "") -> list[Record]:
+        """Give the present records with a prefix, in key order."""
+        return self.page(prefix, "")
+
+    def page(self, prefix: str, start: str) -> list[Record]:
+        """Give the present records with a prefix from a key on."""
+        found = self._records
+        return [found[key] for key in self._span(prefix, start)]
+
+    def page_at(self, revision: int, prefix: str, start: str) -> list[Record]:
+        """Give the records as they stood at a past revision, which history must still cover."""
+        state = {record.key: record for record in self.page(prefix, start)}
+        for event in reversed(self.after(revision)):
+            if not event.key.startswith(prefix) or event.key < start:
+                continue
+            if event.old is None:
+                state.pop(event.key, None)
+            else:
+                state[event.key] = event.old
+        return [state[key] for key in sorted(state)]
+
+    def _span(self, prefix: str, start: str) -> Sequence[str]:
+        keys = self._keys
+        if not prefix and not start:
+            return keys
+        low = bisect_left(keys, max(prefix, start))
+        high = bisect_left(keys, prefix[:-1] + chr(ord(prefix[-1]) + 1)) if prefix else len(keys)
+        return keys[low:high]
+
+    def after(self, revision: int) -> list[Event]:
+        """Give the events after a revision, oldest first."""
+        if not self._events or self._events[-1].revision <= revision:
+            return []
+        return self._events[bisect_right(self._events, revision, key=_revision) :]
+
+    @property
+    def oldest(self) -> int:
+        """Give the oldest revision a watch may start from."""
+        return self._events[0].revision if self._events else self.floor
+
+    def load(self, records: Sequence[Record]) -> None:
+        """Take in records that come from a file, in key order."""
+        self._records = {record.key: record for record in records}
+        self._keys = [record.key for record in records]
+
+    def apply(self, event: Event) -> None:
+        """Make a change true and tell those who wait."""
+        if event.new is None:
+            del self._records[event.key]
+            del self._keys[bisect_left(self._keys, event.key)]
+        else:
+            if event.old is None:
+                insort(self._keys, event.key)
+            self._records[event.key] = event.new
+        self._events.append(event)
+        self.history_bytes += event.size
+        self._wake()
+
+    def compact(self, revision: int) -> None:
+        """Forget the events up to a revision."""
+        if revision <= self.floor:
+            return
+        end = bisect_right(self._events, revision, key=_revision)
+        self.history_bytes -= sum(event.size for event in self._events[:end])
+        del self._events[:end]
+        self.floor = revision
+
+    def trim(self, max_events: int, max_bytes: int) -> None:
+        """Forget the oldest events until history is small enough."""
+        end = max(0, len(self._events) - max_events)
+        size = self.history_bytes - sum(event.size for event in self._events[:end])
+        while end < len(self._events) and size > max_bytes:
+            size -= self._events[end].size
+            end += 1
+        if end:
+            self.compact(self._events[end - 1].revision)
+
+    def expire_before(self, time: float) -> None:
+        """Forget the events older than a time."""
+        end = 0
+        while end < len(self._events) and self._events[end].time < time:
+            end += 1
+        if end:
+            self.compact(self._events[end - 1].revision)
+
+    def end_watches(self) -> None:
+        """Make every watch end cleanly, as the server does when a kind changes under it."""
+        self.epoch += 1
+        self._wake()
+
+    async def changed(self, deadline: float) -> None:
+        """Wait for the next change, or until the loop's time reaches the deadline."""
+        loop = asyncio.get_running_loop()
+        waiter = loop.create_future()
+        self._waiters.append(waiter)
+        timer = loop.call_at(deadline, _release, waiter)
+        try:
+            await waiter
+        finally:
+            timer.cancel()
+
+    def _wake(self) -> None:
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            _release(waiter)
+
+
+def _release(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)

@@ -1,0 +1,78 @@
+"""The SQLite file behind a store: each commit is in it before the client hears of it."""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from .records import Record, read_labels
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS objects (
+    collection TEXT NOT NULL, key TEXT NOT NULL, revision INTEGER NOT NULL, shape TEXT NOT NULL, data BLOB NOT NULL,
+    PRIMARY KEY (collection, key)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+INSERT OR IGNORE INTO settings VALUES ('revision', 1);
+"""
+
+
+class Journal:
+    """Write commits to a file in WAL mode, and read the state back at start."""
+
+    def __init__(self, path: Path) -> None:
+        if not path.exists():
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+        self._db = sqlite3.connect(path, isolation_level=None)
+        # NORMAL writes the log at each commit but leaves flushing the disk to the system: a killed
+        # process loses nothing, which is what a development server promises.
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = NORMAL")
+        self._db.execute("PRAGMA locking_mode = EXCLUSIVE")
+        self._db.executescript(_SCHEMA)
+
+    def revision(self) -> int:
+        """Give the revision of the last commit."""
+        return int(self._db.execute("SELECT value FROM settings WHERE name = 'revision'").fetchone()[0])
+
+    def collections(self) -> Iterator[tuple[str, list[Record]]]:
+        """Give all stored records, collection by collection, in key order."""
+        rows = self._db.execute("SELECT collection, key, revision, shape, data FROM objects ORDER BY collection, key")
+        name, records = "", list[Record]()
+        for collection, key, revision, shape, data in rows:
+            if collection != name:
+                if records:
+                    yield name, records
+                name, records = collection, []
+            records.append(Record(key, revision, data, shape, read_labels(data)))
+        if records:
+            yield name, records
+
+    def write(self, collection: str, key: str, revision: int, record: Record | None) -> None:
+        """Commit one change together with its revision."""
+        run = self._db.execute
+        run("BEGIN IMMEDIATE")
+        try:
+            if record is None:
+                run("DELETE FROM objects WHERE collection = ? AND key = ?", (collection, key))
+            else:
+                row = (collection, key, revision, record.shape, record.data)
+                run("INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?)", row)
+            run("UPDATE settings SET value = ? WHERE name = 'revision'", (revision,))
+            run("COMMIT")
+        except BaseException:
+            run("ROLLBACK")
+            raise
+
+    def setting(self, name: str) -> bytes | None:
+        """Read a setting, such as the server's keys."""
+        row = self._db.execute("SELECT value FROM settings WHERE name = ?", (name,)).fetchone()
+        return row[0] if row else None
+
+    def keep_setting(self, name: str, value: bytes) -> None:
+        """Write a setting."""
+        self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, value))
+
+    def close(self) -> None:
+        """Fold the log into the file and let it go."""
+        self._db.close()

@@ -1,0 +1,76 @@
+"""What is stored: an object's bytes at one revision, and the events that led from one to the next."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import msgspec
+
+ADDED: Final = "ADDED"
+MODIFIED: Final = "MODIFIED"
+DELETED: Final = "DELETED"
+
+
+class Record:
+    """One object at one revision; immutable, so readers share it freely."""
+
+    __slots__ = ("data", "forms", "key", "labels", "revision", "shape")
+
+    def __init__(self, key: str, revision: int, data: bytes, shape: str, labels: Mapping[str, str]) -> None:
+        self.key = key
+        self.revision = revision
+        self.data = data
+        self.shape = shape
+        """Names the version and schema in which `data` is written; readers of another shape convert it."""
+        self.labels = labels
+        self.forms: dict[str, bytes] | None = None
+
+    def form(self, shape: str, make: Callable[["Record"], bytes]) -> bytes:
+        """Give the object's bytes in another shape, made once."""
+        if self.forms is None:
+            self.forms = {}
+        found = self.forms.get(shape)
+        if found is None:
+            found = self.forms[shape] = make(self)
+        return found
+
+
+class Event:
+    """One change of one object; watchers share its encoded frames."""
+
+    __slots__ = ("frames", "key", "new", "old", "revision", "time")
+
+    def __init__(self, revision: int, key: str, old: Record | None, new: Record | None, time: float) -> None:
+        self.revision = revision
+        self.key = key
+        self.old = old
+        self.new = new
+        self.time = time
+        self.frames: dict[tuple[str, str], bytes] = {}
+
+    def frame(self, kind: str, shape: str, make: Callable[[], bytes]) -> bytes:
+        """Give the event's encoded frame of a type and shape, made once for all watchers."""
+        found = self.frames.get((kind, shape))
+        if found is None:
+            found = self.frames[kind, shape] = make()
+        return found
+
+    @property
+    def size(self) -> int:
+        """Tell how many bytes of history the event holds."""
+        return len(self.old.data) if self.old is not None else 0
+
+
+class _LabelledMeta(msgspec.Struct):
+    labels: dict[str, str] | None = None
+
+
+class _Labelled(msgspec.Struct):
+    metadata: _LabelledMeta = msgspec.field(default_factory=_LabelledMeta)
+
+
+_labelled = msgspec.json.Decoder(_Labelled)
+
+
+def read_labels(data: bytes) -> Mapping[str, str]:
+    """Read only the labels out of an object's bytes."""
+    return _labelled.decode(data).metadata.labels or {}

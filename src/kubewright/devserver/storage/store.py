@@ -1,0 +1,117 @@
+"""The MVCC store: every object of every resource under one revision that only rises."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+
+from .collection import Collection
+from .journal import Journal
+from .records import Event, Record
+
+HISTORY_SECONDS = 300.0
+MAX_EVENTS = 100_000
+MAX_BYTES = 32 * 1024 * 1024
+
+
+class Conflict(Exception):
+    """The record is not the one the change was made from."""
+
+
+class Store:
+    """Read and change records; nothing here awaits, so inside one event loop each call is atomic."""
+
+    def __init__(self, journal: Journal | None, now: Callable[[], float]) -> None:
+        self._journal = journal
+        self._now = now
+        self._collections: dict[str, Collection] = {}
+        self._reached: list[tuple[int, asyncio.Future[None]]] = []
+        self._commits = 0
+        self._base = 0
+        self.revision = 1
+        if journal is not None:
+            self._base = self.revision = journal.revision()
+            for name, records in journal.collections():
+                self.collection(name).load(records)
+
+    def collection(self, name: str) -> Collection:
+        """Give the collection of a resource, made when first asked for."""
+        found = self._collections.get(name)
+        if found is None:
+            found = self._collections[name] = Collection(name, self._base)
+        return found
+
+    def collections(self) -> Iterator[Collection]:
+        """Give all collections."""
+        return iter(list(self._collections.values()))
+
+    def put(
+        self,
+        collection: Collection,
+        key: str,
+        expected: Record | None,
+        encode: Callable[[int], bytes],
+        shape: str,
+        labels: Mapping[str, str],
+    ) -> Record:
+        """Write an object made from the expected record; `encode` is told the new revision."""
+        if collection.get(key) is not expected:
+            raise Conflict
+        revision = self.revision + 1
+        record = Record(key, revision, encode(revision), shape, labels)
+        self._commit(collection, Event(revision, key, expected, record, self._now()))
+        return record
+
+    def delete(self, collection: Collection, expected: Record) -> int:
+        """Remove an object that is still the expected one; gives the revision of the removal."""
+        if collection.get(expected.key) is not expected:
+            raise Conflict
+        revision = self.revision + 1
+        self._commit(collection, Event(revision, expected.key, expected, None, self._now()))
+        return revision
+
+    def _commit(self, collection: Collection, event: Event) -> None:
+        if self._journal is not None:
+            self._journal.write(collection.name, event.key, event.revision, event.new)
+        self.revision = event.revision
+        collection.apply(event)
+        self._commits += 1
+        if self._commits % 1024 == 0:
+            self.tidy()
+        if self._reached:
+            self._release()
+
+    def tidy(self) -> None:
+        """Forget history beyond its age and size."""
+        oldest = self._now() - HISTORY_SECONDS
+        for collection in self._collections.values():
+            collection.expire_before(oldest)
+            collection.trim(MAX_EVENTS, MAX_BYTES)
+
+    def compact(self) -> None:
+        """Forget all history now."""
+        for collection in self._collections.values():
+            collection.compact(self.revision)
+
+    async def wait_for(self, revision: int, timeout: float) -> bool:
+        """Wait until the store has reached a revision; tell whether it did."""
+        if self.revision >= revision:
+            return True
+        waiter = asyncio.get_running_loop().create_future()
+        self._reached.append((revision, waiter))
+        try:
+            async with asyncio.timeout(timeout):
+                await waiter
+        except TimeoutError:
+            return False
+        finally:
+            self._reached = [item for item in self._reached if item[1] is not waiter]
+        return True
+
+    def _release(self) -> None:
+        for revision, waiter in self._reached:
+            if revision <= self.revision and not waiter.done():
+                waiter.set_result(None)
+
+    def close(self) -> None:
+        """Let the file go."""
+        if self._journal is not None:
+            self._journal.close()
