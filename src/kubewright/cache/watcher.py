@@ -1,0 +1,334 @@
+"""One selection followed for ever: listed, watched, resumed, listed again when history is lost."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Protocol
+
+from kubewright.api import DecodeError, Kind, KubewrightError, RawList, RawObject, Status, WatchEvent
+from kubewright.backoff import Backoff
+from kubewright.cache.patience import Patience
+from kubewright.cache.selection import Selection
+from kubewright.metrics import Registry
+
+PAGE_SIZE = 500
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+INITIAL_EVENTS_PATIENCE = 10.0
+"""Seconds without any event after which a server surely does not know WatchList."""
+SHORT_WATCH = 1.0
+SILENT_WATCH = 30.0
+RESET_AFTER = 120.0
+
+RETRY = Backoff(base=0.8, maximum=30.0, jitter=1.0)
+RETRY_MISSING = Backoff(base=0.8, maximum=10.0, jitter=0.25)
+"""For a kind that is not served or not allowed: a person who mends that should not wait for long."""
+
+_EXPIRED = 410
+_REFUSED = frozenset({401, 403, 404})
+_NOT_UNDERSTOOD = frozenset({400, 405, 406, 415, 422})
+
+
+class Source(Protocol):
+    """What the watcher needs of a client."""
+
+    def list_raw(
+        self,
+        kind: Kind,
+        *,
+        namespace: str = "",
+        labels: str = "",
+        fields: str = "",
+        limit: int = 500,
+        metadata_only: bool = False,
+    ) -> AsyncGenerator[RawList, None]:
+        """Yield the pages of one consistent list."""
+        ...
+
+    def watch(
+        self,
+        kind: Kind,
+        *,
+        namespace: str = "",
+        labels: str = "",
+        fields: str = "",
+        resource_version: str = "",
+        initial_events: bool = False,
+        metadata_only: bool = False,
+    ) -> AsyncGenerator[WatchEvent, None]:
+        """Yield events until the server ends the stream; raise when it breaks or stalls."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Restarted:
+    """All objects follow as Applied; those that do not, before the next Synced, are gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """An object is there, in this state."""
+
+    object: RawObject
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """An object is gone, or has left the selection; this was its last state."""
+
+    object: RawObject
+
+
+@dataclass(frozen=True, slots=True)
+class Progressed:
+    """Everything up to this version has been told."""
+
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """The list that began with Restarted is whole; it is the state at this version."""
+
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Reading failed and is tried again; `refused` tells that a person must mend something first."""
+
+    error: KubewrightError
+    retry_in: float
+    refused: bool
+
+
+Event = Restarted | Applied | Deleted | Progressed | Synced | Failed
+
+
+@dataclass(frozen=True, slots=True)
+class Streaming:
+    """Take the present state as the first events of a watch, then go on watching (WatchList)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Take the present state from a list, in pages unless they expired under us."""
+
+    limit: int = PAGE_SIZE
+
+
+@dataclass(frozen=True, slots=True)
+class Watching:
+    """Follow changes since a version."""
+
+    resource_version: str
+
+
+State = Streaming | Listing | Watching
+
+
+class WatchFailed(KubewrightError):
+    """A watch ended with an error event, or brought what no watch should."""
+
+    def __init__(self, message: str, status: Status | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def watch_forever(
+    source: Source, selection: Selection, *, metrics: Registry | None = None
+) -> AsyncGenerator[Event, None]:
+    """Yield what happens to the selected objects; never ends by itself.
+
+    Streaming ─ bookmark ─▶ Watching ◀─ whole ─ Listing
+        │ not understood ────────────────────────▶ │
+        ◀─ expired, refused, silent ─ Watching     ◀─ pages expired: without pages
+    Each failure rests in between, longer each time.
+    """
+    return _Watcher(source, selection, metrics or Registry()).events()
+
+
+class _Watcher:
+    def __init__(self, source: Source, selection: Selection, metrics: Registry) -> None:
+        self._source = source
+        self._selection = selection
+        self._state: State = Streaming()
+        self._streams = True
+        self._failures = 0
+        self._failed_at = float("-inf")
+        self._silences = 0
+        label = {"name": selection.kind.resource}
+        self._lists = metrics.counter(
+            "reflector_lists_total", "Total number of API lists done by the reflectors", ("name",)
+        ).labels(**label)
+        self._watches = metrics.counter(
+            "reflector_watches_total", "Total number of API watches done by the reflectors", ("name",)
+        ).labels(**label)
+        self._short_watches = metrics.counter(
+            "reflector_short_watches_total", "Total number of short API watches done by the reflectors", ("name",)
+        ).labels(**label)
+
+    async def events(self) -> AsyncGenerator[Event, None]:
+        while True:
+            started = _now()
+            try:
+                async with aclosing(self._enter(self._state)) as events:
+                    async for event in events:
+                        yield event
+            except KubewrightError as error:
+                failed = self._recover(error, _now() - started)
+                if failed is not None:
+                    yield failed
+                    await asyncio.sleep(failed.retry_in)
+
+    def _enter(self, state: State) -> AsyncGenerator[Event, None]:
+        match state:
+            case Streaming():
+                return self._stream()
+            case Listing(limit):
+                return self._list(limit)
+            case Watching(version):
+                return self._watch(version)
+
+    async def _stream(self) -> AsyncGenerator[Event, None]:
+        yield Restarted()
+        self._watches.inc()
+        async with aclosing(self._open_watch(initial_events=True)) as events:
+            async with aclosing(_initial_events(events)) as initial:
+                async for event in initial:
+                    yield event
+                    if isinstance(event, Synced):
+                        self._state = Watching(event.resource_version)
+            async for event in events:
+                yield self._follow(event)
+
+    async def _list(self, limit: int) -> AsyncGenerator[Event, None]:
+        yield Restarted()
+        self._lists.inc()
+        version = ""
+        chosen = self._selection
+        pages = self._source.list_raw(
+            chosen.kind,
+            namespace=chosen.namespace,
+            labels=chosen.labels,
+            fields=chosen.fields,
+            limit=limit,
+            metadata_only=chosen.metadata_only,
+        )
+        async with aclosing(pages):
+            async for page in pages:
+                version = page.resource_version
+                for item in page.items:
+                    yield Applied(item)
+        self._state = Watching(version)
+        yield Synced(version)
+
+    async def _watch(self, version: str) -> AsyncGenerator[Event, None]:
+        self._watches.inc()
+        started = _now()
+        async with aclosing(self._open_watch(version)) as events:
+            async for event in events:
+                yield self._follow(event)
+        if _now() - started < SHORT_WATCH and self._state == Watching(version):
+            self._short_watches.inc()
+            raise WatchFailed(f"the watch of {self._selection} ended at once, without any event")
+
+    def _open_watch(
+        self, version: str = "", *, initial_events: bool = False
+    ) -> AsyncGenerator[WatchEvent, None]:
+        chosen = self._selection
+        return self._source.watch(
+            chosen.kind,
+            namespace=chosen.namespace,
+            labels=chosen.labels,
+            fields=chosen.fields,
+            resource_version=version,
+            initial_events=initial_events,
+            metadata_only=chosen.metadata_only,
+        )
+
+    def _follow(self, event: WatchEvent) -> Event:
+        told = _translate(event)
+        self._silences = 0
+        self._state = Watching(event.object.meta.resource_version)
+        return told
+
+    def _recover(self, error: KubewrightError, lasted: float) -> Failed | None:
+        """Choose the state to go on with; None means at once."""
+        code = _code(error)
+        state = self._state
+        if isinstance(state, Streaming) and (code in _NOT_UNDERSTOOD or isinstance(error, InitialEventsMissing)):
+            self._streams = False
+            self._state = Listing()
+            return None
+        if isinstance(state, Listing) and code == _EXPIRED:
+            self._state = Listing(limit=0)
+        elif code in _REFUSED or code == _EXPIRED or isinstance(error, DecodeError) or self._silent(lasted):
+            self._state = Streaming() if self._streams else Listing()
+        return Failed(error, self._rest(error, code), code in _REFUSED)
+
+    def _silent(self, lasted: float) -> bool:
+        """Return whether to start afresh: a version from the server's future is answered by silence."""
+        if isinstance(self._state, Watching) and lasted >= SILENT_WATCH:
+            self._silences += 1
+        return self._silences > 1
+
+    def _rest(self, error: KubewrightError, code: int) -> float:
+        now = _now()
+        if now - self._failed_at > RESET_AFTER:
+            self._failures = 0
+        backoff = RETRY_MISSING if code in _REFUSED else RETRY
+        delay = backoff.delay(self._failures)
+        asked = getattr(error, "retry_after", None)
+        if isinstance(asked, int | float):
+            delay = max(delay, asked)
+        self._failures += 1
+        self._failed_at = now + delay
+        return delay
+
+
+class InitialEventsMissing(KubewrightError):
+    """The server opened a watch and ignored that it was asked for the present state."""
+
+
+async def _initial_events(events: AsyncIterator[WatchEvent]) -> AsyncGenerator[Event, None]:
+    """Yield what comes up to the bookmark that ends the present state, and that as Synced."""
+    with Patience(INITIAL_EVENTS_PATIENCE) as patience:
+        while True:
+            try:
+                event = await patience.wait(anext(events))
+            except TimeoutError:
+                raise InitialEventsMissing("no event came, nor the end of the initial ones") from None
+            except StopAsyncIteration:
+                raise WatchFailed("the watch ended before its initial events did") from None
+            if event.type == "BOOKMARK":
+                if event.object.meta.annotations.get(INITIAL_EVENTS_END) != "true":
+                    raise InitialEventsMissing("an ordinary bookmark came before the initial events had ended")
+                yield Synced(event.object.meta.resource_version)
+                return
+            yield _translate(event)
+
+
+def _translate(event: WatchEvent) -> Applied | Deleted | Progressed:
+    match event.type:
+        case "ADDED" | "MODIFIED":
+            return Applied(event.object)
+        case "DELETED":
+            return Deleted(event.object)
+        case "BOOKMARK":
+            return Progressed(event.object.meta.resource_version)
+        case "ERROR":
+            status = event.status
+            message = status.message or status.reason if status else ""
+            raise WatchFailed(f"the watch failed: {message or 'without a reason'}", status)
+
+
+def _code(error: KubewrightError) -> int:
+    status = getattr(error, "status", None)
+    if not isinstance(status, Status):
+        return 0
+    return _EXPIRED if status.reason in ("Expired", "Gone") else status.code
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

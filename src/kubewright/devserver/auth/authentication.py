@@ -1,0 +1,157 @@
+"""Tell who asks: client certificates, bearer tokens, ServiceAccount tokens, impersonation."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+from urllib.parse import unquote
+
+from ..identity import AUTHENTICATED, Attributes, Authorizer, CertificateAuthenticator, User, forbidden
+from ..objects import Wire
+from ..status import StatusError
+from .tokens import ISSUER, InvalidToken, TokenIssuer
+
+ANONYMOUS = User("system:anonymous", groups=("system:unauthenticated",))
+SERVICE_ACCOUNTS = "system:serviceaccounts"
+_EXTRA = "impersonate-extra-"
+
+
+class Objects(Protocol):
+    """Where ServiceAccounts and what their tokens are bound to can be looked up."""
+
+    def find(self, group: str, resource: str, namespace: str, name: str) -> Wire | None:
+        """Read an object, or None when there is none."""
+        ...
+
+
+def service_account_user(namespace: str, name: str, uid: str = "", extra: Mapping[str, Any] | None = None) -> User:
+    """Name the user that a ServiceAccount is."""
+    groups = (SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{namespace}", AUTHENTICATED)
+    return User(f"system:serviceaccount:{namespace}:{name}", uid, groups, extra or {})
+
+
+class TokenAuthenticator:
+    """Know users by the tokens that the server gave out."""
+
+    def __init__(self, issuer: TokenIssuer, objects: Objects) -> None:
+        self._issuer = issuer
+        self._objects = objects
+        self._users: dict[str, User] = {}
+
+    def add(self, token: str, name: str, groups: Sequence[str] = ()) -> None:
+        """Make a token stand for a user."""
+        self._users[token] = User(name, groups=(*groups, AUTHENTICATED))
+
+    def check(self, token: str, audiences: Sequence[str] = (ISSUER,)) -> tuple[User, list[str]]:
+        """Name the user of a token and the audiences that match, or raise InvalidToken."""
+        if user := self._users.get(token):
+            return user, list(audiences)
+        claims = self._issuer.claims(token)
+        matching = [audience for audience in audiences if audience in claims["aud"]]
+        if not matching:
+            raise InvalidToken(
+                f"[invalid bearer token, token audiences {_quoted(claims['aud'])} is invalid "
+                f"for the target audiences {_quoted(audiences)}]"
+            )
+        return self._service_account(claims), matching
+
+    def _service_account(self, claims: Mapping[str, Any]) -> User:
+        private = claims["kubernetes.io"]
+        namespace, account = private["namespace"], private["serviceaccount"]
+        found = self._objects.find("", "serviceaccounts", namespace, account["name"])
+        if found is None or found["metadata"]["uid"] != account["uid"]:
+            raise InvalidToken("[invalid bearer token, service account token has been invalidated]")
+        extra = {"authentication.kubernetes.io/credential-id": (f"JTI={claims['jti']}",)}
+        for kind, resource in (("pod", "pods"), ("secret", "secrets")):
+            if (bound := private.get(kind)) is None:
+                continue
+            target = self._objects.find("", resource, namespace, bound["name"])
+            if target is None or target["metadata"]["uid"] != bound["uid"]:
+                raise InvalidToken("[invalid bearer token, service account token has been invalidated]")
+            if kind == "pod":
+                extra["authentication.kubernetes.io/pod-name"] = (bound["name"],)
+                extra["authentication.kubernetes.io/pod-uid"] = (bound["uid"],)
+        return service_account_user(namespace, account["name"], account["uid"], extra)
+
+
+class RequestAuthenticator:
+    """Name the user of a request by certificate or bearer token, or let nobody in as anonymous where allowed."""
+
+    def __init__(self, tokens: TokenAuthenticator, *, anonymous: bool) -> None:
+        self.tokens = tokens
+        self._certificates = CertificateAuthenticator()
+        self._anonymous = anonymous
+
+    def authenticate(self, headers: Mapping[str, str], peer_certificate: Mapping[str, Any] | None) -> User:
+        """Name the user, or raise `StatusError.unauthorized`."""
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and token.strip():
+            try:
+                return self.tokens.check(token.strip())[0]
+            except InvalidToken:
+                raise StatusError.unauthorized() from None
+        if peer_certificate:
+            return self._certificates.authenticate({}, peer_certificate)
+        if self._anonymous and not scheme:
+            return ANONYMOUS
+        raise StatusError.unauthorized()
+
+
+def impersonated(user: User, headers: Mapping[str, str], groups: Sequence[str], authorizer: Authorizer) -> User:
+    """Give the user whom a request impersonates, when its sender may; else the sender.
+
+    `groups` are the values of every Impersonate-Group header, which may repeat.
+    """
+    wanted = headers.get("impersonate-user", "")
+    extra = _extra(headers)
+    if not wanted:
+        if groups or extra or "impersonate-uid" in headers:
+            raise StatusError.bad_request(
+                "requested impersonation without impersonating a user"
+            )
+        return user
+    parts = wanted.split(":")
+    if wanted.startswith("system:serviceaccount:") and len(parts) == 4:
+        _require(user, authorizer, "serviceaccounts", parts[3], namespace=parts[2])
+        implied: tuple[str, ...] = (SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{parts[2]}")
+    else:
+        _require(user, authorizer, "users", wanted)
+        implied = ()
+    for group in groups:
+        _require(user, authorizer, "groups", group)
+    for key, values in extra.items():
+        for value in values:
+            _require(user, authorizer, "userextras", value, group="authentication.k8s.io", subresource=key)
+    uid = headers.get("impersonate-uid", "")
+    if uid:
+        _require(user, authorizer, "uids", uid, group="authentication.k8s.io")
+    all_groups = list(dict.fromkeys([*(groups or implied)]))
+    if wanted != ANONYMOUS.name and "system:unauthenticated" not in all_groups and AUTHENTICATED not in all_groups:
+        all_groups.append(AUTHENTICATED)
+    return User(wanted, uid, tuple(all_groups), extra)
+
+
+def _extra(headers: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    return {
+        unquote(name[len(_EXTRA) :]): tuple(part.strip() for part in value.split(","))
+        for name, value in headers.items()
+        if name.startswith(_EXTRA)
+    }
+
+
+def _require(
+    user: User,
+    authorizer: Authorizer,
+    resource: str,
+    name: str,
+    *,
+    namespace: str = "",
+    group: str = "",
+    subresource: str = "",
+) -> None:
+    wanted = Attributes("impersonate", group, "v1", resource, subresource, namespace, name)
+    decision = authorizer.authorize(user, wanted)
+    if not decision.allowed:
+        raise forbidden(user, wanted, decision.reason)
+
+
+def _quoted(values: Sequence[str]) -> str:
+    return "[" + " ".join(f'"{value}"' for value in values) + "]"

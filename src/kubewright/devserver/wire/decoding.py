@@ -1,0 +1,260 @@
+"""Compile Go types into functions that turn parsed JSON into what Go would write after reading it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from . import scalars
+from .errors import DecodeError, TypeMismatch, json_sort
+from .gotypes import OMITZERO, Field, GoType, GoTypes, scalar_name
+from .values import is_list, is_object
+
+# (JSON value, unknown fields found so far) -> wire value
+Decode = Callable[[Any, list[str]], Any]
+
+_LEAVES: dict[str, Decode] = {
+    "meta/v1.Time": scalars.time,
+    "meta/v1.MicroTime": scalars.microseconds,
+    "meta/v1.FieldsV1": scalars.raw,
+    "resource.Quantity": scalars.quantity,
+    "intstr.IntOrString": scalars.int_or_string,
+    "runtime.RawExtension": scalars.raw,
+    "apiextensions/v1.JSON": scalars.sorted_json,
+    "any": scalars.raw,
+}
+_LEAF_ZEROES: dict[str, Any] = {"resource.Quantity": "0", "intstr.IntOrString": 0}
+_BOUNDS = {"int32": scalars.INT32, "int64": scalars.INT64, "int": scalars.INT64}
+_SCHEMA = "apiextensions/v1.JSONSchemaProps"
+
+# What becomes of a decoded field: kept, dropped when empty, dropped when None, null when empty, dropped when zero.
+_KEEP, _DROP_EMPTY, _DROP_NONE, _EMPTY_IS_NULL, _DROP_ZERO = range(5)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    decode: Decode
+    mode: int
+    zero: Any
+    embedded: tuple[str, ...]
+
+
+class Decoders:
+    """Compiled decoders by type, each made when first asked for."""
+
+    def __init__(self, types: GoTypes) -> None:
+        self._types = types
+        self._structs: dict[str, Decode] = {}
+
+    def struct(self, name: str) -> Decode:
+        """Return the decoder of a struct; recursive types find themselves through it."""
+        known = self._structs.get(name)
+        if known is None:
+            known = self._structs[name] = self._compile_struct(name)
+        return known
+
+    def _late(self, name: str) -> Decode:
+        def decode(value: Any, unknown: list[str]) -> Any:
+            return self.struct(name)(value, unknown)
+
+        return self._structs.get(name, decode)
+
+    def _compile_struct(self, name: str) -> Decode:
+        reflected = GoType("struct", name).reflected
+        short = name.rsplit(".", 1)[-1]
+        fields = self._types.fields(name)
+        order = tuple(field.name for field in fields)
+        rows = {field.name: self._row(field) for field in fields}
+        absent = tuple((field.name, self._zero_maker(field.type)) for field in fields if _always_written(field))
+        get = rows.get
+
+        def decode(value: Any, unknown: list[str]) -> dict[str, Any]:
+            if not is_object(value):
+                raise TypeMismatch(json_sort(value), reflected)
+            found: dict[str, Any] = {}
+            key = ""
+            try:
+                for key, item in value.items():
+                    row = get(key)
+                    if row is None:
+                        unknown.append(key)
+                        continue
+                    if item is None:
+                        continue
+                    before = len(unknown)
+                    item = row.decode(item, unknown)
+                    if len(unknown) != before:
+                        _prefix(unknown, before, key)
+                    mode = row.mode
+                    if mode == _DROP_EMPTY:
+                        if not item:
+                            continue
+                    elif mode == _DROP_NONE:
+                        if item is None:
+                            continue
+                    elif mode == _EMPTY_IS_NULL:
+                        if not item:
+                            item = None
+                    elif mode == _DROP_ZERO and item == row.zero:
+                        continue
+                    found[key] = item
+            except TypeMismatch as mismatch:
+                mismatch.struct = mismatch.struct or short
+                mismatch.fields[:0] = [*rows[key].embedded, key]
+                raise
+            for key, zero in absent:
+                if key not in found:
+                    found[key] = zero()
+            return {key: found[key] for key in order if key in found}
+
+        return decode
+
+    def _row(self, field: Field) -> _Row:
+        form = field.type.form
+        zero = None
+        if field.flags & OMITZERO:
+            mode, zero = _DROP_ZERO, self._zero(field.type)
+        elif form == "pointer":
+            mode = _DROP_NONE if field.omitempty else _KEEP
+        elif form in {"list", "map", "bytes"}:
+            mode = _DROP_EMPTY if field.omitempty else _EMPTY_IS_NULL
+        elif form == "scalar":
+            mode = _DROP_EMPTY if field.omitempty else _KEEP
+        else:
+            mode = _KEEP
+        return _Row(self.of(field.type), mode, zero, field.embedded)
+
+    def _zero_maker(self, go_type: GoType) -> Callable[[], Any]:
+        if go_type.form == "struct":
+            name = go_type.spelled
+            return lambda: self.struct(name)({}, [])
+        zero = self._zero(go_type)
+        return lambda: zero
+
+    def _zero(self, go_type: GoType) -> Any:
+        if go_type.form == "scalar":
+            return {"string": "", "bool": False}.get(scalar_name(go_type), 0)
+        if go_type.form == "struct":
+            return self.struct(go_type.spelled)({}, [])
+        return _LEAF_ZEROES.get(go_type.spelled)
+
+    def of(self, go_type: GoType) -> Decode:
+        """Return the decoder of any type expression."""
+        form, item = go_type.form, go_type.item
+        if form == "pointer" and item is not None:
+            return self.of(item)
+        if form == "struct":
+            return self._late(go_type.spelled)
+        if form == "bytes":
+            return scalars.octets
+        if form == "list" and item is not None:
+            return self._list(go_type, item)
+        if form == "map" and item is not None:
+            return self._map(go_type, item)
+        if form == "scalar":
+            return _scalar(scalar_name(go_type), go_type.reflected)
+        return self._schema_or(go_type.spelled) or _LEAVES[go_type.spelled]
+
+    def _list(self, go_type: GoType, item: GoType) -> Decode:
+        decode_item, zero, reflected = self.of(item), self._zero_maker(item), go_type.reflected
+
+        def decode(value: Any, unknown: list[str]) -> list[Any]:
+            if not is_list(value):
+                raise TypeMismatch(json_sort(value), reflected)
+            found: list[Any] = []
+            for index, member in enumerate(value):
+                before = len(unknown)
+                found.append(zero() if member is None else decode_item(member, unknown))
+                if len(unknown) != before:
+                    _prefix(unknown, before, f"[{index}]")
+            return found
+
+        return decode
+
+    def _map(self, go_type: GoType, item: GoType) -> Decode:
+        decode_item, zero, reflected = self.of(item), self._zero_maker(item), go_type.reflected
+
+        def decode(value: Any, unknown: list[str]) -> dict[str, Any]:
+            if not is_object(value):
+                raise TypeMismatch(json_sort(value), reflected)
+            found: dict[str, Any] = {}
+            for key, member in value.items():
+                before = len(unknown)
+                found[key] = zero() if member is None else decode_item(member, unknown)
+                if len(unknown) != before:
+                    _prefix(unknown, before, key)
+            return dict(sorted(found.items())) if len(found) > 1 else found
+
+        return decode
+
+    def _schema_or(self, name: str) -> Decode | None:
+        """Decode the CRD types that are a schema or something simpler; inside them Go is not strict."""
+        if not name.startswith(f"{_SCHEMA}Or"):
+            return None
+        schema = self._late(_SCHEMA)
+        strings = self._list(GoType("list", "[]string"), GoType("scalar", "string"))
+
+        def or_bool(value: Any, _: list[str]) -> Any:
+            if is_object(value):
+                return schema(value, [])
+            if isinstance(value, bool):
+                return value
+            raise DecodeError("boolean or JSON schema expected")
+
+        def or_array(value: Any, _: list[str]) -> Any:
+            if is_object(value):
+                return schema(value, [])
+            return [schema(item, []) for item in value] if is_list(value) and value else None
+
+        def or_strings(value: Any, _: list[str]) -> Any:
+            if is_object(value):
+                return schema(value, [])
+            return strings(value, []) if is_list(value) and value else None
+
+        forms = {"Bool": or_bool, "Array": or_array, "StringArray": or_strings}
+        return forms[name.removeprefix(f"{_SCHEMA}Or")]
+
+
+def _always_written(field: Field) -> bool:
+    if field.flags & OMITZERO:
+        return False
+    return not field.omitempty or field.type.form in {"struct", "leaf"}
+
+
+def _scalar(name: str, reflected: str) -> Decode:
+    if name == "string":
+
+        def text(value: Any, _: list[str]) -> str:
+            if type(value) is not str:
+                raise TypeMismatch(json_sort(value), reflected)
+            return value
+
+        return text
+    if name == "bool":
+
+        def truth(value: Any, _: list[str]) -> bool:
+            if type(value) is not bool:
+                raise TypeMismatch(json_sort(value), reflected)
+            return value
+
+        return truth
+    if name == "float64":
+
+        def real(value: Any, _: list[str]) -> float:
+            if type(value) is not int and type(value) is not float:
+                raise TypeMismatch(json_sort(value), reflected)
+            return value
+
+        return real
+    low, high = (0, 1 << 64) if name == "uint64" else (-_BOUNDS[name], _BOUNDS[name])
+
+    def integer(value: Any, _: list[str]) -> int:
+        if type(value) is not int or not low <= value < high:
+            raise TypeMismatch(scalars.number_text(value), reflected)
+        return value
+
+    return integer
+
+
+def _prefix(unknown: list[str], start: int, parent: str) -> None:
+    """Put a field name or an index before the paths found below it."""
+    unknown[start:] = [parent + path if path[:1] == "[" else f"{parent}.{path}" for path in unknown[start:]]

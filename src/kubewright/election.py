@@ -1,0 +1,343 @@
+"""Leader election on a Lease: who may write, known from the local clock alone.
+
+`Elector` is the rule, a coroutine on any event loop. `ElectionThread` runs one in a thread with its own
+connection, so that a blocked main loop neither loses the lease by accident nor keeps it while it is stuck.
+"""
+
+import asyncio
+import logging
+import os
+import random
+import socket
+import threading
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from kubewright.api import Kind, KubewrightError
+from kubewright.client import ApiError, Client, ClusterConfig, Conflict, AlreadyExists, ConnectionFailed, NotFound, requests
+
+import msgspec
+
+LEASE = Kind(group="coordination.k8s.io", version="v1", kind="Lease", plural="leases", builtin=True)
+
+JITTER = 1.2
+MAIN_LOOP_SILENCE = 30.0
+"""Seconds without an answer from the main loop after which the lease is no longer renewed."""
+
+_log = logging.getLogger("kubewright.election")
+
+
+class LeaseLost(KubewrightError):
+    """Another replica may lead by now: everything must stop at once."""
+
+
+class NotLeading(KubewrightError):
+    """A write that was refused because this replica's lease ran out."""
+
+
+def default_identity() -> str:
+    """Return a name for this replica that no other has."""
+    return f"{socket.gethostname()}_{uuid.uuid4()}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElectionOptions:
+    """Name the lease, and how long it lasts."""
+
+    name: str
+    namespace: str
+    identity: str = field(default_factory=default_identity)
+    lease_duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
+
+    def __post_init__(self) -> None:
+        if not self.lease_duration > self.renew_deadline > self.retry_period * JITTER:
+            raise ValueError(
+                "leader election: the lease must last longer than the renew deadline, "
+                f"and that longer than {JITTER} retry periods"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRecord:
+    """What a Lease says; `version` is the resourceVersion it was read at."""
+
+    holder: str
+    duration: int
+    acquired: str
+    renewed: str
+    transitions: int
+    version: str = ""
+
+
+class LeaseStore(Protocol):
+    """Where the record lies; a write fails with Conflict when the record changed since it was read."""
+
+    async def read(self) -> LeaseRecord | None:
+        """Return the record; None where there is none."""
+        ...
+
+    async def write(self, record: LeaseRecord) -> LeaseRecord:
+        """Put the record in the place of the version it names, or create it where it names none."""
+        ...
+
+
+class ClusterLease:
+    """The record as a Lease in a cluster."""
+
+    def __init__(self, client: Client, name: str, namespace: str) -> None:
+        self._client = client
+        self._name = name
+        self._namespace = namespace
+
+    async def read(self) -> LeaseRecord | None:
+        """Return the record; None where there is none."""
+        try:
+            answer = await self._client.raw(requests.get(LEASE, self._name, self._namespace))
+        except NotFound:
+            return None
+        return _record_of(msgspec.json.decode(answer.body))
+
+    async def write(self, record: LeaseRecord) -> LeaseRecord:
+        """Put the record in the place of the version it names, or create it where it names none."""
+        lease: dict[str, Any] = {
+            "metadata": {"name": self._name, "namespace": self._namespace},
+            "spec": {
+                "holderIdentity": record.holder,
+                "leaseDurationSeconds": record.duration,
+                "acquireTime": record.acquired,
+                "renewTime": record.renewed,
+                "leaseTransitions": record.transitions,
+            },
+        }
+        if record.version:
+            lease["metadata"]["resourceVersion"] = record.version
+            request = requests.replace(lease, LEASE)
+        else:
+            request = requests.create(lease, LEASE)
+        return _record_of(msgspec.json.decode((await self._client.raw(request)).body))
+
+
+class Leadership:
+    """Until when this replica may write, in the loop's monotonic time; read by every write."""
+
+    def __init__(self) -> None:
+        self.valid_until = float("-inf")
+
+    @property
+    def valid(self) -> bool:
+        """Tell whether this replica may write now."""
+        return asyncio.get_running_loop().time() < self.valid_until
+
+    def check(self) -> None:
+        """Refuse a write once the lease ran out, however busy the loop was in between."""
+        if not self.valid:
+            raise NotLeading("this replica's lease ran out before the write was sent: nothing was written")
+
+
+class Elector:
+    """Acquire the lease, then renew it until that fails."""
+
+    def __init__(self, store: LeaseStore, options: ElectionOptions, leadership: Leadership) -> None:
+        self._store = store
+        self._options = options
+        self._leadership = leadership
+        self._observed: LeaseRecord | None = None
+        self._observed_at = 0.0
+
+    async def acquire(self) -> None:
+        """Wait until this replica holds the lease."""
+        while not await self._attempt():
+            await asyncio.sleep(self._options.retry_period * (1 + JITTER * random.random()))
+
+    async def renew(self, may_renew: Callable[[], bool] = lambda: True) -> None:
+        """Keep the lease; returns when it is lost, or when it ran out because it may not be renewed."""
+        loop = asyncio.get_running_loop()
+        while loop.time() < self._leadership.valid_until:
+            left = self._leadership.valid_until - loop.time()
+            await asyncio.sleep(min(self._options.retry_period, left))
+            if may_renew() and not await self._attempt() and self._held_by_another():
+                break
+        self._leadership.valid_until = float("-inf")
+
+    async def release(self) -> None:
+        """Give the lease up, so that another replica need not wait for its end."""
+        self._leadership.valid_until = float("-inf")
+        record = await self._store.read()
+        if record is not None and record.holder == self._options.identity:
+            now = _micro_time()
+            await self._store.write(replace(record, holder="", duration=1, acquired=now, renewed=now))
+
+    async def _attempt(self) -> bool:
+        """Try once to take or renew the lease; failures to reach the server count as no."""
+        started = asyncio.get_running_loop().time()
+        try:
+            async with asyncio.timeout(max(1.0, self._options.renew_deadline / 2)):
+                held = await self._take(started)
+        except (Conflict, AlreadyExists):
+            return False
+        except (ApiError, ConnectionFailed, TimeoutError) as error:
+            _log.warning("The lease %s could not be read or renewed: %s", self._options.name, error or "timed out")
+            return False
+        return held
+
+    async def _take(self, started: float) -> bool:
+        options = self._options
+        record = await self._store.read()
+        now = asyncio.get_running_loop().time()
+        if record is None:
+            moment = _micro_time()
+            self._observe(await self._store.write(LeaseRecord(options.identity, self._seconds, moment, moment, 0)), now)
+        else:
+            if self._observed is None or record != self._observed:
+                self._observe(record, now)
+            ours = record.holder == options.identity
+            # Only changes seen here count: the times in the record come from another machine's clock.
+            if record.holder and not ours and now < self._observed_at + record.duration:
+                return False
+            moment = _micro_time()
+            taken = replace(
+                record,
+                holder=options.identity,
+                duration=self._seconds,
+                acquired=record.acquired if ours else moment,
+                renewed=moment,
+                transitions=record.transitions + (0 if ours else 1),
+            )
+            self._observe(await self._store.write(taken), now)
+        # Counted from before the request: others see the renewal no earlier than that.
+        self._leadership.valid_until = started + options.renew_deadline
+        return True
+
+    @property
+    def _seconds(self) -> int:
+        return max(1, round(self._options.lease_duration))
+
+    def _observe(self, record: LeaseRecord, now: float) -> None:
+        self._observed, self._observed_at = record, now
+
+    def _held_by_another(self) -> bool:
+        return self._observed is not None and self._observed.holder not in ("", self._options.identity)
+
+
+class ElectionThread:
+    """Run an elector beside the main loop; `wait_leading`, then `wait_lost`, at the end `stop`."""
+
+    def __init__(
+        self, config: ClusterConfig, options: ElectionOptions, *, end_process: Callable[[], None] | None = None
+    ) -> None:
+        self.leadership = Leadership()
+        self._config = config
+        self._options = options
+        self._end_process = end_process or _end_process
+        self._main = asyncio.get_running_loop()
+        self._leading = asyncio.Event()
+        self._lost = asyncio.Event()
+        self._ended = threading.Event()
+        self._release = False
+        self._answered_at = self._main.time()
+        self._thread = threading.Thread(target=self._run, name="kubewright-election", daemon=True)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._failure: BaseException | None = None
+
+    def start(self) -> None:
+        """Begin to seek the lease."""
+        self._thread.start()
+
+    async def wait_leading(self) -> None:
+        """Wait until this replica leads."""
+        await self._leading.wait()
+
+    async def wait_lost(self) -> None:
+        """Wait until this replica no longer leads, then raise LeaseLost."""
+        await self._lost.wait()
+        raise LeaseLost(f"leader election lost: lease {self._options.namespace}/{self._options.name}") from self._failure
+
+    async def stop(self, *, release: bool) -> None:
+        """End the thread; release the lease only when nothing of this replica can still write."""
+        self._release = release
+        self._ended.set()
+        if self._loop is not None and self._task is not None:
+            try:
+                self._loop.call_soon_threadsafe(self._task.cancel)
+            except RuntimeError:
+                pass  # its loop ended by itself
+        await asyncio.to_thread(self._thread.join, self._options.renew_deadline)
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._elect())
+        except asyncio.CancelledError:
+            pass
+        except Exception as error:
+            self._failure = error
+            _log.exception("Leader election failed")
+        finally:
+            self._tell_main(self._lost.set)
+        if self._leading.is_set() and not self._ended.wait(self._patience):
+            _log.critical("The main loop did not stop after the lease was lost: ending the process")
+            self._end_process()
+
+    @property
+    def _patience(self) -> float:
+        """Seconds from the loss of the lease until another replica may write, less one to be safe."""
+        return max(0.5, self._options.lease_duration - self._options.renew_deadline - 1.0)
+
+    async def _elect(self) -> None:
+        self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
+        options = self._options
+        async with Client(self._config, timeout=max(1.0, options.renew_deadline / 2)) as client:
+            elector = Elector(ClusterLease(client, options.name, options.namespace), options, self.leadership)
+            try:
+                await elector.acquire()
+                _log.info("Acquired the lease %s/%s as %s", options.namespace, options.name, options.identity)
+                self._answered_at = self._main.time()
+                self._tell_main(self._leading.set)
+                await elector.renew(self._main_loop_answers)
+                _log.error("Lost the lease %s/%s", options.namespace, options.name)
+            finally:
+                if self._release:
+                    async with asyncio.timeout(max(1.0, options.renew_deadline / 2)):
+                        await elector.release()
+
+    def _main_loop_answers(self) -> bool:
+        self._tell_main(self._answer)
+        silence = self._main.time() - self._answered_at
+        if silence < MAIN_LOOP_SILENCE:
+            return True
+        _log.error("The main loop has not answered for %.0f s: the lease is not renewed", silence)
+        return False
+
+    def _answer(self) -> None:
+        self._answered_at = self._main.time()
+
+    def _tell_main(self, callback: Callable[[], object]) -> None:
+        try:
+            self._main.call_soon_threadsafe(callback)
+        except RuntimeError:
+            pass  # the main loop is closed: nobody is left to tell
+
+
+def _record_of(lease: dict[str, Any]) -> LeaseRecord:
+    spec: dict[str, Any] = lease.get("spec") or {}
+    return LeaseRecord(
+        holder=spec.get("holderIdentity") or "",
+        duration=spec.get("leaseDurationSeconds") or 0,
+        acquired=spec.get("acquireTime") or "",
+        renewed=spec.get("renewTime") or "",
+        transitions=spec.get("leaseTransitions") or 0,
+        version=lease["metadata"].get("resourceVersion", ""),
+    )
+
+
+def _micro_time() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _end_process() -> None:
+    os._exit(1)

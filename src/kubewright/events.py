@@ -1,0 +1,262 @@
+"""Events about objects: told at once, sent in the background, repeats counted, floods held back."""
+
+import asyncio
+import logging
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal, NamedTuple
+
+from kubewright.api import Kind
+from kubewright.backoff import Backoff
+from kubewright.client import ApiError, Client, ConnectionFailed, NotFound, requests
+from kubewright.metrics import Registry
+
+EventType = Literal["Normal", "Warning"]
+
+EVENT = Kind(group="events.k8s.io", version="v1", kind="Event", plural="events", builtin=True)
+
+SERIES_GAP = 360.0
+"""Seconds after which a repeat is a new event and no longer counted into the old one."""
+SERIES_INTERVAL = 60.0
+"""Seconds between two updates of one event's count."""
+BURST = 25
+REFILL = 300.0
+"""An object may have this many new events at once, and one more after each of these many seconds."""
+MAX_PENDING = 1000
+MAX_REMEMBERED = 4096
+MAX_ATTEMPTS = 6
+FLUSH_TIMEOUT = 5.0
+
+_RETRY = Backoff(base=0.5, maximum=30.0, jitter=0.5)
+_log = logging.getLogger("kubewright.events")
+
+
+class Reference(NamedTuple):
+    """The object that an event is about."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+
+    def to_wire(self) -> dict[str, str]:
+        """Return the reference as an event holds it."""
+        found = {
+            "apiVersion": self.api_version,
+            "kind": self.kind,
+            "namespace": self.namespace,
+            "name": self.name,
+            "uid": self.uid,
+        }
+        return {key: value for key, value in found.items() if value}
+
+
+class _Told(NamedTuple):
+    """What makes two events the same."""
+
+    regarding: Reference
+    related: Reference | None
+    type: EventType
+    reason: str
+    action: str
+    note: str
+
+
+@dataclass(slots=True)
+class _Series:
+    """How often the same was told, and how much of that the server knows."""
+
+    name: str
+    first_at: datetime
+    last_at: datetime
+    count: int = 1
+    sent: int = 0
+    sent_at: float = 0.0
+    told_at: float = 0.0
+    attempts: int = 0
+
+    @property
+    def behind(self) -> bool:
+        return self.count > self.sent
+
+
+@dataclass(slots=True)
+class _Bucket:
+    tokens: float
+    at: float
+
+
+class EventRecorder:
+    """Record events of one reporting controller; `run` sends them."""
+
+    def __init__(self, client: Client, *, controller: str, instance: str, metrics: Registry) -> None:
+        self._client = client
+        self._controller = controller
+        self._instance = instance[:128]
+        self._series: OrderedDict[_Told, _Series] = OrderedDict()
+        self._pending: OrderedDict[_Told, None] = OrderedDict()
+        self._buckets: OrderedDict[Reference, _Bucket] = OrderedDict()
+        self._wake = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        dropped = metrics.counter(
+            "kubewright_events_dropped_total", "Events that were not sent, by reason", ("reason",)
+        )
+        self._flooded = dropped.labels(reason="rate_limit")
+        self._overflowed = dropped.labels(reason="queue_full")
+        self._failed = dropped.labels(reason="error")
+        self._complained: set[str] = set()
+
+    def record(
+        self,
+        regarding: Reference,
+        type: EventType,  # noqa: A002 (the field's name)
+        reason: str,
+        note: str,
+        *,
+        action: str = "",
+        related: Reference | None = None,
+    ) -> None:
+        """Tell an event; never waits, never fails, may be called from any thread."""
+        told = _Told(regarding, related, type, reason[:128], (action or reason)[:128], note[:1024])
+        if threading.get_ident() == self._thread:
+            self._tell(told)
+        else:
+            self._loop.call_soon_threadsafe(self._tell, told)
+
+    async def run(self) -> None:
+        """Send what is told until cancelled; then what is still to send, for a short time."""
+        try:
+            while True:
+                await self._send_due(everything=False)
+                await self._wait_until_due()
+        except asyncio.CancelledError:
+            try:
+                async with asyncio.timeout(FLUSH_TIMEOUT):
+                    await self._send_due(everything=True)
+            except TimeoutError:
+                self._failed.inc(len(self._pending))
+            raise
+
+    def _tell(self, told: _Told) -> None:
+        now, moment = self._loop.time(), datetime.now(UTC)
+        series = self._series.get(told)
+        if series is None or now - series.told_at > SERIES_GAP:
+            if not self._take_token(told.regarding, now):
+                self._flooded.inc()
+                return
+            name = f"{told.regarding.name[:200]}.{int(moment.timestamp() * 1e9):x}"
+            series = self._series[told] = _Series(name, moment, moment, told_at=now)
+            while len(self._series) > MAX_REMEMBERED:
+                self._series.popitem(last=False)
+        else:
+            series.count += 1
+            series.last_at, series.told_at = moment, now
+        self._series.move_to_end(told)
+        if told not in self._pending and len(self._pending) >= MAX_PENDING:
+            self._overflowed.inc()
+            return
+        self._pending[told] = None
+        self._wake.set()
+
+    def _take_token(self, regarding: Reference, now: float) -> bool:
+        bucket = self._buckets.setdefault(regarding, _Bucket(BURST, now))
+        self._buckets.move_to_end(regarding)
+        while len(self._buckets) > MAX_REMEMBERED:
+            self._buckets.popitem(last=False)
+        bucket.tokens = min(BURST, bucket.tokens + (now - bucket.at) / REFILL)
+        bucket.at = now
+        if bucket.tokens < 1:
+            return False
+        bucket.tokens -= 1
+        return True
+
+    def _due_at(self, series: _Series) -> float:
+        if series.attempts:
+            return series.sent_at + _RETRY.delay(series.attempts)
+        return series.sent_at + SERIES_INTERVAL if series.sent else 0.0
+
+    async def _wait_until_due(self) -> None:
+        if not self._pending:
+            self._wake.clear()
+            await self._wake.wait()
+            return
+        due = min(self._due_at(self._series[told]) for told in self._pending if told in self._series)
+        self._wake.clear()
+        try:
+            async with asyncio.timeout_at(due):
+                await self._wake.wait()
+        except TimeoutError:
+            pass
+
+    async def _send_due(self, *, everything: bool) -> None:
+        for told in list(self._pending):
+            series = self._series.get(told)
+            if series is None or not series.behind:
+                self._pending.pop(told, None)
+            elif everything or self._due_at(series) <= self._loop.time():
+                await self._send(told, series)
+
+    async def _send(self, told: _Told, series: _Series) -> None:
+        count = series.count
+        series.sent_at = self._loop.time()
+        try:
+            if series.sent:
+                await self._update(told, series)
+            else:
+                await self._client.raw(requests.create(self._document(told, series), EVENT))
+        except NotFound:
+            # Events expire; what is told again afterwards starts anew. In a namespace that is gone nobody listens.
+            self._series.pop(told, None)
+        except (ApiError, ConnectionFailed) as error:
+            self._note_failure(told, series, error)
+            return
+        series.sent, series.attempts = count, 0
+        if not series.behind:
+            self._pending.pop(told, None)
+
+    async def _update(self, told: _Told, series: _Series) -> None:
+        patch = {"series": {"count": series.count, "lastObservedTime": _micro_time(series.last_at)}}
+        await self._client.raw(requests.patch(EVENT, series.name, _namespace(told), patch, type="merge"))
+
+    def _note_failure(self, told: _Told, series: _Series, error: Exception) -> None:
+        series.attempts += 1
+        lasting = isinstance(error, ApiError) and 400 <= error.status.code < 500 and error.status.code != 429
+        if not lasting and series.attempts < MAX_ATTEMPTS:
+            return
+        self._failed.inc()
+        self._pending.pop(told, None)
+        self._series.pop(told, None)
+        kind_of_failure = type(error).__name__
+        if kind_of_failure not in self._complained:
+            self._complained.add(kind_of_failure)
+            _log.warning("An event could not be sent; further failures like this are only counted: %s", error)
+
+    def _document(self, told: _Told, series: _Series) -> dict[str, Any]:
+        document: dict[str, Any] = {
+            "metadata": {"name": series.name, "namespace": _namespace(told)},
+            "eventTime": _micro_time(series.first_at),
+            "reportingController": self._controller,
+            "reportingInstance": self._instance,
+            "action": told.action,
+            "reason": told.reason,
+            "regarding": told.regarding.to_wire(),
+            "note": told.note,
+            "type": told.type,
+        }
+        if told.related is not None:
+            document["related"] = told.related.to_wire()
+        if series.count > 1:
+            document["series"] = {"count": series.count, "lastObservedTime": _micro_time(series.last_at)}
+        return document
+
+
+def _namespace(told: _Told) -> str:
+    return told.regarding.namespace or "default"
+
+
+def _micro_time(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
