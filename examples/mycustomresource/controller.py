@@ -1,0 +1,32 @@
+"""Keep `status.Healthy` true while a Pod with the friend's name exists, in any namespace."""
+
+import kubewright as kw
+from kubewright.api.builtin import core_v1
+from mycustomresource.kinds import FriendStatus, MyCustomResource
+
+by_friend = kw.Index(MyCustomResource, lambda resource: [resource.spec.name])
+pods_by_name = kw.Index(core_v1.Pod, lambda pod: [pod.metadata.name])
+
+
+@kw.controller(
+    MyCustomResource,
+    watches=[kw.watch(core_v1.Pod, via=by_friend, key=lambda pod: pod.metadata.name)],
+)
+async def friends(resource: MyCustomResource, ctx: kw.Context) -> None:
+    """Look for the friend and write down whether it is there."""
+    for cause in ctx.causes:
+        if cause.kind == "Pod":
+            ctx.log.info("pod linked to a MyCustomResource custom resource issued an event", friend=cause.name)
+    ctx.log.info("reconciling MyCustomResource custom resource")
+    pods = await ctx.list(pods_by_name, resource.spec.name)
+    for pod in pods:
+        ctx.log.info("pod linked to a MyCustomResource custom resource found", friend=pod.metadata.name)
+    healthy = bool(pods)
+    await ctx.patch_status(resource, FriendStatus(healthy=healthy))
+    ctx.log.info("MyCustomResource's Healthy status updated", status=healthy)
+    ctx.log.info("MyCustomResource custom resource reconciled")
+
+
+def operator() -> kw.Operator:
+    """Declare the operator."""
+    return kw.Operator(friends, name="mycustomresource")

@@ -1,0 +1,42 @@
+"""One Deployment of busybox Pods per MyOwnShell."""
+
+import kubewright as kw
+from kubewright.api.builtin import apps_v1, core_v1, meta_v1
+from myownshell.kinds import MyOwnShell, ShellStatus
+
+FINALIZER = "myownshell.my-first-operator.jgato.io/finalizer"
+COMMAND = "echo The app is running, You can now ssh into for a while! && sleep 99999999 "
+
+
+def deployment_for(shell: MyOwnShell) -> apps_v1.Deployment:
+    """Say what the Deployment of a shell looks like."""
+    labels = {"app": "myownshell", "myownshell_cr": shell.metadata.name}
+    busybox = core_v1.Container(name="busybox", image="busybox:latest", command=["sh", "-c", COMMAND])
+    return apps_v1.Deployment(
+        kw.Meta(shell.metadata.name, namespace=shell.metadata.namespace),
+        spec=apps_v1.DeploymentSpec(
+            replicas=shell.spec.size,
+            selector=meta_v1.LabelSelector(match_labels=labels),
+            template=core_v1.PodTemplateSpec(
+                metadata=kw.Meta(labels=labels), spec=core_v1.PodSpec(containers=[busybox])
+            ),
+        ),
+    )
+
+
+@kw.controller(MyOwnShell, owns=[kw.owned(apps_v1.Deployment, finalizer=FINALIZER)])
+async def shells(shell: MyOwnShell, ctx: kw.Context) -> None:
+    """Bring the Deployment to the wanted size and report what is ready."""
+    live = await ctx.apply(deployment_for(shell))
+    await ctx.patch_status(shell, ShellStatus(ready=live.status.ready_replicas))
+
+
+@shells.finalizer(FINALIZER)
+async def goodbye(shell: MyOwnShell, ctx: kw.Context) -> None:
+    """Say goodbye: the garbage collector takes the Deployment and its Pods."""
+    ctx.log.info("Successfully finalized MyOwnShell")
+
+
+def operator() -> kw.Operator:
+    """Declare the operator."""
+    return kw.Operator(shells, name="myownshell")

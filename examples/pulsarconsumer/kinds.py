@@ -1,0 +1,38 @@
+"""The kind PulsarConsumer."""
+
+from typing import Annotated
+
+import kubewright as kw
+
+
+class ConsumerSpec(kw.Model):
+    """PulsarConsumerSpec defines the desired state of PulsarConsumer"""
+
+    server_address: Annotated[str, kw.Field(description="Address of the pulsar server.")]
+    topic: Annotated[str, kw.Field(description="Name of the topic to listen.")]
+    subscription_name: Annotated[str, kw.Field(description="Name of the subscripton.")]
+    replicas: Annotated[int, kw.Field(description="Number of replicas.")]
+
+
+class ConsumerStatus(kw.Model):
+    """PulsarConsumerStatus defines the observed state of PulsarConsumer"""
+
+    server: Annotated[str | None, kw.Field(description="Server Address")] = None
+    topic: Annotated[str | None, kw.Field(description="Name of the pulsar topic")] = None
+    subscription: Annotated[str | None, kw.Field(description="Name of the subscription")] = None
+    replicas: Annotated[int | None, kw.Field(description="Number of replicas")] = None
+    conditions: Annotated[list[kw.Condition], kw.Field(list_type="map", list_keys=["type"])] = []
+
+
+class PulsarConsumer(
+    kw.Resource[ConsumerSpec, ConsumerStatus],
+    group="pulsar.pulsarconsumer.krvarma.com",
+    version="v1",
+    columns=[
+        kw.Column("Server", ".status.server"),
+        kw.Column("Topic", ".status.topic"),
+        kw.Column("Subscription", ".status.subscription"),
+        kw.Column("Replicas", ".status.replicas", type="integer"),
+    ],
+):
+    """PulsarConsumer is the Schema for the pulsarconsumers API"""

@@ -1,0 +1,6 @@
+"""VmGroup: virtual machines of an outside system, with a scale subresource."""
+
+from vmgroup.controller import operator
+from vmgroup.kinds import VmGroup, VmGroupSpec, VmGroupStatus
+
+__all__ = ["VmGroup", "VmGroupSpec", "VmGroupStatus", "operator"]

@@ -1,0 +1,45 @@
+"""The kind VmGroup."""
+
+from typing import Annotated, Literal
+
+import kubewright as kw
+
+Phase = Literal["RUNNING", "PENDING", "ERROR"]
+
+
+class VmGroupSpec(kw.Model):
+    """VmGroupSpec defines the desired state of VmGroup"""
+
+    cpu: Annotated[int, kw.Field(ge=1, le=4, description="CPUs of each virtual machine.")]
+    memory: Annotated[int, kw.Field(ge=1, le=8, description="Memory of each virtual machine in GB.")]
+    replicas: Annotated[int, kw.Field(ge=1, description="Number of virtual machines.")]
+    template: Annotated[str, kw.Field(description="Template the virtual machines are cloned from.")]
+
+
+class VmGroupStatus(kw.Model):
+    """VmGroupStatus defines the observed state of VmGroup"""
+
+    phase: Phase | None = None
+    current_replicas: int | None = None
+    desired_replicas: int | None = None
+    last_message: str | None = None
+    conditions: Annotated[list[kw.Condition], kw.Field(list_type="map", list_keys=["type"])] = []
+
+
+class VmGroup(
+    kw.Resource[VmGroupSpec, VmGroupStatus],
+    group="vm.codeconnect.vmworld.com",
+    version="v1alpha1",
+    short_names=["vg"],
+    scale=kw.Scale(spec=".spec.replicas", status=".status.desiredReplicas"),
+    columns=[
+        kw.Column("Phase", ".status.phase"),
+        kw.Column("Current", ".status.currentReplicas", type="integer"),
+        kw.Column("Desired", ".spec.replicas", type="integer"),
+        kw.Column("CPU", ".spec.cpu", type="integer"),
+        kw.Column("Memory", ".spec.memory", type="integer"),
+        kw.Column("Template", ".spec.template"),
+        kw.Column("Last_Message", ".status.lastMessage"),
+    ],
+):
+    """VmGroup is the Schema for the vmgroups API"""
