@@ -1,0 +1,252 @@
+"""A real Kubernetes control plane from its own binaries, on loopback, for the length of an `async with`."""
+
+import asyncio
+import contextlib
+import os
+import random
+import secrets
+import socket
+import ssl
+import urllib.parse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import yaml
+
+from kubewright.testing import components
+from kubewright.testing.authority import Authority, KeyPair, private_key
+from kubewright.testing.processes import Process, ProcessError
+from kubewright.testing.scratch import Scratch
+
+# What `scripts/control-plane build` makes by default: the version that tools/control_plane/go.mod pins.
+KUBERNETES = "v1.36.4"
+ADMIN = "kubernetes-admin"
+SERVERS = ("etcd", "kube-apiserver")
+CONTROLLERS = ("kube-controller-manager", "kube-scheduler")
+
+# kube-apiserver ends gracefully only when the last watch has gone, which may take a minute.
+_API_SERVER_GRACE = 1.0
+# Below the ephemeral ports, so that no outgoing connection takes the port while the API server is restarted.
+_PORTS = range(20000, 30000)
+
+
+class ControlPlaneError(RuntimeError):
+    """The control plane could not be started, or a part of it ended."""
+
+
+def binaries_folder(version: str = KUBERNETES) -> Path:
+    """Name the cache folder for the binaries of one Kubernetes version."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache) / "kubewright" / "control-plane" / version
+
+
+def find_binaries() -> Path | None:
+    """Find a folder with etcd and kube-apiserver: KUBEBUILDER_ASSETS, else the cache."""
+    folder = _default_folder()
+    return None if missing_binaries(folder, SERVERS) else folder
+
+
+def missing_binaries(folder: Path, names: Sequence[str]) -> list[str]:
+    """List the programs that a folder lacks."""
+    return [name for name in names if not os.access(folder / name, os.X_OK)]
+
+
+class ControlPlane:
+    """etcd, kube-apiserver, kube-controller-manager and kube-scheduler, with RBAC and a certificate authority.
+
+    Each of `users` (name to groups) has a bearer token in `tokens`; `add_user` issues certificates at any time.
+    Without `controllers` only the first two run: namespaces then get no ServiceAccount, and Pods are refused.
+    """
+
+    def __init__(
+        self,
+        binaries: Path | None = None,
+        *,
+        controllers: bool = True,
+        users: Mapping[str, Sequence[str]] | None = None,
+        api_server_flags: Sequence[str] = (),
+        timeout: float = 60.0,
+    ) -> None:
+        self.binaries = binaries or _default_folder()
+        self.tokens = {user: secrets.token_urlsafe(24) for user in users or {}}
+        self._names = (*SERVERS, *CONTROLLERS) if controllers else SERVERS
+        self._users = dict(users or {})
+        self._flags = list(api_server_flags)
+        self._timeout = timeout
+        self._authority = Authority()
+        self._directory: Path | None = None
+        self._port = 0
+        self._processes: dict[str, Process] = {}
+        self._tls = ssl.create_default_context(cadata=self.ca.decode())
+        self._resources = contextlib.AsyncExitStack()
+
+    @property
+    def ca(self) -> bytes:
+        """Give the certificate, in PEM, that proves the API server's."""
+        return self._authority.pair.certificate
+
+    @property
+    def url(self) -> str:
+        """Give the address of the API server, the same over its restarts."""
+        return f"https://127.0.0.1:{self._port}"
+
+    @property
+    def directory(self) -> Path:
+        """Name the folder with the logs and credentials."""
+        if self._directory is None:
+            raise ControlPlaneError("the control plane has not been started")
+        return self._directory
+
+    @property
+    def kubeconfig(self) -> Path:
+        """Name the kubeconfig of the admin, a member of system:masters with a client certificate."""
+        return self.directory / f"{ADMIN}.kubeconfig"
+
+    async def __aenter__(self) -> Self:
+        """Start all of it; return when the API server is ready and, with controllers, takes Pods."""
+        missing = await asyncio.to_thread(missing_binaries, self.binaries, self._names)
+        if missing:
+            raise ControlPlaneError(
+                f"{self.binaries} lacks {', '.join(missing)}: run `scripts/control-plane build`"
+            )
+        async with contextlib.AsyncExitStack() as resources:
+            scratch = await asyncio.to_thread(Scratch.create, "kubewright-control-plane-")
+            resources.push_async_callback(asyncio.to_thread, scratch.close)
+            self._directory = scratch.path
+            await asyncio.to_thread(self._prepare)
+            for name in self._names:
+                resources.push_async_callback(self._stop, name)
+            await self._start()
+            self._resources = resources.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop in reverse, so that etcd outlives those who write to it, and remove the folder."""
+        await self._resources.aclose()
+
+    async def stop_api_server(self, *, grace: float = _API_SERVER_GRACE) -> None:
+        """Take the API server away; its port and its data stay. A grace of 0 kills it at once."""
+        await self._processes["kube-apiserver"].stop(grace=grace)
+
+    async def start_api_server(self) -> None:
+        """Bring the API server up where it was, and wait until it is ready."""
+        process = self._processes["kube-apiserver"]
+        if not process.running:
+            await process.start()
+        await self._wait_for("/readyz")
+
+    async def add_user(self, name: str, groups: Sequence[str] = ()) -> Path:
+        """Issue a client certificate for a user and return a kubeconfig that holds it."""
+        return await asyncio.to_thread(self._write_user, name, groups)
+
+    async def wait_ended(self) -> None:
+        """Wait until one of the programs ends by itself, and raise with the end of its log."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                for process in self._processes.values():
+                    group.create_task(process.wait_ended())
+        except* ProcessError as errors:
+            raise ControlPlaneError(str(errors.exceptions[0])) from None
+
+    def _prepare(self) -> None:
+        self._port = _free_port()
+        self._write_pair(components.AUTHORITY, self._authority.pair)
+        self._write_pair(components.SERVING, self._authority.serving("kube-apiserver", hosts=components.HOSTS))
+        self._write(components.SERVICE_ACCOUNT_KEY, private_key())
+        self._write(components.TOKENS, "".join(map(self._token_line, self.tokens)).encode())
+        self._write_yaml(components.SCHEDULER_CONFIGURATION, components.scheduler_configuration())
+        self._write_user(ADMIN, ["system:masters"])
+        self._write_user(components.CONTROLLER_MANAGER)
+        self._write_user(components.SCHEDULER)
+        self._tls.load_cert_chain(self.directory / f"{ADMIN}.crt", self.directory / f"{ADMIN}.key")
+        flags = {
+            "etcd": components.etcd(),
+            "kube-apiserver": [*components.api_server(self.directory, self._port), *self._flags],
+            "kube-controller-manager": components.controller_manager(),
+            "kube-scheduler": components.scheduler(),
+        }
+        self._processes = {
+            name: Process(
+                [self.binaries / name, *flags[name]], log=self.directory / f"{name}.log", directory=self.directory
+            )
+            for name in self._names
+        }
+
+    async def _start(self) -> None:
+        await self._processes["etcd"].start()
+        await self.start_api_server()
+        controllers = [process for name, process in self._processes.items() if name in CONTROLLERS]
+        for process in controllers:
+            await process.start()
+        if controllers:
+            # A Pod created before its namespace has a ServiceAccount would be refused.
+            await self._wait_for("/api/v1/namespaces/default/serviceaccounts/default")
+
+    async def _stop(self, name: str) -> None:
+        await self._processes[name].stop(grace=_API_SERVER_GRACE if name == "kube-apiserver" else 10.0)
+
+    async def _wait_for(self, path: str) -> None:
+        try:
+            async with asyncio.timeout(self._timeout):
+                while await self._get(path) != 200:
+                    for process in self._processes.values():
+                        if process.ended:
+                            raise ControlPlaneError(str(await process.failure()))
+                    await asyncio.sleep(0.05)
+        except TimeoutError:
+            why = f"did not answer {path} within {self._timeout:g} s"
+            raise ControlPlaneError(str(await self._processes["kube-apiserver"].failure(why))) from None
+
+    async def _get(self, path: str) -> int:
+        """Ask for a path as the admin and return the status code, 0 when nobody answers."""
+        try:
+            reader, writer = await asyncio.open_connection("127.0.0.1", self._port, ssl=self._tls)
+            try:
+                writer.write(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
+                status = await reader.readline()
+            finally:
+                writer.close()
+                with contextlib.suppress(OSError):
+                    await writer.wait_closed()
+        except OSError:
+            return 0
+        return int(status.split()[1]) if status.startswith(b"HTTP/") else 0
+
+    def _token_line(self, user: str) -> str:
+        return f'{self.tokens[user]},{user},{user},"{",".join(self._users[user])}"\n'
+
+    def _write_user(self, user: str, groups: Sequence[str] = ()) -> Path:
+        pair = self._authority.client(user, groups)
+        name = urllib.parse.quote(user, safe=":@")
+        self._write_pair(name, pair)
+        return self._write_yaml(f"{name}.kubeconfig", components.kubeconfig(self.url, self.ca, {user: pair}))
+
+    def _write_pair(self, name: str, pair: KeyPair) -> None:
+        self._write(f"{name}.crt", pair.certificate)
+        self._write(f"{name}.key", pair.key)
+
+    def _write_yaml(self, name: str, document: Mapping[str, Any]) -> Path:
+        return self._write(name, yaml.safe_dump(document, sort_keys=False).encode())
+
+    def _write(self, name: str, data: bytes) -> Path:
+        path = self.directory / name
+        path.touch(mode=0o600)
+        path.write_bytes(data)
+        return path
+
+
+def _default_folder() -> Path:
+    assets = os.environ.get("KUBEBUILDER_ASSETS")
+    return Path(assets) if assets else binaries_folder()
+
+
+def _free_port() -> int:
+    for port in random.sample(_PORTS, 200):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise ControlPlaneError(f"no free loopback port between {_PORTS.start} and {_PORTS.stop}")

@@ -1,0 +1,95 @@
+"""Child processes that do not outlive their owner."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+# The kernel kills the child when its parent is gone, however that ended. Done in a process of its own and not in
+# `preexec_fn`, which is unsafe beside threads. The parent may die before the call, hence the look at getppid.
+_DIE_WITH_PARENT = """
+import ctypes, os, signal, sys
+ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+if os.getppid() == int(sys.argv[1]):
+    os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+class ProcessError(RuntimeError):
+    """A child process ended when it should not have; carries the end of its log."""
+
+
+class Process:
+    """One child process with its output in a log file."""
+
+    def __init__(self, command: Sequence[str | Path], *, log: Path, directory: Path) -> None:
+        self.name = Path(command[0]).name
+        self.log = log
+        self._command = [str(part) for part in command]
+        self._directory = directory
+        self._process: asyncio.subprocess.Process | None = None
+
+    @property
+    def running(self) -> bool:
+        """Tell whether the process was started and has not ended."""
+        return self._process is not None and self._process.returncode is None
+
+    @property
+    def ended(self) -> bool:
+        """Tell whether the process was started and has ended."""
+        return self._process is not None and self._process.returncode is not None
+
+    async def start(self) -> None:
+        """Start the process in a session of its own, so that a Ctrl-C in the terminal reaches only us."""
+        command = self._command
+        if sys.platform == "linux":
+            command = [sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT, str(os.getpid()), *command]
+        output = await asyncio.to_thread(self.log.open, "ab")
+        with output:
+            self._process = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                cwd=self._directory,
+                start_new_session=True,
+            )
+
+    async def stop(self, *, grace: float = 10.0) -> None:
+        """Ask the process to end and wait; kill it when the grace is over or the wait is cancelled."""
+        process = self._process
+        if process is None or process.returncode is not None:
+            return
+        try:
+            if grace > 0:
+                process.send_signal(signal.SIGTERM)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(process.wait(), grace)
+        finally:
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
+        await process.wait()
+
+    async def wait_ended(self) -> None:
+        """Wait until the process ends by itself, and raise with the end of its log."""
+        if self._process is not None:
+            await self._process.wait()
+        raise await self.failure()
+
+    async def failure(self, why: str = "ended unexpectedly") -> ProcessError:
+        """Describe what went wrong, with the last lines of the log."""
+        lines = await asyncio.to_thread(self._last_lines)
+        code = None if self._process is None else self._process.returncode
+        status = "" if code is None else f" (exit status {code})"
+        return ProcessError(f"{self.name} {why}{status}; the end of its log:\n{lines}")
+
+    def _last_lines(self, count: int = 15) -> str:
+        try:
+            text = self.log.read_text(errors="replace")
+        except FileNotFoundError:
+            return "(no log)"
+        return "\n".join(text.splitlines()[-count:])
