@@ -1,0 +1,12 @@
+"""The roles, bindings and priority classes every cluster starts with, recorded from a real one."""
+
+import json
+from importlib.resources import files
+
+from ..objects import Wire
+
+
+def bootstrap_objects() -> list[Wire]:
+    """Give the objects to create in an empty server."""
+    objects: list[Wire] = json.loads(files(__package__).joinpath("bootstrap.json").read_bytes())
+    return objects

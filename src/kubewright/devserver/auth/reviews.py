@@ -1,0 +1,191 @@
+"""The questions clients ask about users: who a token is, who they are themselves, what somebody may do."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from kubewright.api import problems
+
+from ..identity import Attributes, Decision, User
+from ..objects import Wire
+from ..status import StatusError
+from ..strategy import Endpoint, Invocation, Outcome, Strategy
+from .authentication import TokenAuthenticator
+from .rbac import RoleAuthorizer
+from .tokens import ISSUER, MIN_SECONDS, InvalidToken, TokenIssuer
+
+AUTHENTICATION = "authentication.k8s.io"
+AUTHORIZATION = "authorization.k8s.io"
+DEFAULT_SECONDS = 3600
+_BOUND = {"Pod": ("pods", "pod"), "Secret": ("secrets", "secret")}
+
+
+class Reviews:
+    """Answer review kinds, which are created and never stored."""
+
+    def __init__(self, authorizer: RoleAuthorizer, tokens: TokenAuthenticator, issuer: TokenIssuer) -> None:
+        self._authorizer = authorizer
+        self._tokens = tokens
+        self._issuer = issuer
+
+    def strategies(self) -> Mapping[tuple[str, str], Strategy]:
+        """Give the kinds that are answered here, by group and kind."""
+        endpoints: dict[tuple[str, str], Endpoint] = {
+            (AUTHENTICATION, "TokenReview"): self.token,
+            (AUTHENTICATION, "SelfSubjectReview"): self.myself,
+            (AUTHORIZATION, "SubjectAccessReview"): self.access,
+            (AUTHORIZATION, "LocalSubjectAccessReview"): self.access,
+            (AUTHORIZATION, "SelfSubjectAccessReview"): self.my_access,
+            (AUTHORIZATION, "SelfSubjectRulesReview"): self.my_rules,
+        }
+        return {kind: Strategy(endpoints={"": endpoint}) for kind, endpoint in endpoints.items()}
+
+    async def token(self, call: Invocation) -> Outcome:
+        """Tell whose a token is."""
+        body = _body(call)
+        spec = body.get("spec") or {}
+        audiences = spec.get("audiences") or [ISSUER]
+        try:
+            user, matching = self._tokens.check(spec.get("token", ""), audiences)
+        except InvalidToken as error:
+            body["status"] = {"user": {}, "error": str(error)}
+        else:
+            body["status"] = {"authenticated": True, "user": user_info(user), "audiences": matching}
+        return Outcome(body, 201)
+
+    async def myself(self, call: Invocation) -> Outcome:
+        """Tell a client who it is."""
+        body = _body(call)
+        body["status"] = {"userInfo": user_info(call.user)}
+        return Outcome(body, 201)
+
+    async def access(self, call: Invocation) -> Outcome:
+        """Tell whether somebody may do something."""
+        body = _body(call)
+        spec = body.get("spec") or {}
+        if not spec.get("user") and not spec.get("groups"):
+            detail = "at least one of user or group must be specified"
+            raise _invalid(call, problems.invalid("spec.user", spec.get("user", ""), detail))
+        extra = {key: tuple(values or ()) for key, values in (spec.get("extra") or {}).items()}
+        user = User(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()), extra)
+        return self._decide(call, body, user)
+
+    async def my_access(self, call: Invocation) -> Outcome:
+        """Tell whether the client itself may do something."""
+        return self._decide(call, _body(call), call.user)
+
+    async def my_rules(self, call: Invocation) -> Outcome:
+        """List what the client itself may do in a namespace."""
+        body = _body(call)
+        namespace = (body.get("spec") or {}).get("namespace", "")
+        if not namespace:
+            raise StatusError.bad_request("no namespace on request")
+        rules = self._authorizer.rules(call.user, namespace)
+        body["status"] = {
+            "resourceRules": [_resource_rule(rule) for rule in rules if rule.get("resources")],
+            "nonResourceRules": [
+                {"verbs": list(rule["verbs"]), "nonResourceURLs": list(rule["nonResourceURLs"])}
+                for rule in rules
+                if rule.get("nonResourceURLs")
+            ],
+            "incomplete": False,
+        }
+        return Outcome(body, 201)
+
+    async def issue_token(self, call: Invocation) -> Outcome:
+        """Issue a token for a ServiceAccount."""
+        body = _body(call)
+        spec: dict[str, Any] = body.setdefault("spec", {})
+        account = call.api.get("", "serviceaccounts", call.namespace, call.name)
+        seconds = spec.get("expirationSeconds") or DEFAULT_SECONDS
+        if seconds < MIN_SECONDS:
+            detail = "may not specify a duration less than 10 minutes"
+            raise _invalid(call, problems.invalid("spec.expirationSeconds", seconds, detail))
+        audiences = spec.get("audiences") or [ISSUER]
+        token, ends = self._issuer.issue(
+            namespace=call.namespace,
+            name=call.name,
+            uid=account["metadata"]["uid"],
+            audiences=audiences,
+            seconds=seconds,
+            bound=_bound(call, spec.get("boundObjectRef")),
+        )
+        body["metadata"] = {"name": call.name, "namespace": call.namespace, "creationTimestamp": _time(datetime.now(UTC))}
+        body["spec"] = {**spec, "audiences": audiences, "expirationSeconds": seconds}
+        body["spec"].setdefault("boundObjectRef", None)
+        body["status"] = {"token": token, "expirationTimestamp": _time(datetime.fromtimestamp(ends, UTC))}
+        return Outcome(body, 201)
+
+    def _decide(self, call: Invocation, body: Wire, user: User) -> Outcome:
+        spec = body.get("spec") or {}
+        resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+        if bool(resource) == bool(path):
+            detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+            if resource:
+                detail = "cannot be specified in combination with resourceAttributes"
+                raise _invalid(call, problems.invalid("spec.nonResourceAttributes", path, detail))
+            raise _invalid(call, problems.invalid("spec.resourceAttributes", None, detail))
+        if call.gvk.kind == "LocalSubjectAccessReview" and (resource or {}).get("namespace") != call.namespace:
+            raise StatusError.bad_request(f"spec.resourceAttributes.namespace must match namespace: {call.namespace}")
+        decision = self._authorizer.authorize(user, _attributes(resource, path or {}))
+        body["status"] = _status(decision)
+        return Outcome(body, 201)
+
+
+def user_info(user: User) -> Wire:
+    """Write a user as review kinds and admission requests show one."""
+    info: Wire = {"username": user.name}
+    if user.uid:
+        info["uid"] = user.uid
+    if user.groups:
+        info["groups"] = list(user.groups)
+    if user.extra:
+        info["extra"] = {key: list(values) for key, values in user.extra.items()}
+    return info
+
+
+def _body(call: Invocation) -> Wire:
+    if call.body is None:
+        raise StatusError.bad_request("the request has no body")
+    return call.body
+
+
+def _attributes(resource: Mapping[str, Any] | None, path: Mapping[str, Any]) -> Attributes:
+    if resource is None:
+        return Attributes(path.get("verb", ""), path=path.get("path", ""))
+    names = ("verb", "group", "version", "resource", "subresource", "namespace", "name")
+    return Attributes(*(resource.get(name) or "" for name in names))
+
+
+def _status(decision: Decision) -> Wire:
+    status: Wire = {"allowed": decision.allowed}
+    if decision.reason:
+        status["reason"] = decision.reason
+    return status
+
+
+def _resource_rule(rule: Mapping[str, Any]) -> Wire:
+    names = ("verbs", "apiGroups", "resources", "resourceNames")
+    return {name: list(rule[name]) for name in names if rule.get(name)}
+
+
+def _bound(call: Invocation, reference: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if not reference:
+        return None
+    if reference.get("kind") not in _BOUND:
+        gvk = f"{reference.get('apiVersion', '')}, Kind={reference.get('kind', '')}"
+        raise StatusError.bad_request(f"cannot bind token to object of type {gvk}")
+    resource, claim = _BOUND[reference["kind"]]
+    target = call.api.get("", resource, call.namespace, reference.get("name", ""))
+    uid = target["metadata"]["uid"]
+    if reference.get("uid") not in (None, "", uid):
+        raise StatusError.conflict("", resource, reference["name"], f"the UID in the bound object reference ({reference['uid']}) does not match the UID in record. The object might have been deleted and then recreated")
+    return {claim: {"name": reference["name"], "uid": uid}}
+
+
+def _invalid(call: Invocation, error: problems.FieldError) -> StatusError:
+    return StatusError.invalid(call.gvk.group, call.gvk.kind, call.name, [error])
+
+
+def _time(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
