@@ -1,0 +1,60 @@
+"""Controllers: what an author declares.
+
+Everything here is data and pure functions; importing it loads no HTTP library and declaring it touches
+nothing outside. `kubewright.controller.running` is the other half: the worker loop, the body of the
+context and the writes. The manager imports it, an author never does.
+
+In reading order: `declaration` (a controller), `operator` (several of them), `watches` (what leads to a
+reconcile), `filters` and `change`, `context` (what a reconciler is given), `result` and `errors` (what it
+answers), `needs` and `permissions` (what it may do). `comparison`, `ownership`, `children`, `conditions`
+and `finalizers` are the pure part of writing.
+"""
+
+from kubewright.controller.change import Change
+from kubewright.controller.context import Context, Reader
+from kubewright.controller.declaration import Controller, Reconciler, Tuning, controller
+from kubewright.controller.errors import CannotOwn, OwnedByAnother, TerminalError, Undeclared
+from kubewright.controller.filters import Filter, all_of, any_of, generation_changed, labels_match, on
+from kubewright.controller.needs import Needs, needs
+from kubewright.controller.operator import Env, Operator
+from kubewright.controller.permissions import Permissions, PolicyRule, lease_rules, review_rules, rules_for
+from kubewright.controller.result import Result
+from kubewright.controller.watches import Index, Owned, Scope, Source, Watch, owned, source, watch
+
+__all__ = [
+    "CannotOwn",
+    "Change",
+    "Context",
+    "Controller",
+    "Env",
+    "Filter",
+    "Index",
+    "Needs",
+    "Operator",
+    "Owned",
+    "OwnedByAnother",
+    "Permissions",
+    "PolicyRule",
+    "Reader",
+    "Reconciler",
+    "Result",
+    "Scope",
+    "Source",
+    "TerminalError",
+    "Tuning",
+    "Undeclared",
+    "Watch",
+    "all_of",
+    "any_of",
+    "controller",
+    "generation_changed",
+    "labels_match",
+    "lease_rules",
+    "needs",
+    "on",
+    "owned",
+    "review_rules",
+    "rules_for",
+    "source",
+    "watch",
+]

@@ -1,0 +1,59 @@
+"""What happened to one object, as filters and maps see it."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Generic, Literal, TypeVar, cast
+
+import msgspec
+
+from kubewright.api import Kind, Object, ObjectKey, PartialMeta, RawObject, decode
+
+T = TypeVar("T")
+
+ChangeType = Literal["create", "update", "delete"]
+
+
+def decode_as(kind: type[T] | Kind, raw: bytes) -> T:
+    """Decode to the class, or to plain JSON values where only a `Kind` is known."""
+    if isinstance(kind, Kind):
+        plain: Any = msgspec.json.decode(raw)
+        return plain
+    return cast("T", decode(cast("type[Object]", kind), raw))
+
+
+@dataclass(frozen=True)
+class Change(Generic[T]):
+    """The states of one object before and after; typed views are decoded only when looked at."""
+
+    kind: type[T] | Kind
+    key: ObjectKey
+    before: RawObject | None
+    after: RawObject | None
+    initial: bool = False
+
+    @property
+    def type(self) -> ChangeType:
+        """Tell whether the object appeared, changed or went."""
+        if self.before is None:
+            return "create"
+        return "delete" if self.after is None else "update"
+
+    @property
+    def metas(self) -> tuple[PartialMeta, ...]:
+        """Return the metadata before and after, as far as there are any."""
+        return tuple(state.meta for state in (self.before, self.after) if state is not None)
+
+    @cached_property
+    def old(self) -> T | None:
+        """Return the object as it was; None when it appeared."""
+        return None if self.before is None else decode_as(self.kind, self.before.raw)
+
+    @cached_property
+    def new(self) -> T | None:
+        """Return the object as it is; None when it went."""
+        return None if self.after is None else decode_as(self.kind, self.after.raw)
+
+    @property
+    def objects(self) -> tuple[T, ...]:
+        """Return the typed states before and after, as far as there are any."""
+        return tuple(state for state in (self.old, self.new) if state is not None)

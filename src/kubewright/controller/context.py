@@ -1,0 +1,116 @@
+"""What a reconciler is given beside its object: the one door to the cluster. Only the face; `running` holds the body."""
+
+import builtins
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, ParamSpec, TypeVar, overload
+
+from kubewright.api import Kind, Model, Object
+from kubewright.controller.watches import Index
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T", bound=Object)
+S = TypeVar("S")
+
+Wire = dict[str, Any]
+PatchType = Literal["json", "merge", "strategic"]
+Propagation = Literal["", "Background", "Foreground", "Orphan"]
+
+
+class Reader(ABC):
+    """Read objects of the kinds that the controller declares."""
+
+    @overload
+    async def get(self, kind: type[T], name: str, namespace: str | None = None) -> T | None: ...
+    @overload
+    async def get(self, kind: Kind, name: str, namespace: str | None = None) -> Wire | None: ...
+    @abstractmethod
+    async def get(self, kind: Any, name: str, namespace: str | None = None) -> Any:
+        """Return one object, or None where there is none; by default from the reconciled object's namespace."""
+
+    @overload
+    async def list(
+        self, kind: Index[S], value: str, /, *, namespace: str = "", labels: str = ""
+    ) -> builtins.list[S]: ...
+    @overload
+    async def list(
+        self, kind: type[T], /, *, namespace: str = "", labels: str = ""
+    ) -> builtins.list[T]: ...
+    @overload
+    async def list(self, kind: Kind, /, *, namespace: str = "", labels: str = "") -> builtins.list[Wire]: ...
+    @abstractmethod
+    async def list(
+        self, kind: Any, value: str | None = None, /, *, namespace: str = "", labels: str = ""
+    ) -> builtins.list[Any]:
+        """Return the objects of a kind, or those an index holds under a value; by default of all namespaces."""
+
+
+class Context(Reader):
+    """Serve one reconcile: reads, writes, events, a logger. Nothing beyond the controller's declaration."""
+
+    log: "logging.LoggerAdapter[logging.Logger]"
+    """Logs with the controller, the object and the reconcileID on each line."""
+    causes: tuple[str, ...]
+    """What led to this run, for logs only: the state is what counts."""
+    deadline: float | None
+    """When this reconcile is cancelled, in the event loop's time; None without a timeout."""
+
+    @property
+    @abstractmethod
+    def live(self) -> Reader:
+        """Read from the server, past the cache."""
+
+    @abstractmethod
+    async def apply(self, child: T, *, owned: bool | None = None, force: bool = True) -> T:
+        """Make the child so by server-side apply and return what is there; sends nothing when nothing would change.
+
+        Sets the owner reference where the child's kind is declared in `owns` (or as `owned` says). A field
+        that the previous desired child had and this one lacks is removed. Raises OwnedByAnother.
+        """
+
+    @abstractmethod
+    async def create(self, child: T, *, owned: bool | None = None) -> T:
+        """Create the child; raises AlreadyExists where there is one."""
+
+    @abstractmethod
+    async def update(self, target: T, change: Callable[[T], None]) -> T:
+        """Change an object and send the difference as a JSON patch; read again and retried when raced."""
+
+    @abstractmethod
+    async def patch(
+        self,
+        target: T,
+        patch: Wire | Sequence[Wire],
+        *,
+        type: PatchType = "merge",  # noqa: A002 (the word of the whole API)
+        subresource: str = "",
+    ) -> T:
+        """Send a patch as it is."""
+
+    @abstractmethod
+    async def patch_status(self, target: T, status: Model | None = None) -> T:
+        """Apply the status fields of this controller where they differ; an object that is gone is no error.
+
+        Without `status` the target's own is sent. Conditions keep their lastTransitionTime while their
+        status stays, and get the target's generation as observedGeneration.
+        """
+
+    @abstractmethod
+    async def delete(
+        self, target: Object, *, propagation: Propagation = "", grace_period_seconds: int | None = None
+    ) -> None:
+        """Delete this very object (by uid); one that is gone, or replaced by a namesake, is no error."""
+
+    @abstractmethod
+    def event(self, reason: str, note: str, *, action: str = "", related: Object | None = None) -> None:
+        """Tell about the reconciled object in an Event; never waits, never fails."""
+
+    @abstractmethod
+    def warn(self, reason: str, note: str, *, action: str = "", related: Object | None = None) -> None:
+        """Tell about the reconciled object in an Event of type Warning; never waits, never fails."""
+
+    @abstractmethod
+    async def run_sync(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run a blocking function in one of the controller's threads."""

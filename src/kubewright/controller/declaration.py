@@ -1,0 +1,210 @@
+"""A controller as data: one kind, its reconciler, and what leads to it. Declaring touches nothing outside."""
+
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Generic, Protocol, TypeVar, cast
+
+from kubewright.api import DeclarationError, Kind, kind_of, names
+from kubewright.backoff import Backoff
+from kubewright.controller.context import Context
+from kubewright.controller.filters import Filter
+from kubewright.controller.needs import Needs
+from kubewright.controller.result import Result
+from kubewright.controller.watches import EVERYWHERE, Owned, Scope, Source, Watch, check_finalizer, owned
+from kubewright.workqueue import RETRY_BACKOFF
+
+T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
+
+ReconcileFunction = Callable[[T, Context], Awaitable[Result | None]]
+FinalizeFunction = Callable[[T, Context], Awaitable[None]]
+
+
+class Reconciler(Protocol[T_contra]):
+    """An object that reconciles; one that also has `finalize` cleans up what the cluster cannot."""
+
+    def reconcile(self, subject: T_contra, ctx: Context, /) -> Awaitable[Result | None]:
+        """Make the world as the object says."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tuning:
+    """How a controller runs; the defaults suit nearly all.
+
+    `timeout` bounds each reconcile. `elected=False` runs it on every replica. `threads` bounds
+    `ctx.run_sync`. `field_manager` defaults to the controller's name; after a rename, name the old one in
+    `former_field_managers`, so that what it applied can still be taken back.
+    """
+
+    timeout: timedelta | None = None
+    backoff: Backoff = RETRY_BACKOFF
+    elected: bool = True
+    threads: int = 4
+    field_manager: str = ""
+    former_field_managers: tuple[str, ...] = ()
+
+
+DEFAULT_TUNING = Tuning()
+DEFAULT_RESYNC = timedelta(hours=10)
+
+
+class Controller(Generic[T]):
+    """Declare a controller: `Controller(Foo, reconcile, owns=[...], watches=[...])`."""
+
+    def __init__(
+        self,
+        kind: type[T] | Kind,
+        reconciler: ReconcileFunction[T] | Reconciler[T],
+        *,
+        name: str = "",
+        owns: "Sequence[type[Any] | Kind | Owned[Any]]" = (),
+        watches: "Sequence[Watch[Any] | Source[Any]]" = (),
+        needs: Sequence[Needs] = (),
+        finalizer: str = "",
+        when: Filter[T] | None = None,
+        scope: Scope = EVERYWHERE,
+        resync: timedelta = DEFAULT_RESYNC,
+        concurrency: int = 1,
+        tuning: Tuning = DEFAULT_TUNING,
+    ) -> None:
+        described = kind_of(kind)
+        self.kind = kind
+        self.name = name or described.kind.lower()
+        problems = names.dns1123_subdomain(self.name)
+        if problems:
+            raise DeclarationError(f"controller name {self.name!r}: {problems[0]}")
+        if concurrency < 1:
+            raise DeclarationError(f"controller {self.name!r}: concurrency={concurrency}: at least 1")
+        if resync <= timedelta(0):
+            raise DeclarationError(f"controller {self.name!r}: resync={resync!r}: must be positive")
+        self.owns = tuple(child if isinstance(child, Owned) else owned(child) for child in owns)
+        self.watches = tuple(watched for watched in watches if isinstance(watched, Watch))
+        self.sources = tuple(outside for outside in watches if isinstance(outside, Source))
+        self.needs = tuple(needs)
+        self.when = when
+        self.scope = scope
+        self.resync = resync
+        self.concurrency = concurrency
+        self.tuning = tuning
+        self.field_manager = tuning.field_manager or self.name
+        self._reconcile, self._finalize = _functions(self.name, reconciler)
+        self.finalizer_name = ""
+        if finalizer:
+            self._set_finalizer(finalizer)
+        elif self._finalize is not None:
+            raise DeclarationError(
+                f"controller {self.name!r} has finalize() but no name for it: "
+                'add finalizer="example.com/name"'
+            )
+        self._check_indexes()
+
+    async def reconcile(self, subject: T, ctx: Context) -> Result | None:
+        """Run the author's reconciler."""
+        return await self._reconcile(subject, ctx)
+
+    async def finalize(self, subject: T, ctx: Context) -> None:
+        """Run the author's finalizer."""
+        if self._finalize is not None:
+            await self._finalize(subject, ctx)
+
+    def finalizer(self, name: str) -> Callable[[FinalizeFunction[T]], FinalizeFunction[T]]:
+        """Declare the function that cleans up before an object goes; raising in it keeps the object."""
+
+        def declare(function: FinalizeFunction[T]) -> FinalizeFunction[T]:
+            if self._finalize is not None:
+                raise DeclarationError(
+                    f"controller {self.name!r} has a finalizer already: {self.finalizer_name!r}"
+                )
+            _check_async(function, f"the finalizer of controller {self.name!r}")
+            self._finalize = function
+            self._set_finalizer(name)
+            return function
+
+        return declare
+
+    async def __call__(self, subject: T, ctx: Context) -> Result | None:
+        """Run the author's reconciler, as the decorated function would."""
+        return await self._reconcile(subject, ctx)
+
+    def __repr__(self) -> str:
+        return f"Controller({kind_of(self.kind).kind}, name={self.name!r})"
+
+    def _set_finalizer(self, name: str) -> None:
+        check_finalizer(name, f"controller {self.name!r}")
+        if self._finalize is None:
+            raise DeclarationError(
+                f"controller {self.name!r} has finalizer={name!r} but nothing to run: "
+                "give its reconciler finalize(), or decorate a function with its .finalizer(name)"
+            )
+        self.finalizer_name = name
+
+    def _check_indexes(self) -> None:
+        for watched in self.watches:
+            if watched.via is not None and kind_of(watched.via.kind) != kind_of(self.kind):
+                raise DeclarationError(
+                    f"controller {self.name!r}: watch({kind_of(watched.kind).kind}, via=...) needs an index of "
+                    f"{kind_of(self.kind).kind}, not of {kind_of(watched.via.kind).kind}"
+                )
+
+
+def controller(
+    kind: type[T] | Kind,
+    *,
+    name: str = "",
+    owns: "Sequence[type[Any] | Kind | Owned[Any]]" = (),
+    watches: "Sequence[Watch[Any] | Source[Any]]" = (),
+    needs: Sequence[Needs] = (),
+    when: Filter[T] | None = None,
+    scope: Scope = EVERYWHERE,
+    resync: timedelta = DEFAULT_RESYNC,
+    concurrency: int = 1,
+    tuning: Tuning = DEFAULT_TUNING,
+) -> Callable[[ReconcileFunction[T]], Controller[T]]:
+    """Make the decorated function the reconciler of a `Controller`, which takes its place."""
+
+    def declare(function: ReconcileFunction[T]) -> Controller[T]:
+        return Controller(
+            kind,
+            function,
+            name=name,
+            owns=owns,
+            watches=watches,
+            needs=needs,
+            when=when,
+            scope=scope,
+            resync=resync,
+            concurrency=concurrency,
+            tuning=tuning,
+        )
+
+    return declare
+
+
+def _functions(
+    name: str, reconciler: ReconcileFunction[T] | Reconciler[T]
+) -> tuple[ReconcileFunction[T], FinalizeFunction[T] | None]:
+    reconcile: Any = getattr(reconciler, "reconcile", None)
+    finalize: Any = None
+    if reconcile is None:
+        if not callable(reconciler):
+            raise DeclarationError(
+                f"controller {name!r}: a reconciler is an async function, or an object with an async reconcile()"
+            )
+        reconcile = reconciler
+    else:
+        finalize = getattr(reconciler, "finalize", None)
+        if finalize is not None:
+            _check_async(finalize, f"finalize() of controller {name!r}")
+    _check_async(reconcile, f"the reconciler of controller {name!r}")
+    return cast("ReconcileFunction[T]", reconcile), cast("FinalizeFunction[T] | None", finalize)
+
+
+def _check_async(function: Any, what: str) -> None:
+    call = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004 (its signature, not whether it is callable)
+    if not (inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)):
+        raise DeclarationError(
+            f"{what} must be `async def`; blocking work goes through `await ctx.run_sync(...)`"
+        )

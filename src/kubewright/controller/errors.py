@@ -1,0 +1,26 @@
+"""What a controller raises, and what an author raises to steer it.
+
+KubewrightError
+├── TerminalError     raised by an author: report the failure, do not retry it
+├── Undeclared        a kind or verb that the controller's declaration does not name
+├── OwnedByAnother    a child that another object controls already
+└── CannotOwn         a child that its owner may not own: another namespace, or cluster-scoped
+"""
+
+from kubewright.api import KubewrightError
+
+
+class TerminalError(KubewrightError):
+    """Raise it when trying again cannot help; the failure is counted and logged, not retried."""
+
+
+class Undeclared(KubewrightError):
+    """A kind or verb that the controller does not declare; the message holds the line to add."""
+
+
+class OwnedByAnother(KubewrightError):
+    """A child that another object controls already."""
+
+
+class CannotOwn(KubewrightError):
+    """A child that its owner may not own: it lies in another namespace or is cluster-scoped."""

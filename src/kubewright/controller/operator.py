@@ -1,0 +1,79 @@
+"""An operator as data: its controllers, what lives as long as it runs, what its Deployment is given."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any
+
+from kubewright.api import DeclarationError, kind_of, names
+from kubewright.controller.declaration import Controller
+
+
+@dataclass(frozen=True, slots=True)
+class Env:
+    """An environment variable of the operator's container: a value, or a key of a Secret or ConfigMap."""
+
+    name: str
+    value: str = ""
+    secret: str = ""
+    config_map: str = ""
+    key: str = ""
+    optional: bool = False
+
+    def __post_init__(self) -> None:
+        given = [text for text in (self.value, self.secret, self.config_map) if text]
+        if len(given) > 1:
+            raise DeclarationError(f"Env({self.name!r}): give one of value=, secret=, config_map=")
+        if self.key and not (self.secret or self.config_map):
+            raise DeclarationError(f"Env({self.name!r}): key= belongs to secret= or config_map=")
+
+
+class Operator:
+    """Declare an operator: `Operator(shells, lifespan=session)`.
+
+    The lifespan is entered before the controllers start and left after they stopped; declaring,
+    rendering and installing never enter it.
+    """
+
+    def __init__(
+        self,
+        *controllers: Controller[Any],
+        name: str = "",
+        lifespan: Callable[[], AbstractAsyncContextManager[object]] | None = None,
+        env: Sequence[Env] = (),
+    ) -> None:
+        if not controllers:
+            raise DeclarationError("Operator() has no controllers: give it at least one")
+        seen: dict[str, Controller[Any]] = {}
+        for controller in controllers:
+            other = seen.setdefault(controller.name, controller)
+            if other is not controller:
+                kinds = f"{kind_of(other.kind).kind} and {kind_of(controller.kind).kind}"
+                raise DeclarationError(
+                    f'two controllers are named {controller.name!r} ({kinds}): give one of them name="..."'
+                )
+        self.controllers = tuple(seen.values())
+        self.name = name or self.controllers[0].name
+        problems = names.dns1123_subdomain(self.name)
+        if problems:
+            raise DeclarationError(f"operator name {self.name!r}: {problems[0]}")
+        self.lifespan = lifespan
+        self.env = tuple(env)
+
+    @property
+    def kinds(self) -> tuple[Any, ...]:
+        """Return the classes of the author's own kinds, in order: what `install` brings to a cluster."""
+        declared = [
+            kind
+            for controller in self.controllers
+            for kind in (
+                controller.kind,
+                *(child.kind for child in controller.owns),
+                *(watched.kind for watched in controller.watches),
+            )
+        ]
+        own = (kind for kind in declared if isinstance(kind, type) and not kind_of(kind).builtin)
+        return tuple(dict.fromkeys(own))
+
+    def __repr__(self) -> str:
+        return f"Operator({', '.join(map(repr, self.controllers))}, name={self.name!r})"

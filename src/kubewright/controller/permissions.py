@@ -1,0 +1,120 @@
+"""What a declaration may do, as RBAC rules: the least that suffices, enforced by the context, rendered into roles."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from kubewright.api import Kind, kind_of
+from kubewright.controller.declaration import Controller
+from kubewright.controller.errors import Undeclared
+from kubewright.controller.operator import Operator
+
+READ = frozenset({"get", "list", "watch"})
+OWN = READ | {"create", "patch"}
+
+
+class GroupResource(NamedTuple):
+    """A resource as RBAC names it; a subresource follows a slash."""
+
+    group: str
+    resource: str
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRule:
+    """One rule of a role."""
+
+    api_groups: tuple[str, ...]
+    resources: tuple[str, ...]
+    verbs: tuple[str, ...]
+    resource_names: tuple[str, ...] = ()
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return the rule as a Role or ClusterRole holds it."""
+        rule: dict[str, Any] = {"apiGroups": list(self.api_groups), "resources": list(self.resources)}
+        if self.resource_names:
+            rule["resourceNames"] = list(self.resource_names)
+        return rule | {"verbs": list(self.verbs)}
+
+
+class Permissions:
+    """What one controller declares, as verbs by resource."""
+
+    def __init__(self, controller: Controller[Any]) -> None:
+        self._controller = controller.name
+        self.grants: Mapping[GroupResource, frozenset[str]] = _grants_of(controller)
+
+    def allows(self, kind: Kind, verb: str, subresource: str = "") -> bool:
+        """Tell whether the declaration covers the verb."""
+        return verb in self.grants.get(_resource(kind, subresource), frozenset())
+
+    def require(self, kind: Kind, *verbs: str, subresource: str = "") -> None:
+        """Raise Undeclared, with the line to add, where the declaration does not cover the verbs."""
+        missing = [verb for verb in verbs if not self.allows(kind, verb, subresource)]
+        if missing:
+            arguments = ", ".join([kind.kind, *(f'"{verb}"' for verb in missing)])
+            if subresource:
+                arguments += f', subresource="{subresource}"'
+            what = _resource(kind, subresource).resource
+            raise Undeclared(
+                f"controller {self._controller!r} may not {'/'.join(missing)} {what}: "
+                f"add needs=[kw.needs({arguments})] to its declaration"
+            )
+
+
+def rules_for(operator: Operator) -> list[PolicyRule]:
+    """Return the rules that the operator's controllers need on their kinds, and for events."""
+    grants: defaultdict[GroupResource, frozenset[str]] = defaultdict(frozenset)
+    for controller in operator.controllers:
+        for resource, verbs in _grants_of(controller).items():
+            grants[resource] |= verbs
+    grants[GroupResource("events.k8s.io", "events")] |= {"create", "patch"}
+    return _rules(grants)
+
+
+def lease_rules(name: str) -> list[PolicyRule]:
+    """Return the rules for leader election, for a Role in the lease's namespace."""
+    # A create cannot be limited by name: the server does not know the name when it authorizes it.
+    return [
+        PolicyRule(("coordination.k8s.io",), ("leases",), ("create",)),
+        PolicyRule(("coordination.k8s.io",), ("leases",), ("get", "update"), (name,)),
+    ]
+
+
+def review_rules() -> list[PolicyRule]:
+    """Return the rules to authenticate and authorize whoever asks for metrics."""
+    return [
+        PolicyRule(("authentication.k8s.io",), ("tokenreviews",), ("create",)),
+        PolicyRule(("authorization.k8s.io",), ("subjectaccessreviews",), ("create",)),
+    ]
+
+
+def _grants_of(controller: Controller[Any]) -> dict[GroupResource, frozenset[str]]:
+    grants: defaultdict[GroupResource, frozenset[str]] = defaultdict(frozenset)
+    own = kind_of(controller.kind)
+    grants[_resource(own)] |= READ
+    if controller.finalizer_name:
+        grants[_resource(own)] |= {"patch"}
+    if own.status:
+        grants[_resource(own, "status")] |= {"patch"}
+    for child in controller.owns:
+        grants[_resource(kind_of(child.kind))] |= OWN
+        # OwnerReferencesPermissionEnforcement asks this of whoever sets blockOwnerDeletion.
+        grants[_resource(own, "finalizers")] |= {"update"}
+    for watched in controller.watches:
+        grants[_resource(kind_of(watched.kind))] |= READ
+    for need in controller.needs:
+        grants[_resource(need.kind, need.subresource)] |= need.verbs
+    return dict(grants)
+
+
+def _rules(grants: Mapping[GroupResource, frozenset[str]]) -> list[PolicyRule]:
+    merged: defaultdict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
+    for (group, resource), verbs in sorted(grants.items()):
+        merged[group, tuple(sorted(verbs))].append(resource)
+    return [PolicyRule((group,), tuple(resources), verbs) for (group, verbs), resources in merged.items()]
+
+
+def _resource(kind: Kind, subresource: str = "") -> GroupResource:
+    return GroupResource(kind.group, f"{kind.plural}/{subresource}" if subresource else kind.plural)

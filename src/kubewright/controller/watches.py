@@ -1,0 +1,170 @@
+"""What leads to a reconcile: watched kinds, owned children, events from outside. All of it data."""
+
+from collections.abc import AsyncIterable, Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, cast
+
+from kubewright.api import (
+    DeclarationError,
+    Kind,
+    ObjectKey,
+    PartialMeta,
+    kind_of,
+    names,
+    parse_fields,
+    parse_labels,
+)
+from kubewright.controller.change import Change
+from kubewright.controller.filters import Filter
+
+T = TypeVar("T")
+E = TypeVar("E")
+
+Lookup = Callable[["Index[Any]", str], Iterable[ObjectKey]]
+"""Finds the keys that an index holds under a value."""
+
+
+@dataclass(frozen=True, eq=False)
+class Index(Generic[T]):
+    """Find objects of a kind by values computed from them: `Index(Foo, lambda foo: [foo.spec.friend])`."""
+
+    kind: type[T] | Kind
+    values: Callable[[T], Iterable[str]]
+
+    def __post_init__(self) -> None:
+        kind_of(self.kind)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Narrow what is watched: fewer objects in memory, fewer events; reads outside go to the server."""
+
+    namespace: str = ""
+    labels: str = ""
+    fields: str = ""
+
+    def __post_init__(self) -> None:
+        parse_labels(self.labels)
+        parse_fields(self.fields)
+
+
+EVERYWHERE = Scope()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Watch(Generic[T]):
+    """Another kind whose changes lead to reconciles; made by `watch`."""
+
+    kind: type[T] | Kind
+    map: Callable[[T], Iterable[ObjectKey]] | None
+    via: Index[Any] | None
+    key: Callable[[T], str | Iterable[str]] | None
+    when: Filter[T] | None
+    scope: Scope
+
+    def requests(self, change: Change[T], lookup: Lookup) -> set[ObjectKey]:
+        """Return the keys to reconcile: filtered, then mapped from the states before and after."""
+        if self.when is not None and not self.when(change):
+            return set()
+        if self.map is not None:
+            return {key for state in change.objects for key in self.map(state)}
+        if self.via is None or self.key is None:
+            return set()
+        values: set[str] = set()
+        for state in change.objects:
+            found = self.key(state)
+            values.update((found,) if isinstance(found, str) else found)
+        return {key for value in values for key in lookup(self.via, value)}
+
+
+def watch(
+    kind: type[T] | Kind,
+    *,
+    map: Callable[[T], Iterable[ObjectKey]] | None = None,  # noqa: A002 (the author's word)
+    via: Index[Any] | None = None,
+    key: Callable[[T], str | Iterable[str]] | None = None,
+    when: Filter[T] | None = None,
+    scope: Scope = EVERYWHERE,
+) -> Watch[T]:
+    """Reconcile on changes of another kind: by `map=` to keys, or `via=` an index and a `key=` into it."""
+    name = kind_of(kind).kind
+    if (map is None) == (via is None):
+        raise DeclarationError(
+            f"watch({name}): give either map= (a function from the object to keys) "
+            "or via= (an index of the reconciled kind) with key="
+        )
+    if (via is None) != (key is None):
+        raise DeclarationError(
+            f"watch({name}): via= and key= go together: key= is the value looked up in the index"
+        )
+    return Watch(kind=kind, map=map, via=via, key=key, when=when, scope=scope)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Owned(Generic[T]):
+    """A kind of children: their changes lead to their owner; made by `owned`."""
+
+    kind: type[T] | Kind
+    finalizer: str = ""
+    when: Filter[T] | None = None
+    every_owner: bool = False
+    scope: Scope = EVERYWHERE
+
+    def requests(self, change: Change[T], owner: Kind) -> set[ObjectKey]:
+        """Return the keys of the owners before and after; versions of the owner's kind do not matter."""
+        if self.when is not None and not self.when(change):
+            return set()
+        return {key for meta in change.metas for key in self.owners(meta, owner)}
+
+    def owners(self, meta: PartialMeta, owner: Kind) -> set[ObjectKey]:
+        """Return the keys of the owners of this kind that the child names."""
+        namespace = meta.namespace if owner.namespaced else ""
+        return {
+            ObjectKey(namespace, reference.name)
+            for reference in meta.owner_references
+            if reference.kind == owner.kind
+            and reference.api_version.rpartition("/")[0] == owner.group
+            and (self.every_owner or reference.controller)
+        }
+
+
+def owned(
+    kind: type[T] | Kind,
+    *,
+    finalizer: str = "",
+    when: Filter[T] | None = None,
+    every_owner: bool = False,
+    scope: Scope = EVERYWHERE,
+) -> Owned[T]:
+    """Own children of a kind; `finalizer=` keeps each until the controller has seen it go."""
+    name = kind_of(kind).kind
+    if finalizer:
+        check_finalizer(finalizer, f"owned({name})")
+    return Owned(kind=kind, finalizer=finalizer, when=when, every_owner=every_owner, scope=scope)
+
+
+@dataclass(frozen=True, eq=False)
+class Source(Generic[E]):
+    """Events from outside the cluster; made by `source`."""
+
+    events: Callable[[], AsyncIterable[E]]
+    map: Callable[[E], Iterable[ObjectKey]]
+
+
+def source(
+    events: AsyncIterable[E] | Callable[[], AsyncIterable[E]],
+    *,
+    map: Callable[[E], Iterable[ObjectKey]],  # noqa: A002 (the author's word)
+) -> Source[E]:
+    """Reconcile on events from outside; give a function where the stream can be opened anew after a failure."""
+    if isinstance(events, AsyncIterable):
+        stream = cast("AsyncIterable[E]", events)
+        return Source(lambda: stream, map)
+    return Source(events, map)
+
+
+def check_finalizer(name: str, where: str) -> None:
+    """Refuse a finalizer that the API server would refuse."""
+    problems = names.qualified_name(name)
+    if problems:
+        raise DeclarationError(f'{where}: finalizer {name!r}: {problems[0]}; write it as "example.com/name"')
