@@ -1,0 +1,95 @@
+"""A child as it is sent: in its owner's namespace, with its owner reference, without what the server writes."""
+
+from base64 import b64encode
+from typing import Any
+
+from kubewright.api import Kind, ObjectKey, OwnerReference, PartialMeta
+from kubewright.controller.errors import CannotOwn, OwnedByAnother
+
+Wire = dict[str, Any]
+
+_SERVER_WRITTEN = frozenset(
+    {
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "managedFields",
+        "selfLink",
+    }
+)
+
+
+def sent_form(child: Wire, kind: Kind, namespace: str) -> Wire:
+    """Return what may be sent of a child: the server's own fields left out, the namespace filled in."""
+    meta = {key: value for key, value in child.get("metadata", {}).items() if key not in _SERVER_WRITTEN}
+    if kind.namespaced:
+        meta["namespace"] = meta.get("namespace") or namespace
+    else:
+        meta.pop("namespace", None)
+    left_out = {"apiVersion", "kind", "metadata"} | ({"status"} if kind.status else set[str]())
+    body = {key: value for key, value in child.items() if key not in left_out}
+    if kind.resource == "secrets":
+        body = _with_folded_data(body)
+    return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": meta} | body
+
+
+def with_owner(child: Wire, child_kind: Kind, owner: PartialMeta, owner_kind: Kind) -> Wire:
+    """Return the child with its owner as controller; raises CannotOwn where the cluster would not allow it."""
+    meta = child["metadata"]
+    name = ObjectKey(meta.get("namespace", ""), meta.get("name", ""))
+    if owner_kind.namespaced and not child_kind.namespaced:
+        raise CannotOwn(
+            f"{owner_kind.kind} {owner.key} is namespaced and cannot own "
+            f"the cluster-scoped {child_kind.kind} {name}"
+        )
+    if owner_kind.namespaced and meta.get("namespace") != owner.namespace:
+        raise CannotOwn(
+            f"{owner_kind.kind} {owner.key} cannot own {child_kind.kind} {name} in another namespace"
+        )
+    reference = {
+        "apiVersion": owner_kind.api_version,
+        "kind": owner_kind.kind,
+        "name": owner.name,
+        "uid": owner.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    others = [other for other in meta.get("ownerReferences", ()) if other.get("uid") != owner.uid]
+    return child | {"metadata": meta | {"ownerReferences": [*others, reference]}}
+
+
+def with_finalizer(child: Wire, finalizer: str) -> Wire:
+    """Return the child with the finalizer among its own."""
+    meta = child["metadata"]
+    finalizers = meta.get("finalizers", [])
+    if finalizer in finalizers:
+        return child
+    return child | {"metadata": meta | {"finalizers": [*finalizers, finalizer]}}
+
+
+def check_controllable(child: PartialMeta, child_kind: Kind, owner: PartialMeta) -> None:
+    """Raise OwnedByAnother where another object controls the child."""
+    holder = controller_reference(child)
+    if holder is not None and holder.uid != owner.uid:
+        raise OwnedByAnother(
+            f"{child_kind.kind} {child.key} is controlled by {holder.kind} {holder.name} (uid {holder.uid}): "
+            "give the child another name, or take that owner reference off"
+        )
+
+
+def controller_reference(child: PartialMeta) -> OwnerReference | None:
+    """Return the owner that controls the object, if any."""
+    return next((owner for owner in child.owner_references if owner.controller), None)
+
+
+def _with_folded_data(secret: Wire) -> Wire:
+    """Fold stringData into data as the server does, so that what is owned is what is kept."""
+    text: dict[str, str] = secret.get("stringData") or {}
+    if not text:
+        return secret
+    folded = {key: b64encode(value.encode()).decode() for key, value in text.items()}
+    kept = {key: value for key, value in secret.items() if key != "stringData"}
+    return kept | {"data": {**secret.get("data", {}), **folded}}

@@ -1,0 +1,175 @@
+"""Would applying change anything? Pure: the desired object, the live one, and what we own of it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import msgspec
+
+from kubewright.controller.ownership import Fields
+
+Wire = Mapping[str, Any]
+
+_IDENTITY = frozenset({"apiVersion", "kind", "metadata"})
+_META_COMPARED = frozenset({"labels", "annotations", "finalizers", "ownerReferences"})
+
+_ATOMIC_DEFAULTS: Mapping[str, tuple[Any, ...]] = {
+    "apiVersion": ("v1",),
+    "expirationSeconds": (3600,),
+    "kind": ("PersistentVolumeClaim",),
+    "protocol": ("TCP",),
+    "status": ("True", {"phase": "Pending"}),
+    "volumeMode": ("Filesystem",),
+}
+"""What the server fills into elements of atomic lists; elsewhere ownership tells defaults from leftovers."""
+
+
+def apply_difference(desired: Wire, live: Wire, owned: Fields | None) -> str | None:
+    """Return the path of a field that an apply of the desired object would change; None if there is none.
+
+    `live` is the object in the same typed form as `desired`, so quantities and times compare as text.
+    """
+    if owned is None:
+        return "metadata.managedFields"
+    plain = {key: value for key, value in desired.items() if key not in _IDENTITY}
+    meta = {key: value for key, value in desired.get("metadata", {}).items() if key in _META_COMPARED}
+    owned_plain = {step: below for step, below in owned.items() if step != "f:metadata"}
+    return _map_difference(plain, live, owned_plain, "") or _map_difference(
+        meta, live.get("metadata", {}), owned.get("f:metadata", {}), "metadata"
+    )
+
+
+def status_difference(desired: Wire, live: Wire, owned: Fields | None) -> str | None:
+    """Return the path of a status field that an apply of the desired status would change; None if there is none."""
+    if owned is None:
+        return "status" if desired else None
+    return _map_difference(desired, live, owned.get("f:status", {}), "status")
+
+
+def fingerprint(value: Any) -> bytes:
+    """Return bytes that are equal for equal wire values, whatever their order of keys."""
+    return msgspec.json.encode(value, order="deterministic")
+
+
+def content_of(live: Wire, *, has_status: bool) -> dict[str, Any]:
+    """Return the live object without what moves by itself: versions, managers, status."""
+    meta = {
+        key: value
+        for key, value in live.get("metadata", {}).items()
+        if key not in ("resourceVersion", "managedFields", "generation")
+    }
+    moving = {"metadata", "status"} if has_status else {"metadata"}
+    return {key: value for key, value in live.items() if key not in moving} | {"metadata": meta}
+
+
+def _difference(desired: Any, live: Any, owned: Fields | None, path: str) -> str | None:
+    if owned is None:
+        return path
+    if not set(owned) - {"."}:
+        return None if _equal(desired, live) else path
+    if isinstance(desired, Mapping):
+        if not isinstance(live, Mapping):
+            return path
+        return _map_difference(cast("Wire", desired), cast("Wire", live), owned, path)
+    if isinstance(desired, Sequence) and not isinstance(desired, str):
+        if not isinstance(live, Sequence):
+            return path
+        return _list_difference(cast("Sequence[Any]", desired), cast("Sequence[Any]", live), owned, path)
+    return path
+
+
+def _map_difference(desired: Wire, live: Wire, owned: Fields, path: str) -> str | None:
+    for key, value in desired.items():
+        below = f"{path}.{key}" if path else key
+        if key in live:
+            found = _difference(value, live[key], owned.get(f"f:{key}"), below)
+        else:
+            found = None if _is_nothing(value) else below
+        if found is not None:
+            return found
+    for step in owned:
+        if step.startswith("f:") and desired.get(step[2:]) is None:
+            return f"{path}.{step[2:]}" if path else step[2:]
+    return None
+
+
+def _list_difference(desired: Sequence[Any], live: Sequence[Any], owned: Fields, path: str) -> str | None:
+    unclaimed = {step for step in owned if step.startswith(("k:", "v:"))}
+    for index, item in enumerate(desired):
+        below = f"{path}[{index}]"
+        step = _step_of(item, unclaimed)
+        if step is None:
+            return below
+        unclaimed.discard(step)
+        wanted = msgspec.json.decode(step[2:])
+        if step.startswith("v:"):
+            if not any(_equal(item, other) for other in live):
+                return below
+            continue
+        twin = next((other for other in live if _has_keys(other, wanted)), None)
+        if twin is None:
+            return below
+        # The server fills in keys that were left out, such as a port's protocol.
+        found = _map_difference(item, twin, _without_defaulted_keys(owned[step], item, wanted), below)
+        if found is not None:
+            return found
+    return f"{path}[{min(unclaimed)[2:]}]" if unclaimed else None
+
+
+def _step_of(item: Any, steps: set[str]) -> str | None:
+    """Return the step that stands for this element: the one with all its keys, else with those it has."""
+    partial: str | None = None
+    for step in sorted(steps):
+        value = msgspec.json.decode(step[2:])
+        if step.startswith("v:"):
+            if _equal(item, value):
+                return step
+        elif isinstance(item, Mapping):
+            element = cast("Wire", item)
+            if _has_keys(element, value):
+                return step
+            if any(key in element for key in value) and all(
+                key not in element or _equal(element[key], wanted) for key, wanted in value.items()
+            ):
+                partial = partial or step
+    return partial
+
+
+def _has_keys(item: Any, keys: Wire) -> bool:
+    if not isinstance(item, Mapping):
+        return False
+    element = cast("Wire", item)
+    return all(key in element and _equal(element[key], value) for key, value in keys.items())
+
+
+def _without_defaulted_keys(owned: Fields, item: Wire, keys: Wire) -> Fields:
+    left_out = {f"f:{key}" for key in keys if key not in item}
+    return {step: below for step, below in owned.items() if step not in left_out}
+
+
+def _equal(desired: Any, live: Any) -> bool:
+    if isinstance(desired, Mapping) and isinstance(live, Mapping):
+        return _maps_equal(cast("Wire", desired), cast("Wire", live))
+    if isinstance(desired, list) and isinstance(live, list):
+        ours, theirs = cast("list[Any]", desired), cast("list[Any]", live)
+        return len(ours) == len(theirs) and all(map(_equal, ours, theirs))
+    if isinstance(desired, bool) or isinstance(live, bool):
+        return desired is live
+    return desired == live
+
+
+def _maps_equal(desired: Wire, live: Wire) -> bool:
+    for key, value in desired.items():
+        if key not in live:
+            if not _is_nothing(value):
+                return False
+        elif not _equal(value, live[key]):
+            return False
+    return all(
+        key in desired or _is_nothing(value) or value in _ATOMIC_DEFAULTS.get(key, ())
+        for key, value in live.items()
+    )
+
+
+def _is_nothing(value: Any) -> bool:
+    """Tell whether the value is what the server keeps as absence; an empty map may be a choice (emptyDir)."""
+    return value is None or value in ("", [])

@@ -1,0 +1,40 @@
+"""Conditions as the API wants them: the time moves only when the status does."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, cast
+
+Wire = Mapping[str, Any]
+
+
+def stamped(status: Wire, live: Wire, generation: int, now: datetime) -> dict[str, Any]:
+    """Return the status with each condition's lastTransitionTime and observedGeneration filled in."""
+    wanted = status.get("conditions")
+    if not _are_conditions(wanted):
+        return dict(status)
+    before = {known.get("type"): known for known in live.get("conditions") or ()}
+    return dict(status) | {
+        "conditions": [
+            _stamp(condition, before.get(condition["type"], {}), generation, now)
+            for condition in cast("Sequence[Wire]", wanted)
+        ]
+    }
+
+
+def _stamp(condition: Wire, before: Wire, generation: int, now: datetime) -> dict[str, Any]:
+    stamp = dict(condition)
+    if before.get("status") == condition.get("status") and before.get("lastTransitionTime"):
+        stamp["lastTransitionTime"] = before["lastTransitionTime"]
+    elif not condition.get("lastTransitionTime"):
+        stamp["lastTransitionTime"] = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    if not condition.get("observedGeneration") and generation:
+        stamp["observedGeneration"] = generation
+    return stamp
+
+
+def _are_conditions(value: Any) -> bool:
+    if not isinstance(value, list):
+        return False
+    return all(
+        isinstance(item, Mapping) and "type" in item and "status" in item for item in cast("list[Any]", value)
+    )
