@@ -1,0 +1,155 @@
+"""Annotations of a class body: read early where they can be, and checked for what the wire can carry."""
+
+import builtins
+import sys
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from enum import Enum
+from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin
+from uuid import UUID
+
+import msgspec
+
+from kubewright.api.fields import Field
+from kubewright.api.scalars import Scalar
+
+if sys.version_info >= (3, 14):
+    import annotationlib
+
+_PLAIN_TYPES: frozenset[Any] = frozenset({str, int, float, bool, bytes, datetime, date, UUID, Any})
+_UNTYPED = "use Any with Field(preserve_unknown_fields=True)"
+_WAYS_OUT: dict[Any, str] = {
+    set: 'use list[...] with Field(list_type="set")',
+    frozenset: 'use list[...] with Field(list_type="set")',
+    tuple: "use list[...]",
+    timedelta: "use Duration, which is written as Go does",
+    object: _UNTYPED,
+    list: "say what it holds: list[str]",
+    dict: "say what it holds: dict[str, str]",
+}
+
+
+class _Unknown:
+    """Stands for a name that is not defined yet, so that the rest of an annotation can be read."""
+
+    def __getitem__(self, item: object) -> "_Unknown":
+        return self
+
+    def __getattr__(self, name: str) -> "_Unknown":
+        return self
+
+    def __or__(self, other: object) -> "_Unknown":
+        return self
+
+    __ror__ = __or__
+
+    def __call__(self) -> None:
+        """Look like a type to `typing`."""
+
+
+class _Guessing(dict[str, Any]):
+    def __missing__(self, name: str) -> Any:
+        return _Unknown()
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The names that a class body sees."""
+
+    module: dict[str, Any]
+    local: Mapping[str, Any]
+
+    def read(self, annotation: Any) -> Any:
+        """Evaluate a text annotation; one that names what is not there yet stays text."""
+        if not isinstance(annotation, str):
+            return annotation
+        try:
+            return self._evaluate(annotation, self.local)
+        except NameError:
+            return annotation
+
+    def guess(self, annotation: Any) -> Any:
+        """Evaluate a text annotation with placeholders for the names that are not there yet."""
+        if not isinstance(annotation, str):
+            return annotation
+        return self._evaluate(annotation, _Guessing({**vars(builtins), **self.module, **self.local}))
+
+    def _evaluate(self, text: str, local: Mapping[str, Any]) -> Any:
+        # The author's own source text, which typing.get_type_hints would evaluate the same way.
+        return eval(text, self.module, local)  # noqa: S307
+
+
+def body_annotations(namespace: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the annotations of a class body that is being made."""
+    if sys.version_info >= (3, 14) and "__annotations__" not in namespace:
+        annotate = annotationlib.get_annotate_from_class_namespace(namespace)
+        if annotate is None:
+            return {}
+        return annotationlib.call_annotate_function(annotate, annotationlib.Format.FORWARDREF)
+    return dict(namespace.get("__annotations__", {}))
+
+
+def field_in(annotation: Any) -> Field:
+    """Return what the author said about a field, or an empty `Field`."""
+    if get_origin(annotation) is Annotated:
+        for extra in reversed(annotation.__metadata__):
+            if isinstance(extra, Field):
+                return extra
+    return Field()
+
+
+def bare(annotation: Any) -> Any:
+    """Return the annotation without `Annotated`."""
+    while get_origin(annotation) is Annotated:
+        annotation = annotation.__origin__
+    return annotation
+
+
+def members(annotation: Any) -> tuple[Any, ...]:
+    """Return the members of a union, or the one type that it is."""
+    annotation = bare(annotation)
+    if get_origin(annotation) in (Union, types.UnionType):
+        return tuple(member for part in get_args(annotation) for member in members(part))
+    return (annotation,)
+
+
+def problem(annotation: Any) -> str:
+    """Say why the wire cannot carry this type and what to use instead; nothing when it can."""
+    parts = [part for part in members(annotation) if part is not type(None)]
+    if not parts:
+        return "None alone says nothing: use X | None"
+    if len(parts) == 1:
+        return _type_problem(parts[0])
+    if set(parts) == {int, str}:
+        return ""
+    names = " | ".join(_name(part) for part in parts)
+    return f"the union {names} has no structural schema, only X | None and int | str have: use one type, or {_UNTYPED[4:]}"
+
+
+def _type_problem(part: Any) -> str:
+    origin = get_origin(part)
+    if origin is list:
+        return problem(get_args(part)[0])
+    if origin is dict:
+        key, value = get_args(part)
+        if bare(key) is not str:
+            return f"keys of a map are text on the wire, not {_name(key)}: use dict[str, {_name(value)}]"
+        return problem(value)
+    if origin is Literal:
+        kinds = {type(value) for value in get_args(part)}
+        return "" if len(kinds) == 1 else "the values of a Literal must be of one type: use only str or only int"
+    if isinstance(part, TypeVar | str) or (origin is None and part in _PLAIN_TYPES):
+        return ""
+    if isinstance(part, type) and issubclass(part, Enum | Scalar):
+        return ""
+    if isinstance(part, type) and issubclass(part, msgspec.Struct):
+        return "" if hasattr(part, "__rules__") else f"{part.__name__} is no Model: derive it from Model"
+    way = _WAYS_OUT.get(origin or part, "use a Model, a list, a map or a plain value")
+    return f"{_name(part)} cannot be carried: {way}"
+
+
+def _name(part: Any) -> str:
+    found = None if get_origin(part) else getattr(part, "__name__", None)
+    return cast(str, found) if found else str(part)

@@ -1,0 +1,237 @@
+"""Typed objects to wire values and JSON bytes, and back."""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from enum import Enum
+from functools import cache
+from typing import Any, TypeVar, cast, get_args, get_origin
+from uuid import UUID
+
+import msgspec
+
+from kubewright.api.annotations import members
+from kubewright.api.errors import DeclarationError, DecodeError
+from kubewright.api.kinds import kind_of
+from kubewright.api.model import ModelType, field_info, field_types
+from kubewright.api.resource import Object
+from kubewright.api.scalars import Scalar
+
+T = TypeVar("T", bound=msgspec.Struct)
+Wire = dict[str, Any]
+_PLAIN = frozenset({str, int, float, bool})
+_EMPTY: tuple[Any, ...] = ("", [], {})
+_ALWAYS = object()
+_ZEROS: dict[Any, Any] = {str: "", int: 0, float: 0.0, bool: False, bytes: ""}
+_MISSING = re.compile(r"Object missing required field `(.+)`")
+_encoder = msgspec.json.Encoder()
+
+
+def to_wire(obj: msgspec.Struct, *, without_status: bool = False) -> Wire:
+    """Return the wire form: what was set, never None, `apiVersion` and `kind` first for objects."""
+    wire: Wire = {}
+    if isinstance(obj, Object):
+        kind = kind_of(obj)
+        wire = {"apiVersion": kind.api_version, "kind": kind.kind}
+    _put(obj, wire)
+    if without_status:
+        wire.pop("status", None)
+    return wire
+
+
+def status_wire(obj: Object) -> Wire:
+    """Return the wire form for a write to the status subresource: identity and status, nothing else."""
+    wire, meta = to_wire(obj), obj.metadata
+    named = {"name": meta.name, "namespace": meta.namespace}
+    return {
+        "apiVersion": wire["apiVersion"],
+        "kind": wire["kind"],
+        "metadata": {key: value for key, value in named.items() if value},
+        "status": wire.get("status", {}),
+    }
+
+
+def encode(obj: msgspec.Struct | Mapping[str, Any]) -> bytes:
+    """Return the JSON bytes of an object or of a wire value."""
+    return _encoder.encode(to_wire(obj) if isinstance(obj, msgspec.Struct) else obj)
+
+
+def decode(cls: type[T], data: bytes | str) -> T:
+    """Read an object from JSON; null where a list, map or struct is expected counts as absent."""
+    try:
+        return cast(T, _decoder(cls).decode(data))
+    except msgspec.ValidationError:
+        return from_wire(cls, parse(data))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DecodeError(f"{cls.__name__}: not JSON: {error}") from error
+
+
+def from_wire(cls: type[T], wire: Any) -> T:
+    """Read an object from wire values, by the same rules as `decode`."""
+    try:
+        try:
+            return _convert(cls, wire)
+        except msgspec.ValidationError:
+            return _convert(cls, _tidy(cls, wire))
+    except msgspec.ValidationError as error:
+        raise _located(cls, error) from error
+    except RecursionError as error:
+        raise DecodeError(f"{cls.__name__}: nested too deeply") from error
+
+
+def parse(data: bytes | str) -> Any:
+    """Read JSON into wire values."""
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DecodeError(f"not JSON: {error}") from error
+
+
+def zero(cls: type[T]) -> T:
+    """Return a value of the type with nothing set: empty text, 0, empty lists where no default exists."""
+    return _convert(cls, _tidy_struct(cls, {}, fill=True))
+
+
+def _put(obj: msgspec.Struct, wire: Wire) -> None:
+    for attribute, name, omitted in _plan(obj.__class__):
+        value = getattr(obj, attribute)
+        if value is None:
+            continue
+        if value.__class__ not in _PLAIN:
+            value = _wire_value(value)
+        if omitted is _ALWAYS or value != omitted:
+            wire[name] = value
+
+
+def _wire_value(value: Any) -> Any:
+    match value:
+        case Object():
+            return to_wire(value)
+        case msgspec.Struct():
+            wire: Wire = {}
+            _put(value, wire)
+            return wire
+        case dict():
+            items = cast(Wire, value).items()
+            return {key: item if item.__class__ in _PLAIN else _wire_value(item) for key, item in items}
+        case list() | tuple():
+            return [item if item.__class__ in _PLAIN else _wire_value(item) for item in cast(list[Any], value)]
+        case Scalar():
+            return value.to_wire()
+        case Enum():
+            return value.value
+        case datetime():
+            return _time(value)
+        case date() | UUID() | bytes():
+            return msgspec.to_builtins(value)
+        case _:
+            return value
+
+
+def _time(value: datetime) -> str:
+    """Write a time as the API does: whole seconds, in UTC."""
+    if value.tzinfo is None:
+        raise ValueError(f"{value.isoformat()} has no time zone: use datetime.now(UTC)")
+    return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@cache
+def _plan(cls: type[msgspec.Struct]) -> tuple[tuple[str, str, Any], ...]:
+    """Return per field its names and the wire value at which it is left out.
+
+    Authors' models send numbers and booleans always, and leave out what is empty by default. Built-in kinds leave out
+    every default, as Go does where it says omitempty; what may be zero on purpose is `X | None` there.
+    """
+    builtin = isinstance(cls, ModelType) and cls.__builtin__
+    said = field_info(cls)
+    plan: list[tuple[str, str, Any]] = []
+    for item in msgspec.structs.fields(cls):
+        omitted = _ALWAYS
+        if not item.required and said[item.name].optional is not False:
+            made = item.default if item.default_factory is msgspec.NODEFAULT else cast(Any, item.default_factory)()
+            default = _wire_value(made)
+            if default is not None and (builtin or default in _EMPTY):
+                omitted = default
+        plan.append((item.name, item.encode_name, omitted))
+    return tuple(plan)
+
+
+@cache
+def _decoder(cls: type[T]) -> msgspec.json.Decoder[T]:
+    try:
+        return msgspec.json.Decoder(cls, dec_hook=_read_scalar)
+    except (NameError, TypeError) as error:
+        field_types(cls)
+        raise DeclarationError(f"{cls.__name__}: {error}") from error
+
+
+def _convert(cls: type[T], wire: Any) -> T:
+    return msgspec.convert(wire, cls, dec_hook=_read_scalar)
+
+
+def _read_scalar(kind: type, value: Any) -> Any:
+    if isinstance(value, kind):
+        return value
+    if issubclass(kind, Scalar):
+        return kind.from_wire(value)
+    raise NotImplementedError(f"{kind.__name__} cannot be read from the wire")
+
+
+def _located(cls: type, error: msgspec.ValidationError) -> DecodeError:
+    text, _, path = str(error).partition(" - at `$")
+    where = path.rstrip("`").lstrip(".")
+    missing = _MISSING.fullmatch(text)
+    if missing:
+        where, text = f"{where}.{missing[1]}".lstrip("."), "is required"
+    text = text.replace("`", "")
+    return DecodeError(f"{cls.__name__}: {where or 'object'}: {text[:1].lower()}{text[1:]}", path=where)
+
+
+def _tidy(annotation: Any, value: Any) -> Any:
+    """Drop the nulls of optional lists, maps, structs and values; give Go's zero to what a built-in requires."""
+    parts = members(annotation)
+    for part in parts:
+        if isinstance(value, dict) and isinstance(part, type) and issubclass(part, msgspec.Struct):
+            return _tidy_struct(part, cast(Wire, value), fill=False)
+        origin = get_origin(part)
+        if isinstance(value, list) and origin is list:
+            inner = get_args(part)[0]
+            return [_tidy(inner, item) for item in cast(list[Any], value)]
+        if isinstance(value, dict) and origin is dict:
+            inner = get_args(part)[1]
+            return {key: _tidy(inner, item) for key, item in cast(Wire, value).items()}
+    if value is None and type(None) not in parts and _is_container(parts[0]):
+        return _nothing(parts[0], fill=False)
+    return value
+
+
+def _tidy_struct(cls: type[msgspec.Struct], wire: Wire, *, fill: bool) -> Wire:
+    types = field_types(cls)
+    lenient = fill or (isinstance(cls, ModelType) and cls.__builtin__)
+    tidy = dict(wire)
+    for item in msgspec.structs.fields(cls):
+        name, annotation = item.encode_name, types[item.name]
+        if tidy.get(name) is not None:
+            tidy[name] = _tidy(annotation, tidy[name])
+        elif item.required:
+            kind = members(annotation)[0]
+            if lenient or (name in tidy and _is_container(kind)):
+                tidy[name] = _nothing(kind, fill=lenient)
+        else:
+            tidy.pop(name, None)
+    return tidy
+
+
+def _is_container(part: Any) -> bool:
+    return get_origin(part) in (list, dict) or (isinstance(part, type) and issubclass(part, msgspec.Struct))
+
+
+def _nothing(part: Any, *, fill: bool) -> Any:
+    """Return the wire form of Go's zero value of a type."""
+    if get_origin(part) is list:
+        return []
+    if isinstance(part, type) and issubclass(part, msgspec.Struct):
+        return _tidy_struct(part, {}, fill=fill)
+    if isinstance(part, type) and issubclass(part, Scalar):
+        return "0"
+    return {} if get_origin(part) is dict else _ZEROS.get(part)

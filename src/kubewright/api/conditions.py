@@ -1,0 +1,59 @@
+"""Conditions of a status, by the conventions that `kubectl wait` and others rely on."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Annotated, Literal
+
+from kubewright.api.fields import Field
+from kubewright.api.model import Model
+
+ConditionStatus = Literal["True", "False", "Unknown"]
+_REASON = r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
+_TYPE = (
+    r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
+    r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
+)
+
+
+class Condition(Model, builtin=True):
+    """One aspect of an object's state: `Condition(type="Ready", status="True", reason="Running")`."""
+
+    type: Annotated[str, Field(max_length=316, pattern=_TYPE)]
+    status: ConditionStatus
+    reason: Annotated[str, Field(min_length=1, max_length=1024, pattern=_REASON)]
+    message: Annotated[str, Field(max_length=32768, optional=False)] = ""
+    last_transition_time: Annotated[datetime | None, Field(optional=False)] = None
+    observed_generation: Annotated[int, Field(ge=0, int64=True)] = 0
+
+
+def get_condition(conditions: Iterable[Condition], type: str) -> Condition | None:  # noqa: A002 - the field's name
+    """Return the condition of this type, if any."""
+    return next((condition for condition in conditions if condition.type == type), None)
+
+
+def is_condition(
+    conditions: Iterable[Condition],
+    type: str,  # noqa: A002 - the field's name
+    status: ConditionStatus = "True",
+) -> bool:
+    """Say whether the condition of this type has this status; an absent one has none."""
+    found = get_condition(conditions, type)
+    return found is not None and found.status == status
+
+
+def set_condition(conditions: list[Condition], new: Condition, *, now: datetime | None = None) -> bool:
+    """Put the condition in its place and say whether anything changed.
+
+    `lastTransitionTime` moves only when `status` does; give `now` to fix it.
+    """
+    old = get_condition(conditions, new.type)
+    moment = new.last_transition_time or now or datetime.now(UTC).replace(microsecond=0)
+    if old is None:
+        new.last_transition_time = moment
+        conditions.append(new)
+        return True
+    new.last_transition_time = moment if old.status != new.status else old.last_transition_time or moment
+    if old == new:
+        return False
+    conditions[conditions.index(old)] = new
+    return True

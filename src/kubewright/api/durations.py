@@ -1,0 +1,80 @@
+"""Durations in Go's form: `1h2m3.5s`."""
+
+import re
+from datetime import timedelta
+from typing import Any, Self
+
+from kubewright.api.errors import DurationError
+from kubewright.api.scalars import Scalar
+
+_UNITS = {
+    "ns": 1,
+    "us": 1_000,
+    "µs": 1_000,
+    "μs": 1_000,
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "m": 60_000_000_000,
+    "h": 3_600_000_000_000,
+}
+_PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
+_WHOLE = re.compile(rf"[-+]?(?:{_PART.pattern})+", re.ASCII)
+_MAX_NANOSECONDS = 2**63 - 1
+
+
+def parse_duration(text: str) -> timedelta:
+    """Read a duration as Go writes it; below a microsecond is cut off."""
+    if text in ("0", "+0", "-0"):
+        return timedelta()
+    if not _WHOLE.fullmatch(text):
+        raise DurationError(f'invalid duration "{text}": write it like 1h2m3.5s, with a unit for each number')
+    total = 0
+    for number, unit in _PART.findall(text):
+        whole, _, fraction = number.partition(".")
+        total += int(whole or 0) * _UNITS[unit] + int(fraction or 0) * _UNITS[unit] // 10 ** len(fraction)
+    if total > _MAX_NANOSECONDS:
+        raise DurationError(f'invalid duration "{text}": more than 292 years')
+    return timedelta(microseconds=(-total if text[0] == "-" else total) // 1000 if text[0] != "-" else -(total // 1000))
+
+
+def format_duration(duration: timedelta) -> str:
+    """Write a duration as Go does: `1h0m0s`, `1.5s`, `250ms`, `0s`."""
+    micros = duration // timedelta(microseconds=1)
+    sign, micros = ("-" if micros < 0 else ""), abs(micros)
+    if micros == 0:
+        return "0s"
+    if micros < 1_000:
+        return f"{sign}{micros}µs"
+    if micros < 1_000_000:
+        return f"{sign}{_decimal(micros, 3)}ms"
+    minutes, rest = divmod(micros, 60_000_000)
+    hours, minutes = divmod(minutes, 60)
+    seconds = f"{_decimal(rest, 6)}s"
+    if hours:
+        return f"{sign}{hours}h{minutes}m{seconds}"
+    return f"{sign}{minutes}m{seconds}" if minutes else f"{sign}{seconds}"
+
+
+def _decimal(value: int, places: int) -> str:
+    whole, fraction = divmod(value, 10**places)
+    return f"{whole}.{fraction:0{places}d}".rstrip("0").rstrip(".")
+
+
+class Duration(timedelta, Scalar):
+    """A duration as a field type: text in Go's form on the wire."""
+
+    @classmethod
+    def from_wire(cls, value: Any) -> Self:
+        """Read Go's form."""
+        if not isinstance(value, str):
+            raise DurationError("a duration is text like 1h30m")
+        return cls.of(parse_duration(value))
+
+    @classmethod
+    def of(cls, duration: timedelta) -> Self:
+        """Make one from any timedelta."""
+        return cls(days=duration.days, seconds=duration.seconds, microseconds=duration.microseconds)
+
+    def to_wire(self) -> str:
+        """Write Go's form."""
+        return format_duration(self)

@@ -1,0 +1,83 @@
+"""What an author says about a field or a kind beyond its Python type."""
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal
+
+ListType = Literal["atomic", "set", "map"]
+MapType = Literal["granular", "atomic"]
+ColumnType = Literal["string", "integer", "number", "boolean", "date"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A CEL rule of the schema: `Rule("self.min <= self.max", message="min is above max")`."""
+
+    rule: str
+    _: KW_ONLY
+    message: str = ""
+    message_expression: str = ""
+    reason: str = ""
+    field_path: str = ""
+    optional_old_self: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """What the schema says about a field; stands inside `Annotated[type, Field(...)]`.
+
+    Bounds are the server's business: they go into the CRD and never make decoding fail. A field is required when it has
+    no default; `optional=False` requires one that has (it is then always sent, even when empty), `optional=True` never.
+    """
+
+    description: str = ""
+    name: str = ""
+    title: str = ""
+    example: Any = None
+    ge: float | None = None
+    gt: float | None = None
+    le: float | None = None
+    lt: float | None = None
+    multiple_of: float | None = None
+    min_length: int | None = None
+    max_length: int | None = None
+    pattern: str = ""
+    min_items: int | None = None
+    max_items: int | None = None
+    min_properties: int | None = None
+    max_properties: int | None = None
+    unique: bool = False
+    format: str = ""
+    enum: Sequence[Any] = ()
+    list_type: ListType | None = None
+    list_keys: Sequence[str] = ()
+    map_type: MapType | None = None
+    nullable: bool = False
+    immutable: bool = False
+    int64: bool = False
+    optional: bool | None = None
+    preserve_unknown_fields: bool = False
+    embedded_resource: bool = False
+    rules: Sequence[Rule] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column that `kubectl get` prints for a kind."""
+
+    name: str
+    json_path: str
+    _: KW_ONLY
+    type: ColumnType = "string"
+    format: str = ""
+    description: str = ""
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """Where the scale subresource finds its three values."""
+
+    spec: str
+    status: str
+    selector: str = ""

@@ -1,0 +1,35 @@
+"""Names by which the API knows kinds and objects."""
+
+from typing import NamedTuple
+
+
+class GroupVersionKind(NamedTuple):
+    """A kind as objects name it; the core group is the empty string."""
+
+    group: str
+    version: str
+    kind: str
+
+    @property
+    def api_version(self) -> str:
+        """Return the `apiVersion` text: `v1` or `apps/v1`."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @classmethod
+    def parse(cls, api_version: str, kind: str) -> "GroupVersionKind":
+        """Read `apiVersion` and `kind` as an object carries them."""
+        group, _, version = api_version.rpartition("/")
+        return cls(group, version, kind)
+
+    def __str__(self) -> str:
+        return f"{self.api_version}, Kind={self.kind}"
+
+
+class ObjectKey(NamedTuple):
+    """Where an object lies within its kind; cluster-scoped objects have no namespace."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name

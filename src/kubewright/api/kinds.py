@@ -1,0 +1,89 @@
+"""A kind as the API serves it: the one description that client, cache and servers share."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from kubewright.api.errors import DeclarationError
+from kubewright.api.fields import Column, Scale
+from kubewright.api.identity import GroupVersionKind
+
+Scope = Literal["Namespaced", "Cluster"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A kind on the wire; stands wherever a class does for kinds that have none.
+
+    Of several versions `stored` marks the one that is kept; a kind with one version need not say it.
+    """
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    namespaced: bool = True
+    singular: str = ""
+    list_kind: str = ""
+    short_names: Sequence[str] = ()
+    categories: Sequence[str] = ()
+    columns: Sequence[Column] = ()
+    scale: Scale | None = None
+    status: bool = False
+    stored: bool = False
+    served: bool = True
+    deprecated: str | bool = False
+    selectable_fields: Sequence[str] = ()
+    builtin: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.singular:
+            object.__setattr__(self, "singular", self.kind.lower())
+        if not self.list_kind:
+            object.__setattr__(self, "list_kind", f"{self.kind}List")
+        for name in ("short_names", "categories", "columns", "selectable_fields"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+
+    @property
+    def gvk(self) -> GroupVersionKind:
+        """Return the group, version and kind."""
+        return GroupVersionKind(self.group, self.version, self.kind)
+
+    @property
+    def api_version(self) -> str:
+        """Return the `apiVersion` text of its objects."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def path(self) -> str:
+        """Return the URL prefix of its group and version."""
+        return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+
+    @property
+    def resource(self) -> str:
+        """Return the group-resource text: `deployments.apps`, `pods`."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    def __str__(self) -> str:
+        return str(self.gvk)
+
+
+def plural_of(kind: str) -> str:
+    """Guess the plural resource name of a kind as the usual tools do."""
+    word = kind.lower()
+    if word.endswith(("s", "x", "z", "ch", "sh")):
+        return f"{word}es"
+    if word.endswith("y") and word[-2:-1] not in "aeiou":
+        return f"{word[:-1]}ies"
+    return f"{word}s"
+
+
+def kind_of(subject: Any) -> Kind:
+    """Return the `Kind` of a class, of an object, or of a `Kind` itself."""
+    if isinstance(subject, Kind):
+        return subject
+    found = getattr(subject, "__kind__", None)
+    if isinstance(found, Kind):
+        return found
+    cls = cast(type, subject if isinstance(subject, type) else type(subject))
+    raise DeclarationError(f"{cls.__name__} is no kind: give its class group= and version=")

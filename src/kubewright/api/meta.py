@@ -1,0 +1,61 @@
+"""The metadata of an object: its name, labels, owners and what the server writes there."""
+
+from datetime import datetime
+from typing import Any
+
+from kubewright.api.model import Model
+
+
+class OwnerReference(Model, builtin=True):
+    """Names an object that this one belongs to; the collector removes it with its owner."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    controller: bool | None = None
+    block_owner_deletion: bool | None = None
+
+
+class ManagedFieldsEntry(Model, builtin=True):
+    """Says which fields one manager owns."""
+
+    manager: str = ""
+    operation: str = ""
+    api_version: str = ""
+    time: datetime | None = None
+    fields_type: str = ""
+    fields_v1: dict[str, Any] = {}
+    subresource: str = ""
+
+
+class _Named(Model, builtin=True, kw_only=False):
+    name: str = ""
+
+
+class Meta(_Named, builtin=True, lists={"finalizers": (), "owner_references": ("uid",)}):
+    """Metadata of an object: `Meta("demo", namespace="default", labels={...})`."""
+
+    namespace: str = ""
+    generate_name: str = ""
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+    deletion_grace_period_seconds: int | None = None
+    finalizers: list[str] = []
+    owner_references: list[OwnerReference] = []
+    managed_fields: list[ManagedFieldsEntry] = []
+
+
+def controller_of(meta: Meta) -> OwnerReference | None:
+    """Return the owner that controls the object, if any."""
+    return next((owner for owner in meta.owner_references if owner.controller), None)
+
+
+def has_finalizer(meta: Meta, finalizer: str) -> bool:
+    """Say whether the object waits for this finalizer."""
+    return finalizer in meta.finalizers

@@ -1,0 +1,162 @@
+"""`Model`: a typed struct whose Python names are snake_case and whose wire names are camelCase."""
+
+import copy
+import inspect
+import sys
+import typing
+from collections.abc import Mapping, Sequence
+from functools import partial
+from types import FrameType
+from typing import Any, ClassVar, Self, cast, dataclass_transform
+
+import msgspec
+
+from kubewright.api.annotations import Names, body_annotations, field_in, problem
+from kubewright.api.errors import DeclarationError
+from kubewright.api.fields import Field, Rule
+
+_MAKERS = frozenset({__name__, "kubewright.api.resource"})
+
+
+def camel(name: str) -> str:
+    """Return the wire name of a Python name: `test_num` is `testNum`, `from_` is `from`."""
+    head, *tail = name.rstrip("_").split("_")
+    return head + "".join(word[:1].upper() + word[1:] for word in tail)
+
+
+class ModelType(msgspec.StructMeta):
+    """Makes models: takes the class keywords, gives wire names, refuses what cannot be."""
+
+    __rules__: tuple[Rule, ...]
+    __lists__: dict[str, tuple[str, ...]]
+    __builtin__: bool
+
+    def __new__(
+        mcls,
+        name: str,
+        bases: tuple[type, ...],
+        namespace: dict[str, Any],
+        /,
+        *,
+        rules: Sequence[Rule] = (),
+        wire_names: Mapping[str, str] | None = None,
+        lists: Mapping[str, tuple[str, ...]] | None = None,
+        builtin: bool = False,
+        kw_only: bool = True,
+        **unknown: Any,
+    ) -> Self:
+        """Make one model; `wire_names`, `lists` and `builtin` are for generated classes."""
+        if unknown:
+            raise DeclarationError(f"{name}: there is no class keyword {next(iter(unknown))}=")
+        names = _names_seen(namespace)
+        annotations = {key: names.read(value) for key, value in body_annotations(namespace).items()}
+        namespace["__annotations__"] = annotations
+        _protect_defaults(namespace)
+        renamed = {**_wire_names(bases, annotations, names), **(wire_names or {})}
+        try:
+            cls = super().__new__(
+                mcls,
+                name,
+                bases,
+                namespace,
+                rename=lambda key: renamed.get(key) or camel(key),
+                kw_only=kw_only,
+                gc=not builtin,
+                repr_omit_defaults=True,
+            )
+        except (TypeError, ValueError) as error:
+            raise DeclarationError(f"{name}: {error}") from error
+        cls.__rules__ = tuple(rules)
+        cls.__lists__ = dict(lists or {})
+        cls.__builtin__ = builtin
+        if not builtin:
+            seen = Names(names.module, {**names.local, name: cls})
+            annotations.update({key: seen.read(value) for key, value in annotations.items()})
+            _refuse_problems(cls, annotations)
+        return cls
+
+
+def _names_seen(namespace: Mapping[str, Any]) -> Names:
+    """Return what the class statement sees: its module and, inside a function, the locals there."""
+    frame = cast(FrameType, inspect.currentframe())
+    while frame.f_back is not None and frame.f_globals.get("__name__") in _MAKERS:
+        frame = frame.f_back
+    module = sys.modules.get(namespace.get("__module__", ""))
+    return Names(vars(module) if module else frame.f_globals, frame.f_locals)
+
+
+def _protect_defaults(namespace: dict[str, Any]) -> None:
+    """Give each object its own copy of a mutable default."""
+    for name in namespace["__annotations__"]:
+        default: Any = namespace.get(name)
+        if isinstance(default, msgspec.Struct) or (isinstance(default, list | dict) and default):
+            namespace[name] = msgspec.field(default_factory=partial(cast(Any, copy.deepcopy), default))
+
+
+def _wire_names(bases: tuple[type, ...], annotations: Mapping[str, Any], names: Names) -> dict[str, str]:
+    """Return the wire names that are given or inherited; the others are camelCase."""
+    found: dict[str, str] = {}
+    for base in reversed(bases):
+        if issubclass(base, msgspec.Struct):
+            found.update(zip(base.__struct_fields__, base.__struct_encode_fields__, strict=True))
+    for name, annotation in annotations.items():
+        found[name] = field_in(names.guess(annotation)).name or found.get(name, "")
+    return found
+
+
+def _refuse_problems(cls: ModelType, annotations: Mapping[str, Any]) -> None:
+    for name in cls.__struct_fields__:
+        trouble = problem(annotations[name]) if name in annotations else ""
+        if trouble:
+            raise DeclarationError(f"{cls.__name__}.{name}: {trouble}")
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(msgspec.field,))
+class Model(msgspec.Struct, metaclass=ModelType):
+    """A struct of a resource: typed fields, snake_case here, camelCase on the wire."""
+
+    __rules__: ClassVar[tuple[Rule, ...]]
+    __lists__: ClassVar[dict[str, tuple[str, ...]]]
+    __builtin__: ClassVar[bool]
+
+    def __init_subclass__(
+        cls,
+        *,
+        rules: Sequence[Rule] = (),
+        wire_names: Mapping[str, str] | None = None,
+        lists: Mapping[str, tuple[str, ...]] | None = None,
+        builtin: bool = False,
+        kw_only: bool = True,
+    ) -> None:
+        """Tell type checkers the class keywords; the metaclass has already taken them."""
+        super().__init_subclass__()
+
+
+def field_types(cls: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return the types of all fields with their `Annotated` extras; refuse a name that is not defined."""
+    try:
+        hints = typing.get_type_hints(cls, localns={cls.__name__: cls}, include_extras=True)
+    except NameError as error:
+        raise DeclarationError(f"{cls.__name__}: {error}: define or import it in {cls.__module__}") from error
+    found = {name: hints[name] for name in cls.__struct_fields__}
+    if isinstance(cls, ModelType) and not cls.__builtin__:
+        _refuse_problems(cls, found)
+    return found
+
+
+def field_info(cls: type[msgspec.Struct]) -> dict[str, Field]:
+    """Return what is said about each field."""
+    found = {name: field_in(annotation) for name, annotation in field_types(cls).items()}
+    for name, keys in getattr(cls, "__lists__", {}).items():
+        found[name] = Field(list_type="map" if keys else "set", list_keys=keys)
+    return found
+
+
+def model_rules(cls: type[msgspec.Struct]) -> tuple[Rule, ...]:
+    """Return the CEL rules of a model, its parents' first."""
+    return tuple(rule for parent in reversed(cls.__mro__) for rule in vars(parent).get("__rules__", ()))
+
+
+def required_fields(cls: type[msgspec.Struct]) -> list[str]:
+    """Return the names of the fields that have no default."""
+    return [item.name for item in msgspec.structs.fields(cls) if item.required]

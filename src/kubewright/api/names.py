@@ -1,0 +1,185 @@
+"""Checks of names, label keys and label values, in the words that the API server uses."""
+
+import re
+from collections.abc import Callable
+
+_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
+_LABEL_1035 = r"[a-z]([-a-z0-9]*[a-z0-9])?"
+_WILDCARD = rf"\*\.{_SUBDOMAIN}"
+_QUALIFIED = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_LABEL_VALUE = rf"({_QUALIFIED})?"
+_C_IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]*"
+_CONFIG_KEY = r"[-._a-zA-Z0-9]+"
+_ENV_NAME = r"[-._a-zA-Z][-._a-zA-Z0-9]*"
+_HEADER = r"[-A-Za-z0-9]+"
+
+_ENDS = "and must start and end with an alphanumeric character"
+_LABEL_TEXT = f"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', {_ENDS}"
+_SUBDOMAIN_TEXT = (
+    f"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', {_ENDS}"
+)
+_LABEL_1035_TEXT = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', "
+    "start with an alphabetic character, and end with an alphanumeric character"
+)
+_WILDCARD_TEXT = (
+    "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of "
+    "lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character"
+)
+_QUALIFIED_TEXT = f"must consist of alphanumeric characters, '-', '_' or '.', {_ENDS}"
+_LABEL_VALUE_TEXT = (
+    f"a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', {_ENDS}"
+)
+
+
+def _pattern_text(text: str, pattern: str, *examples: str) -> str:
+    shown = " or ".join(f"'{example}', " for example in examples)
+    return f"{text} (e.g. {shown}regex used for validation is '{pattern}')"
+
+
+def _is(pattern: str, value: str) -> bool:
+    return re.fullmatch(pattern, value, re.ASCII) is not None
+
+
+def _length(value: str, limit: int, unit: str = "characters") -> list[str]:
+    return [f"must be no more than {limit} {unit}"] if len(value.encode()) > limit else []
+
+
+def dns1123_label(value: str) -> list[str]:
+    """Say what keeps a value from being an RFC 1123 label."""
+    troubles = _length(value, 63)
+    if not _is(_LABEL, value):
+        dotted = _is(_SUBDOMAIN, value)
+        troubles.append(
+            "must not contain dots" if dotted else _pattern_text(_LABEL_TEXT, _LABEL, "my-name", "123-abc")
+        )
+    return troubles
+
+
+def dns1123_subdomain(value: str) -> list[str]:
+    """Say what keeps a value from being an RFC 1123 subdomain, as most object names are."""
+    troubles = _length(value, 253)
+    if not _is(_SUBDOMAIN, value):
+        troubles.append(_pattern_text(_SUBDOMAIN_TEXT, _SUBDOMAIN, "example.com"))
+    return troubles
+
+
+def wildcard_dns1123_subdomain(value: str) -> list[str]:
+    """Say what keeps a value from being a subdomain that starts with `*.`."""
+    troubles = _length(value, 253)
+    if not _is(_WILDCARD, value):
+        troubles.append(_pattern_text(_WILDCARD_TEXT, _WILDCARD, "*.example.com"))
+    return troubles
+
+
+def dns1035_label(value: str) -> list[str]:
+    """Say what keeps a value from being an RFC 1035 label, as the names of Services are."""
+    troubles = _length(value, 63)
+    if not _is(_LABEL_1035, value):
+        troubles.append(_pattern_text(_LABEL_1035_TEXT, _LABEL_1035, "my-name", "abc-123"))
+    return troubles
+
+
+def qualified_name(value: str) -> list[str]:
+    """Say what keeps a value from being a label key: a name with an optional DNS prefix."""
+    examples = ("MyName", "my.name", "123-abc")
+    prefix, slash, name = value.rpartition("/")
+    if "/" in prefix:
+        text = _pattern_text(_QUALIFIED_TEXT, _QUALIFIED, *examples)
+        return [f"a valid label key {text} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
+    troubles: list[str] = []
+    if slash and not prefix:
+        troubles.append("prefix part must be non-empty")
+    elif slash:
+        troubles += [f"prefix part {trouble}" for trouble in _length(prefix, 253, "bytes")]
+        if not _is(_SUBDOMAIN, prefix):
+            troubles.append(f"prefix part {_pattern_text(_SUBDOMAIN_TEXT, _SUBDOMAIN, 'example.com')}")
+    if not name:
+        troubles.append("name part must be non-empty")
+    troubles += [f"name part {trouble}" for trouble in _length(name, 63, "bytes")]
+    if not _is(_QUALIFIED, name):
+        troubles.append(f"name part {_pattern_text(_QUALIFIED_TEXT, _QUALIFIED, *examples)}")
+    return troubles
+
+
+def label_value(value: str) -> list[str]:
+    """Say what keeps a value from being the value of a label."""
+    troubles = _length(value, 63, "bytes")
+    if not _is(_LABEL_VALUE, value):
+        troubles.append(_pattern_text(_LABEL_VALUE_TEXT, _LABEL_VALUE, "MyValue", "my_value", "12345"))
+    return troubles
+
+
+def path_segment(value: str) -> list[str]:
+    """Say what keeps a value from being a part of a URL path, the least that every name must be."""
+    if value in (".", ".."):
+        return [f"may not be '{value}'"]
+    return [f"may not contain '{sign}'" for sign in "/%" if sign in value]
+
+
+def c_identifier(value: str) -> list[str]:
+    """Say what keeps a value from being an identifier of C."""
+    if _is(_C_IDENTIFIER, value):
+        return []
+    text = (
+        "a valid C identifier must start with alphabetic character or '_', "
+        "followed by a string of alphanumeric characters or '_'"
+    )
+    return [_pattern_text(text, _C_IDENTIFIER, "my_name", "MY_NAME", "MyName")]
+
+
+def config_key(value: str) -> list[str]:
+    """Say what keeps a value from being a key of a ConfigMap or a Secret."""
+    troubles = _length(value, 253)
+    if not _is(_CONFIG_KEY, value):
+        text = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
+        troubles.append(_pattern_text(text, _CONFIG_KEY, "key.name", "KEY_NAME", "key-name"))
+    return troubles + _upward(value)
+
+
+def env_name(value: str) -> list[str]:
+    """Say what keeps a value from being the name of an environment variable."""
+    troubles: list[str] = []
+    if not _is(_ENV_NAME, value):
+        text = (
+            "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', "
+            "and must not start with a digit"
+        )
+        troubles.append(_pattern_text(text, _ENV_NAME, "my.env-name", "MY_ENV.NAME", "MyEnvName1"))
+    return troubles + _upward(value)
+
+
+def http_header_name(value: str) -> list[str]:
+    """Say what keeps a value from being the name of an HTTP header."""
+    if _is(_HEADER, value):
+        return []
+    text = "a valid HTTP header must consist of alphanumeric characters or '-'"
+    return [_pattern_text(text, _HEADER, "X-Header-Name")]
+
+
+def port_name(value: str) -> list[str]:
+    """Say what keeps a value from being the name of a port (RFC 6335)."""
+    troubles = _length(value, 15)
+    if not _is("[-a-z0-9]+", value):
+        troubles.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+    if not re.search("[a-z]", value):
+        troubles.append("must contain at least one letter (a-z)")
+    if "--" in value:
+        troubles.append("must not contain consecutive hyphens")
+    if value.startswith("-") or value.endswith("-"):
+        troubles.append("must not begin or end with a hyphen")
+    return troubles
+
+
+def generated(check: Callable[[str], list[str]], prefix: str) -> list[str]:
+    """Check a `generateName`: it may end in a dash because a suffix follows."""
+    # The server masks two characters, not one; the answers for the rest are the same.
+    masked = f"{prefix[:-2]}a" if len(prefix) > 1 and prefix.endswith("-") else prefix
+    return check(masked)
+
+
+def _upward(value: str) -> list[str]:
+    if value in (".", ".."):
+        return [f"must not be '{value}'"]
+    return ["must not start with '..'"] if value.startswith("..") else []

@@ -1,0 +1,180 @@
+"""`Object` and `Resource`: a kind as one typed class."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast, dataclass_transform, get_args, get_origin
+
+import msgspec
+
+from kubewright.api.annotations import body_annotations
+from kubewright.api.errors import DeclarationError
+from kubewright.api.fields import Column, Rule, Scale
+from kubewright.api.identity import ObjectKey
+from kubewright.api.kinds import Kind, Scope, kind_of, plural_of
+from kubewright.api.meta import Meta, OwnerReference
+from kubewright.api.model import Model, ModelType, required_fields
+from kubewright.api.names import dns1035_label, dns1123_subdomain
+
+Spec = TypeVar("Spec")
+Status = TypeVar("Status")
+_RESERVED = frozenset({"apiVersion", "kind"})
+_KIND_KEYWORDS = frozenset(
+    {"kind", "group", "version", "plural", "singular", "list_kind", "scope", "short_names", "categories", "columns"}
+    | {"scale", "status", "stored", "served", "deprecated", "selectable_fields"}
+)
+
+
+class ObjectType(ModelType):
+    """Makes kinds: reads the class keywords into a `Kind` and the generics into concrete fields."""
+
+    __kind__: Kind
+
+    def __new__(
+        mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **keywords: Any
+    ) -> Self:
+        """Make one kind; without class keywords, a class for others to derive from."""
+        said = {key: keywords.pop(key) for key in _KIND_KEYWORDS & keywords.keys()}
+        _fill_generics(name, namespace)
+        cls = super().__new__(mcls, name, bases, namespace, **keywords)
+        _refuse_reserved(cls)
+        if said:
+            cls.__kind__ = _kind_from(cls, said)
+        return cls
+
+
+def _fill_generics(name: str, namespace: dict[str, Any]) -> None:
+    """Make `spec` and `status` of `Resource[Spec, Status]` concrete fields with what defaults they can have."""
+    for base in namespace.get("__orig_bases__", ()):
+        if not isinstance(get_origin(base), ObjectType):
+            continue
+        spec, status = get_args(base)
+        for part, given in (("Spec", spec), ("Status", status)):
+            if not isinstance(given, ModelType | TypeVar):
+                raise DeclarationError(f"{name}: {part} in Resource[Spec, Status] is {given!r}: give a Model")
+        namespace["__annotations__"] = {"spec": spec, "status": status, **body_annotations(namespace)}
+        if isinstance(status, ModelType):
+            missing = required_fields(cast(type[msgspec.Struct], status))
+            if missing:
+                field = f"{status.__name__}.{missing[0]}"
+                raise DeclarationError(
+                    f"{name}.status: {field} has no default: give it one, because an object starts without a status"
+                )
+            namespace.setdefault("status", msgspec.field(default_factory=status))
+        if isinstance(spec, ModelType) and not required_fields(cast(type[msgspec.Struct], spec)):
+            namespace.setdefault("spec", msgspec.field(default_factory=spec))
+
+
+def _refuse_reserved(cls: ObjectType) -> None:
+    for name, wire in zip(cls.__struct_fields__, cls.__struct_encode_fields__, strict=True):
+        if wire in _RESERVED:
+            raise DeclarationError(f"{cls.__name__}.{name}: every object has {wire} already: choose another name")
+        if name == "key":
+            way = 'rename it and keep the wire name with Field(name="key")'
+            raise DeclarationError(f"{cls.__name__}.key: an object calls its namespace and name `key`: {way}")
+
+
+def _kind_from(cls: ObjectType, said: dict[str, Any]) -> Kind:
+    name, builtin = cls.__name__, cls.__builtin__
+    for needed in ("version",) if builtin else ("group", "version"):
+        if not said.get(needed):
+            raise DeclarationError(f"{name}: a kind needs {needed}=: give group= and version=")
+    scope = said.pop("scope", "Namespaced")
+    if scope not in ("Namespaced", "Cluster"):
+        raise DeclarationError(f'{name}: scope={scope!r}: use "Namespaced" or "Cluster"')
+    kind = said.pop("kind", "") or name
+    if said.get("status") is None:
+        said["status"] = "status" in cls.__struct_fields__
+    plural = said.pop("plural", "") or plural_of(kind)
+    made = Kind(kind=kind, plural=plural, namespaced=scope == "Namespaced", builtin=builtin, **said)
+    if not builtin:
+        _refuse_names(name, made)
+    return made
+
+
+def _refuse_names(name: str, kind: Kind) -> None:
+    if not re.fullmatch(r"[A-Z][A-Za-z0-9]*", kind.kind):
+        raise DeclarationError(f"{name}: kind {kind.kind!r} is not CamelCase: give another with kind=")
+    if "." not in kind.group:
+        way = "use one with a dot, like apps.example.com"
+        raise DeclarationError(f"{name}: group={kind.group!r} is no domain: {way}")
+    checks = [
+        ("group", kind.group, dns1123_subdomain),
+        ("version", kind.version, dns1035_label),
+        ("plural", kind.plural, dns1035_label),
+        ("singular", kind.singular, dns1035_label),
+        *(("short_names", short, dns1035_label) for short in kind.short_names),
+        *(("categories", category, dns1035_label) for category in kind.categories),
+    ]
+    for keyword, value, check in checks:
+        troubles = check(value)
+        if troubles:
+            raise DeclarationError(f"{name}: {keyword}={value!r}: {troubles[0]}")
+
+
+def _status_of_no_kind() -> Any:
+    """Stand for the default that each `Resource[Spec, Status]` gets from its own Status."""
+    raise DeclarationError("Resource alone is no kind: derive from Resource[Spec, Status]")
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(msgspec.field,))
+class Object(Model, metaclass=ObjectType, kw_only=False):
+    """A kind whose fields lie at the top, beside `metadata`."""
+
+    __kind__: ClassVar[Kind]
+    metadata: Meta = msgspec.field(default_factory=Meta)
+
+    def __init_subclass__(
+        cls,
+        *,
+        group: str = "",
+        version: str = "",
+        kind: str = "",
+        plural: str = "",
+        singular: str = "",
+        list_kind: str = "",
+        scope: Scope = "Namespaced",
+        short_names: Sequence[str] = (),
+        categories: Sequence[str] = (),
+        columns: Sequence[Column] = (),
+        scale: Scale | None = None,
+        status: bool | None = None,
+        stored: bool = False,
+        served: bool = True,
+        deprecated: str | bool = False,
+        selectable_fields: Sequence[str] = (),
+        rules: Sequence[Rule] = (),
+        wire_names: Mapping[str, str] | None = None,
+        lists: Mapping[str, tuple[str, ...]] | None = None,
+        builtin: bool = False,
+        kw_only: bool = True,
+    ) -> None:
+        """Tell type checkers the class keywords; the metaclass has already taken them."""
+        super().__init_subclass__()
+
+    @property
+    def key(self) -> ObjectKey:
+        """Return namespace and name."""
+        return ObjectKey(self.metadata.namespace, self.metadata.name)
+
+
+class Resource(Object, Generic[Spec, Status]):
+    """A kind with `spec` and `status`: `class Shell(Resource[ShellSpec, ShellStatus], group=..., version=...)`."""
+
+    spec: Spec
+    status: Status = msgspec.field(default_factory=_status_of_no_kind)
+
+
+def owner_reference(owner: Object, *, controller: bool = True) -> OwnerReference:
+    """Return the reference by which a child names its owner."""
+    kind, meta = kind_of(owner), owner.metadata
+    if not meta.uid:
+        way = "only an object that was read from the server can own another"
+        raise DeclarationError(f"{kind.kind} {owner.key} has no uid: {way}")
+    return OwnerReference(
+        api_version=kind.api_version,
+        kind=kind.kind,
+        name=meta.name,
+        uid=meta.uid,
+        controller=controller or None,
+        block_owner_deletion=controller or None,
+    )

@@ -1,0 +1,32 @@
+"""`Status`: what a server answers when it does not answer with an object."""
+
+from kubewright.api.model import Model
+
+
+class StatusCause(Model, builtin=True):
+    """One cause of a failure, often one field."""
+
+    reason: str = ""
+    message: str = ""
+    field: str = ""
+
+
+class StatusDetails(Model, builtin=True):
+    """What a failure is about."""
+
+    name: str = ""
+    group: str = ""
+    kind: str = ""
+    uid: str = ""
+    causes: list[StatusCause] = []
+    retry_after_seconds: int = 0
+
+
+class Status(Model, builtin=True):
+    """The outcome of a request: `reason` is for programs, `message` for people."""
+
+    status: str = ""
+    message: str = ""
+    reason: str = ""
+    details: StatusDetails = StatusDetails()
+    code: int = 0
