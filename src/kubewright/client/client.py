@@ -1,0 +1,147 @@
+"""`Client`: everything an author or the runtime asks of a cluster; the rarer verbs are here."""
+
+from collections.abc import AsyncGenerator
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import msgspec
+
+from kubewright.api import DecodeError, Kind, Object, decode, kind_of
+from kubewright.client import requests
+from kubewright.client.errors import UnexpectedAnswer
+from kubewright.client.requests import Propagation, Request, Wire
+from kubewright.client.writer import Writer
+
+PODS = Kind(group="", version="v1", kind="Pod", plural="pods", status=True, builtin=True)
+SERVICE_ACCOUNTS = Kind(group="", version="v1", kind="ServiceAccount", plural="serviceaccounts", builtin=True)
+LOG_SILENCE = 3600.0
+
+
+class ScaleReplicas(msgspec.Struct):
+    """Hold one side of a scale."""
+
+    replicas: int = 0
+    selector: str = ""
+
+
+class ScaleState(msgspec.Struct):
+    """What the scale subresource says: how many are wanted, how many there are, and how to select them."""
+
+    spec: ScaleReplicas = msgspec.field(default_factory=ScaleReplicas)
+    status: ScaleReplicas = msgspec.field(default_factory=ScaleReplicas)
+
+
+class _TokenStatus(msgspec.Struct, rename="camel"):
+    token: str
+    expiration_timestamp: datetime
+
+
+class _TokenRequest(msgspec.Struct):
+    status: _TokenStatus
+
+
+class ServiceAccountToken:
+    """A token that the server made; it shows in no repr."""
+
+    __slots__ = ("expires", "token")
+
+    def __init__(self, token: str, expires: datetime) -> None:
+        self.token = token
+        self.expires = expires
+
+    def __repr__(self) -> str:
+        return f"ServiceAccountToken(expires={self.expires:%Y-%m-%dT%H:%M:%SZ})"
+
+
+class Client(Writer):
+    """Speak to one cluster: `async with Client(load_config()) as client: ...`.
+
+    Kinds are given as classes, and objects come typed; or as `Kind`, and objects are wire dictionaries.
+    Every request has a time-out. Errors are in `kubewright.client.errors`.
+    """
+
+    async def get_scale(self, kind: type[Object] | Kind, name: str, namespace: str = "") -> ScaleState:
+        """Read how many replicas an object has and shall have."""
+        return await self._struct(ScaleState, requests.get(kind_of(kind), name, namespace, subresource="scale"))
+
+    async def scale(
+        self, kind: type[Object] | Kind, name: str, namespace: str = "", *, replicas: int, dry_run: bool = False
+    ) -> ScaleState:
+        """Set how many replicas an object shall have."""
+        request = requests.patch(
+            kind_of(kind),
+            name,
+            namespace,
+            {"spec": {"replicas": replicas}},
+            subresource="scale",
+            field_manager=self.field_manager,
+            dry_run=dry_run,
+        )
+        return await self._struct(ScaleState, request)
+
+    async def evict(
+        self,
+        name: str,
+        namespace: str,
+        *,
+        uid: str = "",
+        propagation: Propagation = "",
+        grace_period_seconds: int | None = None,
+        dry_run: bool = False,
+    ) -> None:
+        """Delete a Pod if its disruption budget allows; `TooManyRequests` at once when it does not."""
+        options = requests.delete_options(uid, "", propagation, grace_period_seconds, dry_run)
+        eviction = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": name, "namespace": namespace},
+            "deleteOptions": options,
+        }
+        await self.raw(requests.post_subresource(PODS, name, namespace, "eviction", eviction, patient=False))
+
+    async def token_request(
+        self,
+        service_account: str,
+        namespace: str,
+        *,
+        audiences: tuple[str, ...] = (),
+        lifetime: timedelta = timedelta(hours=1),
+    ) -> ServiceAccountToken:
+        """Have a token made for a ServiceAccount."""
+        spec: Wire = {"expirationSeconds": int(lifetime.total_seconds()), "audiences": list(audiences)}
+        document = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
+        request = requests.post_subresource(SERVICE_ACCOUNTS, service_account, namespace, "token", document)
+        made = (await self._struct(_TokenRequest, request)).status
+        return ServiceAccountToken(made.token, made.expiration_timestamp.astimezone(timezone.utc))
+
+    async def pod_logs(
+        self,
+        name: str,
+        namespace: str,
+        *,
+        container: str = "",
+        follow: bool = False,
+        previous: bool = False,
+        timestamps: bool = False,
+        tail_lines: int | None = None,
+        since: timedelta | None = None,
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield what a Pod's container printed, in pieces as they come; `follow` goes on until it ends."""
+        options = {
+            "container": container,
+            "follow": "true" if follow else "",
+            "previous": "true" if previous else "",
+            "timestamps": "true" if timestamps else "",
+            "tailLines": "" if tail_lines is None else str(tail_lines),
+            "sinceSeconds": "" if since is None else str(max(1, int(since.total_seconds()))),
+        }
+        async with self._transport.stream(requests.logs(PODS, name, namespace, options), idle=LOG_SILENCE) as stream:
+            while piece := await stream.read():
+                yield piece
+
+    async def _struct(self, cls: type[Any], request: Request) -> Any:
+        answer = await self.raw(request)
+        try:
+            return decode(cls, answer.body)
+        except DecodeError as error:
+            raise UnexpectedAnswer(f"{request.verb} {request.object}: the answer is not understood") from error

@@ -1,0 +1,86 @@
+"""How to reach one cluster and as whom: plain values, no I/O."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal
+
+InteractiveMode = Literal["Never", "IfAvailable", "Always"]
+
+
+@dataclass(frozen=True, slots=True)
+class ExecPlugin:
+    """Describe a program that prints credentials (`client.authentication.k8s.io`)."""
+
+    command: str
+    args: tuple[str, ...] = field(default=(), repr=False)
+    env: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    api_version: str = "client.authentication.k8s.io/v1"
+    install_hint: str = ""
+    interactive_mode: InteractiveMode = "IfAvailable"
+    provide_cluster_info: bool = False
+    cluster_extension: Any = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class OidcProvider:
+    """Describe an OpenID Connect identity whose token is refreshed by us.
+
+    `kubeconfig` and `user` say where refreshed tokens are kept: a provider that rotates refresh tokens makes
+    the stored one worthless.
+    """
+
+    issuer_url: str
+    client_id: str
+    client_secret: str = field(default="", repr=False)
+    id_token: str = field(default="", repr=False)
+    refresh_token: str = field(default="", repr=False)
+    ca_data: bytes = field(default=b"", repr=False)
+    kubeconfig: str = ""
+    user: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Impersonation:
+    """Describe whom to act as."""
+
+    user: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterConfig:
+    """Describe one cluster, one identity and one namespace; secrets stay out of its repr.
+
+    `source` says where it comes from, for messages.
+    """
+
+    server: str
+    namespace: str = "default"
+    ca_data: bytes = field(default=b"", repr=False)
+    insecure: bool = False
+    tls_server_name: str = ""
+    proxy_url: str = field(default="", repr=False)
+    compression: bool = False
+    client_cert_data: bytes = field(default=b"", repr=False)
+    client_key_data: bytes = field(default=b"", repr=False)
+    client_cert_file: str = ""
+    client_key_file: str = ""
+    token: str = field(default="", repr=False)
+    token_file: str = ""
+    username: str = ""
+    password: str = field(default="", repr=False)
+    exec: ExecPlugin | None = None
+    oidc: OidcProvider | None = None
+    impersonate: Impersonation | None = None
+    source: str = "the given configuration"
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimit:
+    """Limit how many requests a client starts each second; no limit unless given."""
+
+    rate: float
+    burst: int = 1

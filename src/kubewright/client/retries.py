@@ -1,0 +1,26 @@
+"""Decide whether a failed request may be sent again, and after how long (pure)."""
+
+from kubewright.backoff import Backoff
+from kubewright.client.errors import ApiError, ConnectionLost
+from kubewright.client.requests import Request
+
+LOST_ATTEMPTS = 3
+_AFTER_LOSS = Backoff(base=0.05, maximum=1.0, factor=3.0, jitter=0.5)
+_REFUSED_BEFORE_WORK = (429, 503)
+
+
+def retry_delay(request: Request, error: ApiError | ConnectionLost, attempt: int) -> float | None:
+    """Return the seconds to wait before sending again, or None to give up.
+
+    429 and 503 with Retry-After were refused before any work was done, so every verb may come again. Other
+    answers with Retry-After, and lost connections, leave open whether a write happened.
+    """
+    if isinstance(error, ConnectionLost):
+        if attempt >= LOST_ATTEMPTS or (error.sent and not request.retry_safe):
+            return None
+        return _AFTER_LOSS.delay(attempt)
+    if error.retry_after is None or not request.patient:
+        return None
+    if error.status.code in _REFUSED_BEFORE_WORK or (error.status.code >= 500 and request.retry_safe):
+        return error.retry_after
+    return None

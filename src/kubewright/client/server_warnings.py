@@ -1,0 +1,34 @@
+"""Deliver the server's Warning headers to the logger, each text once."""
+
+import logging
+import re
+from collections.abc import Iterable
+
+logger = logging.getLogger("kubewright.client")
+
+REMEMBERED = 1000
+_WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
+_ESCAPED = re.compile(r"\\(.)")
+
+
+class WarningLog:
+    """Log every warning text at its first appearance."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, None] = {}
+
+    def deliver(self, headers: Iterable[str], about: str) -> None:
+        """Log what the Warning headers of one answer say that was not said before."""
+        for header in headers:
+            for text in parse_warnings(header):
+                if text in self._seen:
+                    continue
+                if len(self._seen) >= REMEMBERED:
+                    del self._seen[next(iter(self._seen))]
+                self._seen[text] = None
+                logger.warning("the API server warns: %s", text, extra={"request": about})
+
+
+def parse_warnings(header: str) -> list[str]:
+    """Return the texts in one Warning header; other codes than Kubernetes' 299 are left out."""
+    return [_ESCAPED.sub(r"\1", text) for text in _WARNING.findall(header)]

@@ -1,0 +1,324 @@
+"""Writing verbs: create, apply, patch, replace, update, delete."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, overload
+
+from kubewright.api import GroupVersionKind, Kind, Object, decode, kind_of, parse, typed_diff
+from kubewright.client import requests
+from kubewright.client.errors import Conflict, InvalidRequest
+from kubewright.client.reader import Reader
+from kubewright.client.requests import FieldValidation, PatchType, Propagation, Wire
+
+T = TypeVar("T", bound=Object)
+
+UPDATE_ATTEMPTS = 5
+
+
+class Writer(Reader):
+    """Write to one cluster; objects without a class are wire dictionaries, their kind given or discovered."""
+
+    @overload
+    async def create(
+        self,
+        obj: T,
+        *,
+        dry_run: bool = False,
+        field_manager: str = "",
+        field_validation: FieldValidation = "",
+        kind: None = None,
+    ) -> T: ...
+    @overload
+    async def create(
+        self,
+        obj: Wire,
+        *,
+        dry_run: bool = False,
+        field_manager: str = "",
+        field_validation: FieldValidation = "",
+        kind: Kind | None = None,
+    ) -> Wire: ...
+    async def create(
+        self,
+        obj: Object | Wire,
+        *,
+        dry_run: bool = False,
+        field_manager: str = "",
+        field_validation: FieldValidation = "",
+        kind: Kind | None = None,
+    ) -> Any:
+        """Create an object and return it as the server completed it."""
+        chosen = await self._kind_for(obj, kind)
+        request = requests.create(
+            obj,
+            chosen,
+            field_manager=field_manager or self.field_manager,
+            dry_run=dry_run,
+            field_validation=field_validation,
+        )
+        return await self._read(_shape(obj, chosen), request)
+
+    @overload
+    async def apply(
+        self,
+        obj: T,
+        *,
+        field_manager: str = "",
+        force: bool = True,
+        subresource: str = "",
+        dry_run: bool = False,
+        field_validation: FieldValidation = "",
+        kind: None = None,
+    ) -> T: ...
+    @overload
+    async def apply(
+        self,
+        obj: Wire,
+        *,
+        field_manager: str = "",
+        force: bool = True,
+        subresource: str = "",
+        dry_run: bool = False,
+        field_validation: FieldValidation = "",
+        kind: Kind | None = None,
+    ) -> Wire: ...
+    async def apply(
+        self,
+        obj: Object | Wire,
+        *,
+        field_manager: str = "",
+        force: bool = True,
+        subresource: str = "",
+        dry_run: bool = False,
+        field_validation: FieldValidation = "",
+        kind: Kind | None = None,
+    ) -> Any:
+        """State what an object shall be (server-side apply); without force, `Conflict.fields` tells who disagrees."""
+        chosen = await self._kind_for(obj, kind)
+        request = requests.apply(
+            obj,
+            chosen,
+            field_manager=field_manager or self.field_manager,
+            force=force,
+            subresource=subresource,
+            dry_run=dry_run,
+            field_validation=field_validation,
+        )
+        return await self._read(_shape(obj, chosen), request)
+
+    @overload
+    async def replace(
+        self,
+        obj: T,
+        *,
+        subresource: str = "",
+        dry_run: bool = False,
+        field_manager: str = "",
+        field_validation: FieldValidation = "",
+        kind: None = None,
+    ) -> T: ...
+    @overload
+    async def replace(
+        self,
+        obj: Wire,
+        *,
+        subresource: str = "",
+        dry_run: bool = False,
+        field_manager: str = "",
+        field_validation: FieldValidation = "",
+        kind: Kind | None = None,
+    ) -> Wire: ...
+    async def replace(
+        self,
+        obj: Object | Wire,
+        *,
+        subresource: str = "",
+        dry_run: bool = False,
+        field_manager: str = "",
+        field_validation: FieldValidation = "",
+        kind: Kind | None = None,
+    ) -> Any:
+        """Put an object in the place of its namesake; prefer `update`, which keeps fields the class does not know."""
+        chosen = await self._kind_for(obj, kind)
+        request = requests.replace(
+            obj,
+            chosen,
+            subresource=subresource,
+            field_manager=field_manager or self.field_manager,
+            dry_run=dry_run,
+            field_validation=field_validation,
+        )
+        return await self._read(_shape(obj, chosen), request)
+
+    @overload
+    async def patch(
+        self,
+        target: type[T] | T,
+        patch: Wire | Sequence[Wire],
+        *,
+        name: str = "",
+        namespace: str = "",
+        type: PatchType = "merge",
+        subresource: str = "",
+        force: bool = False,
+        dry_run: bool = False,
+        field_manager: str = "",
+        field_validation: FieldValidation = "",
+    ) -> T: ...
+    @overload
+    async def patch(
+        self,
+        target: Kind,
+        patch: Wire | Sequence[Wire],
+        *,
+        name: str = "",
+        namespace: str = "",
+        type: PatchType = "merge",
+        subresource: str = "",
+        force: bool = False,
+        dry_run: bool = False,
+        field_manager: str = "",
+        field_validation: FieldValidation = "",
+    ) -> Wire: ...
+    async def patch(
+        self,
+        target: type[Object] | Object | Kind,
+        patch: Wire | Sequence[Wire],
+        *,
+        name: str = "",
+        namespace: str = "",
+        type: PatchType = "merge",  # noqa: A002 (the word of the whole API)
+        subresource: str = "",
+        force: bool = False,
+        dry_run: bool = False,
+        field_manager: str = "",
+        field_validation: FieldValidation = "",
+    ) -> Any:
+        """Change parts of an object, given itself or by kind and name, in one of the four forms of patches."""
+        shape, name, namespace = _locate(target, name, namespace)
+        request = requests.patch(
+            kind_of(shape),
+            name,
+            namespace,
+            patch,
+            type=type,
+            subresource=subresource,
+            field_manager=field_manager or self.field_manager,
+            force=force,
+            dry_run=dry_run,
+            field_validation=field_validation,
+        )
+        return await self._read(shape, request)
+
+    async def update(
+        self, obj: T, change: Callable[[T], None], *, subresource: str = "", field_manager: str = ""
+    ) -> T:
+        """Read the object, change it, and write only the difference; repeated when another writer was quicker.
+
+        The difference goes as a JSON patch that carries the resourceVersion, so fields the class does not know
+        survive and nobody's write is lost. `change` may run several times. An unchanged object is not written.
+        """
+        cls, kind = type(obj), kind_of(obj)
+        for attempt in range(1, UPDATE_ATTEMPTS + 1):
+            raw = (await self.send(requests.get(kind, obj.metadata.name, obj.metadata.namespace))).raw
+            before, after = decode(cls, raw), decode(cls, raw)
+            if obj.metadata.uid and before.metadata.uid != obj.metadata.uid:
+                raise InvalidRequest(
+                    f"update {kind.resource} {obj.key}: it was deleted, and another of the same name is there now"
+                )
+            change(after)
+            operations = typed_diff(before, after, parse(raw))
+            if not operations:
+                return after
+            version = {"op": "replace", "path": "/metadata/resourceVersion", "value": before.metadata.resource_version}
+            request = requests.patch(
+                kind,
+                obj.metadata.name,
+                obj.metadata.namespace,
+                [version, *operations],
+                type="json",
+                subresource=subresource,
+                field_manager=field_manager or self.field_manager,
+            )
+            try:
+                return await self._read(cls, request)
+            except Conflict:
+                if attempt == UPDATE_ATTEMPTS:
+                    raise
+        raise AssertionError("the loop above returns or raises")
+
+    async def delete(
+        self,
+        target: type[Object] | Object | Kind,
+        name: str = "",
+        namespace: str = "",
+        *,
+        uid: str = "",
+        resource_version: str = "",
+        propagation: Propagation = "",
+        grace_period_seconds: int | None = None,
+        dry_run: bool = False,
+    ) -> None:
+        """Delete an object by kind and name, or the very object given (its uid is a precondition).
+
+        It may stay until its finalizers are gone and its grace period is over.
+        """
+        if isinstance(target, Object):
+            uid = uid or target.metadata.uid
+        shape, name, namespace = _locate(target, name, namespace)
+        await self.raw(
+            requests.delete(
+                kind_of(shape),
+                name,
+                namespace,
+                uid=uid,
+                resource_version=resource_version,
+                propagation=propagation,
+                grace_period_seconds=grace_period_seconds,
+                dry_run=dry_run,
+            )
+        )
+
+    async def delete_collection(
+        self,
+        kind: type[Object] | Kind,
+        *,
+        namespace: str = "",
+        labels: str = "",
+        fields: str = "",
+        propagation: Propagation = "",
+        grace_period_seconds: int | None = None,
+        dry_run: bool = False,
+    ) -> None:
+        """Delete all objects of a kind in a namespace that the selectors choose."""
+        await self.raw(
+            requests.delete_collection(
+                kind_of(kind),
+                namespace=namespace,
+                labels=labels,
+                fields=fields,
+                propagation=propagation,
+                grace_period_seconds=grace_period_seconds,
+                dry_run=dry_run,
+            )
+        )
+
+    async def _kind_for(self, obj: Object | Wire, kind: Kind | None) -> Kind:
+        if kind is not None:
+            return kind
+        if isinstance(obj, Object):
+            return kind_of(obj)
+        api_version, name = obj.get("apiVersion"), obj.get("kind")
+        if not isinstance(api_version, str) or not isinstance(name, str):
+            raise InvalidRequest("an object given as a dictionary needs apiVersion and kind")
+        return await self.resolve(GroupVersionKind.parse(api_version, name))
+
+
+def _shape(obj: Object | Wire, kind: Kind) -> type[Object] | Kind:
+    return type(obj) if isinstance(obj, Object) else kind
+
+
+def _locate(target: type[Object] | Object | Kind, name: str, namespace: str) -> tuple[type[Object] | Kind, str, str]:
+    if isinstance(target, Object):
+        key = target.key
+        return type(target), name or key.name, namespace or (key.namespace if kind_of(target).namespaced else "")
+    return target, name, namespace
