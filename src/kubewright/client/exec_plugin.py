@@ -1,0 +1,129 @@
+"""Credentials from a program: exec plugins of client.authentication.k8s.io v1 and v1beta1."""
+
+import asyncio
+import base64
+import os
+import sys
+from datetime import datetime, timezone
+from math import inf
+from typing import Any
+
+import msgspec
+
+from kubewright.client.config import ClusterConfig, ExecPlugin
+from kubewright.client.credentials import Credential, bearer
+from kubewright.client.errors import CredentialError
+
+TIMEOUT = 60.0
+INTERACTIVE_TIMEOUT = 600.0
+
+
+class _Status(msgspec.Struct, rename="camel"):
+    token: str = ""
+    client_certificate_data: str = ""
+    client_key_data: str = ""
+    expiration_timestamp: datetime | None = None
+
+
+class _ExecCredential(msgspec.Struct, rename="camel"):
+    api_version: str
+    kind: str
+    status: _Status | None = None
+
+
+class ExecSource:
+    """Run the plugin whenever its last credential has expired or was refused."""
+
+    def __init__(self, config: ClusterConfig, plugin: ExecPlugin) -> None:
+        self._config = config
+        self._plugin = plugin
+
+    async def obtain(self, refused: bool) -> Credential:
+        """Run the plugin and read what it prints; its standard error is the user's to see."""
+        plugin = self._plugin
+        interactive = self._interactive()
+        environment = {**os.environ, **dict(plugin.env), "KUBERNETES_EXEC_INFO": self._info(interactive)}
+        try:
+            process = await asyncio.create_subprocess_exec(
+                plugin.command,
+                *plugin.args,
+                stdin=None if interactive else asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                env=environment,
+            )
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "its arguments cannot be passed"
+            raise CredentialError(self._failed(f"cannot be run: {reason}")) from None
+        try:
+            async with asyncio.timeout(INTERACTIVE_TIMEOUT if interactive else TIMEOUT):
+                output, _ = await process.communicate()
+        except TimeoutError:
+            raise CredentialError(self._failed("did not finish in time")) from None
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        if process.returncode != 0:
+            raise CredentialError(self._failed(f"ended with exit code {process.returncode}"))
+        return self._read(output)
+
+    def _interactive(self) -> bool:
+        mode = self._plugin.interactive_mode
+        # A detached process may have no standard input at all.
+        terminal = mode != "Never" and bool(sys.stdin) and sys.stdin.isatty()
+        if mode == "Always" and not terminal:
+            raise CredentialError(self._failed("asks for a terminal (interactiveMode Always), and there is none"))
+        return terminal
+
+    def _info(self, interactive: bool) -> str:
+        """Return what the plugin is told about us in KUBERNETES_EXEC_INFO."""
+        spec: dict[str, Any] = {"interactive": interactive}
+        config = self._config
+        if self._plugin.provide_cluster_info:
+            cluster: dict[str, Any] = {
+                "server": config.server,
+                "tls-server-name": config.tls_server_name,
+                "insecure-skip-tls-verify": config.insecure,
+                "certificate-authority-data": base64.b64encode(config.ca_data).decode(),
+                "proxy-url": config.proxy_url,
+                "config": self._plugin.cluster_extension,
+            }
+            spec["cluster"] = {key: value for key, value in cluster.items() if value}
+        info = {"apiVersion": self._plugin.api_version, "kind": "ExecCredential", "spec": spec}
+        return msgspec.json.encode(info).decode()
+
+    def _read(self, output: bytes) -> Credential:
+        try:
+            answer = msgspec.json.decode(output, type=_ExecCredential)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            # What it printed may hold a token, so it is not shown.
+            raise CredentialError(self._failed("did not print an ExecCredential")) from None
+        wanted = self._plugin.api_version
+        if answer.kind != "ExecCredential" or answer.api_version != wanted:
+            raise CredentialError(
+                self._failed(f"printed {answer.api_version} {answer.kind} where {wanted} ExecCredential is configured")
+            )
+        status = answer.status
+        if status is None or not (status.token or status.client_certificate_data):
+            raise CredentialError(self._failed("printed neither a token nor a client certificate"))
+        if bool(status.client_certificate_data) != bool(status.client_key_data):
+            raise CredentialError(self._failed("printed only one of client certificate and key"))
+        return Credential(
+            authorization=bearer(status.token, f"exec plugin {self._plugin.command}") if status.token else "",
+            certificate=status.client_certificate_data.encode() or self._config.client_cert_data,
+            key=status.client_key_data.encode() or self._config.client_key_data,
+            valid_until=loop_time_of(status.expiration_timestamp),
+        )
+
+    def _failed(self, what: str) -> str:
+        message = f"exec plugin {self._plugin.command} of {self._config.source} {what}"
+        return f"{message}\n{self._plugin.install_hint}" if self._plugin.install_hint else message
+
+
+def loop_time_of(moment: datetime | None) -> float:
+    """Translate a moment of the calendar to the event loop's clock."""
+    if moment is None:
+        return inf
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=timezone.utc)
+    return asyncio.get_running_loop().time() + (moment - datetime.now(timezone.utc)).total_seconds()

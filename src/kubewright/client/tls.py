@@ -1,0 +1,82 @@
+"""TLS contexts from certificates in memory, and what to say when a handshake fails."""
+
+import os
+import ssl
+import tempfile
+from datetime import datetime, timezone
+
+from cryptography import x509
+
+from kubewright.client.config import ClusterConfig
+from kubewright.client.errors import ConfigError
+
+_EXPIRED = 10  # X509_V_ERR_CERT_HAS_EXPIRED
+_NOT_YET_VALID = 9  # X509_V_ERR_CERT_NOT_YET_VALID
+
+
+def tls_context(config: ClusterConfig, certificate: bytes, key: bytes) -> ssl.SSLContext:
+    """Return a context that trusts the cluster's authority and shows our certificate; it blocks, briefly."""
+    if config.insecure:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    elif config.ca_data:
+        context = trusting_only(config.ca_data, config.source)
+    else:
+        context = ssl.create_default_context()
+    if certificate:
+        _show(context, certificate, key, config.source)
+    return context
+
+
+def trusting_only(authority: bytes, source: str) -> ssl.SSLContext:
+    """Return a context that trusts one PEM bundle and nothing else."""
+    try:
+        return ssl.create_default_context(cadata=authority.decode("ascii"))
+    except (ssl.SSLError, ValueError):
+        raise ConfigError(f"the certificate authority of {source} is not a PEM certificate") from None
+
+
+def explain_tls(error: ssl.SSLError, server: str) -> str:
+    """Say in one line why a handshake failed."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        if error.verify_code == _EXPIRED:
+            return f"the certificate of {server} has expired"
+        if error.verify_code == _NOT_YET_VALID:
+            return f"the certificate of {server} is not valid yet: check this machine's clock"
+        return f"the certificate of {server} is not trusted: {error.verify_message}"
+    reason = (error.reason or "").replace("_", " ").lower()
+    if "certificate expired" in reason:
+        return f"{server} says that our client certificate has expired"
+    if "alert" in reason:
+        return f"{server} refused the TLS handshake: {reason}"
+    if "wrong version number" in reason or "record layer failure" in reason or "http request" in reason:
+        return f"{server} does not speak TLS: is it http:// instead of https://?"
+    return f"TLS with {server} failed: {reason or 'no reason given'}"
+
+
+def certificate_expiry(certificate: bytes) -> datetime | None:
+    """Return when a PEM certificate expired, or None while it is valid or unreadable."""
+    try:
+        until = x509.load_pem_x509_certificate(certificate).not_valid_after_utc
+    except ValueError:
+        return None
+    return until if until <= datetime.now(timezone.utc) else None
+
+
+def _show(context: ssl.SSLContext, certificate: bytes, key: bytes, source: str) -> None:
+    # Python's ssl reads a chain only from a file, so one exists for the length of this call, for us alone.
+    handle, name = tempfile.mkstemp(prefix="kubewright-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(certificate.rstrip() + b"\n" + key)
+        context.load_cert_chain(name, password=_no_password)
+    except (ssl.SSLError, ValueError):
+        raise ConfigError(f"the client certificate and key of {source} are not PEM, or do not belong together") from None
+    finally:
+        os.unlink(name)
+
+
+def _no_password() -> bytes:
+    """Keep OpenSSL from asking on the terminal for the password of an encrypted key."""
+    raise ValueError("encrypted keys are not supported")
