@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Protocol
 
-from kubewright.api import DecodeError, Kind, KubewrightError, RawList, RawObject, Status, WatchEvent
+from kubewright.api import DecodeError, KubewrightError, RawObject, Status, WatchEvent
 from kubewright.backoff import Backoff
 from kubewright.cache.patience import Patience
 from kubewright.cache.selection import Selection
+from kubewright.cache.source import Source
 from kubewright.metrics import Registry
 
 PAGE_SIZE = 500
@@ -27,37 +27,6 @@ RETRY_MISSING = Backoff(base=0.8, maximum=10.0, jitter=0.25)
 _EXPIRED = 410
 _REFUSED = frozenset({401, 403, 404})
 _NOT_UNDERSTOOD = frozenset({400, 405, 406, 415, 422})
-
-
-class Source(Protocol):
-    """What the watcher needs of a client."""
-
-    def list_raw(
-        self,
-        kind: Kind,
-        *,
-        namespace: str = "",
-        labels: str = "",
-        fields: str = "",
-        limit: int = 500,
-        metadata_only: bool = False,
-    ) -> AsyncGenerator[RawList, None]:
-        """Yield the pages of one consistent list."""
-        ...
-
-    def watch(
-        self,
-        kind: Kind,
-        *,
-        namespace: str = "",
-        labels: str = "",
-        fields: str = "",
-        resource_version: str = "",
-        initial_events: bool = False,
-        metadata_only: bool = False,
-    ) -> AsyncGenerator[WatchEvent, None]:
-        """Yield events until the server ends the stream; raise when it breaks or stalls."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +102,10 @@ class WatchFailed(KubewrightError):
     def __init__(self, message: str, status: Status | None = None) -> None:
         super().__init__(message)
         self.status = status
+
+
+class InitialEventsMissing(KubewrightError):
+    """The server opened a watch and ignored that it was asked for the present state."""
 
 
 def watch_forever(
@@ -285,10 +258,6 @@ class _Watcher:
         self._failures += 1
         self._failed_at = now + delay
         return delay
-
-
-class InitialEventsMissing(KubewrightError):
-    """The server opened a watch and ignored that it was asked for the present state."""
 
 
 async def _initial_events(events: AsyncIterator[WatchEvent]) -> AsyncGenerator[Event, None]:

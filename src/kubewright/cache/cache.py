@@ -1,0 +1,124 @@
+"""All informers of one operator: shared by selection, counted, started and stopped as they are needed."""
+
+import asyncio
+import gc
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, TypeVar, cast
+
+from kubewright.cache.informer import Informer, InformerOptions
+from kubewright.cache.selection import Selection
+from kubewright.cache.source import Source
+from kubewright.metrics import Registry
+
+T = TypeVar("T")
+
+
+class Cache:
+    """Keep one informer per selection, however many use it.
+
+    `field_managers` are the managers whose managed fields are kept with the objects. `pause_gc` stops
+    Python's cyclic garbage collector while informers fill: a process that mostly fills a cache spends
+    much of that time in it. It is for programs, not for libraries, to decide that.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        metrics: Registry | None = None,
+        sync_timeout: float = 120.0,
+        field_managers: Collection[str] = (),
+        pause_gc: bool = False,
+    ) -> None:
+        filling: Callable[[], AbstractContextManager[None]] = _CollectorPause().held if pause_gc else nullcontext
+        self._source = source
+        self._options = InformerOptions(
+            metrics=metrics or Registry(),
+            sync_timeout=sync_timeout,
+            field_managers=field_managers,
+            filling=filling,
+        )
+        self._informers: dict[tuple[Selection, type[Any]], Informer[Any]] = {}
+        self._users: dict[Informer[Any], int] = {}
+        self._tasks: dict[Informer[Any], asyncio.Task[None]] = {}
+        self._group: asyncio.TaskGroup | None = None
+
+    def informer(self, selection: Selection, cls: type[T]) -> Informer[T]:
+        """Return the informer of this selection, started if the cache runs; `release` gives it back.
+
+        `cls` is the class of its objects, or `dict` for wire values.
+        """
+        informer = self._informers.get((selection, cls))
+        if informer is None:
+            informer = Informer(self._source, selection, cls, self._options)
+            self._informers[selection, cls] = informer
+            self._start(informer)
+        self._users[informer] = self._users.get(informer, 0) + 1
+        return cast("Informer[T]", informer)
+
+    def release(self, informer: Informer[Any]) -> None:
+        """Give an informer back; the last user's release stops it."""
+        self._users[informer] -= 1
+        if self._users[informer] > 0:
+            return
+        del self._users[informer]
+        self._informers = {key: kept for key, kept in self._informers.items() if kept is not informer}
+        task = self._tasks.pop(informer, None)
+        if task is not None:
+            task.cancel()
+        informer.close()
+
+    @property
+    def informers(self) -> list[Informer[Any]]:
+        """Return the informers in use."""
+        return list(self._informers.values())
+
+    @property
+    def problems(self) -> list[str]:
+        """Return what somebody must mend before all objects can be read."""
+        return [problem for informer in self.informers for problem in informer.problems]
+
+    async def run(self) -> None:
+        """Run the informers, those to come too, until cancelled."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                self._group = group
+                for informer in self.informers:
+                    self._start(informer)
+                await asyncio.get_running_loop().create_future()
+        finally:
+            self._group = None
+            self._tasks.clear()
+
+    async def wait_synced(self, timeout: float | None = None) -> None:
+        """Wait until every informer in use has seen its whole selection once."""
+        for informer in self.informers:
+            await informer.wait_synced(timeout)
+
+    def _start(self, informer: Informer[Any]) -> None:
+        if self._group is not None:
+            name = f"informer {informer.selection}"
+            self._tasks[informer] = self._group.create_task(informer.run(), name=name)
+
+
+class _CollectorPause:
+    """Hold the cyclic garbage collector off while anybody asks for it."""
+
+    def __init__(self) -> None:
+        self._holders = 0
+        self._was_enabled = False
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep it off; it runs again, if it did, when the last holder leaves."""
+        if self._holders == 0:
+            self._was_enabled = gc.isenabled()
+            gc.disable()
+        self._holders += 1
+        try:
+            yield
+        finally:
+            self._holders -= 1
+            if self._holders == 0 and self._was_enabled:
+                gc.enable()

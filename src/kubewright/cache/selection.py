@@ -1,0 +1,73 @@
+"""Which objects an informer holds: a kind, perhaps one namespace, perhaps selectors."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, cast
+
+from kubewright.api import Kind, ObjectKey, RawObject, parse, parse_fields, parse_labels
+
+Transform = Callable[[dict[str, Any]], dict[str, Any]]
+
+_label_selector = lru_cache(maxsize=256)(parse_labels)
+_field_selector = lru_cache(maxsize=256)(parse_fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Name what to watch; equal selections share one informer.
+
+    `transform` is given each object's wire value before it is kept, and returns what to keep.
+    """
+
+    kind: Kind
+    namespace: str = ""
+    labels: str = ""
+    fields: str = ""
+    metadata_only: bool = False
+    transform: Transform | None = None
+
+    def covers(self, key: ObjectKey) -> bool:
+        """Return whether every object of this key is surely, and wholly, in the selection."""
+        return self.admits(key) and not (self.labels or self.fields or self.metadata_only)
+
+    def admits(self, key: ObjectKey) -> bool:
+        """Return whether an object of this key can be in the selection."""
+        return not self.namespace or key.namespace == self.namespace
+
+    def selects(self, obj: RawObject) -> bool:
+        """Return whether the server would count this object in."""
+        if not self.admits(obj.meta.key):
+            return False
+        if self.labels and not _label_selector(self.labels).matches(obj.meta.labels):
+            return False
+        return not self.fields or _field_selector(self.fields).matches(_FieldReader(obj))
+
+    def __str__(self) -> str:
+        parts = [self.kind.resource]
+        if self.namespace:
+            parts.append(f"in namespace {self.namespace}")
+        if self.labels:
+            parts.append(f"with labels {self.labels}")
+        if self.fields:
+            parts.append(f"with fields {self.fields}")
+        return " ".join(parts)
+
+
+class _FieldReader:
+    """Give the text of a field by its path; the body is parsed only when a selector needs it."""
+
+    def __init__(self, obj: RawObject) -> None:
+        self._obj = obj
+
+    def __call__(self, path: str) -> str:
+        if path == "metadata.name":
+            return self._obj.meta.name
+        if path == "metadata.namespace":
+            return self._obj.meta.namespace
+        value: Any = parse(self._obj.raw)
+        for name in path.split("."):
+            value = cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else None
+        if value is None:
+            return ""
+        return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,40 @@
+"""What a cache needs of a client: lists and watches, as bytes with their metadata read."""
+
+from collections.abc import AsyncGenerator
+from typing import Protocol
+
+from kubewright.api import Kind, RawList, WatchEvent
+
+
+class Source(Protocol):
+    """A client that lists and watches.
+
+    Failures are KubewrightErrors; those that the server answered carry a `status`.
+    """
+
+    def list_raw(
+        self,
+        kind: Kind,
+        *,
+        namespace: str = "",
+        labels: str = "",
+        fields: str = "",
+        limit: int = 500,
+        metadata_only: bool = False,
+    ) -> AsyncGenerator[RawList, None]:
+        """Yield the pages of one consistent list."""
+        ...
+
+    def watch(
+        self,
+        kind: Kind,
+        *,
+        namespace: str = "",
+        labels: str = "",
+        fields: str = "",
+        resource_version: str = "",
+        initial_events: bool = False,
+        metadata_only: bool = False,
+    ) -> AsyncGenerator[WatchEvent, None]:
+        """Yield events until the server ends the stream; raise when it breaks or stalls."""
+        ...

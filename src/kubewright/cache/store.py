@@ -1,0 +1,185 @@
+"""The objects of one selection as last known, from the watch and from our own writes alike."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from kubewright.api import ObjectKey, RawObject
+from kubewright.cache.selection import Selection
+from kubewright.cache.versions import compare
+
+
+class Change(msgspec.Struct, gc=False, frozen=True):
+    """Tell what became of one object; `initial` marks what was there before anybody looked."""
+
+    key: ObjectKey
+    old: RawObject | None
+    new: RawObject | None
+    initial: bool = False
+
+
+@dataclass(slots=True)
+class _Gone:
+    """Remember an object that our own write took away, until the watch has told so too.
+
+    `final`: it was deleted, so its uid never returns. Otherwise it left the selection and may come
+    back with a newer version. `heard`: the watch has shown it, so its end will be shown as well.
+    """
+
+    uid: str
+    version: str
+    final: bool
+    heard: bool
+    listed: bool = False
+
+    def refuses(self, obj: RawObject) -> bool:
+        if self.final and obj.meta.uid == self.uid:
+            return True
+        return compare(obj.meta.resource_version, self.version) <= 0
+
+
+NOTHING: Sequence[Change] = ()
+
+
+class Store:
+    """Keep the newest known state of each object, and return each effective change exactly once.
+
+    The watch and our own writes race: a write's answer may come before or after its event. Per object
+    the higher version wins, so whichever comes second changes nothing. `progress` is the version up to
+    which the watch has told everything: an answer not newer than that brings no news, even about an
+    object that is no longer there. Lists are read consistently, so none is older than `progress`; one
+    may well be older than our own writes, and then neither revives nor removes what those did.
+    """
+
+    def __init__(self, selection: Selection) -> None:
+        self.objects: dict[ObjectKey, RawObject] = {}
+        self.progress = ""
+        self._selection = selection
+        self._gone: dict[ObjectKey, _Gone] = {}
+        self._listed: set[ObjectKey] | None = None
+        self._filled = False
+
+    @property
+    def filled(self) -> bool:
+        """Return whether a whole list has been taken in."""
+        return self._filled
+
+    def begin_list(self) -> None:
+        """Take what comes until `end_list` as the whole of the selection."""
+        self._listed = set()
+        for gone in self._gone.values():
+            gone.listed = False
+
+    def end_list(self, version: str) -> Sequence[Change]:
+        """Remove what the list of this version lacks, unless we wrote it later."""
+        listed = self._listed or ()
+        changes: list[Change] = []
+        for key, obj in list(self.objects.items()):
+            if key not in listed and compare(version, obj.meta.resource_version) >= 0:
+                changes.extend(self._remove(key))
+        self._gone = {
+            key: gone
+            for key, gone in self._gone.items()
+            if compare(version, gone.version) < 0 or (gone.final and gone.listed)
+        }
+        self._listed = None
+        self._filled = True
+        self.progress = version
+        return changes
+
+    def apply(self, obj: RawObject) -> Sequence[Change]:
+        """Take in an object that a list or a watch event brought."""
+        key = obj.meta.key
+        if self._listed is None:
+            self.progress = obj.meta.resource_version
+        else:
+            self._listed.add(key)
+        if self._gone:
+            gone = self._gone.get(key)
+            if gone is not None and gone.uid == obj.meta.uid:
+                gone.heard = gone.listed = True
+        return self._put(key, obj, initial=not self._filled)
+
+    def delete(self, obj: RawObject) -> Sequence[Change]:
+        """Take in a watch event that an object is gone, or has left the selection."""
+        key, version = obj.meta.key, obj.meta.resource_version
+        if self._listed is None:
+            self.progress = version
+        gone = self._gone.get(key)
+        if gone is not None and compare(version, gone.version) >= 0:
+            # With a selector this may be a leave with a return still to come: `advance` ends it then.
+            gone.heard = False
+            if self._selection.covers(key):
+                del self._gone[key]
+        known = self.objects.get(key)
+        if known is None or compare(version, known.meta.resource_version) < 0:
+            return NOTHING
+        return self._remove(key)
+
+    def advance(self, version: str) -> None:
+        """Note that the watch has told everything up to this version."""
+        if self._listed is not None:
+            return
+        self.progress = version
+        if self._gone:
+            self._gone = {
+                key: gone
+                for key, gone in self._gone.items()
+                if compare(version, gone.version) < 0 or (gone.final and gone.heard)
+            }
+
+    def record_write(self, obj: RawObject) -> Sequence[Change]:
+        """Take in the answer to our own write, as if the watch had brought it."""
+        key, version = obj.meta.key, obj.meta.resource_version
+        if not self._selection.admits(key) or self._told(version):
+            return NOTHING
+        if self._selection.selects(obj):
+            return self._put(key, obj, initial=False)
+        known, gone = self.objects.get(key), self._gone.get(key)
+        if (known is not None and compare(version, known.meta.resource_version) <= 0) or (
+            gone is not None and gone.refuses(obj)
+        ):
+            return NOTHING
+        self._gone[key] = _Gone(obj.meta.uid, version, final=False, heard=False)
+        return self._remove(key)
+
+    def record_delete(self, key: ObjectKey, uid: str, version: str) -> Sequence[Change]:
+        """Take in that our own delete ended the object whose last version, if known, was this."""
+        known = self.objects.get(key)
+        if known is not None:
+            known_version = known.meta.resource_version
+            if known.meta.uid != uid and (not version or compare(version, known_version) < 0):
+                return NOTHING
+            if not version or compare(version, known_version) < 0:
+                version = known_version
+        elif not self._selection.admits(key) or not version or self._told(version):
+            return NOTHING
+        heard = known is not None and known.meta.uid == uid and self._told(known.meta.resource_version)
+        self._gone[key] = _Gone(uid, version, final=True, heard=heard)
+        return self._remove(key)
+
+    def _told(self, version: str) -> bool:
+        return bool(self.progress) and compare(self.progress, version) >= 0
+
+    def _put(self, key: ObjectKey, obj: RawObject, *, initial: bool) -> Sequence[Change]:
+        gone = self._gone.get(key)
+        if gone is not None:
+            if gone.refuses(obj):
+                return NOTHING
+            del self._gone[key]
+        known = self.objects.get(key)
+        if known is None:
+            self.objects[key] = obj
+            return (Change(key, None, obj, initial),)
+        if compare(obj.meta.resource_version, known.meta.resource_version) <= 0:
+            return NOTHING
+        self.objects[key] = obj
+        if known.meta.uid != obj.meta.uid:
+            # Deleted and made again while nobody looked: two changes, as the watch would have told.
+            return (Change(key, known, None), Change(key, None, obj))
+        return (Change(key, known, obj, initial),)
+
+    def _remove(self, key: ObjectKey) -> Sequence[Change]:
+        known = self.objects.pop(key, None)
+        return (Change(key, known, None),) if known is not None else NOTHING

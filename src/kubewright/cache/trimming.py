@@ -1,0 +1,90 @@
+"""What is left of an object before it is kept: without other managers' fields, transformed, or only metadata."""
+
+from collections.abc import Collection
+
+import msgspec
+
+from kubewright.api import PartialMeta, RawObject, encode, parse, raw_object
+from kubewright.cache.selection import Selection
+
+_FIELD = b'"managedFields":'
+
+
+class _Entry(msgspec.Struct, gc=False):
+    manager: str = ""
+
+
+class _Body(msgspec.Struct, gc=False):
+    metadata: msgspec.Raw
+
+
+_entries = msgspec.json.Decoder(list[msgspec.Raw])
+_entry = msgspec.json.Decoder(_Entry)
+_body = msgspec.json.Decoder(_Body)
+
+
+class Trimmer:
+    """Trim objects for one selection, keeping the managed fields of these managers alone."""
+
+    def __init__(self, selection: Selection, managers: Collection[str] = ()) -> None:
+        self._managers = frozenset(managers)
+        self._transform = selection.transform
+        self._metadata_only = selection.metadata_only
+
+    def trim(self, obj: RawObject) -> RawObject:
+        """Return the object as it shall be kept."""
+        if self._metadata_only:
+            # A write's answer is whole although the watch brings metadata only.
+            obj = raw_object(b'{"metadata":' + bytes(_body.decode(obj.raw).metadata) + b"}")
+        kept = keep_managers(obj, self._managers)
+        if self._transform is not None:
+            kept = raw_object(encode(self._transform(parse(kept.raw))))
+        return kept
+
+
+def keep_managers(obj: RawObject, managers: frozenset[str]) -> RawObject:
+    """Cut all but these managers' entries out of the object's bytes.
+
+    The bytes are spliced, not decoded and encoded: managed fields are often a third of an object, and
+    this runs for each one of a cold cache.
+    """
+    fields = bytes(obj.meta.managed_fields)
+    if not fields:
+        return obj
+    kept = _kept_entries(fields, managers)
+    raw = obj.raw
+    needle = _FIELD + fields
+    start = raw.find(needle)
+    # Elsewhere in the body there may be the same text; then, or with unusual spaces, take the slow road.
+    if start < 0 or raw.find(needle, start + 1) >= 0:
+        return _rebuilt(obj, kept)
+    end = start + len(needle)
+    if kept:
+        return _with_fields(obj.meta, raw[:start] + _FIELD + kept + raw[end:], kept)
+    if raw[end : end + 1] == b",":
+        end += 1
+    elif raw[start - 1 : start] == b",":
+        start -= 1
+    return _with_fields(obj.meta, raw[:start] + raw[end:], b"")
+
+
+def _kept_entries(fields: bytes, managers: frozenset[str]) -> bytes:
+    if not any(f'"{manager}"'.encode() in fields for manager in managers):
+        return b""
+    kept = [bytes(entry) for entry in _entries.decode(fields) if _entry.decode(entry).manager in managers]
+    return b"[" + b",".join(kept) + b"]" if kept else b""
+
+
+def _with_fields(meta: PartialMeta, raw: bytes, fields: bytes) -> RawObject:
+    # The record's view of its fields would keep the bytes before the splice alive.
+    meta.managed_fields = msgspec.Raw(fields)
+    return RawObject(meta, raw)
+
+
+def _rebuilt(obj: RawObject, kept: bytes) -> RawObject:
+    wire = parse(obj.raw)
+    if kept:
+        wire["metadata"]["managedFields"] = parse(kept)
+    else:
+        del wire["metadata"]["managedFields"]
+    return _with_fields(obj.meta, encode(wire), kept)
