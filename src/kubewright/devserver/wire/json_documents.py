@@ -1,0 +1,125 @@
+"""Read JSON bodies strictly and write JSON the way Go's encoder does."""
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+import msgspec
+
+from .errors import DecodeError
+from .syntax import complaint
+from .values import is_list, is_object
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_MAX_STRICT_ERRORS = 100
+_INT64 = 1 << 63
+_NO_SUCH_NUMBER = "json: cannot unmarshal number into Go value of type float64"
+_ESCAPES = (
+    (b"<", b"\\u003c"),
+    (b">", b"\\u003e"),
+    (b"&", b"\\u0026"),
+    ("\u2028".encode(), b"\\u2028"),
+    ("\u2029".encode(), b"\\u2029"),
+)
+
+
+def parse_json(body: bytes) -> tuple[Any, list[str]]:
+    """Parse a JSON body; also list repeated fields as `duplicate field "metadata.name"`."""
+    text = body.decode("utf-8", "replace")
+    repeated = False
+
+    def build(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal repeated
+        built = dict(pairs)
+        if len(built) != len(pairs):
+            repeated = True
+        return built
+
+    decoder = json.JSONDecoder(object_pairs_hook=build, parse_float=_finite, parse_constant=_refuse)
+    try:
+        value = decoder.decode(text)
+    except RecursionError:
+        raise DecodeError(complaint(body) or "exceeded max depth") from None
+    except ValueError:
+        raise DecodeError(complaint(body) or _NO_SUCH_NUMBER) from None
+    if "\\u" in text:
+        value = _without_surrogates(value)
+    return value, _duplicates(text) if repeated else []
+
+
+def encode_json(value: Any) -> bytes:
+    """Write compact JSON with Go's escapes: `<`, `>`, `&` and the two line separators."""
+    data = msgspec.json.encode(value)
+    for character, escape in _ESCAPES:
+        if character in data:
+            data = data.replace(character, escape)
+    return data
+
+
+def untyped(value: Any) -> Any:
+    """Normalise a value without a Go type: keys in order, whole floats and huge integers as Go keeps them."""
+    if is_object(value):
+        return {key: untyped(value[key]) for key in sorted(value)}
+    if is_list(value):
+        return [untyped(item) for item in value]
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and -_INT64 <= value < _INT64 else value
+    if isinstance(value, int) and not -_INT64 <= value < _INT64:
+        return _as_float(value)
+    return value
+
+
+def _as_float(number: int) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        raise DecodeError(_NO_SUCH_NUMBER) from None
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(constant)
+
+
+def _without_surrogates(value: Any) -> Any:
+    """Replace half surrogate pairs, which no encoder could write, as Go's decoder does."""
+    if isinstance(value, str):
+        return _SURROGATE.sub("\ufffd", value)
+    if is_object(value):
+        return {_SURROGATE.sub("\ufffd", key): _without_surrogates(item) for key, item in value.items()}
+    if is_list(value):
+        return [_without_surrogates(item) for item in value]
+    return value
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """An object whose repeated keys are still there."""
+
+
+def _duplicates(text: str) -> list[str]:
+    """Read once more, keeping pairs, to tell where the repeated fields are."""
+    tree = json.JSONDecoder(object_pairs_hook=_Pairs).decode(text)
+    found = dict.fromkeys(f'duplicate field "{path}"' for path in _repeated(tree, ""))
+    return list(found)[:_MAX_STRICT_ERRORS]
+
+
+def _repeated(value: Any, path: str) -> Iterator[str]:
+    if isinstance(value, _Pairs):
+        seen: set[str] = set()
+        for key, item in value:
+            here = f"{path}.{key}" if path else key
+            if key in seen:
+                yield here
+            seen.add(key)
+            yield from _repeated(item, here)
+    elif is_list(value):
+        for index, item in enumerate(value):
+            yield from _repeated(item, f"{path}[{index}]")

@@ -1,0 +1,144 @@
+"""The type table: every built-in kind, how it reads, how it merges, where it is served."""
+
+import lzma
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from kubewright.api import GroupVersionKind
+from kubewright.devserver.merge import MergeSchema
+
+from .decoding import Decoders
+from .errors import DecodeError, TypeMismatch
+from .gotypes import GoType, GoTypes
+from .protobuf import Readers, envelope
+from .schemas import MergeSchemas, TypePatchSchema
+
+_DATA = Path(__file__).parents[1] / "data"
+_OPTIONS = "meta.k8s.io/v1"
+_MAX_STRICT_ERRORS = 100
+_UNREGISTERED = 'no kind "{}" is registered for version "{}" in scheme "pkg/api/legacyscheme/scheme.go:30"'
+
+
+class Subresource(msgspec.Struct, frozen=True):
+    """A subresource as discovery shows it."""
+
+    name: str
+    group: str
+    version: str
+    kind: str
+    verbs: list[str]
+
+
+class BuiltinResource(msgspec.Struct, frozen=True, rename="camel"):
+    """A built-in resource as discovery shows it."""
+
+    name: str
+    singular: str
+    namespaced: bool
+    kind: str
+    verbs: list[str]
+    short_names: list[str]
+    categories: list[str]
+    subresources: list[Subresource]
+
+
+class BuiltinVersion(msgspec.Struct, frozen=True):
+    """One group version and its resources, in the order the real server lists them."""
+
+    group: str
+    version: str
+    resources: list[BuiltinResource]
+
+
+class _Discovery(msgspec.Struct):
+    groups: list[BuiltinVersion]
+
+
+class TypeTable:
+    """Built-in kinds as Go sees them; decoders and schemas are compiled when first used."""
+
+    def __init__(self, types: GoTypes) -> None:
+        self._types = types
+        self._decoders = Decoders(types)
+        self._readers = Readers(types)
+        self._merge_schemas = MergeSchemas(types)
+
+    def has(self, gvk: GroupVersionKind) -> bool:
+        """Tell whether the kind is built in; the option kinds are, in every group."""
+        return self._find(gvk) is not None
+
+    def decode(self, gvk: GroupVersionKind, value: Any) -> tuple[dict[str, Any], list[str]]:
+        """Read a parsed JSON value and write it as Go would; also list unknown fields."""
+        return self.decode_struct(self._struct(gvk), value)
+
+    def decode_struct(self, struct: str, value: Any) -> tuple[dict[str, Any], list[str]]:
+        """Do the same for a type that is no kind, named as in the table: `meta/v1.ObjectMeta`."""
+        unknown: list[str] = []
+        try:
+            decoded = self._decoders.struct(struct)(value, unknown)
+        except TypeMismatch as mismatch:
+            raise DecodeError(mismatch.text()) from None
+        if unknown:
+            unknown = [f'unknown field "{path}"' for path in dict.fromkeys(unknown)][:_MAX_STRICT_ERRORS]
+        return decoded, unknown
+
+    def zero(self, gvk: GroupVersionKind) -> dict[str, Any]:
+        """Write what Go writes for a new, empty object of the kind."""
+        return self.decode(gvk, {"kind": gvk.kind, "apiVersion": gvk.api_version})[0]
+
+    def decode_protobuf(
+        self, body: bytes, default: GroupVersionKind | None = None
+    ) -> tuple[GroupVersionKind, dict[str, Any]]:
+        """Read a protobuf request body; the default names its kind where the body does not."""
+        api_version, kind, data = envelope(body)
+        gvk = GroupVersionKind.parse(api_version, kind)
+        if default is not None:
+            gvk = GroupVersionKind(*(gvk[:2] if api_version else default[:2]), kind or default.kind)
+        raw = self._readers.read(self._struct(gvk), data)
+        value, _ = self.decode(gvk, {"kind": gvk.kind, "apiVersion": gvk.api_version} | raw)
+        return gvk, value
+
+    def merge_schema(self, gvk: GroupVersionKind) -> MergeSchema:
+        """Return how server-side apply merges the kind."""
+        return self._merge_schemas.struct(self._struct(gvk))
+
+    def patch_schema(self, gvk: GroupVersionKind) -> TypePatchSchema:
+        """Return how strategic merge patches treat the kind."""
+        return TypePatchSchema(self._types, GoType("struct", self._struct(gvk)), {})
+
+    def openapi(self, group_version: str) -> bytes:
+        """Return the OpenAPI v3 document of a served group version (`v1`, `apps/v1`)."""
+        name = f"apis__{group_version.replace('/', '__')}" if "/" in group_version else f"api__{group_version}"
+        file = _DATA / "openapi" / f"{name}.json.xz"
+        if not file.is_file():
+            raise KeyError(group_version)
+        return lzma.decompress(file.read_bytes())
+
+    def discovery(self) -> Sequence[BuiltinVersion]:
+        """List the served group versions and their resources."""
+        return _discovery()
+
+    def _find(self, gvk: GroupVersionKind) -> str | None:
+        found = self._types.kinds.get(f"{gvk.group}/{gvk.version}", {}).get(gvk.kind)
+        return found or self._types.kinds[_OPTIONS].get(gvk.kind)
+
+    def _struct(self, gvk: GroupVersionKind) -> str:
+        struct = self._find(gvk)
+        if struct is None:
+            raise DecodeError(_UNREGISTERED.format(gvk.kind, gvk.api_version))
+        return struct
+
+
+@cache
+def load_types() -> TypeTable:
+    """Load the table; the same one each time."""
+    return TypeTable(GoTypes(msgspec.json.decode((_DATA / "types.json").read_bytes())))
+
+
+@cache
+def _discovery() -> list[BuiltinVersion]:
+    return msgspec.json.decode((_DATA / "discovery.json").read_bytes(), type=_Discovery).groups
