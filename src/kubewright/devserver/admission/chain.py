@@ -1,0 +1,22 @@
+"""Admission in order: first all that may change an object, then all that may only refuse it."""
+
+from collections.abc import Sequence
+
+from ..operation import Admission, Operation
+
+
+class AdmissionChain:
+    """Ask one plugin after the other."""
+
+    def __init__(self, plugins: Sequence[Admission]) -> None:
+        self._plugins = plugins
+
+    async def admit(self, operation: Operation) -> None:
+        """Let each plugin change the object in place."""
+        for plugin in self._plugins:
+            await plugin.admit(operation)
+
+    async def validate(self, operation: Operation) -> None:
+        """Let each plugin refuse the write."""
+        for plugin in self._plugins:
+            await plugin.validate(operation)

@@ -1,0 +1,91 @@
+"""What every new Pod is given: its priority, and patience with a failing node."""
+
+from ..access import Access
+from ..objects import Wire
+from ..operation import Operation
+from ..status import StatusError
+
+TOLERATION_SECONDS = 300
+_NODE_TROUBLE = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+
+
+class PodPriority:
+    """Turn a Pod's priority class into its number."""
+
+    def __init__(self, api: Access) -> None:
+        self._api = api
+
+    async def admit(self, operation: Operation) -> None:
+        """Set priority and preemption policy of a new Pod."""
+        if not is_new_pod(operation) or operation.object is None:
+            return
+        spec: Wire = operation.object.setdefault("spec", {})
+        found = self._class_of(operation, spec)
+        priority = found["value"] if found else 0
+        given = spec.get("priority")
+        if given is not None and given != priority:
+            why = (
+                f"the integer value of priority ({given}) must not be provided in pod spec; "
+                f"priority admission controller computed {priority} from the given PriorityClass name"
+            )
+            raise StatusError.forbidden("", "pods", operation.name, why)
+        spec["priority"] = priority
+        policy = (found or {}).get("preemptionPolicy") or "PreemptLowerPriority"
+        if not spec.get("preemptionPolicy"):
+            spec["preemptionPolicy"] = policy
+
+    async def validate(self, operation: Operation) -> None:
+        """Nothing is left to check."""
+
+    def _class_of(self, operation: Operation, spec: Wire) -> Wire | None:
+        name = spec.get("priorityClassName", "")
+        if name:
+            found = self._api.find("scheduling.k8s.io", "priorityclasses", "", name)
+            if found is None:
+                why = f"no PriorityClass with name {name} was found"
+                raise StatusError.forbidden("", "pods", operation.name, why)
+            return found
+        defaults = [
+            item for item in self._api.list("scheduling.k8s.io", "priorityclasses") if item.get("globalDefault")
+        ]
+        if not defaults:
+            return None
+        chosen = min(defaults, key=lambda item: item["value"])
+        spec["priorityClassName"] = chosen["metadata"]["name"]
+        return chosen
+
+
+class NodeTroubleTolerations:
+    """Let Pods stay five minutes on a node that is not ready or not reachable."""
+
+    async def admit(self, operation: Operation) -> None:
+        """Add the tolerations a Pod does not have."""
+        if not is_new_pod(operation) or operation.object is None:
+            return
+        spec: Wire = operation.object.setdefault("spec", {})
+        tolerations: list[Wire] = spec.get("tolerations") or []
+        for taint in _NODE_TROUBLE:
+            if not any(_tolerates(toleration, taint) for toleration in tolerations):
+                tolerations = [
+                    *tolerations,
+                    {
+                        "key": taint,
+                        "operator": "Exists",
+                        "effect": "NoExecute",
+                        "tolerationSeconds": TOLERATION_SECONDS,
+                    },
+                ]
+        spec["tolerations"] = tolerations
+
+    async def validate(self, operation: Operation) -> None:
+        """Nothing is left to check."""
+
+
+def is_new_pod(operation: Operation) -> bool:
+    """Tell whether the write creates a Pod."""
+    group, _, resource = operation.resource
+    return operation.operation == "CREATE" and (group, resource) == ("", "pods") and not operation.subresource
+
+
+def _tolerates(toleration: Wire, taint: str) -> bool:
+    return toleration.get("key", "") in ("", taint) and toleration.get("effect", "") in ("", "NoExecute")

@@ -1,0 +1,74 @@
+"""Every Pod runs as a ServiceAccount and is given its token."""
+
+import random
+from typing import Any
+
+from ..access import Access
+from ..objects import Wire
+from ..operation import Operation
+from ..status import StatusError
+from .pods import is_new_pod
+
+MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
+# An hour and seven seconds: how the real server marks tokens whose clients may not yet reload them.
+TOKEN_SECONDS = 3607
+_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+
+
+class ServiceAccounts:
+    """Set the ServiceAccount of new Pods, its image pull secrets and the volume with its token."""
+
+    def __init__(self, api: Access) -> None:
+        self._api = api
+
+    async def admit(self, operation: Operation) -> None:
+        """Complete a new Pod."""
+        if not is_new_pod(operation) or operation.object is None:
+            return
+        spec: Wire = operation.object.setdefault("spec", {})
+        spec["serviceAccountName"] = name = spec.get("serviceAccountName") or "default"
+        spec["serviceAccount"] = name
+        account = self._api.find("", "serviceaccounts", operation.namespace, name)
+        if account is None:
+            why = f'error looking up service account {operation.namespace}/{name}: serviceaccount "{name}" not found'
+            raise StatusError.forbidden("", "pods", operation.name, why)
+        if _wants_token(spec, account):
+            _mount_token(spec)
+        if account.get("imagePullSecrets") and not spec.get("imagePullSecrets"):
+            spec["imagePullSecrets"] = account["imagePullSecrets"]
+
+    async def validate(self, operation: Operation) -> None:
+        """Nothing is left to check."""
+
+
+def _wants_token(spec: Wire, account: Wire) -> bool:
+    for source in (spec, account):
+        if source.get("automountServiceAccountToken") is not None:
+            return bool(source["automountServiceAccountToken"])
+    return True
+
+
+def _mount_token(spec: Wire) -> None:
+    name = f"kube-api-access-{''.join(random.choices(_ALPHABET, k=5))}"
+    mounted = False
+    for container in [*(spec.get("initContainers") or []), *(spec.get("containers") or [])]:
+        mounts: list[Wire] = container.get("volumeMounts") or []
+        if any(mount.get("mountPath") == MOUNT_PATH for mount in mounts):
+            continue
+        container["volumeMounts"] = [*mounts, {"name": name, "readOnly": True, "mountPath": MOUNT_PATH}]
+        mounted = True
+    if mounted:
+        spec["volumes"] = [*(spec.get("volumes") or []), {"name": name, "projected": _projection()}]
+
+
+def _projection() -> Wire:
+    sources: list[dict[str, Any]] = [
+        {"serviceAccountToken": {"expirationSeconds": TOKEN_SECONDS, "path": "token"}},
+        {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+        {
+            "downwardAPI": {
+                "items": [{"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}]
+            }
+        },
+    ]
+    return {"sources": sources, "defaultMode": 0o644}
