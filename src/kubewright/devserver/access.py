@@ -1,0 +1,61 @@
+"""The server's own hand on its objects, for code that runs inside the server: subresources, admission, auth."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from .identity import SYSTEM, User
+from .objects import Wire
+
+
+class Access(Protocol):
+    """Read and write objects past authorization but through the one write path.
+
+    Resources are named by group and plural; objects are in the group's stored version. What is given
+    out is the caller's own copy.
+    """
+
+    def find(self, group: str, resource: str, namespace: str, name: str) -> Wire | None:
+        """Read an object, or None when there is none."""
+        ...
+
+    def get(self, group: str, resource: str, namespace: str, name: str) -> Wire:
+        """Read an object, or raise `StatusError.not_found`."""
+        ...
+
+    def list(self, group: str, resource: str, namespace: str = "", labels: str = "") -> list[Wire]:
+        """Read all objects of a resource, in all namespaces by default."""
+        ...
+
+    async def create(
+        self, group: str, resource: str, obj: Wire, *, user: User = SYSTEM, dry_run: bool = False
+    ) -> Wire:
+        """Create an object."""
+        ...
+
+    async def update(
+        self,
+        group: str,
+        resource: str,
+        namespace: str,
+        name: str,
+        change: Callable[[Wire], Wire | None],
+        *,
+        subresource: str = "",
+        user: User = SYSTEM,
+        dry_run: bool = False,
+    ) -> Wire:
+        """Change an object: `change` is given a copy, may be called again after a race, and None means as changed."""
+        ...
+
+    async def delete(
+        self,
+        group: str,
+        resource: str,
+        namespace: str,
+        name: str,
+        options: Wire | None = None,
+        *,
+        user: User = SYSTEM,
+    ) -> Wire:
+        """Delete an object; gives what the API would answer."""
+        ...

@@ -1,0 +1,201 @@
+"""What is particular to a kind, as data and small functions; the defaults suit a kind without particulars."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from kubewright.api import FieldError, GroupVersionKind, names
+
+from .access import Access
+from .identity import User
+from .objects import Wire
+from .request import Request
+from .responses import Answer
+
+Propagation = Literal["Background", "Orphan", "Unsupported"]
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """What a client says about how to write."""
+
+    dry_run: bool = False
+    field_manager: str = ""
+    field_validation: str = "Warn"
+    force: bool | None = None
+
+    def wire(self, kind: str) -> Wire:
+        """Build the options object that admission is shown."""
+        options: Wire = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
+        if self.dry_run:
+            options["dryRun"] = ["All"]
+        if self.force is not None and kind == "PatchOptions":
+            options["force"] = self.force
+        if self.field_manager:
+            options["fieldManager"] = self.field_manager
+        return options
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a Table."""
+
+    name: str
+    type: str = "string"
+    format: str = ""
+    description: str = ""
+    priority: int = 0
+
+    def wire(self) -> Wire:
+        """Build the column definition."""
+        return {
+            "name": self.name,
+            "type": self.type,
+            "format": self.format,
+            "description": self.description,
+            "priority": self.priority,
+        }
+
+
+@dataclass(slots=True)
+class Invocation:
+    """A request that a kind answers itself: a special subresource, or a kind that is never stored."""
+
+    api: Access
+    request: Request
+    verb: str
+    gvk: GroupVersionKind
+    namespace: str
+    name: str
+    subresource: str
+    body: Wire | None
+    """The decoded body, canonical and defaulted; None without one."""
+    options: WriteOptions
+    user: User
+    warnings: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """An object to answer with and its HTTP status."""
+
+    object: Wire
+    status: int = 200
+
+
+Endpoint = Callable[[Invocation], Awaitable[Outcome | Answer]]
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleAccess:
+    """Where a kind keeps what its scale subresource shows."""
+
+    read: Callable[[Wire], tuple[int, int, str]]
+    """Give (wanted replicas, present replicas, label selector text)."""
+    write: Callable[[Wire, int], None]
+    """Set the wanted replicas."""
+
+
+def _nothing(obj: Wire) -> None:
+    pass
+
+
+def _nothing_on_update(new: Wire, old: Wire) -> None:
+    pass
+
+
+def _fine(obj: Wire) -> list[FieldError]:
+    return []
+
+
+def _fine_on_update(new: Wire, old: Wire) -> list[FieldError]:
+    return []
+
+
+def _no_warnings(new: Wire, old: Wire | None) -> list[str]:
+    return []
+
+
+def _only_status(new: Wire, old: Wire) -> None:
+    """Take nothing but the status, and the metadata that tracks its owners, from a status write."""
+    kept = {name: value for name, value in old.items() if name != "status"}
+    kept["metadata"] = dict(old["metadata"])
+    for name in ("managedFields", "resourceVersion"):
+        value = new["metadata"].get(name)
+        if value:
+            kept["metadata"][name] = value
+        else:
+            kept["metadata"].pop(name, None)
+    status = new.get("status")
+    new.clear()
+    new.update(kept)
+    if status is not None:
+        new["status"] = status
+
+
+def _never_graceful(obj: Wire, wanted: int | None) -> int | None:
+    return None
+
+
+def _same(obj: Wire, target: GroupVersionKind) -> Wire:
+    return {**obj, "apiVersion": target.api_version, "kind": target.kind}
+
+
+def _finished(obj: Wire) -> bool:
+    return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Strategy:
+    """How one kind differs from a plain one."""
+
+    default: Callable[[Wire], None] = _nothing
+    """Fill in defaults, in place; runs on every decoded object."""
+    prepare_create: Callable[[Wire], None] = _nothing
+    """Set what clients may not set, before validation of a new object."""
+    prepare_update: Callable[[Wire, Wire], None] = _nothing_on_update
+    """Keep (new, old) what clients may not change; the server restores the status where it is a subresource."""
+    prepare_status_update: Callable[[Wire, Wire], None] = _only_status
+    validate: Callable[[Wire], list[FieldError]] = _fine
+    validate_update: Callable[[Wire, Wire], list[FieldError]] = _fine_on_update
+    """Check (new, old); the server does not run `validate` on updates."""
+    validate_status_update: Callable[[Wire, Wire], list[FieldError]] = _fine_on_update
+    warnings: Callable[[Wire, Wire | None], list[str]] = _no_warnings
+    """Tell what the author of (new, old) should know."""
+    name_check: Callable[[str], list[str]] = names.dns1123_subdomain
+    has_generation: bool = False
+    """Start at 1 and count changes of the spec."""
+    generation_sees_annotations: bool = False
+    status_on_create: bool = False
+    """Take the status of a new object from the client, as nodes do."""
+    allow_unconditional_update: bool = True
+    allow_create_on_update: bool = False
+    grace_period: Callable[[Wire, int | None], int | None] = _never_graceful
+    """Give the seconds of grace for a deletion that asked for so many, or None to delete at once."""
+    default_propagation: Propagation = "Background"
+    returns_deleted: bool = False
+    """Answer a deletion with the object instead of a Status."""
+    begin_delete: Callable[[Wire], None] | None = None
+    """Mark an object whose deletion waits for `deletable`, as a namespace does."""
+    deletable: Callable[[Wire], bool] = _finished
+    """Tell whether an object that is being deleted and has no finalizers may go."""
+    selectable_fields: Mapping[str, Callable[[Wire], str]] = field(default_factory=dict[str, Callable[[Wire], str]])
+    """Field selectors beyond metadata.name and metadata.namespace."""
+    columns: Sequence[Column] = ()
+    row: Callable[[Wire, float], list[Any]] | None = None
+    """Give an object's cells at a time (seconds since the epoch)."""
+    reset_fields: Mapping[str, frozenset[tuple[str, ...]]] = field(
+        default_factory=dict[str, frozenset[tuple[str, ...]]]
+    )
+    """By subresource ("" the object itself): paths that writers through it never own."""
+    scale: ScaleAccess | None = None
+    endpoints: Mapping[str, Endpoint] = field(default_factory=dict[str, Endpoint])
+    """Subresources that the kind answers itself; under "" the kind itself, when it is never stored."""
+    convert: Callable[[Wire, GroupVersionKind], Wire] = _same
+    """Rewrite an object in another version of its kind."""
+    stored_as: tuple[str, str] | None = None
+    """The (group, resource) whose storage this kind shares."""
+    storage_version: str = ""
+    """The version in which objects are stored, when the kind has several."""
+    before_commit: Callable[[Access, Wire, Wire | None], Awaitable[None]] | None = None
+    """Allocate what must be unique (cluster IPs, ports) for (api, new, old), in place, before validation."""
