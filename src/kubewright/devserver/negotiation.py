@@ -1,0 +1,120 @@
+"""Which form and format an answer takes: the Accept header, the way the real server reads it."""
+
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+from .responses import JSON, YAML
+from .status import StatusError
+
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+OFFERED = (JSON, YAML, PROTOBUF)
+
+Form = Literal["object", "Table", "PartialObjectMetadata", "PartialObjectMetadataList"]
+
+
+class Clause(NamedTuple):
+    """One wish of an Accept header."""
+
+    media: str
+    params: dict[str, str]
+    quality: float
+
+
+class Format(NamedTuple):
+    """The form an answer takes and the media type it is written in."""
+
+    media: str
+    form: Form
+    version: str = "v1"
+
+
+@lru_cache(maxsize=256)
+def parse_accept(header: str) -> tuple[Clause, ...]:
+    """Read an Accept header into wishes, the dearest first."""
+    clauses: list[Clause] = []
+    for part in header.split(","):
+        media, *raw = (piece.strip() for piece in part.split(";"))
+        if not media:
+            continue
+        params = dict[str, str]()
+        for item in raw:
+            name, _, value = item.partition("=")
+            params[name.strip()] = value.strip().strip('"')
+        try:
+            quality = float(params.pop("q", "1"))
+        except ValueError:
+            quality = 1.0
+        clauses.append(Clause(media.lower(), params, quality))
+    clauses.sort(key=lambda clause: (-clause.quality, clause.media.count("*")))
+    return tuple(clauses)
+
+
+def _offers(media: str, offered: str) -> bool:
+    if media in ("*/*", offered):
+        return True
+    kind, _, sub = media.partition("/")
+    return sub == "*" and offered.startswith(f"{kind}/")
+
+
+@lru_cache(maxsize=512)
+def negotiate(header: str, *, custom: bool, tables: bool = True) -> Format:
+    """Choose how to answer with an object or a list; raise when nothing wanted can be had."""
+    clauses = parse_accept(header)
+    if not clauses:
+        return Format(JSON, "object")
+    for clause in clauses:
+        for media in (JSON, YAML):
+            if _offers(clause.media, media):
+                form = _form(clause.params, tables=tables)
+                if form is not None:
+                    return Format(media, form, clause.params.get("v", "v1"))
+    if custom or any(_offers(clause.media, offered) for clause in clauses for offered in OFFERED):
+        raise StatusError.not_acceptable(OFFERED)
+    message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(OFFERED)}"
+    raise StatusError(406, "NotAcceptable", message, {})
+
+
+def _form(params: dict[str, str], *, tables: bool) -> Form | None:
+    wanted = params.get("as", "")
+    if not wanted:
+        return "object"
+    if params.get("g") != "meta.k8s.io" or params.get("v") not in ("v1", "v1beta1"):
+        return None
+    if wanted == "Table":
+        return "Table" if tables else None
+    if wanted == "PartialObjectMetadata":
+        return "PartialObjectMetadata"
+    return "PartialObjectMetadataList" if wanted == "PartialObjectMetadataList" else None
+
+
+@lru_cache(maxsize=128)
+def negotiate_watch(header: str, *, custom: bool) -> Format:
+    """Choose how to answer a watch: JSON frames only."""
+    for clause in parse_accept(header) or (Clause(JSON, {}, 1.0),):
+        if _offers(clause.media, JSON):
+            form = _form(clause.params, tables=True)
+            if form is not None:
+                return Format(JSON, form, clause.params.get("v", "v1"))
+    offered = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
+    raise StatusError.not_acceptable(offered[:1] if custom else offered)
+
+
+def negotiate_error(header: str) -> str:
+    """Choose the media type of a Status: YAML for those who ask for it first, else JSON."""
+    clauses = parse_accept(header)
+    return YAML if clauses and clauses[0].media == YAML else JSON
+
+
+def aggregated_version(header: str) -> str:
+    """Give the version of aggregated discovery that is wanted, or nothing for the older form."""
+    for clause in parse_accept(header):
+        if not _offers(clause.media, JSON):
+            continue
+        wanted = clause.params.get("as", "")
+        if not wanted:
+            return ""
+        version = clause.params.get("v", "")
+        group = clause.params.get("g")
+        if wanted == "APIGroupDiscoveryList" and group == "apidiscovery.k8s.io" and version in ("v2", "v2beta1"):
+            return version
+    return ""

@@ -1,0 +1,233 @@
+"""Options that come with a request: how to write, how to delete, which objects to list and watch."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kubewright.api import FieldError, problems
+
+from .objects import Wire
+from .request import Request
+from .status import StatusError
+from .strategy import WriteOptions
+
+APPLY_PATCH = "application/apply-patch+yaml"
+MAX_MANAGER = 128
+
+_META_GROUP = "meta.k8s.io"
+_PROPAGATIONS = ("Foreground", "Background", "Orphan")
+
+
+def write_options(request: Request, kind: str, *, patch_type: str = "") -> WriteOptions:
+    """Read and check the options of a create, update or patch."""
+    manager = request.one("fieldManager")
+    validation = request.one("fieldValidation")
+    dry_run = [value for value in request.query.get("dryRun", ()) if value]
+    force = _boolean(request, "force")
+    errors: list[FieldError] = []
+    if patch_type == APPLY_PATCH:
+        if not manager:
+            errors.append(problems.required("fieldManager", "is required for apply patch"))
+    elif patch_type and force is not None:
+        errors.append(problems.forbidden("force", "may not be specified for non-apply patch"))
+    errors += _manager_errors(manager)
+    errors += _dry_run_errors(dry_run)
+    if validation not in ("", "Ignore", "Warn", "Strict"):
+        errors.append(problems.not_supported("fieldValidation", validation, ("", "Ignore", "Strict", "Warn")))
+    if errors:
+        raise StatusError.invalid(_META_GROUP, kind, "", errors)
+    return WriteOptions(bool(dry_run), manager, validation or "Warn", force)
+
+
+def manager_of(options: WriteOptions, request: Request) -> str:
+    """Name the field manager: as asked, else what the user agent calls itself."""
+    if options.field_manager:
+        return options.field_manager
+    agent = request.headers.get("user-agent", "").split("/", 1)[0]
+    kept = "".join(char for char in agent if char.isprintable())
+    return kept.encode()[:MAX_MANAGER].decode(errors="ignore")
+
+
+def _manager_errors(manager: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    if len(manager.encode()) > MAX_MANAGER:
+        errors.append(problems.too_long("fieldManager", MAX_MANAGER))
+    for position, char in enumerate(manager):
+        if not char.isprintable():
+            text = f"invalid character U+{ord(char):04X} (at position {position})"
+            errors.append(problems.invalid("fieldManager", manager, text))
+    return errors
+
+
+def _dry_run_errors(values: Sequence[str]) -> list[FieldError]:
+    if set(values) <= {"All"}:
+        return []
+    return [problems.not_supported("dryRun", list(values), ("All",))]
+
+
+def _boolean(request: Request, name: str) -> bool | None:
+    return request.flag(name) if name in request.query else None
+
+
+@dataclass(slots=True)
+class DeleteOptions:
+    """How to delete."""
+
+    dry_run: bool = False
+    grace_period: int | None = None
+    orphan_dependents: bool | None = None
+    propagation: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+
+    def wire(self) -> Wire:
+        """Build the options object that admission is shown."""
+        options: Wire = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
+        if self.grace_period is not None:
+            options["gracePeriodSeconds"] = self.grace_period
+        preconditions = {"uid": self.uid, "resourceVersion": self.resource_version}
+        if any(preconditions.values()):
+            options["preconditions"] = {name: value for name, value in preconditions.items() if value}
+        if self.orphan_dependents is not None:
+            options["orphanDependents"] = self.orphan_dependents
+        if self.propagation is not None:
+            options["propagationPolicy"] = self.propagation
+        if self.dry_run:
+            options["dryRun"] = ["All"]
+        return options
+
+
+def delete_options(request: Request, body: Wire | None) -> DeleteOptions:
+    """Read the options of a deletion from its body, else from its query."""
+    return read_delete_options(_delete_query(request) if body is None else body)
+
+
+def read_delete_options(body: Wire) -> DeleteOptions:
+    """Read and check a DeleteOptions object."""
+    dry_run: list[str] = body.get("dryRun") or []
+    preconditions: Wire = body.get("preconditions") or {}
+    options = DeleteOptions(
+        dry_run=bool(dry_run),
+        grace_period=body.get("gracePeriodSeconds"),
+        orphan_dependents=body.get("orphanDependents"),
+        propagation=body.get("propagationPolicy"),
+        uid=preconditions.get("uid"),
+        resource_version=preconditions.get("resourceVersion"),
+    )
+    errors: list[FieldError] = []
+    if options.propagation is not None:
+        if options.orphan_dependents is not None:
+            text = "orphanDependents and deletionPropagation cannot be both set"
+            errors.append(problems.invalid("propagationPolicy", options.propagation, text))
+        if options.propagation not in _PROPAGATIONS:
+            errors.append(problems.not_supported("propagationPolicy", options.propagation, (*_PROPAGATIONS, "nil")))
+    errors += _dry_run_errors(dry_run)
+    if errors:
+        raise StatusError.invalid(_META_GROUP, "DeleteOptions", "", errors)
+    return options
+
+
+def _delete_query(request: Request) -> Wire:
+    body: Wire = {}
+    if dry_run := [value for value in request.query.get("dryRun", ()) if value]:
+        body["dryRun"] = dry_run
+    if "gracePeriodSeconds" in request.query:
+        body["gracePeriodSeconds"] = integer(request, "gracePeriodSeconds")
+    if "orphanDependents" in request.query:
+        body["orphanDependents"] = request.flag("orphanDependents")
+    if "propagationPolicy" in request.query:
+        body["propagationPolicy"] = request.one("propagationPolicy")
+    return body
+
+
+def integer(request: Request, name: str) -> int:
+    """Read a whole number from the query."""
+    text = request.one(name)
+    if not text:
+        return 0
+    try:
+        return int(text, 10)
+    except ValueError:
+        quoted = problems.quoted(text)
+        raise StatusError.bad_request(f"strconv.ParseInt: parsing {quoted}: invalid syntax") from None
+
+
+@dataclass(slots=True)
+class ListOptions:
+    """Which objects to list or watch, and how."""
+
+    labels: str = ""
+    fields: str = ""
+    resource_version: str = ""
+    match: str = ""
+    limit: int = 0
+    token: str = ""
+    bookmarks: bool = False
+    send_initial_events: bool | None = None
+    timeout: int | None = None
+
+
+def list_options(request: Request, *, watch: bool) -> ListOptions:
+    """Read and check the options of a list or a watch."""
+    options = ListOptions(
+        labels=request.one("labelSelector"),
+        fields=request.one("fieldSelector"),
+        resource_version=request.one("resourceVersion"),
+        match=request.one("resourceVersionMatch"),
+        limit=integer(request, "limit"),
+        token=request.one("continue"),
+        bookmarks=request.flag("allowWatchBookmarks"),
+        send_initial_events=_boolean(request, "sendInitialEvents"),
+        timeout=integer(request, "timeoutSeconds") if "timeoutSeconds" in request.query else None,
+    )
+    errors = _watch_errors(options) if watch else _list_errors(options)
+    if errors:
+        raise StatusError.invalid(_META_GROUP, "ListOptions", "", errors)
+    return options
+
+
+def _list_errors(options: ListOptions) -> list[FieldError]:
+    errors: list[FieldError] = []
+    field = "resourceVersionMatch"
+    if options.match:
+        if not options.resource_version:
+            text = "resourceVersionMatch is forbidden unless resourceVersion is provided"
+            errors.append(problems.forbidden(field, text))
+        if options.token:
+            errors.append(problems.forbidden(field, "resourceVersionMatch is forbidden when continue is provided"))
+        if options.match not in ("Exact", "NotOlderThan"):
+            errors.append(problems.not_supported(field, options.match, ("Exact", "NotOlderThan", "")))
+        if options.match == "Exact" and options.resource_version == "0":
+            text = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
+            errors.append(problems.forbidden(field, text))
+    if options.send_initial_events is not None:
+        errors.append(problems.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+    return errors
+
+
+def _watch_errors(options: ListOptions) -> list[FieldError]:
+    errors: list[FieldError] = []
+    field = "resourceVersionMatch"
+    if options.send_initial_events is not None and options.match != "NotOlderThan":
+        text = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+        errors.append(problems.forbidden(field, text))
+    if options.match:
+        if options.send_initial_events is None:
+            text = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+            errors.append(problems.forbidden(field, text))
+        if options.match != "NotOlderThan":
+            errors.append(problems.not_supported(field, options.match, ("NotOlderThan",)))
+        if options.token:
+            errors.append(problems.forbidden(field, "resourceVersionMatch is forbidden when continue is provided"))
+    return errors
+
+
+def parse_revision(text: str) -> int:
+    """Read a resourceVersion; raises ValueError with Go's text."""
+    if not text:
+        return 0
+    if not text.isascii() or not text.isdigit():
+        raise ValueError(f"strconv.ParseUint: parsing {problems.quoted(text)}: invalid syntax")
+    value = int(text)
+    if value >= 2**64:
+        raise ValueError(f"strconv.ParseUint: parsing {problems.quoted(text)}: value out of range")
+    return value

@@ -1,0 +1,144 @@
+"""How a version's objects are read and written: built-in kinds by their Go types, custom ones by their schema."""
+
+import hashlib
+from functools import cached_property
+from typing import Protocol
+
+from kubewright.api import FieldError, GroupVersionKind
+from kubewright.devserver.merge import MergeSchema, merge_schema_of_crd
+from kubewright.devserver.objects import Wire, encode, encode_sorted, order_object
+from kubewright.devserver.strategy import Strategy
+from kubewright.devserver.wire import TypeTable, untyped
+from kubewright.schema import compile_schema
+
+PARTIAL = GroupVersionKind("meta.k8s.io", "v1", "PartialObjectMetadata")
+
+
+class Codec(Protocol):
+    """Read, complete, check and write the objects of one version of a kind."""
+
+    @property
+    def gvk(self) -> GroupVersionKind:
+        """Give the kind."""
+        ...
+
+    @property
+    def shape(self) -> str:
+        """Name the form in which objects are written."""
+        ...
+
+    @property
+    def merge_schema(self) -> MergeSchema:
+        """Give the schema for field management."""
+        ...
+
+    @property
+    def list_prefix(self) -> int:
+        """Tell how many bytes at the start of an object are left out in lists."""
+        ...
+
+    def decode(self, value: Wire) -> tuple[Wire, list[str]]:
+        """Give a client's object in canonical form, and what the kind does not have of it."""
+        ...
+
+    def default(self, obj: Wire) -> None:
+        """Fill in defaults, in place."""
+        ...
+
+    def validate(self, obj: Wire, old: Wire | None) -> list[FieldError]:
+        """Check an object against the version's schema."""
+        ...
+
+    def from_storage(self, obj: Wire) -> Wire:
+        """Make an object that was stored in another shape fit this one."""
+        ...
+
+    def encode(self, obj: Wire) -> bytes:
+        """Write an object."""
+        ...
+
+
+class BuiltinCodec:
+    """A built-in kind: what Go's types would make of it."""
+
+    def __init__(self, types: TypeTable, gvk: GroupVersionKind, strategy: Strategy) -> None:
+        self.gvk = gvk
+        self.shape = f"{gvk.api_version}/{gvk.kind}"
+        self.types = types
+        self._strategy = strategy
+        # Lists of built-in kinds leave kind and apiVersion out; `encode` puts them first.
+        self.list_prefix = len(f'{{"kind":"{gvk.kind}","apiVersion":"{gvk.api_version}",')
+
+    def decode(self, value: Wire) -> tuple[Wire, list[str]]:
+        """Round-trip a client's object through the kind's Go type."""
+        obj, unknown = self.types.decode(self.gvk, value)
+        obj["kind"], obj["apiVersion"] = self.gvk.kind, self.gvk.api_version
+        return obj, unknown
+
+    def default(self, obj: Wire) -> None:
+        """Fill in the kind's defaults."""
+        self._strategy.default(obj)
+
+    def validate(self, obj: Wire, old: Wire | None) -> list[FieldError]:
+        """Find nothing: the Go types were enforced when decoding, the rest is the strategy's."""
+        return []
+
+    def from_storage(self, obj: Wire) -> Wire:
+        """Take stored objects as they are."""
+        return obj
+
+    def encode(self, obj: Wire) -> bytes:
+        """Write kind, apiVersion and metadata first, as Go does."""
+        return encode(order_object(obj))
+
+    @cached_property
+    def merge_schema(self) -> MergeSchema:
+        """Give the kind's merge schema."""
+        return self.types.merge_schema(self.gvk)
+
+
+class CustomCodec:
+    """A custom kind: what its structural schema makes of it."""
+
+    list_prefix = 0
+
+    def __init__(self, types: TypeTable, gvk: GroupVersionKind, schema: Wire) -> None:
+        self.gvk = gvk
+        self.schema = schema
+        fingerprint = hashlib.sha256(encode_sorted(schema)).hexdigest()[:16]
+        self.shape = f"{gvk.api_version}/{gvk.kind}@{fingerprint}"
+        self._types = types
+        self._validator = compile_schema(schema)
+
+    def decode(self, value: Wire) -> tuple[Wire, list[str]]:
+        """Prune what the schema does not know and bring metadata into form."""
+        body = untyped({name: item for name, item in value.items() if name != "metadata"})
+        unknown = [f'unknown field "{path}"' for path in self._validator.prune(body)]
+        found = value.get("metadata")
+        typed, unknown_meta = self._types.decode(PARTIAL, {"metadata": {} if found is None else found})
+        obj: Wire = {**body, "apiVersion": self.gvk.api_version, "kind": self.gvk.kind}
+        obj["metadata"] = typed["metadata"]
+        return obj, [*unknown_meta, *unknown]
+
+    def default(self, obj: Wire) -> None:
+        """Fill in the schema's defaults."""
+        self._validator.apply_defaults(obj)
+
+    def validate(self, obj: Wire, old: Wire | None) -> list[FieldError]:
+        """Check against the schema; what was wrong before and has not changed passes."""
+        return self._validator.validate(obj) if old is None else self._validator.validate(obj, old=old)
+
+    def from_storage(self, obj: Wire) -> Wire:
+        """Prune and default an object that was stored under another schema."""
+        fitted, _ = self.decode(obj)
+        self.default(fitted)
+        return fitted
+
+    def encode(self, obj: Wire) -> bytes:
+        """Write all fields in alphabetical order."""
+        return encode_sorted(obj)
+
+    @cached_property
+    def merge_schema(self) -> MergeSchema:
+        """Give the merge schema that the structural schema stands for."""
+        return merge_schema_of_crd(self.schema)

@@ -1,0 +1,156 @@
+"""What the server serves: resources of group versions, found by path."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kubewright.api import GroupVersionKind
+from kubewright.devserver.objects import Wire, api_version, decode
+from kubewright.devserver.operation import GroupVersionResource
+from kubewright.devserver.status import group_resource
+from kubewright.devserver.storage import Collection, Record
+from kubewright.devserver.strategy import Strategy
+
+from .codecs import Codec
+
+
+@dataclass(frozen=True, slots=True)
+class Subresource:
+    """A part of an object that has its own path."""
+
+    name: str
+    gvk: GroupVersionKind
+    verbs: Sequence[str]
+
+
+@dataclass(slots=True, eq=False)
+class Resource:
+    """One resource in one version: how it is named, read, written and stored."""
+
+    group: str
+    version: str
+    plural: str
+    singular: str
+    kind: str
+    list_kind: str
+    namespaced: bool
+    verbs: Sequence[str]
+    codec: Codec
+    storage_codec: Codec
+    strategy: Strategy
+    collection: Collection
+    short_names: Sequence[str] = ()
+    categories: Sequence[str] = ()
+    subresources: Mapping[str, Subresource] = field(default_factory=dict[str, Subresource])
+    custom: bool = False
+    deprecation: str = ""
+    """The warning that every request to this version is answered with."""
+    terminating: bool = False
+    """The CRD is being deleted: nothing new may be created."""
+    ready_at: float = 0.0
+    """The loop's time from which on requests are served; before, clients are told to come again."""
+
+    @property
+    def gvk(self) -> GroupVersionKind:
+        """Give the kind."""
+        return GroupVersionKind(self.group, self.version, self.kind)
+
+    @property
+    def gvr(self) -> GroupVersionResource:
+        """Give the resource as admission names it."""
+        return GroupVersionResource(self.group, self.version, self.plural)
+
+    @property
+    def api_version(self) -> str:
+        """Give the apiVersion of its objects."""
+        return api_version(self.group, self.version)
+
+    @property
+    def group_resource(self) -> str:
+        """Give the name messages use."""
+        return group_resource(self.group, self.plural)
+
+    @property
+    def has_status(self) -> bool:
+        """Tell whether the status is written through its own path."""
+        return "status" in self.subresources
+
+    def key(self, namespace: str, name: str) -> str:
+        """Give the storage key of an object."""
+        return f"{namespace}/{name}" if self.namespaced else name
+
+    def render(self, record: Record) -> bytes:
+        """Give a record's bytes in this version."""
+        if record.shape == self.codec.shape:
+            return record.data
+        return record.form(self.codec.shape, self._convert)
+
+    def read(self, record: Record) -> Wire:
+        """Give a record's object in this version, for the caller to change."""
+        return decode(self.render(record))
+
+    def _convert(self, record: Record) -> bytes:
+        stored = decode(record.data)
+        converted = self.codec.from_storage(self.strategy.convert(stored, self.gvk))
+        return self.codec.encode(converted)
+
+    def to_storage(self, obj: Wire) -> Wire:
+        """Give an object in the version it is stored in."""
+        if self.storage_codec is self.codec:
+            return obj
+        return self.strategy.convert(obj, self.storage_codec.gvk)
+
+
+class Registry:
+    """All resources; built-in ones for good, custom ones as their definitions come and go."""
+
+    def __init__(self) -> None:
+        self._resources: dict[tuple[str, str, str], Resource] = {}
+        self._versions: dict[tuple[str, str], dict[str, Resource]] = {}
+        self.generation = 0
+        """Counts changes, so that what was made from the registry knows when it is stale."""
+
+    def __iter__(self) -> Iterator[Resource]:
+        return iter(self._resources.values())
+
+    def add(self, resource: Resource) -> None:
+        """Serve a resource, in place of an earlier one by the same name."""
+        self._resources[resource.group, resource.version, resource.plural] = resource
+        self._versions.setdefault((resource.group, resource.version), {})[resource.plural] = resource
+        self.generation += 1
+
+    def remove(self, resource: Resource) -> None:
+        """Stop serving a resource."""
+        place = (resource.group, resource.version)
+        if self._resources.pop((*place, resource.plural), None) is not None:
+            self.generation += 1
+            del self._versions[place][resource.plural]
+            if not self._versions[place]:
+                del self._versions[place]
+
+    def find(self, group: str, version: str, plural: str) -> Resource | None:
+        """Find a resource by its path."""
+        return self._resources.get((group, version, plural))
+
+    def stored(self, group: str, plural: str) -> Resource | None:
+        """Find the resource in the version it is stored in."""
+        for resource in self._resources.values():
+            if resource.group == group and resource.plural == plural and resource.storage_codec is resource.codec:
+                return resource
+        return None
+
+    def serves(self, group: str, version: str) -> bool:
+        """Tell whether a group version is served."""
+        return (group, version) in self._versions
+
+    def group_versions(self) -> list[tuple[str, str]]:
+        """Give the served group versions in the order they came."""
+        return list(self._versions)
+
+    def resources(self, group: str, version: str) -> list[Resource]:
+        """Give the resources of a group version, by name."""
+        found = self._versions.get((group, version), {})
+        return [found[name] for name in sorted(found)]
+
+    def touch(self) -> None:
+        """Say that a resource has changed in place."""
+        self.generation += 1
