@@ -1,0 +1,319 @@
+"""A structural schema compiled to closures that report what the OpenAPI validator of the API server reports."""
+
+from collections.abc import Callable
+from typing import Any
+
+from kubewright.schema.composition import all_of, any_of, none_of, one_of
+from kubewright.schema.correlation import Correlation, Schema
+from kubewright.schema.findings import Check, Finding, violated, wrong_type
+from kubewright.schema.formats import FormatCheck, is_known_format, string_format
+from kubewright.schema.numbers import NumberCheck
+from kubewright.schema.patterns import PatternError, compile_pattern
+from kubewright.schema.values import INT64_MAX, INT64_MIN, identity, is_json_integer, same
+
+_JSON_TYPES: dict[type, tuple[str, str]] = {
+    str: ("string", ""),
+    int: ("integer", "int64"),
+    float: ("number", "float64"),
+    bool: ("boolean", ""),
+    list: ("array", ""),
+    dict: ("object", ""),
+}
+
+
+def compile_check(schema: Schema) -> Check:
+    """Compile one schema node and everything below it."""
+    types = ["integer", "string"] if schema.get("x-kubernetes-int-or-string") else _declared_types(schema)
+    single = types[0] if len(types) == 1 else ""
+    text_format = str(schema.get("format", ""))
+    value_format = text_format if is_known_format(text_format, single) else ""
+    plans = {kind: _plan(schema, kind, types, single, value_format) for kind in _JSON_TYPES}
+    null_check = _null_check(schema, types)
+
+    def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
+        if value is None:
+            return null_check(value, correlation, path, found)
+        kind = type(value)
+        if kind is int and not INT64_MIN <= value <= INT64_MAX:
+            kind, value = float, float(value)
+        steps, reached = plans[kind]
+        for step in steps:
+            reached += step(value, correlation, path, found)
+        return reached
+
+    return check
+
+
+def ratcheted(check: Check, value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
+    """Run a check and forget what it finds where the value is what it was before."""
+    before = len(found)
+    reached = check(value, correlation, path, found)
+    if correlation is not None and len(found) > before and correlation.unchanged:
+        del found[before:]
+    return reached
+
+
+def _declared_types(schema: Schema) -> list[str]:
+    return [schema["type"]] if schema.get("type") else []
+
+
+def _plan(schema: Schema, kind: type, types: list[str], single: str, value_format: str) -> tuple[tuple[Check, ...], int]:
+    """Return the steps for values of one JSON type, and how many checks are reached whatever they find."""
+    steps: list[Check] = []
+    # The schema itself, the composition check (twice) and the enumeration check always count.
+    reached = 4
+    if types or value_format:
+        reached += 1
+        type_step = _type_step(kind, types, value_format)
+        if type_step is None:
+            reached += 1
+        else:
+            steps.append(type_step)
+    steps += _composition_steps(schema)
+    if kind is str:
+        reached += 1
+        steps += _string_steps(schema)
+        format_check = string_format(value_format) if value_format else None
+        if format_check is not None:
+            reached += 1
+            steps.append(_format_step(value_format, format_check))
+    elif kind in (int, float):
+        reached += 2
+        number = NumberCheck(schema, single, value_format)
+        if number.may_refuse(kind):
+            steps.append(number)
+    elif kind is list:
+        reached += 2
+        steps += _list_steps(schema)
+    if schema.get("enum"):
+        steps.append(_enum_step(schema["enum"]))
+    if kind is dict:
+        reached += 1
+        steps += _object_steps(schema)
+    return tuple(steps), reached
+
+
+def _null_check(schema: Schema, types: list[str]) -> Check:
+    enum = _enum_step(schema["enum"]) if schema.get("enum") else None
+    refused = bool(types) and not schema.get("nullable")
+
+    def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
+        if refused:
+            found.append(wrong_type(path, ",".join(types), "null"))
+        if enum is not None:
+            enum(value, correlation, path, found)
+        return 0 if refused else 1
+
+    return check
+
+
+def _type_step(kind: type, types: list[str], value_format: str) -> Check | None:
+    """Return the type check for one JSON type, or None where it always passes."""
+    name, natural_format = _JSON_TYPES[kind]
+    if name in types or (name == "integer" and "number" in types):
+        return None
+    textual = kind in (str, list)
+    if textual and value_format and "number" not in types and "integer" not in types:
+        return None
+    if not textual and value_format and value_format != natural_format:
+        expected, actual = value_format, natural_format
+    elif types:
+        expected, actual = ",".join(types), name
+    else:
+        return None
+    whole_floats = kind is float and "integer" in types
+
+    def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
+        if whole_floats and is_json_integer(value):
+            return 1
+        found.append(wrong_type(path, expected, actual))
+        return 0
+
+    return check
+
+
+def _string_steps(schema: Schema) -> list[Check]:
+    longest, shortest, pattern = schema.get("maxLength"), schema.get("minLength"), schema.get("pattern", "")
+    if longest is None and shortest is None and not pattern:
+        return []
+    search, pattern_text = _pattern(pattern)
+
+    def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
+        if longest is not None and len(value) > longest:
+            found.append(Finding("too_long", path, f"{path} in body should be at most {longest} chars long", "", longest))
+        elif shortest is not None and len(value) < shortest:
+            found.append(violated(path, f"should be at least {shortest} chars long", value))
+        elif pattern and not search(value):
+            found.append(violated(path, f"should match '{pattern_text}'", value))
+        return 0
+
+    return [check]
+
+
+def _pattern(pattern: str) -> tuple[Callable[[str], bool], str]:
+    try:
+        return compile_pattern(pattern).search, pattern
+    except PatternError as error:
+        return lambda text: False, f"{pattern}, but pattern is invalid: {error}"
+
+
+def _format_step(name: str, accepts: FormatCheck) -> Check:
+    def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
+        if not accepts(value):
+            found.append(wrong_type(path, name, value))
+        return 0
+
+    return check
+
+
+def _enum_step(allowed: list[Any]) -> Check:
+    names = "[" + " ".join(item if isinstance(item, str) else str(item) for item in allowed) + "]"
+    strings = frozenset(item for item in allowed if isinstance(item, str))
+
+    def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
+        if type(value) is str:
+            if value in strings:
+                return 0
+        elif any(_is_enum_value(value, item) for item in allowed):
+            return 0
+        found.append(Finding("enum", path, f"{path} in body should be one of {names}", value, allowed))
+        return 0
+
+    return check
+
+
+def _is_enum_value(value: Any, allowed: Any) -> bool:
+    if value is None or allowed is None:
+        return False
+    # Go converts the number to the type of the allowed one, which cuts off fractions.
+    if type(allowed) is int and type(value) is float:
+        return int(value) == allowed
+    if type(allowed) is float and type(value) is int:
+        return float(value) == allowed
+    return same(value, allowed)
+
+
+def _list_steps(schema: Schema) -> list[Check]:
+    steps: list[Check] = []
+    if isinstance(schema.get("items"), dict):
+        steps.append(_items_step(compile_check(schema["items"])))
+    least, most, unique = schema.get("minItems"), schema.get("maxItems"), schema.get("uniqueItems", False)
+    if least is None and most is None and not unique:
+        return steps
+
+    def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
+        size = len(value)
+        if least is not None and size < least:
+            found.append(violated(path, f"should have at least {least} items", size))
+        if most is not None and size > most:
+            found.append(Finding("too_many", path, f"{path} in body should have at most {most} items", size, most))
+        if unique and len({identity(item) for item in value}) < size:
+            found.append(violated(path, "shouldn't contain duplicates", ""))
+        return 0
+
+    return [*steps, check]
+
+
+def _items_step(item: Check) -> Check:
+    def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
+        reached = 0
+        if correlation is None:
+            for position, element in enumerate(value):
+                reached += item(element, None, f"{path}[{position}]", found)
+        else:
+            for position, element in enumerate(value):
+                reached += ratcheted(item, element, correlation.index(position), f"{path}[{position}]", found)
+        return reached
+
+    return check
+
+
+def _object_steps(schema: Schema) -> list[Check]:
+    steps: list[Check] = []
+    least, most = schema.get("minProperties"), schema.get("maxProperties")
+    if least is not None or most is not None:
+        steps.append(_size_step(least, most))
+    properties = {name: compile_check(sub) for name, sub in schema.get("properties", {}).items()}
+    additional = schema.get("additionalProperties")
+    if additional is False:
+        steps.append(_closed_step(frozenset(properties)))
+    elif isinstance(additional, dict):
+        steps.append(_additional_step(frozenset(properties), compile_check(additional)))
+    if properties:
+        steps.append(_properties_step(properties))
+    required: list[str] = schema.get("required", [])
+    if required:
+        steps.append(_required_step(required))
+    return steps
+
+
+def _size_step(least: int | None, most: int | None) -> Check:
+    def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
+        size = len(value)
+        if least is not None and size < least:
+            found.append(violated(path, f"should have at least {least} properties", size))
+        if most is not None and size > most:
+            text = f"{path} in body should have at most {most} properties"
+            found.append(Finding("too_many", path, text, size, most))
+        return 0
+
+    return check
+
+
+def _closed_step(known: frozenset[str]) -> Check:
+    def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
+        for name in value.keys() - known:
+            found.append(Finding("value", path, f"{path}.{name} in body is a forbidden property", name))
+        return 0
+
+    return check
+
+
+def _additional_step(known: frozenset[str], additional: Check) -> Check:
+    def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
+        reached = 0
+        for name, item in value.items():
+            if name not in known:
+                child = correlation.key(name) if correlation is not None else None
+                reached += ratcheted(additional, item, child, f"{path}.{name}", found)
+        return reached
+
+    return check
+
+
+def _properties_step(properties: dict[str, Check]) -> Check:
+    def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
+        reached = 0
+        if correlation is None:
+            for name, item in properties.items():
+                if name in value:
+                    reached += item(value[name], None, f"{path}.{name}" if path else name, found)
+            return reached
+        for name, item in properties.items():
+            if name in value:
+                # Both versions were converted to the same kind, so kind and apiVersion never ratchet.
+                child = None if not path and name in ("kind", "apiVersion") else correlation.key(name)
+                reached += ratcheted(item, value[name], child, f"{path}.{name}" if path else name, found)
+        return reached
+
+    return check
+
+
+def _required_step(required: list[str]) -> Check:
+    def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
+        for name in required:
+            if name not in value:
+                found.append(Finding("required", f"{path}.{name}", f"{path}.{name} in body is required"))
+        return 0
+
+    return check
+
+
+def _composition_steps(schema: Schema) -> list[Check]:
+    steps: list[Check] = []
+    for keyword, step in (("anyOf", any_of), ("oneOf", one_of), ("allOf", all_of)):
+        if schema.get(keyword):
+            steps.append(step([compile_check(sub) for sub in schema[keyword]]))
+    if isinstance(schema.get("not"), dict):
+        steps.append(none_of(compile_check(schema["not"])))
+    return steps

@@ -1,0 +1,88 @@
+"""Which part of an old object corresponds to which part of the new one, and whether it changed."""
+
+from functools import cached_property
+from typing import Any
+
+from kubewright.schema.values import same
+
+Schema = dict[str, Any]
+
+
+class Correlation:
+    """A value beside the one it had before, for ratcheting and for transition rules."""
+
+    def __init__(self, new: Any, old: Any, schema: Schema) -> None:
+        self.new = new
+        self.old = old
+        self.schema = schema
+        self._children: dict[str | int, Correlation | None] = {}
+
+    def key(self, name: str) -> "Correlation | None":
+        """Return the correlation of one field, if both values have it and the schema knows it."""
+        if name not in self._children:
+            self._children[name] = self._key(name)
+        return self._children[name]
+
+    def index(self, position: int) -> "Correlation | None":
+        """Return the correlation of a list element; only elements of map lists have one."""
+        if position not in self._children:
+            self._children[position] = self._index(position)
+        return self._children[position]
+
+    @cached_property
+    def unchanged(self) -> bool:
+        """Tell whether the value is what it was; the order of map lists does not count."""
+        new, old = self.new, self.old
+        if new is None or old is None:
+            return new is None and old is None
+        if isinstance(new, dict) and isinstance(old, dict):
+            return len(new) == len(old) and all(self._unchanged(self.key(name)) for name in new)
+        if isinstance(new, list) and isinstance(old, list):
+            if len(new) != len(old):
+                return False
+            if self.schema.get("x-kubernetes-list-type") != "map":
+                return same(new, old)
+            return all(self._unchanged(self.index(position)) for position in range(len(new)))
+        return same(new, old)
+
+    @staticmethod
+    def _unchanged(child: "Correlation | None") -> bool:
+        return child is not None and child.unchanged
+
+    def _key(self, name: str) -> "Correlation | None":
+        if not isinstance(self.new, dict) or not isinstance(self.old, dict):
+            return None
+        if name not in self.new or name not in self.old:
+            return None
+        schema = self.schema.get("properties", {}).get(name, self.schema.get("additionalProperties"))
+        return Correlation(self.new[name], self.old[name], schema) if isinstance(schema, dict) else None
+
+    def _index(self, position: int) -> "Correlation | None":
+        if not isinstance(self.new, list) or position >= len(self.new) or "items" not in self.schema:
+            return None
+        key = map_key(self.schema, self.new[position])
+        old = self._old_elements.get(key) if key is not None else None
+        return None if old is None else Correlation(self.new[position], old, self.schema["items"])
+
+    @cached_property
+    def _old_elements(self) -> dict[tuple[Any, ...], Any]:
+        elements: dict[tuple[Any, ...], Any] = {}
+        if self.schema.get("x-kubernetes-list-type") == "map" and isinstance(self.old, list):
+            for element in self.old:
+                key = map_key(self.schema, element)
+                if key is not None:
+                    elements.setdefault(key, element)
+        return elements
+
+
+def map_key(schema: Schema, element: Any) -> tuple[Any, ...] | None:
+    """Return what identifies an element of a map list, or None where a key field is missing."""
+    if not isinstance(element, dict):
+        return None
+    key: list[Any] = []
+    for name in schema.get("x-kubernetes-list-map-keys", ()):
+        value = element.get(name)
+        if not isinstance(value, str | int | float):
+            return None
+        key += (type(value), value)
+    return tuple(key)

@@ -1,0 +1,63 @@
+"""Defaults of a schema put into a value, compiled once per schema."""
+
+from collections.abc import Callable
+from typing import Any
+
+from kubewright.schema.correlation import Schema
+from kubewright.schema.values import copied
+
+Defaulter = Callable[[Any], None]
+
+
+def compile_defaults(schema: Schema) -> Defaulter:
+    """Compile the defaulting of one schema node; the result changes a value in place.
+
+    A null where the schema does not allow it counts as absent: it is replaced by the default, or removed.
+    """
+    properties: dict[str, Schema] = schema.get("properties", {})
+    fields = {name: _Slot(sub) for name, sub in properties.items()}
+    defaults = [(name, slot.default) for name, slot in fields.items() if slot.default is not None]
+    additional = schema.get("additionalProperties")
+    others = _Slot(additional) if isinstance(additional, dict) else None
+    items = _Slot(schema["items"]) if isinstance(schema.get("items"), dict) else None
+
+    def default(value: Any) -> None:
+        if isinstance(value, dict):
+            for name in [name for name, item in value.items() if item is None]:
+                slot = fields.get(name, others)
+                if slot is not None and slot.refuses_null:
+                    del value[name]
+            for name, content in defaults:
+                if name not in value:
+                    value[name] = copied(content)
+            for name, item in value.items():
+                slot = fields.get(name, others)
+                if slot is not None:
+                    slot.descend(item)
+        elif isinstance(value, list) and items is not None:
+            for position, item in enumerate(value):
+                if item is None and items.refuses_null:
+                    value[position] = copied(items.default)
+                items.descend(value[position])
+
+    return default
+
+
+class _Slot:
+    """What the schema says about the values in one place."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.default: Any = schema.get("default")
+        self.refuses_null = not schema.get("nullable")
+        self._inner = compile_defaults(schema) if _has_children(schema) else None
+
+    def descend(self, value: Any) -> None:
+        """Default what lies below."""
+        if self._inner is not None and isinstance(value, dict | list):
+            self._inner(value)
+
+
+def _has_children(schema: Schema) -> bool:
+    return bool(schema.get("properties")) or any(
+        isinstance(schema.get(keyword), dict) for keyword in ("items", "additionalProperties")
+    )

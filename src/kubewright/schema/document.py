@@ -1,0 +1,120 @@
+"""Kinds to the CustomResourceDefinition that serves them."""
+
+import re
+from typing import Any
+
+from kubewright.api import Column, DeclarationError, Kind, Object, Scale, kind_of
+from kubewright.schema.structural import structural
+
+_VERSION = re.compile(r"v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?")
+_STABILITY = {"alpha": 0, "beta": 1, None: 2}
+
+
+def crd(*versions: type[Object], conversion: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return the CustomResourceDefinition of a kind, given one class per version."""
+    if not versions:
+        raise DeclarationError("crd: give at least one class")
+    classes = sorted(versions, key=lambda cls: version_priority(kind_of(cls).version), reverse=True)
+    kinds = [kind_of(cls) for cls in classes]
+    stored = _stored(kinds)
+    _refuse_disagreement(kinds)
+    spec: dict[str, Any] = {}
+    if conversion is not None:
+        spec["conversion"] = conversion
+    spec["group"] = stored.group
+    spec["names"] = _names(main)
+    spec["scope"] = "Namespaced" if stored.namespaced else "Cluster"
+    spec["versions"] = [_version(cls, kind, kind is stored) for cls, kind in zip(classes, kinds, strict=True)]
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{stored.plural}.{stored.group}"},
+        "spec": spec,
+    }
+
+
+def version_priority(name: str) -> tuple[int, int, int, str]:
+    """Return a key that sorts versions as the API server does: v2, v1, v1beta2, v1alpha1, then other names."""
+    match = _VERSION.fullmatch(name)
+    if match is None:
+        # Other names come last, in ascending order.
+        return (-1, 0, 0, "".join(chr(0x10FFFF - ord(char)) for char in name))
+    major, stability, minor = match.groups()
+    return (_STABILITY[stability], int(major), int(minor or 0), "")
+
+
+def _stored(kinds: list[Kind]) -> Kind:
+    if len(kinds) == 1:
+        return kinds[0]
+    stored = [kind for kind in kinds if kind.stored]
+    if len(stored) != 1:
+        names = ", ".join(kind.version for kind in stored) or "none"
+        kind = kinds[0].kind
+        raise DeclarationError(f"{kind}: exactly one version is stored, here {names}: say stored=True on one, False elsewhere")
+    return stored[0]
+
+
+def _refuse_disagreement(kinds: list[Kind]) -> None:
+    first = kinds[0]
+    seen: set[str] = set()
+    for kind in kinds:
+        for name in ("group", "kind", "plural", "singular", "namespaced"):
+            if getattr(kind, name) != getattr(first, name):
+                text = f"{getattr(first, name)!r} in {first.version}, {getattr(kind, name)!r} in {kind.version}"
+                raise DeclarationError(f"{first.kind}: {name} differs: {text}: say the same in all versions")
+        if kind.version in seen:
+            raise DeclarationError(f"{kind.kind}: two classes for version {kind.version}: give one class per version")
+        seen.add(kind.version)
+
+
+def _names(kind: Kind) -> dict[str, Any]:
+    said: dict[str, Any] = {
+        "categories": list(kind.categories),
+        "kind": kind.kind,
+        "listKind": kind.list_kind,
+        "plural": kind.plural,
+        "shortNames": list(kind.short_names),
+        "singular": kind.singular,
+    }
+    return {key: value for key, value in said.items() if value}
+
+
+def _version(cls: type[Object], kind: Kind, stored: bool) -> dict[str, Any]:
+    version: dict[str, Any] = {}
+    if kind.columns:
+        version["additionalPrinterColumns"] = [_column(column) for column in kind.columns]
+    if kind.deprecated:
+        version["deprecated"] = True
+        if isinstance(kind.deprecated, str):
+            version["deprecationWarning"] = kind.deprecated
+    version["name"] = kind.version
+    version["schema"] = {"openAPIV3Schema": structural(cls)}
+    if kind.selectable_fields:
+        version["selectableFields"] = [{"jsonPath": path} for path in kind.selectable_fields]
+    version["served"] = kind.served
+    version["storage"] = stored
+    subresources: dict[str, Any] = {}
+    if kind.scale is not None:
+        subresources["scale"] = _scale(kind.scale)
+    if kind.status:
+        subresources["status"] = {}
+    if subresources:
+        version["subresources"] = subresources
+    return version
+
+
+def _column(column: Column) -> dict[str, Any]:
+    said: dict[str, Any] = {
+        "description": column.description,
+        "format": column.format,
+        "jsonPath": column.json_path,
+        "name": column.name,
+        "priority": column.priority,
+        "type": column.type,
+    }
+    return {key: value for key, value in said.items() if value}
+
+
+def _scale(scale: Scale) -> dict[str, str]:
+    said = {"labelSelectorPath": scale.selector, "specReplicasPath": scale.spec, "statusReplicasPath": scale.status}
+    return {key: value for key, value in said.items() if value}

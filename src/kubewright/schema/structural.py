@@ -1,0 +1,223 @@
+"""Python types to a structural schema."""
+
+import inspect
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from datetime import date, datetime
+from enum import Enum
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from uuid import UUID
+
+import msgspec
+
+from kubewright.api import DeclarationError, Field, Meta, Object, Rule, Scalar, field_types, model_rules, to_wire
+from kubewright.schema.constraints import apply_constraints, rule_wire
+from kubewright.schema.correlation import Schema
+from kubewright.schema.validation import apply_defaults
+
+_PLAIN: dict[Any, Schema] = {
+    str: {"type": "string"},
+    bool: {"type": "boolean"},
+    int: {"type": "integer", "format": "int32"},
+    float: {"type": "number", "format": "double"},
+    bytes: {"type": "string", "format": "byte"},
+    datetime: {"type": "string", "format": "date-time"},
+    date: {"type": "string", "format": "date"},
+    UUID: {"type": "string", "format": "uuid"},
+    Any: {"x-kubernetes-preserve-unknown-fields": True},
+}
+_EMBEDDED_META: Schema = {
+    "type": "object",
+    "properties": {
+        "annotations": {"type": "object", "additionalProperties": {"type": "string"}},
+        "finalizers": {"type": "array", "items": {"type": "string"}},
+        "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+        "name": {"type": "string"},
+        "namespace": {"type": "string"},
+    },
+}
+
+
+def structural(cls: type[msgspec.Struct]) -> Schema:
+    """Return the structural schema of a model or of a whole kind."""
+    return _ordered(_Builder(cls).struct(cls, ()))
+
+
+class _Builder:
+    """One walk over the types of a model; knows what it is inside of, for messages and against recursion."""
+
+    def __init__(self, root: type[msgspec.Struct]) -> None:
+        self._root = root
+
+    def struct(self, cls: type[msgspec.Struct], outer: tuple[type, ...]) -> Schema:
+        whole = issubclass(cls, Object)
+        schema: Schema = {"type": "object"}
+        if cls.__doc__:
+            schema["description"] = inspect.cleandoc(cls.__doc__)
+        properties: dict[str, Schema] = dict(_type_meta()) if whole else {}
+        required: list[str] = []
+        annotations = field_types(cls)
+        for info in msgspec.structs.fields(cls):
+            if whole and info.name == "metadata":
+                continue
+            place = f"{cls.__name__}.{info.name}"
+            field = self._field(annotations[info.name])
+            node = self.annotated(annotations[info.name], place, (*outer, cls), info.encode_name)
+            if whole and info.encode_name == "status":
+                _drop_defaults(node)
+            else:
+                _put_default(node, info)
+            properties[info.encode_name] = node
+            # A kind without a spec is accepted, as the usual tools generate it; its fields are checked where it is given.
+            if _is_required(info, field) and not (whole and info.encode_name in ("spec", "status")):
+                required.append(info.encode_name)
+        if properties:
+            schema["properties"] = properties
+        if required:
+            schema["required"] = sorted(required)
+        return _with_rules(schema, model_rules(cls))
+
+    def annotated(self, annotation: Any, place: str, outer: tuple[type, ...], name: str = "") -> Schema:
+        """Return the schema of a type with what its `Field`s add."""
+        fields: list[Field] = []
+        while get_origin(annotation) is Annotated:
+            fields = [extra for extra in annotation.__metadata__ if isinstance(extra, Field)] + fields
+            annotation = annotation.__origin__
+        schema = self.type(annotation, place, outer)
+        for field in fields:
+            apply_constraints(schema, field, place, name)
+        return schema
+
+    def type(self, annotation: Any, place: str, outer: tuple[type, ...]) -> Schema:
+        """Return the schema of a bare type."""
+        members = [member for member in _members(annotation) if member is not type(None)]
+        if len(members) > 1:
+            if set(members) == {int, str}:
+                return {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]}
+            raise _refusal(place, "a union of several types has no structural schema", "use one type, or Any")
+        (member,) = members
+        if get_origin(member) is Annotated:
+            return self.annotated(member, place, outer)
+        if member in _PLAIN:
+            return dict(_PLAIN[member])
+        origin = get_origin(member)
+        if origin is list:
+            return {"type": "array", "items": self.annotated(get_args(member)[0], f"{place}[]", outer)}
+        if origin is dict:
+            return {"type": "object", "additionalProperties": self.annotated(get_args(member)[1], f"{place}[]", outer)}
+        if origin is Literal:
+            return _enumeration(get_args(member), place)
+        if isinstance(member, type):
+            return self._class(member, place, outer)
+        raise _refusal(place, f"{member} cannot be said in a schema", "use a Model, a list, a map or a plain value")
+
+    def _class(self, cls: type, place: str, outer: tuple[type, ...]) -> Schema:
+        if issubclass(cls, Scalar):
+            return dict(cls.structural)
+        if issubclass(cls, Enum):
+            return _enumeration([member.value for member in cls], place)
+        if cls is Meta:
+            return dict(_EMBEDDED_META)
+        if issubclass(cls, Object):
+            return {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}
+        if not issubclass(cls, msgspec.Struct):
+            raise _refusal(place, f"{cls.__name__} cannot be said in a schema", "use a Model, a list, a map or a plain value")
+        if cls in outer:
+            way = "use Any with Field(preserve_unknown_fields=True), or name the inner ones and keep them in a flat list"
+            raise _refusal(place, f"{cls.__name__} contains itself, which a structural schema cannot say", way)
+        return self.struct(cls, outer)
+
+    @staticmethod
+    def _field(annotation: Any) -> Field:
+        extras = getattr(annotation, "__metadata__", ())
+        return next((extra for extra in reversed(extras) if isinstance(extra, Field)), Field())
+
+
+def _type_meta() -> dict[str, Schema]:
+    return {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
+
+
+def _members(annotation: Any) -> Iterator[Any]:
+    if get_origin(annotation) in (Union, types.UnionType):
+        for member in get_args(annotation):
+            yield from _members(member)
+    else:
+        yield annotation
+
+
+def _enumeration(values: typing.Sequence[Any], place: str) -> Schema:
+    kinds = {bool: "boolean", str: "string", int: "integer", float: "number"}
+    present = [value for value in values if value is not None]
+    types_seen = {type(value) for value in present}
+    if len(types_seen) != 1 or not types_seen <= kinds.keys():
+        raise _refusal(place, "the values of an enumeration must be of one plain type", "use only str or only int")
+    return {"type": kinds[types_seen.pop()], "enum": present}
+
+
+def _is_required(info: msgspec.structs.FieldInfo, field: Field) -> bool:
+    return info.required if field.optional is None else not field.optional
+
+
+def _put_default(schema: Schema, info: msgspec.structs.FieldInfo) -> None:
+    """Say the Python default in the schema, unless it is the empty value that absence means anyway."""
+    if "default" in schema or info.required:
+        return
+    default = info.default_factory() if info.default_factory is not msgspec.NODEFAULT else info.default
+    wire = _wire(default)
+    if isinstance(wire, dict) and schema.get("properties"):
+        filled: dict[str, Any] = {}
+        apply_defaults({**schema}, filled)
+        if filled or wire:
+            # What the fields' own defaults add need not be repeated.
+            schema["default"] = {key: value for key, value in wire.items() if filled.get(key) != value}
+    elif wire or (wire is not None and not isinstance(wire, str | list | dict | bool | int | float)):
+        schema["default"] = wire
+
+
+def _wire(value: Any) -> Any:
+    if isinstance(value, msgspec.Struct):
+        return to_wire(value)
+    if isinstance(value, Scalar):
+        return value.to_wire()
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, list | tuple):
+        return [_wire(item) for item in typing.cast("list[Any]", value)]
+    if isinstance(value, dict):
+        return {key: _wire(item) for key, item in typing.cast("dict[str, Any]", value).items()}
+    return msgspec.to_builtins(value) if isinstance(value, datetime | date | UUID | bytes) else value
+
+
+def _drop_defaults(schema: Schema) -> None:
+    """Keep defaults out of a status: the server must not write one that no controller has written."""
+    schema.pop("default", None)
+    for inner in (*schema.get("properties", {}).values(), schema.get("items"), schema.get("additionalProperties")):
+        if isinstance(inner, dict):
+            _drop_defaults(typing.cast(Schema, inner))
+
+
+def _with_rules(schema: Schema, rules: tuple[Rule, ...]) -> Schema:
+    if rules:
+        schema["x-kubernetes-validations"] = [rule_wire(rule) for rule in rules]
+    return schema
+
+
+def _refusal(place: str, trouble: str, way: str) -> DeclarationError:
+    return DeclarationError(f"{place}: {trouble}: {way}")
+
+
+_VALUES = frozenset({"default", "enum", "example"})
+
+
+def _ordered(schema: Mapping[str, Any]) -> Schema:
+    """Sort the keys as kubectl shows them; defaults and the like are left as they are."""
+    return {key: schema[key] if key in _VALUES else _ordered_value(schema[key]) for key in sorted(schema)}
+
+
+def _ordered_value(value: Any) -> Any:
+    if isinstance(value, dict):
+        return _ordered(typing.cast(Schema, value))
+    if isinstance(value, list):
+        return [_ordered_value(item) for item in typing.cast("list[Any]", value)]
+    return value

@@ -1,0 +1,127 @@
+"""A value against a schema, in the order of the API server: OpenAPI, embedded objects, list types, rules."""
+
+from collections import OrderedDict
+from functools import cached_property
+from typing import Any
+
+from kubewright.api import FieldError, problems
+from kubewright.schema.checks import compile_check, ratcheted
+from kubewright.schema.correlation import Correlation, Schema
+from kubewright.schema.defaulting import Defaulter, compile_defaults
+from kubewright.schema.embedded import EmbeddedCheck, compile_embedded_checks
+from kubewright.schema.findings import NO_PATH, Check, Finding, field_errors
+from kubewright.schema.listtypes import ListCheck, compile_list_checks
+from kubewright.schema.pruning import Pruner, compile_pruning
+
+ABSENT: Any = type("Absent", (), {"__repr__": lambda self: "ABSENT"})()
+"""Stands for an old value that is not there, which null would not."""
+
+_BLOCKING = frozenset(
+    {
+        "FieldValueNotSupported",
+        "FieldValueRequired",
+        "FieldValueTooLong",
+        "FieldValueTooMany",
+        "FieldValueTypeInvalid",
+    }
+)
+_RULES_NOT_CHECKED = (
+    "some validation rules were not checked because the object was invalid; "
+    "correct the existing errors to complete validation"
+)
+_CACHE_SIZE = 512
+
+
+class Validator:
+    """A schema compiled for use on many values; each part is compiled when first needed."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+
+    def validate(self, value: Any, *, old: Any = ABSENT, path: str = "") -> list[FieldError]:
+        """Return what is wrong with a value, or with the change from `old` to it."""
+        correlation = None if old is ABSENT else Correlation(value, old, self.schema)
+        found: list[Finding] = []
+        ratcheted(self._check, value, correlation, "", found)
+        errors = field_errors(found, path) if found else []
+        if self._embedded_check is not None:
+            self._embedded_check(value, path, errors)
+        if self._list_check is not None and not (old is not ABSENT and self._has_list_errors(old, path)):
+            self._list_check(value, path, errors)
+        return errors
+
+    def apply_defaults(self, value: Any) -> None:
+        """Put the schema's defaults into a value, in place."""
+        self._defaulter(value)
+
+    def prune(self, value: Any, *, resource: bool = True) -> list[str]:
+        """Remove unknown fields in place; return their paths, sorted."""
+        dropped: list[str] = []
+        (self._resource_pruner if resource else self._value_pruner)(value, "", dropped)
+        return sorted(dropped)
+
+    def _has_list_errors(self, old: Any, path: str) -> bool:
+        errors: list[FieldError] = []
+        if self._list_check is not None:
+            self._list_check(old, path, errors)
+        return bool(errors)
+
+    @cached_property
+    def _check(self) -> Check:
+        return compile_check(self.schema)
+
+    @cached_property
+    def _embedded_check(self) -> EmbeddedCheck | None:
+        return compile_embedded_checks(self.schema)
+
+    @cached_property
+    def _list_check(self) -> ListCheck | None:
+        return compile_list_checks(self.schema)
+
+    @cached_property
+    def _defaulter(self) -> Defaulter:
+        return compile_defaults(self.schema)
+
+    @cached_property
+    def _resource_pruner(self) -> Pruner:
+        return compile_pruning(self.schema, resource=True)
+
+    @cached_property
+    def _value_pruner(self) -> Pruner:
+        return compile_pruning(self.schema, resource=False)
+
+
+_compiled: OrderedDict[int, Validator] = OrderedDict()
+
+
+def compile_schema(schema: Schema) -> Validator:
+    """Return the compiled schema, made once per schema object; a schema must not be changed afterwards."""
+    validator = _compiled.get(id(schema))
+    # The validator holds the schema, so its id cannot have been given to another one.
+    if validator is None:
+        validator = _compiled[id(schema)] = Validator(schema)
+        if len(_compiled) > _CACHE_SIZE:
+            _compiled.popitem(last=False)
+    return validator
+
+
+def validate(schema: Schema, value: Any, *, old: Any = ABSENT, path: str = "") -> list[FieldError]:
+    """Return what is wrong with a value, or with the change from `old` to it, in the API server's words."""
+    return compile_schema(schema).validate(value, old=old, path=path)
+
+
+def apply_defaults(schema: Schema, value: Any) -> None:
+    """Put the schema's defaults into a value, in place."""
+    compile_schema(schema).apply_defaults(value)
+
+
+def prune(schema: Schema, value: Any, *, resource: bool = True) -> list[str]:
+    """Remove unknown fields in place; return their paths, sorted, as strict field validation names them."""
+    return compile_schema(schema).prune(value, resource=resource)
+
+
+def rules_not_checked(errors: list[FieldError]) -> FieldError | None:
+    """Return the error that says why rules were skipped, where an error of the schema is in their way."""
+    if any(error.type in _BLOCKING for error in errors):
+        return problems.invalid(NO_PATH, None, _RULES_NOT_CHECKED)
+    return None
