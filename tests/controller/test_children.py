@@ -1,0 +1,114 @@
+from datetime import UTC, datetime
+
+import pytest
+from kubewright.api import Kind, OwnerReference, PartialMeta, json_patch, kind_of
+from kubewright.controller import CannotOwn, OwnedByAnother
+from kubewright.controller.children import check_controllable, sent_form, with_finalizer, with_owner
+from kubewright.controller.conditions import stamped
+from kubewright.controller.finalizers import adding, removing
+
+from .kinds import Note, Shell, Zone
+
+SECRET = Kind(group="", version="v1", kind="Secret", plural="secrets", builtin=True)
+OWNER = PartialMeta(name="owner", namespace="ns", uid="u1")
+
+
+def test_a_child_is_sent_without_what_the_server_writes_and_into_the_owners_namespace() -> None:
+    child = {
+        "apiVersion": "shells.example.com/v1",
+        "kind": "Shell",
+        "metadata": {
+            "name": "a",
+            "uid": "x",
+            "resourceVersion": "1",
+            "managedFields": [],
+            "labels": {"k": "v"},
+        },
+        "spec": {"size": 1},
+        "status": {"ready": 0},
+    }
+    assert sent_form(child, kind_of(Shell), "ns") == {
+        "apiVersion": "shells.example.com/v1",
+        "kind": "Shell",
+        "metadata": {"name": "a", "labels": {"k": "v"}, "namespace": "ns"},
+        "spec": {"size": 1},
+    }
+
+
+def test_string_data_is_folded_into_data() -> None:
+    secret = {"metadata": {"name": "a"}, "stringData": {"k": "v"}, "data": {"x": "eQ=="}}
+    sent = sent_form(secret, SECRET, "ns")
+    assert sent["data"] == {"x": "eQ==", "k": "dg=="}
+    assert "stringData" not in sent
+
+
+def test_the_owner_reference_names_the_controller_once() -> None:
+    child = {"metadata": {"name": "a", "namespace": "ns"}}
+    owned = with_owner(child, kind_of(Note), OWNER, kind_of(Shell))
+    assert owned["metadata"]["ownerReferences"] == [
+        {
+            "apiVersion": "shells.example.com/v1",
+            "kind": "Shell",
+            "name": "owner",
+            "uid": "u1",
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+    ]
+    assert with_owner(owned, kind_of(Note), OWNER, kind_of(Shell)) == owned
+
+
+def test_what_the_cluster_forbids_to_own_is_refused() -> None:
+    elsewhere = {"metadata": {"name": "a", "namespace": "b"}}
+    with pytest.raises(CannotOwn, match="another namespace"):
+        with_owner(elsewhere, kind_of(Note), OWNER, kind_of(Shell))
+    with pytest.raises(CannotOwn, match="cluster-scoped"):
+        with_owner({"metadata": {"name": "a"}}, kind_of(Zone), OWNER, kind_of(Shell))
+    assert with_owner(elsewhere, kind_of(Note), PartialMeta(name="zone", uid="z"), kind_of(Zone))
+
+
+def test_a_child_of_another_owner_is_refused() -> None:
+    other = OwnerReference(api_version="v1", kind="Other", name="o", uid="u2", controller=True)
+    with pytest.raises(OwnedByAnother, match="controlled by Other o"):
+        check_controllable(PartialMeta(name="a", owner_references=[other]), kind_of(Note), OWNER)
+    other.controller = None
+    check_controllable(PartialMeta(name="a", owner_references=[other]), kind_of(Note), OWNER)
+
+
+def test_a_childs_finalizer_is_added_once() -> None:
+    child = with_finalizer({"metadata": {"name": "a"}}, "x/y")
+    assert child["metadata"]["finalizers"] == ["x/y"]
+    assert with_finalizer(child, "x/y") == child
+
+
+@pytest.mark.parametrize("before", [[], ["a"], ["a", "b"]])
+def test_a_finalizer_is_added_and_removed_among_others(before: list[str]) -> None:
+    document = {"metadata": {"resourceVersion": "7"} | ({"finalizers": before} if before else {})}
+    added = json_patch(document, adding(PartialMeta(resource_version="7", finalizers=before), "x/y"))
+    assert added["metadata"]["finalizers"] == [*before, "x/y"]
+    meta = PartialMeta(resource_version="7", finalizers=added["metadata"]["finalizers"])
+    assert json_patch(added, removing(meta, "x/y"))["metadata"]["finalizers"] == before
+
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+LIVE = {"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2020-01-01T00:00:00Z"}]}
+
+
+def test_a_transition_time_moves_only_with_the_status() -> None:
+    same = stamped({"conditions": [{"type": "Ready", "status": "True", "reason": "New"}]}, LIVE, 4, NOW)
+    assert same["conditions"] == [
+        {
+            "type": "Ready",
+            "status": "True",
+            "reason": "New",
+            "lastTransitionTime": "2020-01-01T00:00:00Z",
+            "observedGeneration": 4,
+        }
+    ]
+    moved = stamped({"conditions": [{"type": "Ready", "status": "False"}]}, LIVE, 4, NOW)
+    assert moved["conditions"][0]["lastTransitionTime"] == "2026-01-02T03:04:05Z"
+
+
+def test_a_status_without_conditions_is_left_as_it_is() -> None:
+    assert stamped({"ready": 1}, {}, 1, NOW) == {"ready": 1}
+    assert stamped({"conditions": ["text"]}, {}, 1, NOW) == {"conditions": ["text"]}

@@ -1,0 +1,143 @@
+from datetime import timedelta
+from typing import Any, cast
+
+import pytest
+from kubewright.api import DeclarationError, Kind, Meta
+from kubewright.controller import (
+    Context,
+    Controller,
+    Env,
+    Index,
+    Operator,
+    Result,
+    controller,
+    needs,
+    on,
+    owned,
+    source,
+    watch,
+)
+
+from .kinds import Note, Shell, ShellSpec, Zone
+
+
+async def reconcile(shell: Shell, ctx: Context) -> Result | None:
+    return Result(after=timedelta(seconds=shell.spec.size))
+
+
+class Shells:
+    async def reconcile(self, shell: Shell, ctx: Context) -> None:
+        pass
+
+    async def finalize(self, shell: Shell, ctx: Context) -> None:
+        pass
+
+
+def test_the_decorator_returns_the_controller_it_declares() -> None:
+    @controller(Shell, owns=[Note])
+    async def shells(shell: Shell, ctx: Context) -> None:
+        pass
+
+    assert isinstance(shells, Controller)
+    assert shells.name == "shell"
+    assert shells.field_manager == "shell"
+    assert [child.kind for child in shells.owns] == [Note]
+
+
+def test_a_finalizer_is_declared_by_decorating_a_function() -> None:
+    @controller(Shell)
+    async def shells(shell: Shell, ctx: Context) -> None:
+        pass
+
+    assert shells.finalizer_name == ""
+
+    @shells.finalizer("example.com/goodbye")
+    async def goodbye(shell: Shell, ctx: Context) -> None:
+        pass
+
+    assert shells.finalizer_name == "example.com/goodbye"
+    with pytest.raises(DeclarationError, match="has a finalizer already"):
+        shells.finalizer("example.com/again")(goodbye)
+
+
+def test_an_object_with_reconcile_and_finalize_is_a_reconciler() -> None:
+    declared = Controller(Shell, Shells(), finalizer="vm-operator")
+    assert declared.finalizer_name == "vm-operator"
+
+
+async def test_a_declared_controller_can_still_be_called() -> None:
+    declared = Controller(Shell, reconcile)
+    result = await declared(Shell(Meta("a"), spec=ShellSpec(size=3)), cast(Context, None))
+    assert result == Result(after=timedelta(seconds=3))
+
+
+@pytest.mark.parametrize(
+    ("declare", "message"),
+    [
+        (lambda: Controller(Shell, Shells()), 'add finalizer="example.com/name"'),
+        (lambda: Controller(Shell, reconcile, finalizer="a.b/c"), "nothing to run"),
+        (lambda: Controller(Shell, cast(Any, lambda shell, ctx: None)), "must be `async def`"),
+        (lambda: Controller(Shell, cast(Any, object())), "a reconciler is an async function"),
+        (lambda: Controller(Shell, Shells(), finalizer="no spaces"), "no spaces"),
+        (lambda: Controller(Shell, reconcile, name="Shell!"), "Shell!"),
+        (lambda: Controller(Shell, reconcile, concurrency=0), "at least 1"),
+        (lambda: Controller(Shell, reconcile, resync=timedelta(0)), "must be positive"),
+        (lambda: Controller(cast(Any, int), reconcile), "int is no kind"),
+        (lambda: watch(Note), "give either map="),
+        (lambda: watch(Note, via=Index(Shell, lambda shell: ["a"])), "via= and key= go together"),
+        (lambda: needs(Note, "fetch"), "'fetch' is no verb"),
+        (lambda: needs(Note), "no verbs given"),
+        (lambda: on(cast(Any, "created")), "name one or more of create, update, delete"),
+        (lambda: owned(Note, finalizer="a b"), "a b"),
+        (lambda: Env("A", value="x", secret="y"), "give one of"),
+        (lambda: Env("A", key="x"), "key= belongs to"),
+        (lambda: Operator(), "has no controllers"),
+        (lambda: Operator(Controller(Shell, reconcile), name="A"), "operator name 'A'"),
+        (
+            lambda: Operator(
+                Controller(Shell, reconcile), Controller(Note, cast(Any, reconcile), name="shell")
+            ),
+            "two controllers are named 'shell'",
+        ),
+        (
+            lambda: Controller(
+                Shell,
+                reconcile,
+                watches=[watch(Note, via=Index(Zone, lambda zone: [zone.text]), key=lambda note: note.text)],
+            ),
+            "needs an index of Shell, not of Zone",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused_with_the_way_out(declare: Any, message: str) -> None:
+    with pytest.raises(DeclarationError) as refusal:
+        declare()
+    assert message in str(refusal.value)
+
+
+def test_a_result_needs_a_positive_delay() -> None:
+    with pytest.raises(ValueError, match="return None when done"):
+        Result(after=timedelta(0))
+
+
+def test_sources_and_watches_are_told_apart() -> None:
+    async def ticks() -> Any:
+        yield 1
+
+    declared = Controller(
+        Shell,
+        reconcile,
+        watches=[source(ticks, map=lambda tick: []), watch(Note, map=lambda note: [note.key])],
+    )
+    assert len(declared.sources) == 1
+    assert [watched.kind for watched in declared.watches] == [Note]
+
+
+def test_an_operator_knows_the_kinds_that_it_brings() -> None:
+    foreign = Kind(group="other.io", version="v1", kind="Other", plural="others")
+    operator = Operator(
+        Controller(Shell, reconcile, owns=[Note, foreign], watches=[watch(Zone, map=lambda zone: [])]),
+        Controller(Shell, reconcile, name="again"),
+    )
+    assert operator.kinds == (Shell, Note, Zone)
+    assert operator.name == "shell"

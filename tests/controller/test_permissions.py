@@ -1,0 +1,91 @@
+import pytest
+from kubewright.api import kind_of
+from kubewright.controller import (
+    Context,
+    Controller,
+    Operator,
+    Permissions,
+    Undeclared,
+    lease_rules,
+    needs,
+    review_rules,
+    rules_for,
+    watch,
+)
+
+from .kinds import Note, Shell, Zone
+
+
+async def reconcile(shell: Shell, ctx: Context) -> None:
+    pass
+
+
+class Finalizing:
+    async def reconcile(self, shell: Shell, ctx: Context) -> None:
+        pass
+
+    async def finalize(self, shell: Shell, ctx: Context) -> None:
+        pass
+
+
+def rule(resource: str, *verbs: str, group: str = "shells.example.com") -> dict[str, object]:
+    return {"apiGroups": [group], "resources": [resource], "verbs": list(verbs)}
+
+
+def wire(operator: Operator) -> list[dict[str, object]]:
+    return [found.to_wire() for found in rules_for(operator)]
+
+
+EVENTS = rule("events", "create", "patch", group="events.k8s.io")
+
+
+def test_a_controller_alone_may_read_its_kind_and_patch_its_status() -> None:
+    assert wire(Operator(Controller(Shell, reconcile))) == [
+        EVENTS,
+        rule("shells", "get", "list", "watch"),
+        rule("shells/status", "patch"),
+    ]
+
+
+def test_children_finalizers_watches_and_needs_add_no_more_than_they_take() -> None:
+    declared = Controller(
+        Shell,
+        Finalizing(),
+        finalizer="example.com/x",
+        owns=[Note],
+        watches=[watch(Zone, map=lambda zone: [])],
+        needs=[needs(Note, "delete"), needs(Zone, "create", subresource="eviction")],
+    )
+    assert wire(Operator(declared)) == [
+        EVENTS,
+        rule("notes", "create", "delete", "get", "list", "patch", "watch"),
+        rule("shells", "get", "list", "patch", "watch"),
+        rule("shells/finalizers", "update"),
+        rule("shells/status", "patch"),
+        rule("zones", "get", "list", "watch"),
+        rule("zones/eviction", "create"),
+    ]
+
+
+def test_a_lease_is_limited_by_name_wherever_that_works() -> None:
+    assert [found.to_wire() for found in lease_rules("shells")] == [
+        rule("leases", "create", group="coordination.k8s.io"),
+        {
+            "apiGroups": ["coordination.k8s.io"],
+            "resources": ["leases"],
+            "resourceNames": ["shells"],
+            "verbs": ["get", "update"],
+        },
+    ]
+    assert {found.resources for found in review_rules()} == {("tokenreviews",), ("subjectaccessreviews",)}
+
+
+def test_what_is_not_declared_is_refused_with_the_line_to_add() -> None:
+    permissions = Permissions(Controller(Shell, reconcile, owns=[Note]))
+    permissions.require(kind_of(Note), "get", "create", "patch")
+    with pytest.raises(Undeclared, match=r'add needs=\[kw.needs\(Note, "delete"\)\]'):
+        permissions.require(kind_of(Note), "delete")
+    with pytest.raises(Undeclared, match=r'kw.needs\(Note, "patch", subresource="status"\)'):
+        permissions.require(kind_of(Note), "patch", subresource="status")
+    with pytest.raises(Undeclared, match="controller 'shell' may not get zones"):
+        permissions.require(kind_of(Zone), "get")

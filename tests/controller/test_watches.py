@@ -1,0 +1,120 @@
+from collections.abc import Iterable
+
+from kubewright.api import Meta, Model, ObjectKey, OwnerReference, RawObject, encode, kind_of, raw_object
+from kubewright.controller import (
+    Change,
+    Index,
+    Owned,
+    all_of,
+    any_of,
+    generation_changed,
+    labels_match,
+    on,
+    owned,
+    watch,
+)
+
+from .kinds import Note, Shell, Zone
+
+
+def raw(obj: Model) -> RawObject:
+    return raw_object(encode(obj))
+
+
+def note(
+    name: str = "a", *, text: str = "", generation: int = 1, labels: dict[str, str] | None = None
+) -> RawObject:
+    return raw(Note(Meta(name, namespace="ns", generation=generation, labels=labels or {}), text=text))
+
+
+def change(before: RawObject | None, after: RawObject | None) -> Change[Note]:
+    return Change(Note, ObjectKey("ns", "a"), before, after)
+
+
+def nothing(index: Index[Shell], value: str) -> Iterable[ObjectKey]:
+    raise AssertionError("no index is asked")
+
+
+def test_a_change_knows_its_type_and_decodes_when_looked_at() -> None:
+    seen = change(note(text="old"), note(text="new"))
+    assert seen.type == "update"
+    assert seen.old is not None
+    assert seen.old.text == "old"
+    assert seen.new is not None
+    assert seen.new.text == "new"
+    assert change(None, note()).type == "create"
+    assert change(note(), None).type == "delete"
+
+
+def test_a_map_sees_the_states_before_and_after_and_each_key_comes_once() -> None:
+    watched = watch(Note, map=lambda found: [ObjectKey("ns", found.text), ObjectKey("ns", "always")])
+    assert watched.requests(change(note(text="x"), note(text="y")), nothing) == {
+        ObjectKey("ns", "x"),
+        ObjectKey("ns", "y"),
+        ObjectKey("ns", "always"),
+    }
+
+
+def test_an_index_leads_from_the_watched_object_to_those_that_name_it() -> None:
+    by_size = Index(Shell, lambda shell: [str(shell.spec.size)])
+    asked: list[tuple[Index[Shell], str]] = []
+
+    def lookup(index: Index[Shell], value: str) -> Iterable[ObjectKey]:
+        asked.append((index, value))
+        return [ObjectKey("ns", f"of-{value}")]
+
+    watched = watch(Note, via=by_size, key=lambda found: found.text)
+    assert watched.requests(change(None, note(text="3")), lookup) == {ObjectKey("ns", "of-3")}
+    assert asked == [(by_size, "3")]
+
+
+def test_a_filtered_change_is_never_decoded() -> None:
+    broken = RawObject(note().meta, b'{"text": 5}')
+    watched = watch(Note, map=lambda found: [found.key], when=on("delete"))
+    assert watched.requests(change(None, broken), nothing) == set()
+
+
+def test_the_generation_filter_drops_updates_of_status_alone() -> None:
+    assert not generation_changed(change(note(generation=1), note(generation=1, text="x")))
+    assert generation_changed(change(note(generation=1), note(generation=2)))
+    assert generation_changed(change(None, note()))
+    assert generation_changed(change(note(), None))
+
+
+def test_the_label_filter_passes_what_just_ceased_to_match() -> None:
+    matches = labels_match("app=web")
+    web, other = note(labels={"app": "web"}), note(labels={"app": "db"})
+    assert matches(change(None, web))
+    assert matches(change(web, other))
+    assert not matches(change(other, other))
+
+
+def test_filters_are_combined() -> None:
+    seen = change(note(generation=1), note(generation=2))
+    assert all_of(on("update"), generation_changed)(seen)
+    assert not all_of(on("create"), generation_changed)(seen)
+    assert any_of(on("create"), generation_changed)(seen)
+
+
+def child(api_version: str, *, kind: str = "Shell", controller: bool | None = True) -> RawObject:
+    owner = OwnerReference(api_version=api_version, kind=kind, name="owner", uid="u", controller=controller)
+    return raw(Note(Meta("a", namespace="ns", owner_references=[owner])))
+
+
+def test_children_lead_to_the_owner_that_controls_them_whatever_its_version() -> None:
+    found = ObjectKey("ns", "owner")
+    children: Owned[Note] = owned(Note)
+    shell = kind_of(Shell)
+    assert children.requests(change(None, child("shells.example.com/v1beta9")), shell) == {found}
+    assert children.requests(change(child("shells.example.com/v1"), note()), shell) == {found}
+    assert children.requests(change(None, child("other.example.com/v1")), shell) == set()
+    assert children.requests(change(None, child("shells.example.com/v1", kind="Zone")), shell) == set()
+    assert children.requests(change(None, child("shells.example.com/v1", controller=None)), shell) == set()
+    every: Owned[Note] = owned(Note, every_owner=True)
+    assert every.requests(change(None, child("shells.example.com/v1", controller=None)), shell) == {found}
+
+
+def test_a_cluster_scoped_owner_is_found_without_namespace() -> None:
+    children: Owned[Note] = owned(Note)
+    seen = change(None, child("shells.example.com/v1", kind="Zone"))
+    assert children.requests(seen, kind_of(Zone)) == {ObjectKey("", "owner")}
