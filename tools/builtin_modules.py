@@ -1,0 +1,269 @@
+"""Writes the Python modules of the built-in kinds from the facts about them."""
+
+import json
+import keyword
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from builtin_facts import GROUPS, META, META_TYPES, Facts
+
+APIEXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
+PACKAGES = {f"io.k8s.api.{module.replace('_', '.')}": module for module in GROUPS}
+PACKAGES |= {APIEXTENSIONS.rstrip("."): "apiextensions_v1", META.rstrip("."): "meta_v1"}
+# Types that Python has a better word for. A schema inside a CRD is data to a program, not a structure to fill in.
+SPECIAL = {
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": "int | str",
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": "Quantity",
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": "dict[str, Any]",
+    META + "Time": "datetime",
+    META + "MicroTime": "MicroTime",
+    META + "ObjectMeta": "Meta",
+    META + "Condition": "Condition",
+    META + "OwnerReference": "OwnerReference",
+    META + "FieldsV1": "dict[str, Any]",
+    APIEXTENSIONS + "JSON": "Any",
+    APIEXTENSIONS + "JSONSchemaProps": "dict[str, Any]",
+}
+TIMES = (META + "Time", META + "MicroTime")
+SOURCES = {
+    "Condition": "conditions",
+    "Meta": "meta",
+    "MicroTime": "times",
+    "Model": "model",
+    "Object": "resource",
+    "OwnerReference": "meta",
+    "Quantity": "quantities",
+    "Scale": "fields",
+    "zero": "codec",
+}
+SHARED = ("Condition", "Meta", "OwnerReference")
+NULLABLE = frozenset({"int | str", "Quantity", "datetime", "MicroTime", "Condition", "OwnerReference", "Any"})
+SCALARS = {
+    "string": ("str", '""'),
+    "integer": ("int", "0"),
+    "number": ("float", "0.0"),
+    "boolean": ("bool", "False"),
+}
+NAMES = {"openAPIV3Schema": "openapi_v3_schema"}
+SCALE = 'Scale(spec=".spec.replicas", status=".status.replicas", selector=".status.selector")'
+
+
+@dataclass
+class Written:
+    """One field of a class, as text."""
+
+    name: str
+    wire: str
+    annotation: str
+    default: str
+    needs: set[str]
+    keys: tuple[str, ...] | None
+
+
+def snake(wire: str) -> str:
+    """Return the Python name: `clusterIPs` is `cluster_ips`."""
+    if wire in NAMES:
+        return NAMES[wire]
+    text = re.sub(r"([A-Z]{2,})s(?=[A-Z]|$)", lambda match: match[1].capitalize() + "s", wire)
+    text = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", text).lower()
+    return f"{text}_" if keyword.iskeyword(text) else text
+
+
+def camel(name: str) -> str:
+    head, *tail = name.rstrip("_").split("_")
+    return head + "".join(word[:1].upper() + word[1:] for word in tail)
+
+
+def render(facts: Facts) -> dict[str, str]:
+    """Return the text of each module by file name."""
+    writer = Writer(facts)
+    names = [*GROUPS, "meta_v1"]
+    listed = "\n".join(f"- `{name}`" for name in sorted(names))
+    first = "The kinds that every cluster has, one module for each group and version; import the module you need."
+    return {f"{name}.py": writer.module(name) for name in names} | {"__init__.py": f'"""{first}\n\n{listed}\n"""\n'}
+
+
+class Writer:
+    """Knows every schema and writes classes from them."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.classes = [name for name in facts.schemas if self.is_class(name)]
+        self.needing = self.types_that_need_arguments()
+        self.fields = {name: [self.field(name, wire) for wire in self.properties(name)] for name in self.classes}
+
+    def is_class(self, name: str) -> bool:
+        package = name.rpartition(".")[0]
+        return name not in SPECIAL and package in PACKAGES and "properties" in self.facts.schemas[name]
+
+    def is_kind(self, name: str) -> bool:
+        schema = self.facts.schemas[name]
+        served = bool(schema.get("x-kubernetes-group-version-kind")) and not name.startswith(META)
+        return served and "metadata" in schema["properties"]
+
+    def properties(self, name: str) -> dict[str, Any]:
+        skipped = ("apiVersion", "kind", "metadata") if self.is_kind(name) else ()
+        found = self.facts.schemas[name]["properties"]
+        return {wire: prop for wire, prop in found.items() if wire not in skipped}
+
+    def types_that_need_arguments(self) -> set[str]:
+        """Return the classes that cannot be made without arguments."""
+        needing: set[str] = set()
+        while True:
+            found = {
+                name
+                for name in self.classes
+                if any(self.is_required(name, wire, needing) for wire in self.properties(name))
+            }
+            if found == needing:
+                return needing
+            needing = found
+
+    def is_required(self, name: str, wire: str, needing: set[str]) -> bool:
+        """Say whether a maker must give the field; a spec that cannot be empty is one, though OpenAPI is silent."""
+        schema = self.facts.schemas[name]
+        prop = schema["properties"][wire]
+        target = reference(prop)
+        if target in TIMES:
+            return False
+        implied = wire == "spec" and prop.get("default") == {} and target in needing
+        return implied or wire in schema.get("required", ())
+
+    def field(self, owner: str, wire: str) -> Written:
+        prop = self.facts.schemas[owner]["properties"][wire]
+        needs: set[str] = set()
+        text = self.type_text(prop, needs)
+        default = "" if self.is_required(owner, wire, self.needing) else self.default(owner, wire, text)
+        if default == "None" and text != "Any":
+            text = f"{text} | None"
+        keys = None
+        if prop.get("x-kubernetes-list-type") in ("map", "set"):
+            keys = tuple(prop.get("x-kubernetes-list-map-keys", ()))
+        return Written(snake(wire), wire, text, default, needs, keys)
+
+    def default(self, owner: str, wire: str, text: str) -> str:
+        prop = self.facts.schemas[owner]["properties"][wire]
+        target = reference(prop)
+        if wire in self.facts.pointers.get(owner, ()) or text in NULLABLE:
+            return "None"
+        if text == "bytes":
+            return 'b""'
+        if text.startswith("list["):
+            return "[]"
+        if text.startswith("dict[") and target is None:
+            return "{}"
+        if prop.get("type") in SCALARS:
+            return SCALARS[prop["type"]][1]
+        if prop.get("default") != {} or text.startswith("dict["):
+            return "None"
+        return f"_field(default_factory={f'lambda: zero({text})' if target in self.needing else text})"
+
+    def type_text(self, prop: dict[str, Any], needs: set[str]) -> str:
+        target = reference(prop)
+        if target in SPECIAL:
+            return SPECIAL[target]
+        if target is not None and "properties" not in self.facts.schemas[target]:
+            return "dict[str, Any]"
+        if target is not None:
+            needs.add(target)
+            return target.rpartition(".")[2]
+        if prop.get("type") == "array":
+            return f"list[{self.type_text(prop['items'], needs)}]"
+        if prop.get("type") == "object":
+            inner = prop.get("additionalProperties")
+            return f"dict[str, {self.type_text(inner, needs) if inner else 'Any'}]"
+        if prop.get("format") == "byte":
+            return "bytes"
+        return SCALARS[prop["type"]][0] if "type" in prop else "Any"
+
+    def module(self, module: str) -> str:
+        names = [name for name in self.fields if PACKAGES[name.rpartition(".")[0]] == module]
+        if module == "meta_v1":
+            needed = set[str]().union(*(item.needs for fields in self.fields.values() for item in fields))
+            names = [name for name in names if name in needed or name.removeprefix(META) in META_TYPES]
+        ordered = self.in_order(names)
+        body = "\n\n".join(self.class_text(name, module) for name in ordered)
+        exported = sorted(name.rpartition(".")[2] for name in ordered) + list(SHARED if module == "meta_v1" else ())
+        listed = "".join(f'    "{name}",\n' for name in sorted(exported))
+        head = f'"""{title(module)}; written by tools/generate_builtin.py."""\n\n{self.imports(ordered, body, module)}'
+        return f"{head}\n\n{body}\n\n__all__ = [\n{listed}]\n"
+
+    def in_order(self, names: list[str]) -> list[str]:
+        """Put each class after those that its fields name."""
+        ordered: list[str] = []
+
+        def put(name: str) -> None:
+            if name in names and name not in ordered:
+                for needed in sorted(set[str]().union(*(item.needs for item in self.fields[name]))):
+                    put(needed)
+                ordered.append(name)
+
+        for name in sorted(names):
+            put(name)
+        return ordered
+
+    def imports(self, names: list[str], body: str, module: str) -> str:
+        lines: list[str] = []
+        if re.search(r"\bdatetime\b", body):
+            lines.append("from datetime import datetime")
+        if re.search(r"\bAny\b", body):
+            lines.append("from typing import Any")
+        lines += ["", "from msgspec import field as _field", ""] if "_field(" in body else [""]
+        own = {name.rpartition(".")[2] for name in names}
+        imported: dict[str, set[str]] = {}
+        for word, source in SOURCES.items():
+            used = word not in own and re.search(rf"\b{word}\b", body)
+            if used or (module == "meta_v1" and word in SHARED):
+                imported.setdefault(f"kubewright.api.{source}", set()).add(word)
+        for needed in set[str]().union(*(item.needs for name in names for item in self.fields[name])):
+            package, _, short = needed.rpartition(".")
+            if PACKAGES[package] != module:
+                imported.setdefault(f"kubewright.api.builtin.{PACKAGES[package]}", set()).add(short)
+        lines += [f"from {place} import {', '.join(sorted(words))}" for place, words in sorted(imported.items())]
+        return "\n".join(lines)
+
+    def class_text(self, name: str, module: str) -> str:
+        short, fields = name.rpartition(".")[2], self.fields[name]
+        keywords = self.kind_keywords(short, module) if self.is_kind(name) else []
+        keywords.append("builtin=True")
+        renamed = {item.name: item.wire for item in fields if camel(item.name) != item.wire}
+        if renamed:
+            keywords.append(f"wire_names={json.dumps(renamed)}")
+        lists = {item.name: item.keys for item in fields if item.keys is not None}
+        if lists:
+            keywords.append(f"lists={lists!r}")
+        parent = "Object" if self.is_kind(name) else "Model"
+        lines = [f"    {item.name}: {item.annotation}{' = ' if item.default else ''}{item.default}" for item in fields]
+        return f"class {short}({parent}, {', '.join(keywords)}):\n" + ("\n".join(lines) or "    pass") + "\n"
+
+    def kind_keywords(self, kind: str, module: str) -> list[str]:
+        group, version = GROUPS[module]
+        found = self.facts.resources[module]
+        said = [f"group={group!r}", f"version={version!r}"]
+        main = next((item for item in found if item["kind"] == kind and "/" not in item["name"]), None)
+        if main is None:
+            return [*said, "status=False"]
+        said.append(f"plural={main['name']!r}")
+        if not main["namespaced"]:
+            said.append('scope="Cluster"')
+        for key, word in (("shortNames", "short_names"), ("categories", "categories")):
+            if main.get(key):
+                said.append(f"{word}={main[key]!r}")
+        names = {item["name"] for item in found}
+        said.append(f"status={main['name'] + '/status' in names}")
+        if f"{main['name']}/scale" in names:
+            said.append(f"scale={SCALE}")
+        return said
+
+
+def reference(prop: dict[str, Any]) -> str | None:
+    found = prop.get("$ref") or next((part["$ref"] for part in prop.get("allOf", ()) if "$ref" in part), None)
+    return found.removeprefix("#/components/schemas/") if found else None
+
+
+def title(module: str) -> str:
+    if module == "meta_v1":
+        return "Types of meta.k8s.io/v1 that kinds share"
+    group, version = GROUPS[module]
+    return f"The kinds of {group}/{version}" if group else f"The kinds of the core group, {version}"

@@ -1,0 +1,59 @@
+"""Writes `kubewright/api/builtin` from facts about an API server's kinds.
+
+    tools/generate_builtin.py            write the modules from the committed facts
+    tools/generate_builtin.py --check    fail when they are not what the facts give
+    tools/generate_builtin.py --refresh --openapi DIR_OR_URL --discovery DIR_OR_URL [--go DIR]
+
+`--refresh` reads the facts anew: OpenAPI v3 and discovery documents from folders or from a running server
+(`http://127.0.0.1:8001/openapi/v3` and `http://127.0.0.1:8001` behind `kubectl proxy`), and, from a folder of Go
+modules, which fields are pointers there, because OpenAPI does not say it. Descriptions are never kept.
+"""
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+from builtin_facts import Facts, refresh
+from builtin_modules import render
+
+ROOT = Path(__file__).resolve().parent.parent
+TARGET = ROOT / "src" / "kubewright" / "api" / "builtin"
+FACTS = Path(__file__).resolve().parent / "data" / "builtin.json.xz"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="compare instead of writing")
+    parser.add_argument("--refresh", action="store_true", help="read the facts anew first")
+    parser.add_argument("--openapi", default="", help="folder or URL of the OpenAPI v3 documents")
+    parser.add_argument("--discovery", default="", help="folder or URL of the discovery documents")
+    parser.add_argument("--go", default="", help="folder of the k8s.io Go modules")
+    arguments = parser.parse_args()
+    if arguments.refresh:
+        known = Facts.load(FACTS) if FACTS.exists() else Facts()
+        refresh(known, arguments.openapi, arguments.discovery, arguments.go).save(FACTS)
+    modules = {name: formatted(text) for name, text in render(Facts.load(FACTS)).items()}
+    if arguments.check:
+        return check(modules)
+    TARGET.mkdir(parents=True, exist_ok=True)
+    for name, text in modules.items():
+        (TARGET / name).write_text(text)
+    return 0
+
+
+def check(modules: dict[str, str]) -> int:
+    found = {path.name: path.read_text() for path in TARGET.glob("*.py")}
+    stale = sorted(name for name in found.keys() | modules.keys() if found.get(name) != modules.get(name))
+    for name in stale:
+        print(f"{(TARGET / name).relative_to(ROOT)} is stale: run tools/generate_builtin.py", file=sys.stderr)
+    return 1 if stale else 0
+
+
+def formatted(text: str) -> str:
+    command = [sys.executable, "-m", "ruff", "format", "--isolated", "--line-length", "110", "-"]
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main())
