@@ -4,9 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from kubewright.schema.composition import all_of, any_of, none_of, one_of
-from kubewright.schema.correlation import Correlation, Schema
+from kubewright.schema.correlation import Correlation
 from kubewright.schema.findings import Check, Finding, violated, wrong_type
 from kubewright.schema.formats import FormatCheck, is_known_format, string_format
+from kubewright.schema.nodes import Schema, additional, items, properties
 from kubewright.schema.numbers import NumberCheck
 from kubewright.schema.patterns import PatternError, compile_pattern
 from kubewright.schema.values import INT64_MAX, INT64_MIN, identity, is_json_integer, same
@@ -33,7 +34,7 @@ def compile_check(schema: Schema) -> Check:
     def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
         if value is None:
             return null_check(value, correlation, path, found)
-        kind = type(value)
+        kind: type[Any] = value.__class__
         if kind is int and not INT64_MIN <= value <= INT64_MAX:
             kind, value = float, float(value)
         steps, reached = plans[kind]
@@ -44,7 +45,9 @@ def compile_check(schema: Schema) -> Check:
     return check
 
 
-def ratcheted(check: Check, value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
+def ratcheted(
+    check: Check, value: Any, correlation: Correlation | None, path: str, found: list[Finding]
+) -> int:
     """Run a check and forget what it finds where the value is what it was before."""
     before = len(found)
     reached = check(value, correlation, path, found)
@@ -57,7 +60,9 @@ def _declared_types(schema: Schema) -> list[str]:
     return [schema["type"]] if schema.get("type") else []
 
 
-def _plan(schema: Schema, kind: type, types: list[str], single: str, value_format: str) -> tuple[tuple[Check, ...], int]:
+def _plan(
+    schema: Schema, kind: type, types: list[str], single: str, value_format: str
+) -> tuple[tuple[Check, ...], int]:
     """Return the steps for values of one JSON type, and how many checks are reached whatever they find."""
     steps: list[Check] = []
     # The schema itself, the composition check (twice) and the enumeration check always count.
@@ -140,7 +145,11 @@ def _string_steps(schema: Schema) -> list[Check]:
 
     def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
         if longest is not None and len(value) > longest:
-            found.append(Finding("too_long", path, f"{path} in body should be at most {longest} chars long", "", longest))
+            found.append(
+                Finding(
+                    "too_long", path, f"{path} in body should be at most {longest} chars long", "", longest
+                )
+            )
         elif shortest is not None and len(value) < shortest:
             found.append(violated(path, f"should be at least {shortest} chars long", value))
         elif pattern and not search(value):
@@ -195,8 +204,9 @@ def _is_enum_value(value: Any, allowed: Any) -> bool:
 
 def _list_steps(schema: Schema) -> list[Check]:
     steps: list[Check] = []
-    if isinstance(schema.get("items"), dict):
-        steps.append(_items_step(compile_check(schema["items"])))
+    element = items(schema)
+    if element is not None:
+        steps.append(_items_step(compile_check(element)))
     least, most, unique = schema.get("minItems"), schema.get("maxItems"), schema.get("uniqueItems", False)
     if least is None and most is None and not unique:
         return steps
@@ -206,7 +216,9 @@ def _list_steps(schema: Schema) -> list[Check]:
         if least is not None and size < least:
             found.append(violated(path, f"should have at least {least} items", size))
         if most is not None and size > most:
-            found.append(Finding("too_many", path, f"{path} in body should have at most {most} items", size, most))
+            found.append(
+                Finding("too_many", path, f"{path} in body should have at most {most} items", size, most)
+            )
         if unique and len({identity(item) for item in value}) < size:
             found.append(violated(path, "shouldn't contain duplicates", ""))
         return 0
@@ -233,14 +245,14 @@ def _object_steps(schema: Schema) -> list[Check]:
     least, most = schema.get("minProperties"), schema.get("maxProperties")
     if least is not None or most is not None:
         steps.append(_size_step(least, most))
-    properties = {name: compile_check(sub) for name, sub in schema.get("properties", {}).items()}
-    additional = schema.get("additionalProperties")
-    if additional is False:
-        steps.append(_closed_step(frozenset(properties)))
-    elif isinstance(additional, dict):
-        steps.append(_additional_step(frozenset(properties), compile_check(additional)))
-    if properties:
-        steps.append(_properties_step(properties))
+    fields = {name: compile_check(sub) for name, sub in properties(schema).items()}
+    others = additional(schema)
+    if others is not None:
+        steps.append(_additional_step(frozenset(fields), compile_check(others)))
+    elif schema.get("additionalProperties") is False:
+        steps.append(_closed_step(frozenset(fields)))
+    if fields:
+        steps.append(_properties_step(fields))
     required: list[str] = schema.get("required", [])
     if required:
         steps.append(_required_step(required))
@@ -269,27 +281,27 @@ def _closed_step(known: frozenset[str]) -> Check:
     return check
 
 
-def _additional_step(known: frozenset[str], additional: Check) -> Check:
+def _additional_step(known: frozenset[str], other: Check) -> Check:
     def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
         reached = 0
         for name, item in value.items():
             if name not in known:
                 child = correlation.key(name) if correlation is not None else None
-                reached += ratcheted(additional, item, child, f"{path}.{name}", found)
+                reached += ratcheted(other, item, child, f"{path}.{name}", found)
         return reached
 
     return check
 
 
-def _properties_step(properties: dict[str, Check]) -> Check:
+def _properties_step(fields: dict[str, Check]) -> Check:
     def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
         reached = 0
         if correlation is None:
-            for name, item in properties.items():
+            for name, item in fields.items():
                 if name in value:
                     reached += item(value[name], None, f"{path}.{name}" if path else name, found)
             return reached
-        for name, item in properties.items():
+        for name, item in fields.items():
             if name in value:
                 # Both versions were converted to the same kind, so kind and apiVersion never ratchet.
                 child = None if not path and name in ("kind", "apiVersion") else correlation.key(name)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from kubewright.api import DeclarationError, Field, Rule
-from kubewright.schema.correlation import Schema
+from kubewright.schema.nodes import Schema
 from kubewright.schema.patterns import PatternError, compile_pattern
 
 _KINDS = {
@@ -50,7 +50,9 @@ def apply_constraints(schema: Schema, field: Field, place: str, name: str) -> No
         try:
             compile_pattern(field.pattern)
         except PatternError as error:
-            raise DeclarationError(f"{place}: pattern={field.pattern!r}: {error}: write it as RE2 takes it") from error
+            raise DeclarationError(
+                f"{place}: pattern={field.pattern!r}: {error}: write it as RE2 takes it"
+            ) from error
     _lists(schema, field, place)
     if field.embedded_resource:
         schema["x-kubernetes-embedded-resource"] = True
@@ -126,9 +128,13 @@ def _refuse_keys(items: Schema, field: Field, place: str) -> None:
         raise DeclarationError(f'{place}: a list of type "map" needs list_keys=, and a Model as its items')
     for key in field.list_keys:
         if key not in properties:
-            raise DeclarationError(f"{place}: list_keys: the items have no field {key!r}: use a wire name of theirs")
+            raise DeclarationError(
+                f"{place}: list_keys: the items have no field {key!r}: use a wire name of theirs"
+            )
         if key not in items.get("required", ()) and "default" not in properties[key]:
-            raise DeclarationError(f"{place}: list_keys: {key!r} may be absent: take its default away, or give it one")
+            raise DeclarationError(
+                f"{place}: list_keys: {key!r} may be absent: take its default away, or give it one"
+            )
 
 
 def _refuse_misfits(schema: Schema, field: Field, place: str) -> None:
@@ -141,7 +147,11 @@ def _refuse_misfits(schema: Schema, field: Field, place: str) -> None:
             continue
         if actual == "int or string" and ("string" in fitting or "integer" in fitting):
             continue
-        where = f"put it on the items: list[Annotated[..., Field({keyword}=...)]]" if actual == "array" else "take it away"
-        raise DeclarationError(f"{place}: {keyword}= is for {_KINDS[fitting[0]]}, not for {_KINDS.get(actual, 'this')}: {where}")
-
-
+        where = (
+            f"put it on the items: list[Annotated[..., Field({keyword}=...)]]"
+            if actual == "array"
+            else "take it away"
+        )
+        raise DeclarationError(
+            f"{place}: {keyword}= is for {_KINDS[fitting[0]]}, not for {_KINDS.get(actual, 'this')}: {where}"
+        )

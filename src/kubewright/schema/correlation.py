@@ -3,15 +3,14 @@
 from functools import cached_property
 from typing import Any
 
-from kubewright.schema.values import same
-
-Schema = dict[str, Any]
+from kubewright.schema.nodes import Schema, field_schema, items
+from kubewright.schema.values import Json, same
 
 
 class Correlation:
     """A value beside the one it had before, for ratcheting and for transition rules."""
 
-    def __init__(self, new: Any, old: Any, schema: Schema) -> None:
+    def __init__(self, new: Json, old: Json, schema: Schema) -> None:
         self.new = new
         self.old = old
         self.schema = schema
@@ -54,15 +53,16 @@ class Correlation:
             return None
         if name not in self.new or name not in self.old:
             return None
-        schema = self.schema.get("properties", {}).get(name, self.schema.get("additionalProperties"))
-        return Correlation(self.new[name], self.old[name], schema) if isinstance(schema, dict) else None
+        schema = field_schema(self.schema, name)
+        return None if schema is None else Correlation(self.new[name], self.old[name], schema)
 
     def _index(self, position: int) -> "Correlation | None":
-        if not isinstance(self.new, list) or position >= len(self.new) or "items" not in self.schema:
+        schema = items(self.schema)
+        if not isinstance(self.new, list) or position >= len(self.new) or schema is None:
             return None
         key = map_key(self.schema, self.new[position])
         old = self._old_elements.get(key) if key is not None else None
-        return None if old is None else Correlation(self.new[position], old, self.schema["items"])
+        return None if old is None else Correlation(self.new[position], old, schema)
 
     @cached_property
     def _old_elements(self) -> dict[tuple[Any, ...], Any]:
@@ -75,7 +75,7 @@ class Correlation:
         return elements
 
 
-def map_key(schema: Schema, element: Any) -> tuple[Any, ...] | None:
+def map_key(schema: Schema, element: Json) -> tuple[Any, ...] | None:
     """Return what identifies an element of a map list, or None where a key field is missing."""
     if not isinstance(element, dict):
         return None

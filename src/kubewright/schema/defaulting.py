@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from kubewright.schema.correlation import Schema
-from kubewright.schema.values import copied
+from kubewright.schema.nodes import Schema, additional, items, properties
+from kubewright.schema.values import Json, copied
 
 Defaulter = Callable[[Any], None]
 
@@ -14,14 +14,12 @@ def compile_defaults(schema: Schema) -> Defaulter:
 
     A null where the schema does not allow it counts as absent: it is replaced by the default, or removed.
     """
-    properties: dict[str, Schema] = schema.get("properties", {})
-    fields = {name: _Slot(sub) for name, sub in properties.items()}
+    fields = {name: _Slot(sub) for name, sub in properties(schema).items()}
     defaults = [(name, slot.default) for name, slot in fields.items() if slot.default is not None]
-    additional = schema.get("additionalProperties")
-    others = _Slot(additional) if isinstance(additional, dict) else None
-    items = _Slot(schema["items"]) if isinstance(schema.get("items"), dict) else None
+    others = _slot(additional(schema))
+    elements = _slot(items(schema))
 
-    def default(value: Any) -> None:
+    def default(value: Json) -> None:
         if isinstance(value, dict):
             for name in [name for name, item in value.items() if item is None]:
                 slot = fields.get(name, others)
@@ -34,11 +32,11 @@ def compile_defaults(schema: Schema) -> Defaulter:
                 slot = fields.get(name, others)
                 if slot is not None:
                     slot.descend(item)
-        elif isinstance(value, list) and items is not None:
+        elif isinstance(value, list) and elements is not None:
             for position, item in enumerate(value):
-                if item is None and items.refuses_null:
-                    value[position] = copied(items.default)
-                items.descend(value[position])
+                if item is None and elements.refuses_null:
+                    value[position] = copied(elements.default)
+                elements.descend(value[position])
 
     return default
 
@@ -51,13 +49,15 @@ class _Slot:
         self.refuses_null = not schema.get("nullable")
         self._inner = compile_defaults(schema) if _has_children(schema) else None
 
-    def descend(self, value: Any) -> None:
+    def descend(self, value: Json) -> None:
         """Default what lies below."""
         if self._inner is not None and isinstance(value, dict | list):
             self._inner(value)
 
 
+def _slot(schema: Schema | None) -> _Slot | None:
+    return None if schema is None else _Slot(schema)
+
+
 def _has_children(schema: Schema) -> bool:
-    return bool(schema.get("properties")) or any(
-        isinstance(schema.get(keyword), dict) for keyword in ("items", "additionalProperties")
-    )
+    return bool(properties(schema)) or items(schema) is not None or additional(schema) is not None

@@ -22,7 +22,7 @@ def crd(*versions: type[Object], conversion: dict[str, Any] | None = None) -> di
     if conversion is not None:
         spec["conversion"] = conversion
     spec["group"] = stored.group
-    spec["names"] = _names(main)
+    spec["names"] = _names(stored)
     spec["scope"] = "Namespaced" if stored.namespaced else "Cluster"
     spec["versions"] = [_version(cls, kind, kind is stored) for cls, kind in zip(classes, kinds, strict=True)]
     return {
@@ -50,7 +50,9 @@ def _stored(kinds: list[Kind]) -> Kind:
     if len(stored) != 1:
         names = ", ".join(kind.version for kind in stored) or "none"
         kind = kinds[0].kind
-        raise DeclarationError(f"{kind}: exactly one version is stored, here {names}: say stored=True on one, False elsewhere")
+        raise DeclarationError(
+            f"{kind}: exactly one version is stored, here {names}: say stored=True on one, False elsewhere"
+        )
     return stored[0]
 
 
@@ -60,10 +62,14 @@ def _refuse_disagreement(kinds: list[Kind]) -> None:
     for kind in kinds:
         for name in ("group", "kind", "plural", "singular", "namespaced"):
             if getattr(kind, name) != getattr(first, name):
-                text = f"{getattr(first, name)!r} in {first.version}, {getattr(kind, name)!r} in {kind.version}"
+                text = (
+                    f"{getattr(first, name)!r} in {first.version}, {getattr(kind, name)!r} in {kind.version}"
+                )
                 raise DeclarationError(f"{first.kind}: {name} differs: {text}: say the same in all versions")
         if kind.version in seen:
-            raise DeclarationError(f"{kind.kind}: two classes for version {kind.version}: give one class per version")
+            raise DeclarationError(
+                f"{kind.kind}: two classes for version {kind.version}: give one class per version"
+            )
         seen.add(kind.version)
 
 
@@ -116,5 +122,9 @@ def _column(column: Column) -> dict[str, Any]:
 
 
 def _scale(scale: Scale) -> dict[str, str]:
-    said = {"labelSelectorPath": scale.selector, "specReplicasPath": scale.spec, "statusReplicasPath": scale.status}
+    said = {
+        "labelSelectorPath": scale.selector,
+        "specReplicasPath": scale.spec,
+        "statusReplicasPath": scale.status,
+    }
     return {key: value for key, value in said.items() if value}

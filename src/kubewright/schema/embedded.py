@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from kubewright.api import FieldError, names, problems
-from kubewright.schema.correlation import Schema
 from kubewright.schema.metadata import metadata_problem
+from kubewright.schema.nodes import Schema, additional, items, properties
+from kubewright.schema.values import Json
 
 EmbeddedCheck = Callable[[Any, str, list[FieldError]], None]
 """Report on embedded objects in a value, given its path and the list to add to."""
@@ -15,26 +16,30 @@ _ANNOTATIONS_LIMIT = 256 * 1024
 
 def compile_embedded_checks(schema: Schema) -> EmbeddedCheck | None:
     """Compile the checks of the embedded objects below a schema, or return None where it has none."""
-    properties: dict[str, Schema] = schema.get("properties", {})
-    fields = {name: check for name, sub in properties.items() if (check := _node(sub))}
-    additional = schema.get("additionalProperties")
-    others = _node(additional) if isinstance(additional, dict) else None
-    items = _node(schema["items"]) if isinstance(schema.get("items"), dict) else None
-    if not fields and others is None and items is None:
+    known = properties(schema)
+    fields = {
+        name: check
+        for name, check in ((name, _node(sub)) for name, sub in known.items())
+        if check is not None
+    }
+    other, element = additional(schema), items(schema)
+    others = None if other is None else _node(other)
+    elements = None if element is None else _node(element)
+    if not fields and others is None and elements is None:
         return None
 
-    def check(value: Any, path: str, errors: list[FieldError]) -> None:
+    def check(value: Json, path: str, errors: list[FieldError]) -> None:
         if isinstance(value, dict):
             for name, inner in fields.items():
                 if name in value:
                     inner(value[name], f"{path}.{name}" if path else name, errors)
             if others is not None:
                 for name, item in value.items():
-                    if name not in properties:
+                    if name not in known:
                         others(item, f"{path}[{name}]", errors)
-        elif isinstance(value, list) and items is not None:
+        elif isinstance(value, list) and elements is not None:
             for position, item in enumerate(value):
-                items(item, f"{path}[{position}]", errors)
+                elements(item, f"{path}[{position}]", errors)
 
     return check
 
@@ -44,7 +49,7 @@ def _node(schema: Schema) -> EmbeddedCheck | None:
     if not schema.get("x-kubernetes-embedded-resource"):
         return below
 
-    def check(value: Any, path: str, errors: list[FieldError]) -> None:
+    def check(value: Json, path: str, errors: list[FieldError]) -> None:
         if isinstance(value, dict):
             errors += check_object(value, path)
         if below is not None:
@@ -94,23 +99,39 @@ def _check_metadata(meta: dict[str, Any], path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     for name in ("generateName", "name"):
         value = meta.get(name) or ""
-        errors += [problems.invalid(f"{path}.{name}", value, text) for text in _path_segment(value, name == "name")]
+        errors += [
+            problems.invalid(f"{path}.{name}", value, text) for text in _path_segment(value, name == "name")
+        ]
     namespace = meta.get("namespace") or ""
     if namespace:
-        errors += [problems.invalid(f"{path}.namespace", namespace, text) for text in names.dns1123_label(namespace)]
+        errors += [
+            problems.invalid(f"{path}.namespace", namespace, text) for text in names.dns1123_label(namespace)
+        ]
     if (meta.get("generation") or 0) < 0:
-        errors.append(problems.invalid(f"{path}.generation", meta["generation"], "must be greater than or equal to 0"))
-    for key, value in (meta.get("labels") or {}).items():
+        errors.append(
+            problems.invalid(f"{path}.generation", meta["generation"], "must be greater than or equal to 0")
+        )
+    labels: dict[str, str] = meta.get("labels") or {}
+    for key, value in labels.items():
         errors += [problems.invalid(f"{path}.labels", key, text) for text in names.qualified_name(key)]
         errors += [problems.invalid(f"{path}.labels", value, text) for text in names.label_value(value)]
     annotations: dict[str, str] = meta.get("annotations") or {}
     for key in annotations:
-        errors += [problems.invalid(f"{path}.annotations", key, text) for text in names.qualified_name(key.lower())]
-    if sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items()) > _ANNOTATIONS_LIMIT:
+        errors += [
+            problems.invalid(f"{path}.annotations", key, text) for text in names.qualified_name(key.lower())
+        ]
+    if (
+        sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
+        > _ANNOTATIONS_LIMIT
+    ):
         errors.append(problems.too_long(f"{path}.annotations", _ANNOTATIONS_LIMIT))
     errors += _check_owners(meta.get("ownerReferences") or [], f"{path}.ownerReferences")
-    for finalizer in meta.get("finalizers") or []:
-        errors += [problems.invalid(f"{path}.finalizers", finalizer, text) for text in names.qualified_name(finalizer)]
+    finalizers: list[str] = meta.get("finalizers") or []
+    for finalizer in finalizers:
+        errors += [
+            problems.invalid(f"{path}.finalizers", finalizer, text)
+            for text in names.qualified_name(finalizer)
+        ]
     return errors
 
 

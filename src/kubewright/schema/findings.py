@@ -47,7 +47,9 @@ Check = Callable[[Any, Correlation | None, str, list[Finding]], int]
 
 def wrong_type(path: str, expected: str, actual: str) -> Finding:
     """Report a value of the wrong JSON type."""
-    return Finding("type", path, f"{path} in body must be of type {expected}: {problems.quoted(actual)}", actual)
+    return Finding(
+        "type", path, f"{path} in body must be of type {expected}: {problems.quoted(actual)}", actual
+    )
 
 
 def violated(path: str, text: str, value: Any) -> Finding:

@@ -115,7 +115,9 @@ def _is_cidr(text: str) -> bool:
 def _is_mac(text: str) -> bool:
     for separator, width in ((":", 2), ("-", 2), (".", 4)):
         parts = text.split(separator)
-        if len(parts) * width // 2 in (6, 8, 20) and all(re.fullmatch(f"[0-9a-fA-F]{{{width}}}", part) for part in parts):
+        if len(parts) * width // 2 in (6, 8, 20) and all(
+            re.fullmatch(f"[0-9a-fA-F]{{{width}}}", part) for part in parts
+        ):
             return True
     return False
 
@@ -208,7 +210,9 @@ _FORMATS: dict[str, FormatCheck] = {
     "ssn": lambda text: len(text) == 11 and _matching(r"^\d{3}[- ]?\d{2}[- ]?\d{4}$")(text),
     "hexcolor": _matching(r"^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$"),
     "rgbcolor": _matching(rf"^rgb\({_CHANNEL},{_CHANNEL},{_CHANNEL}\)$"),
-    "byte": _matching(r"^(?:[A-Za-z0-9+\/]{4})*(?:[A-Za-z0-9+\/]{2}==|[A-Za-z0-9+\/]{3}=|[A-Za-z0-9+\/]{4})$"),
+    "byte": _matching(
+        r"^(?:[A-Za-z0-9+\/]{4})*(?:[A-Za-z0-9+\/]{2}==|[A-Za-z0-9+\/]{3}=|[A-Za-z0-9+\/]{4})$"
+    ),
     "password": lambda text: True,
     "date": _is_date,
     "duration": _is_duration,

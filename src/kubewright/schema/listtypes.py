@@ -4,8 +4,8 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from kubewright.api import FieldError, problems
-from kubewright.schema.correlation import Schema
-from kubewright.schema.values import identity
+from kubewright.schema.nodes import Schema, additional, items, properties
+from kubewright.schema.values import Json, identity
 
 ListCheck = Callable[[Any, str, list[FieldError]], None]
 """Report duplicates in a value, given its path and the list to add to."""
@@ -13,15 +13,15 @@ ListCheck = Callable[[Any, str, list[FieldError]], None]
 
 def compile_list_checks(schema: Schema) -> ListCheck | None:
     """Compile the uniqueness checks of a schema, or return None where it has none."""
-    fields = {name: check for name, sub in schema.get("properties", {}).items() if (check := compile_list_checks(sub))}
-    additional = schema.get("additionalProperties")
-    others = compile_list_checks(additional) if isinstance(additional, dict) else None
-    items = compile_list_checks(schema["items"]) if isinstance(schema.get("items"), dict) else None
+    fields = _present({name: compile_list_checks(sub) for name, sub in properties(schema).items()})
+    other, element = additional(schema), items(schema)
+    others = None if other is None else compile_list_checks(other)
+    elements = None if element is None else compile_list_checks(element)
     unique = _uniqueness(schema)
-    if not fields and others is None and items is None and unique is None:
+    if not fields and others is None and elements is None and unique is None:
         return None
 
-    def check(value: Any, path: str, errors: list[FieldError]) -> None:
+    def check(value: Json, path: str, errors: list[FieldError]) -> None:
         if isinstance(value, dict):
             if others is not None:
                 for name, item in value.items():
@@ -32,11 +32,15 @@ def compile_list_checks(schema: Schema) -> ListCheck | None:
         elif isinstance(value, list):
             if unique is not None:
                 unique(value, path, errors)
-            if items is not None:
+            if elements is not None:
                 for position, item in enumerate(value):
-                    items(item, f"{path}[{position}]", errors)
+                    elements(item, f"{path}[{position}]", errors)
 
     return check
+
+
+def _present(checks: dict[str, ListCheck | None]) -> dict[str, ListCheck]:
+    return {name: check for name, check in checks.items() if check is not None}
 
 
 def _uniqueness(schema: Schema) -> ListCheck | None:

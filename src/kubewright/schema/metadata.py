@@ -4,6 +4,8 @@ import re
 from datetime import datetime
 from typing import Any
 
+from kubewright.schema.values import Json
+
 _OWNER: dict[str, str] = {
     "apiVersion": "string",
     "kind": "string",
@@ -41,7 +43,7 @@ _META: dict[str, str | dict[str, str]] = {
 _RFC3339 = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})", re.ASCII)
 
 
-def metadata_problem(meta: Any) -> str:
+def metadata_problem(meta: Json) -> str:
     """Say why Go could not read this as ObjectMeta; nothing when it can."""
     if meta is None:
         return ""
@@ -65,14 +67,15 @@ def coerce_metadata(meta: dict[str, Any], path: str) -> list[str]:
         elif _field_problem(name, meta[name]) or meta[name] is None:
             del meta[name]
         elif isinstance(shape, dict):
-            for position, item in enumerate(meta[name]):
+            entries: list[dict[str, Any] | None] = meta[name]
+            for position, item in enumerate(entries):
                 for key in [key for key in item or {} if key not in shape]:
                     unknown.append(f"{path}.{name}[{position}].{key}")
-                    del item[key]
+                    (item or {}).pop(key)
     return sorted(unknown)
 
 
-def _field_problem(name: str, value: Any) -> str:
+def _field_problem(name: str, value: Json) -> str:
     shape = _META.get(name)
     if shape is None or value is None:
         return ""
@@ -81,7 +84,8 @@ def _field_problem(name: str, value: Any) -> str:
     kind = "OwnerReference" if shape is _OWNER else "ManagedFieldsEntry"
     if not isinstance(value, list):
         return _mismatch(value, f"ObjectMeta.{name}", f"[]v1.{kind}")
-    for item in value:
+    entries: list[Json] = value
+    for item in entries:
         if item is None:
             continue
         if not isinstance(item, dict):
@@ -93,28 +97,30 @@ def _field_problem(name: str, value: Any) -> str:
     return ""
 
 
-def _value_problem(shape: str, value: Any, field: str) -> str:
+def _value_problem(shape: str, value: Json, field: str) -> str:
     if value is None or shape == "any":
         return ""
     if shape == "time":
         return _time_problem(value)
     if shape in ("map", "strings"):
-        container, name = (dict, "map[string]string") if shape == "map" else (list, "[]string")
-        if not isinstance(value, container):
-            return _mismatch(value, field, name)
-        members: list[Any] = list(value.values()) if isinstance(value, dict) else value
+        if isinstance(value, dict) and shape == "map":
+            members = list(value.values())
+        elif isinstance(value, list) and shape == "strings":
+            members = value
+        else:
+            return _mismatch(value, field, "map[string]string" if shape == "map" else "[]string")
         wrong = [member for member in members if not isinstance(member, str | None)]
         return _mismatch(wrong[0], field, "string") if wrong else ""
     expected = {"string": str, "bool": bool, "int64": int}[shape]
     return "" if type(value) is expected else _mismatch(value, field, shape)
 
 
-def _time_problem(value: Any) -> str:
+def _time_problem(value: Json) -> str:
     if not isinstance(value, str):
         return f"json: cannot unmarshal {_json_name(value)} into Go value of type string"
     if _RFC3339.fullmatch(value):
         try:
-            datetime.fromisoformat(re.sub(r"\.\d+", "", value).replace("Z", "+00:00"))
+            datetime.fromisoformat(re.sub(r"\.\d+", "", value))
         except ValueError:
             pass
         else:
@@ -127,5 +133,12 @@ def _mismatch(value: Any, field: str, expected: str) -> str:
 
 
 def _json_name(value: Any) -> str:
-    names: dict[type, str] = {bool: "bool", str: "string", int: "number", float: "number", list: "array", dict: "object"}
+    names: dict[type, str] = {
+        bool: "bool",
+        str: "string",
+        int: "number",
+        float: "number",
+        list: "array",
+        dict: "object",
+    }
     return names[type(value)]

@@ -3,8 +3,9 @@
 import math
 from typing import Any
 
-from kubewright.schema.correlation import Correlation, Schema
+from kubewright.schema.correlation import Correlation
 from kubewright.schema.findings import Finding, violated
+from kubewright.schema.nodes import Schema
 from kubewright.schema.values import INT64_MAX, INT64_MIN, go_number, is_json_integer, plain_float
 
 _FLOAT32_MAX = 3.4028235677973366e38
@@ -44,15 +45,23 @@ class NumberCheck:
         """Report a number that the declared type and format cannot hold."""
         if self._type == "integer":
             low, high = _INT_RANGES.get(self._format, (INT64_MIN, INT64_MAX))
-            fits = (isinstance(value, int) or plain_float(value).lstrip("-").isdigit()) and low <= value <= high
+            fits = (
+                isinstance(value, int) or plain_float(value).lstrip("-").isdigit()
+            ) and low <= value <= high
         else:
             fits = self._format != "float" or abs(value) < _FLOAT32_MAX
         if not fits:
-            kind = f"{self._type} with format {self._format}" if self._format else f"{self._type} (default format)"
+            kind = (
+                f"{self._type} with format {self._format}"
+                if self._format
+                else f"{self._type} (default format)"
+            )
             found.append(Finding("general", path, f"{role} value must be of type {kind} in {path}"))
         return fits
 
-    def _compared(self, value: float, bound: float, role: str, path: str, found: list[Finding]) -> tuple[float, float]:
+    def _compared(
+        self, value: float, bound: float, role: str, path: str, found: list[Finding]
+    ) -> tuple[float, float]:
         """Return value and bound as they are compared: whole numbers where the value is one."""
         if self._in_range(bound, role, path, found) and isinstance(value, int):
             return value, math.trunc(bound)

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from kubewright.schema.correlation import Schema
+from kubewright.schema.nodes import Schema, additional, items, properties
+from kubewright.schema.values import Json
 
 Pruner = Callable[[Any, str, list[str]], None]
 """Prune a value in place, given its path and the list that collects the paths of what was dropped."""
@@ -19,19 +20,17 @@ def compile_pruning(schema: Schema, *, resource: bool) -> Pruner:
 def _pruner(schema: Schema, *, resource: bool = False, preserve: bool = False) -> Pruner:
     preserve = preserve or bool(schema.get("x-kubernetes-preserve-unknown-fields"))
     resource = resource or bool(schema.get("x-kubernetes-embedded-resource"))
-    properties: dict[str, Schema] = schema.get("properties", {})
-    additional = schema.get("additionalProperties")
-    items_schema = schema.get("items")
-    if not resource and not properties and not additional and not items_schema:
-        return _keep if preserve else _drop_all
-    fields = {name: _pruner(sub) for name, sub in properties.items()}
-    others = _pruner(additional) if isinstance(additional, dict) else _drop_all if additional else None
+    other, element, unknown = additional(schema), items(schema), _keep if preserve else _drop_all
+    open_map = other is not None or bool(schema.get("additionalProperties"))
+    if not resource and not properties(schema) and not open_map and element is None:
+        return unknown
+    fields = {name: _pruner(sub) for name, sub in properties(schema).items()}
+    others = _pruner(other) if other is not None else _drop_all if open_map else None
     # Below preserved fields the elements of a list are preserved too, the fields of an object are not.
-    unknown_items = _keep if preserve else _drop_all
-    items = _pruner(items_schema, preserve=preserve) if isinstance(items_schema, dict) else unknown_items
+    elements = unknown if element is None else _pruner(element, preserve=preserve)
     kept = META_FIELDS if resource else frozenset[str]()
 
-    def prune(value: Any, path: str, dropped: list[str]) -> None:
+    def prune(value: Json, path: str, dropped: list[str]) -> None:
         if isinstance(value, dict):
             for name in list(value):
                 if name in kept:
@@ -45,16 +44,16 @@ def _pruner(schema: Schema, *, resource: bool = False, preserve: bool = False) -
                     del value[name]
         elif isinstance(value, list):
             for position, item in enumerate(value):
-                items(item, f"{path}[{position}]", dropped)
+                elements(item, f"{path}[{position}]", dropped)
 
     return prune
 
 
-def _keep(value: Any, path: str, dropped: list[str]) -> None:
+def _keep(value: Json, path: str, dropped: list[str]) -> None:
     """Leave everything as it is."""
 
 
-def _drop_all(value: Any, path: str, dropped: list[str]) -> None:
+def _drop_all(value: Json, path: str, dropped: list[str]) -> None:
     """Empty an object of which the schema says nothing."""
     if isinstance(value, dict):
         dropped.extend(f"{path}.{name}" for name in value)

@@ -11,10 +11,21 @@ from uuid import UUID
 
 import msgspec
 
-from kubewright.api import DeclarationError, Field, Meta, Object, Rule, Scalar, field_types, model_rules, to_wire
+from kubewright.api import (
+    DeclarationError,
+    Field,
+    Meta,
+    Object,
+    Rule,
+    Scalar,
+    field_types,
+    model_rules,
+    to_wire,
+)
 from kubewright.schema.constraints import apply_constraints, rule_wire
-from kubewright.schema.correlation import Schema
+from kubewright.schema.nodes import Schema
 from kubewright.schema.validation import apply_defaults
+from kubewright.schema.values import Json
 
 _PLAIN: dict[Any, Schema] = {
     str: {"type": "string"},
@@ -84,17 +95,20 @@ class _Builder:
         while get_origin(annotation) is Annotated:
             fields = [extra for extra in annotation.__metadata__ if isinstance(extra, Field)] + fields
             annotation = annotation.__origin__
-        schema = self.type(annotation, place, outer)
+        schema = self.bare(annotation, place, outer)
         for field in fields:
             apply_constraints(schema, field, place, name)
         return schema
 
-    def type(self, annotation: Any, place: str, outer: tuple[type, ...]) -> Schema:
+    def bare(self, annotation: Any, place: str, outer: tuple[type, ...]) -> Schema:
         """Return the schema of a bare type."""
         members = [member for member in _members(annotation) if member is not type(None)]
         if len(members) > 1:
             if set(members) == {int, str}:
-                return {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]}
+                return {
+                    "x-kubernetes-int-or-string": True,
+                    "anyOf": [{"type": "integer"}, {"type": "string"}],
+                }
             raise _refusal(place, "a union of several types has no structural schema", "use one type, or Any")
         (member,) = members
         if get_origin(member) is Annotated:
@@ -105,12 +119,17 @@ class _Builder:
         if origin is list:
             return {"type": "array", "items": self.annotated(get_args(member)[0], f"{place}[]", outer)}
         if origin is dict:
-            return {"type": "object", "additionalProperties": self.annotated(get_args(member)[1], f"{place}[]", outer)}
+            return {
+                "type": "object",
+                "additionalProperties": self.annotated(get_args(member)[1], f"{place}[]", outer),
+            }
         if origin is Literal:
             return _enumeration(get_args(member), place)
         if isinstance(member, type):
             return self._class(member, place, outer)
-        raise _refusal(place, f"{member} cannot be said in a schema", "use a Model, a list, a map or a plain value")
+        raise _refusal(
+            place, f"{member} cannot be said in a schema", "use a Model, a list, a map or a plain value"
+        )
 
     def _class(self, cls: type, place: str, outer: tuple[type, ...]) -> Schema:
         if issubclass(cls, Scalar):
@@ -120,17 +139,27 @@ class _Builder:
         if cls is Meta:
             return dict(_EMBEDDED_META)
         if issubclass(cls, Object):
-            return {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}
+            return {
+                "type": "object",
+                "x-kubernetes-embedded-resource": True,
+                "x-kubernetes-preserve-unknown-fields": True,
+            }
         if not issubclass(cls, msgspec.Struct):
-            raise _refusal(place, f"{cls.__name__} cannot be said in a schema", "use a Model, a list, a map or a plain value")
+            raise _refusal(
+                place,
+                f"{cls.__name__} cannot be said in a schema",
+                "use a Model, a list, a map or a plain value",
+            )
         if cls in outer:
             way = "use Any with Field(preserve_unknown_fields=True), or name the inner ones and keep them in a flat list"
-            raise _refusal(place, f"{cls.__name__} contains itself, which a structural schema cannot say", way)
+            raise _refusal(
+                place, f"{cls.__name__} contains itself, which a structural schema cannot say", way
+            )
         return self.struct(cls, outer)
 
     @staticmethod
     def _field(annotation: Any) -> Field:
-        extras = getattr(annotation, "__metadata__", ())
+        extras: tuple[Any, ...] = getattr(annotation, "__metadata__", ())
         return next((extra for extra in reversed(extras) if isinstance(extra, Field)), Field())
 
 
@@ -147,11 +176,13 @@ def _members(annotation: Any) -> Iterator[Any]:
 
 
 def _enumeration(values: typing.Sequence[Any], place: str) -> Schema:
-    kinds = {bool: "boolean", str: "string", int: "integer", float: "number"}
+    kinds: dict[type, str] = {bool: "boolean", str: "string", int: "integer", float: "number"}
     present = [value for value in values if value is not None]
-    types_seen = {type(value) for value in present}
+    types_seen: set[type] = {type(value) for value in present}
     if len(types_seen) != 1 or not types_seen <= kinds.keys():
-        raise _refusal(place, "the values of an enumeration must be of one plain type", "use only str or only int")
+        raise _refusal(
+            place, "the values of an enumeration must be of one plain type", "use only str or only int"
+        )
     return {"type": kinds[types_seen.pop()], "enum": present}
 
 
@@ -164,14 +195,14 @@ def _put_default(schema: Schema, info: msgspec.structs.FieldInfo) -> None:
     if "default" in schema or info.required:
         return
     default = info.default_factory() if info.default_factory is not msgspec.NODEFAULT else info.default
-    wire = _wire(default)
+    wire: Json = _wire(default)
     if isinstance(wire, dict) and schema.get("properties"):
         filled: dict[str, Any] = {}
         apply_defaults({**schema}, filled)
         if filled or wire:
             # What the fields' own defaults add need not be repeated.
             schema["default"] = {key: value for key, value in wire.items() if filled.get(key) != value}
-    elif wire or (wire is not None and not isinstance(wire, str | list | dict | bool | int | float)):
+    elif wire:
         schema["default"] = wire
 
 
@@ -192,7 +223,11 @@ def _wire(value: Any) -> Any:
 def _drop_defaults(schema: Schema) -> None:
     """Keep defaults out of a status: the server must not write one that no controller has written."""
     schema.pop("default", None)
-    for inner in (*schema.get("properties", {}).values(), schema.get("items"), schema.get("additionalProperties")):
+    for inner in (
+        *schema.get("properties", {}).values(),
+        schema.get("items"),
+        schema.get("additionalProperties"),
+    ):
         if isinstance(inner, dict):
             _drop_defaults(typing.cast(Schema, inner))
 

@@ -6,15 +6,23 @@ from typing import Any
 
 from kubewright.api import FieldError, problems
 from kubewright.schema.checks import compile_check, ratcheted
-from kubewright.schema.correlation import Correlation, Schema
+from kubewright.schema.correlation import Correlation
 from kubewright.schema.defaulting import Defaulter, compile_defaults
 from kubewright.schema.embedded import EmbeddedCheck, compile_embedded_checks
 from kubewright.schema.findings import NO_PATH, Check, Finding, field_errors
 from kubewright.schema.listtypes import ListCheck, compile_list_checks
+from kubewright.schema.nodes import Schema
 from kubewright.schema.pruning import Pruner, compile_pruning
 
-ABSENT: Any = type("Absent", (), {"__repr__": lambda self: "ABSENT"})()
-"""Stands for an old value that is not there, which null would not."""
+
+class _Absent:
+    """An old value that is not there, which null would not say."""
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT: Any = _Absent()
 
 _BLOCKING = frozenset(
     {

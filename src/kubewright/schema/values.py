@@ -4,15 +4,17 @@ import math
 from collections.abc import Hashable
 from typing import Any
 
+Json = dict[str, Any] | list[Any] | str | int | float | bool | None
+
 INT64_MIN = -(2**63)
 INT64_MAX = 2**63 - 1
 _JSON_INTEGER_LIMIT = float(2**53 - 1)
 _EPSILON = 1e-9
 
 
-def same(left: Any, right: Any) -> bool:
+def same(left: Json, right: Any) -> bool:
     """Tell whether two JSON values are equal, keeping 1, 1.0 and true apart as Go does."""
-    if type(left) is not type(right):
+    if left.__class__ is not right.__class__:
         return False
     if isinstance(left, dict):
         return left.keys() == right.keys() and all(same(value, right[key]) for key, value in left.items())
@@ -21,7 +23,7 @@ def same(left: Any, right: Any) -> bool:
     return left == right
 
 
-def copied(value: Any) -> Any:
+def copied(value: Json) -> Any:
     """Return a deep copy of a JSON value."""
     if isinstance(value, dict):
         return {key: copied(item) for key, item in value.items()}
@@ -30,13 +32,13 @@ def copied(value: Any) -> Any:
     return value
 
 
-def identity(value: Any) -> Hashable:
+def identity(value: Json) -> Hashable:
     """Return a hashable stand-in that is equal exactly where `same` is true."""
     if isinstance(value, dict):
         return ("{", frozenset((key, identity(item)) for key, item in value.items()))
     if isinstance(value, list):
         return ("[", *map(identity, value))
-    return (type(value), value)
+    return (value.__class__, value)
 
 
 def is_json_integer(value: float) -> bool:

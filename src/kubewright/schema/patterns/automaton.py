@@ -3,7 +3,17 @@
 from dataclasses import dataclass, field
 
 from kubewright.schema.patterns.charset import PERL, Ranges, contains
-from kubewright.schema.patterns.syntax import UNBOUNDED, At, Chars, Choice, Node, PatternError, Position, Repeat, Sequence
+from kubewright.schema.patterns.syntax import (
+    UNBOUNDED,
+    At,
+    Chars,
+    Choice,
+    Node,
+    PatternError,
+    Position,
+    Repeat,
+    Sequence,
+)
 
 _MAX_INSTRUCTIONS = 100_000
 _MAX_STATES = 4_000
@@ -92,7 +102,13 @@ class Automaton:
         return best
 
     def _follow(
-        self, place: int, origin: int, before: str, after: str, seen: set[int], readable: list[tuple[int, int]]
+        self,
+        place: int,
+        origin: int,
+        before: str,
+        after: str,
+        seen: set[int],
+        readable: list[tuple[int, int]],
     ) -> bool:
         """Add the reading places reachable from one place, in order; stop and tell where a match is among them."""
         pending = [place]

@@ -41,10 +41,11 @@ POSIX: dict[str, Ranges] = {
 _SCRIPTS = {
     name: name.upper()
     for name in (
-        "Arabic Armenian Bengali Bopomofo Cherokee Coptic Cyrillic Devanagari Ethiopic Georgian Greek Gujarati "
-        "Gurmukhi Hangul Hebrew Hiragana Kannada Katakana Khmer Lao Latin Malayalam Mongolian Myanmar Oriya "
-        "Sinhala Syriac Tamil Telugu Thaana Thai Tibetan"
-    ).split()
+        *("Arabic", "Armenian", "Bengali", "Bopomofo", "Cherokee", "Coptic", "Cyrillic", "Devanagari"),
+        *("Ethiopic", "Georgian", "Greek", "Gujarati", "Gurmukhi", "Hangul", "Hebrew", "Hiragana", "Kannada"),
+        *("Katakana", "Khmer", "Lao", "Latin", "Malayalam", "Mongolian", "Myanmar", "Oriya", "Sinhala"),
+        *("Syriac", "Tamil", "Telugu", "Thaana", "Thai", "Tibetan"),
+    )
 } | {"Han": "CJK "}
 
 
@@ -76,7 +77,10 @@ def negated(ranges: Ranges) -> Ranges:
 def folded(ranges: Ranges) -> Ranges:
     """Add the other case of every cased character."""
     extra = [
-        (other, other) for rune, others in _fold_partners().items() if contains(ranges, rune) for other in others
+        (other, other)
+        for rune, others in _fold_partners().items()
+        if contains(ranges, rune)
+        for other in others
     ]
     return normal((*ranges, *extra))
 
@@ -93,7 +97,9 @@ def unicode_class(name: str) -> Ranges | None:
         return ANY
     if name in _SCRIPTS:
         prefix = _SCRIPTS[name]
-        return normal((rune, rune) for rune in range(MAX_RUNE + 1) if unicodedata.name(chr(rune), "").startswith(prefix))
+        return normal(
+            (rune, rune) for rune in range(MAX_RUNE + 1) if unicodedata.name(chr(rune), "").startswith(prefix)
+        )
     found = [spans for category, spans in _categories().items() if name in (category, category[0])]
     return normal(span for spans in found for span in spans) if found else None
 

@@ -10,7 +10,17 @@ from typing import NamedTuple
 
 from kubewright.schema.patterns.automaton import Automaton
 from kubewright.schema.patterns.charset import Ranges
-from kubewright.schema.patterns.syntax import UNBOUNDED, At, Chars, Choice, Node, Parser, Position, Repeat, Sequence
+from kubewright.schema.patterns.syntax import (
+    UNBOUNDED,
+    At,
+    Chars,
+    Choice,
+    Node,
+    Parser,
+    Position,
+    Repeat,
+    Sequence,
+)
 
 _MAX_TRIES = 1_000_000
 
@@ -133,5 +143,7 @@ def _translated(node: Node) -> str:
 def _class(ranges: Ranges) -> str:
     if not ranges:
         return "(?!)"
-    members = "".join(f"\\U{low:08x}" if low == high else f"\\U{low:08x}-\\U{high:08x}" for low, high in ranges)
+    members = "".join(
+        f"\\U{low:08x}" if low == high else f"\\U{low:08x}-\\U{high:08x}" for low, high in ranges
+    )
     return f"[{members}]"

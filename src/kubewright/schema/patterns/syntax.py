@@ -1,7 +1,7 @@
 """The RE2 grammar: text to a tree, refusing what RE2 refuses in its words."""
 
 from dataclasses import dataclass
-from typing import Literal, NoReturn
+from typing import Literal
 
 from kubewright.schema.patterns import charset
 from kubewright.schema.patterns.charset import Ranges
@@ -196,7 +196,12 @@ class Parser:
 
     def _flags(self, start: int) -> bool:
         """Read flags; tell whether a group follows, as in (?i:...), or not, as in (?i)."""
-        values = {"i": self.flags.fold, "m": self.flags.multiline, "s": self.flags.dot_all, "U": self.flags.ungreedy}
+        values = {
+            "i": self.flags.fold,
+            "m": self.flags.multiline,
+            "s": self.flags.dot_all,
+            "U": self.flags.ungreedy,
+        }
         on, seen = True, False
         while self.at < len(self.text):
             char = self.text[self.at]
@@ -279,7 +284,7 @@ class Parser:
             return int(digits, 8)
         if char.isascii() and not char.isalnum():
             return ord(char)
-        self._refuse_escape(start)
+        raise self._bad_escape(start)
 
     def _hexadecimal(self, start: int) -> int:
         if self._take("{"):
@@ -290,16 +295,16 @@ class Parser:
             digits = self.text[self.at : self.at + 2]
             self.at += 2
             if len(digits) != 2:
-                self._refuse_escape(start)
+                raise self._bad_escape(start)
         if not digits or any(char not in "0123456789abcdefABCDEF" for char in digits):
-            self._refuse_escape(start)
+            raise self._bad_escape(start)
         rune = int(digits, 16)
         if rune > charset.MAX_RUNE:
-            self._refuse_escape(start)
+            raise self._bad_escape(start)
         return rune
 
-    def _refuse_escape(self, start: int) -> NoReturn:
-        raise PatternError("invalid escape sequence", self.text[start : self.at])
+    def _bad_escape(self, start: int) -> PatternError:
+        return PatternError("invalid escape sequence", self.text[start : self.at])
 
     def _class(self) -> Ranges:
         start = self.at
