@@ -31,7 +31,7 @@ GROUPS = {
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 META_TYPES = ("LabelSelector", "LabelSelectorRequirement", "DeleteOptions", "Preconditions")
 KEPT = ("name", "namespaced", "kind", "group", "version", "shortNames", "categories")
-_STRUCT = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.M | re.S)
+_STRUCT = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _FIELD = re.compile(r"^\t(?:(\w+)\s+)?(\S.*?)\s+`[^`]*json:\"([^\"]*)\"")
 _REFERENCE = re.compile(r'"\$ref": "#/components/schemas/([^"]+)"')
 
@@ -68,7 +68,9 @@ def refresh(known: Facts, openapi: str, discovery: str, go: str) -> Facts:
 def read(source: str, group: str, version: str, ending: str) -> dict[str, Any]:
     """Read one document from a folder or from a server."""
     if "://" in source:
-        with urllib.request.urlopen(f"{source}/apis/{group}/{version}" if group else f"{source}/api/{version}") as answer:
+        with urllib.request.urlopen(
+            f"{source}/apis/{group}/{version}" if group else f"{source}/api/{version}"
+        ) as answer:
             return json.load(answer)
     name = f"apis__{group}__{version}" if group else f"api__{version}"
     return json.loads((Path(source) / f"{name}{ending}").read_text())
@@ -84,7 +86,10 @@ def reachable(schemas: dict[str, Any], resources: dict[str, list[dict[str, Any]]
     }
     pending = [META + name for name in META_TYPES]
     for name, schema in schemas.items():
-        served = {(gvk["group"], gvk["version"], gvk["kind"]) for gvk in schema.get("x-kubernetes-group-version-kind", ())}
+        served = {
+            (gvk["group"], gvk["version"], gvk["kind"])
+            for gvk in schema.get("x-kubernetes-group-version-kind", ())
+        }
         if served & kinds and not name.startswith(META):
             pending.append(name)
     kept: dict[str, Any] = {}
@@ -118,7 +123,9 @@ def go_pointers(modules: Path, wanted: dict[str, Any]) -> dict[str, list[str]]:
         if folder is None:
             continue
         if folder not in parsed:
-            sources = (path for path in sorted(folder.glob("*types*.go")) if not path.name.endswith("_test.go"))
+            sources = (
+                path for path in sorted(folder.glob("*types*.go")) if not path.name.endswith("_test.go")
+            )
             parsed[folder] = dict(_STRUCT.findall("\n".join(path.read_text() for path in sources)))
         pointers = sorted(struct_pointers(parsed[folder], type_name))
         if pointers:

@@ -80,8 +80,12 @@ def render(facts: Facts) -> dict[str, str]:
     writer = Writer(facts)
     names = [*GROUPS, "meta_v1"]
     listed = "\n".join(f"- `{name}`" for name in sorted(names))
-    first = "The kinds that every cluster has, one module for each group and version; import the module you need."
-    return {f"{name}.py": writer.module(name) for name in names} | {"__init__.py": f'"""{first}\n\n{listed}\n"""\n'}
+    first = (
+        "The kinds that every cluster has, one module for each group and version; import the module you need."
+    )
+    return {f"{name}.py": writer.module(name) for name in names} | {
+        "__init__.py": f'"""{first}\n\n{listed}\n"""\n'
+    }
 
 
 class Writer:
@@ -91,7 +95,9 @@ class Writer:
         self.facts = facts
         self.classes = [name for name in facts.schemas if self.is_class(name)]
         self.needing = self.types_that_need_arguments()
-        self.fields = {name: [self.field(name, wire) for wire in self.properties(name)] for name in self.classes}
+        self.fields = {
+            name: [self.field(name, wire) for wire in self.properties(name)] for name in self.classes
+        }
 
     def is_class(self, name: str) -> bool:
         package = name.rpartition(".")[0]
@@ -184,7 +190,9 @@ class Writer:
             names = [name for name in names if name in needed or name.removeprefix(META) in META_TYPES]
         ordered = self.in_order(names)
         body = "\n\n".join(self.class_text(name, module) for name in ordered)
-        exported = sorted(name.rpartition(".")[2] for name in ordered) + list(SHARED if module == "meta_v1" else ())
+        exported = sorted(name.rpartition(".")[2] for name in ordered) + list(
+            SHARED if module == "meta_v1" else ()
+        )
         listed = "".join(f'    "{name}",\n' for name in sorted(exported))
         head = f'"""{title(module)}; written by tools/generate_builtin.py."""\n\n{self.imports(ordered, body, module)}'
         return f"{head}\n\n{body}\n\n__all__ = [\n{listed}]\n"
@@ -220,7 +228,9 @@ class Writer:
             package, _, short = needed.rpartition(".")
             if PACKAGES[package] != module:
                 imported.setdefault(f"kubewright.api.builtin.{PACKAGES[package]}", set()).add(short)
-        lines += [f"from {place} import {', '.join(sorted(words))}" for place, words in sorted(imported.items())]
+        lines += [
+            f"from {place} import {', '.join(sorted(words))}" for place, words in sorted(imported.items())
+        ]
         return "\n".join(lines)
 
     def class_text(self, name: str, module: str) -> str:
@@ -234,7 +244,10 @@ class Writer:
         if lists:
             keywords.append(f"lists={lists!r}")
         parent = "Object" if self.is_kind(name) else "Model"
-        lines = [f"    {item.name}: {item.annotation}{' = ' if item.default else ''}{item.default}" for item in fields]
+        lines = [
+            f"    {item.name}: {item.annotation}{' = ' if item.default else ''}{item.default}"
+            for item in fields
+        ]
         return f"class {short}({parent}, {', '.join(keywords)}):\n" + ("\n".join(lines) or "    pass") + "\n"
 
     def kind_keywords(self, kind: str, module: str) -> list[str]:

@@ -23,7 +23,9 @@ FACTS = Path(__file__).resolve().parent / "data" / "builtin.json.xz"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--check", action="store_true", help="compare instead of writing")
     parser.add_argument("--refresh", action="store_true", help="read the facts anew first")
     parser.add_argument("--openapi", default="", help="folder or URL of the OpenAPI v3 documents")

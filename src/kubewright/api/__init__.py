@@ -25,7 +25,15 @@ from kubewright.api.meta import ManagedFieldsEntry, Meta, OwnerReference, contro
 from kubewright.api.model import Model, field_info, field_types, model_rules
 from kubewright.api.problems import FieldError, invalid_message
 from kubewright.api.quantities import IntOrString, Quantity
-from kubewright.api.raw import PartialMeta, RawList, RawObject, WatchEvent, decode_event, raw_object, split_list
+from kubewright.api.raw import (
+    PartialMeta,
+    RawList,
+    RawObject,
+    WatchEvent,
+    decode_event,
+    raw_object,
+    split_list,
+)
 from kubewright.api.resource import Object, Resource, owner_reference
 from kubewright.api.scalars import Scalar
 from kubewright.api.status import Status, StatusCause, StatusDetails

@@ -138,8 +138,11 @@ def _type_problem(part: Any) -> str:
             return f"keys of a map are text on the wire, not {_name(key)}: use dict[str, {_name(value)}]"
         return problem(value)
     if origin is Literal:
-        kinds = {type(value) for value in get_args(part)}
-        return "" if len(kinds) == 1 else "the values of a Literal must be of one type: use only str or only int"
+        values: tuple[Any, ...] = get_args(part)
+        kinds: set[type] = {value.__class__ for value in values}
+        return (
+            "" if len(kinds) == 1 else "the values of a Literal must be of one type: use only str or only int"
+        )
     if isinstance(part, TypeVar | str) or (origin is None and part in _PLAIN_TYPES):
         return ""
     if isinstance(part, type) and issubclass(part, Enum | Scalar):

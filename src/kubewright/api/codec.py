@@ -13,7 +13,7 @@ import msgspec
 from kubewright.api.annotations import members
 from kubewright.api.errors import DeclarationError, DecodeError
 from kubewright.api.kinds import kind_of
-from kubewright.api.model import ModelType, field_info, field_types
+from kubewright.api.model import field_info, field_types, is_builtin
 from kubewright.api.resource import Object
 from kubewright.api.scalars import Scalar
 
@@ -115,7 +115,9 @@ def _wire_value(value: Any) -> Any:
             items = cast(Wire, value).items()
             return {key: item if item.__class__ in _PLAIN else _wire_value(item) for key, item in items}
         case list() | tuple():
-            return [item if item.__class__ in _PLAIN else _wire_value(item) for item in cast(list[Any], value)]
+            return [
+                item if item.__class__ in _PLAIN else _wire_value(item) for item in cast(list[Any], value)
+            ]
         case Scalar():
             return value.to_wire()
         case Enum():
@@ -142,13 +144,13 @@ def _plan(cls: type[msgspec.Struct]) -> tuple[tuple[str, str, Any], ...]:
     Authors' models send numbers and booleans always, and leave out what is empty by default. Built-in kinds leave out
     every default, as Go does where it says omitempty; what may be zero on purpose is `X | None` there.
     """
-    builtin = isinstance(cls, ModelType) and cls.__builtin__
+    builtin = is_builtin(cls)
     said = field_info(cls)
     plan: list[tuple[str, str, Any]] = []
     for item in msgspec.structs.fields(cls):
         omitted = _ALWAYS
         if not item.required and said[item.name].optional is not False:
-            made = item.default if item.default_factory is msgspec.NODEFAULT else cast(Any, item.default_factory)()
+            made = item.default if item.default_factory is msgspec.NODEFAULT else item.default_factory()
             default = _wire_value(made)
             if default is not None and (builtin or default in _EMPTY):
                 omitted = default
@@ -191,15 +193,16 @@ def _tidy(annotation: Any, value: Any) -> Any:
     """Drop the nulls of optional lists, maps, structs and values; give Go's zero to what a built-in requires."""
     parts = members(annotation)
     for part in parts:
-        if isinstance(value, dict) and isinstance(part, type) and issubclass(part, msgspec.Struct):
-            return _tidy_struct(part, cast(Wire, value), fill=False)
         origin = get_origin(part)
-        if isinstance(value, list) and origin is list:
-            inner = get_args(part)[0]
-            return [_tidy(inner, item) for item in cast(list[Any], value)]
-        if isinstance(value, dict) and origin is dict:
-            inner = get_args(part)[1]
-            return {key: _tidy(inner, item) for key, item in cast(Wire, value).items()}
+        match value:
+            case dict() if isinstance(part, type) and issubclass(part, msgspec.Struct):
+                return _tidy_struct(part, cast(Wire, value), fill=False)
+            case dict() if origin is dict:
+                return {key: _tidy(get_args(part)[1], item) for key, item in cast(Wire, value).items()}
+            case list() if origin is list:
+                return [_tidy(get_args(part)[0], item) for item in cast(list[Any], value)]
+            case _:
+                pass
     if value is None and type(None) not in parts and _is_container(parts[0]):
         return _nothing(parts[0], fill=False)
     return value
@@ -207,7 +210,7 @@ def _tidy(annotation: Any, value: Any) -> Any:
 
 def _tidy_struct(cls: type[msgspec.Struct], wire: Wire, *, fill: bool) -> Wire:
     types = field_types(cls)
-    lenient = fill or (isinstance(cls, ModelType) and cls.__builtin__)
+    lenient = fill or is_builtin(cls)
     tidy = dict(wire)
     for item in msgspec.structs.fields(cls):
         name, annotation = item.encode_name, types[item.name]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from kubewright.api.errors import DeclarationError
 from kubewright.api.fields import Column, Scale
@@ -85,5 +85,5 @@ def kind_of(subject: Any) -> Kind:
     found = getattr(subject, "__kind__", None)
     if isinstance(found, Kind):
         return found
-    cls = cast(type, subject if isinstance(subject, type) else type(subject))
+    cls = subject if isinstance(subject, type) else type(subject)
     raise DeclarationError(f"{cls.__name__} is no kind: give its class group= and version=")

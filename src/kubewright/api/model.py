@@ -7,7 +7,7 @@ import typing
 from collections.abc import Mapping, Sequence
 from functools import partial
 from types import FrameType
-from typing import Any, ClassVar, Self, cast, dataclass_transform
+from typing import Any, ClassVar, TypeVar, cast, dataclass_transform
 
 import msgspec
 
@@ -15,6 +15,7 @@ from kubewright.api.annotations import Names, body_annotations, field_in, proble
 from kubewright.api.errors import DeclarationError
 from kubewright.api.fields import Field, Rule
 
+_M = TypeVar("_M", bound="ModelType")
 _MAKERS = frozenset({__name__, "kubewright.api.resource"})
 
 
@@ -32,7 +33,7 @@ class ModelType(msgspec.StructMeta):
     __builtin__: bool
 
     def __new__(
-        mcls,
+        mcls: type[_M],
         name: str,
         bases: tuple[type, ...],
         namespace: dict[str, Any],
@@ -44,7 +45,7 @@ class ModelType(msgspec.StructMeta):
         builtin: bool = False,
         kw_only: bool = True,
         **unknown: Any,
-    ) -> Self:
+    ) -> _M:
         """Make one model; `wire_names`, `lists` and `builtin` are for generated classes."""
         if unknown:
             raise DeclarationError(f"{name}: there is no class keyword {next(iter(unknown))}=")
@@ -132,6 +133,11 @@ class Model(msgspec.Struct, metaclass=ModelType):
         super().__init_subclass__()
 
 
+def is_builtin(cls: type) -> bool:
+    """Say whether a class follows the rules of Go's types: generated, or shared by all kinds."""
+    return bool(getattr(cls, "__builtin__", False))
+
+
 def field_types(cls: type[msgspec.Struct]) -> dict[str, Any]:
     """Return the types of all fields with their `Annotated` extras; refuse a name that is not defined."""
     try:
@@ -139,7 +145,7 @@ def field_types(cls: type[msgspec.Struct]) -> dict[str, Any]:
     except NameError as error:
         raise DeclarationError(f"{cls.__name__}: {error}: define or import it in {cls.__module__}") from error
     found = {name: hints[name] for name in cls.__struct_fields__}
-    if isinstance(cls, ModelType) and not cls.__builtin__:
+    if isinstance(cls, ModelType) and not is_builtin(cls):
         _refuse_problems(cls, found)
     return found
 

@@ -87,7 +87,9 @@ def qualified_name(value: str) -> list[str]:
     prefix, slash, name = value.rpartition("/")
     if "/" in prefix:
         text = _pattern_text(_QUALIFIED_TEXT, _QUALIFIED, *examples)
-        return [f"a valid label key {text} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
+        return [
+            f"a valid label key {text} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        ]
     troubles: list[str] = []
     if slash and not prefix:
         troubles.append("prefix part must be non-empty")

@@ -60,7 +60,11 @@ OMITTED: Any = _Omitted()
 
 def quoted(text: str) -> str:
     """Quote text as Go's %q does."""
-    return '"' + "".join(_ESCAPES.get(sign) or (sign if sign.isprintable() else _escaped(sign)) for sign in text) + '"'
+    return (
+        '"'
+        + "".join(_ESCAPES.get(sign) or (sign if sign.isprintable() else _escaped(sign)) for sign in text)
+        + '"'
+    )
 
 
 def _escaped(sign: str) -> str:

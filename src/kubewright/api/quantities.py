@@ -98,7 +98,10 @@ class Quantity(Scalar):
         base, exponent, format = _interpret(suffix)  # noqa: A001 - as above
         digits = whole + fraction
         number = int(digits) * (-1 if sign == "-" else 1)
-        if _is_small(format, exponent, whole, fraction) and abs(number) << (exponent if base == 2 else 0) <= _MAX_INT64:
+        if (
+            _is_small(format, exponent, whole, fraction)
+            and abs(number) << (exponent if base == 2 else 0) <= _MAX_INT64
+        ):
             kept = text if _is_canonical(format, exponent, digits, len(fraction)) else ""
             if base == 2:
                 self._set(number << exponent, 0, format, kept)
@@ -122,7 +125,10 @@ class Quantity(Scalar):
         return (mine > theirs) - (mine < theirs)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Quantity) and (self._mantissa, self._exponent) == (other._mantissa, other._exponent)
+        return isinstance(other, Quantity) and (self._mantissa, self._exponent) == (
+            other._mantissa,
+            other._exponent,
+        )
 
     def __lt__(self, other: "Quantity") -> bool:
         return self._compare(other) < 0
@@ -132,7 +138,9 @@ class Quantity(Scalar):
 
     def __add__(self, other: "Quantity") -> "Quantity":
         low = min(self._exponent, other._exponent)
-        total = self._mantissa * 10 ** (self._exponent - low) + other._mantissa * 10 ** (other._exponent - low)
+        total = self._mantissa * 10 ** (self._exponent - low) + other._mantissa * 10 ** (
+            other._exponent - low
+        )
         # As in Kubernetes, nothing has no format of its own.
         return Quantity()._set(total, low, self._format if self._mantissa else other._format)
 

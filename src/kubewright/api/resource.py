@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Generic, Self, TypeVar, cast, dataclass_transform, get_args, get_origin
+from typing import Any, ClassVar, Generic, TypeVar, cast, dataclass_transform, get_args, get_origin
 
 import msgspec
 
@@ -17,9 +17,21 @@ from kubewright.api.names import dns1035_label, dns1123_subdomain
 
 Spec = TypeVar("Spec")
 Status = TypeVar("Status")
+_O = TypeVar("_O", bound="ObjectType")
 _RESERVED = frozenset({"apiVersion", "kind"})
 _KIND_KEYWORDS = frozenset(
-    {"kind", "group", "version", "plural", "singular", "list_kind", "scope", "short_names", "categories", "columns"}
+    {
+        "kind",
+        "group",
+        "version",
+        "plural",
+        "singular",
+        "list_kind",
+        "scope",
+        "short_names",
+        "categories",
+        "columns",
+    }
     | {"scale", "status", "stored", "served", "deprecated", "selectable_fields"}
 )
 
@@ -30,8 +42,8 @@ class ObjectType(ModelType):
     __kind__: Kind
 
     def __new__(
-        mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **keywords: Any
-    ) -> Self:
+        mcls: type[_O], name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **keywords: Any
+    ) -> _O:
         """Make one kind; without class keywords, a class for others to derive from."""
         said = {key: keywords.pop(key) for key in _KIND_KEYWORDS & keywords.keys()}
         _fill_generics(name, namespace)
@@ -67,7 +79,9 @@ def _fill_generics(name: str, namespace: dict[str, Any]) -> None:
 def _refuse_reserved(cls: ObjectType) -> None:
     for name, wire in zip(cls.__struct_fields__, cls.__struct_encode_fields__, strict=True):
         if wire in _RESERVED:
-            raise DeclarationError(f"{cls.__name__}.{name}: every object has {wire} already: choose another name")
+            raise DeclarationError(
+                f"{cls.__name__}.{name}: every object has {wire} already: choose another name"
+            )
         if name == "key":
             way = 'rename it and keep the wire name with Field(name="key")'
             raise DeclarationError(f"{cls.__name__}.key: an object calls its namespace and name `key`: {way}")

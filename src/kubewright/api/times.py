@@ -17,7 +17,14 @@ class MicroTime(datetime, Scalar):
         """Make one from any datetime that has a time zone."""
         moment = time.astimezone(UTC)
         return cls(
-            moment.year, moment.month, moment.day, moment.hour, moment.minute, moment.second, moment.microsecond, UTC
+            moment.year,
+            moment.month,
+            moment.day,
+            moment.hour,
+            moment.minute,
+            moment.second,
+            moment.microsecond,
+            UTC,
         )
 
     @classmethod
