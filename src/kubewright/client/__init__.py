@@ -1,0 +1,94 @@
+"""One asynchronous client for any cluster.
+
+Read in this order: `config` and `kubeconfig` (which cluster, as whom), `requests` (every verb as a pure function to a
+request value), `transport` (HTTP, and nothing else knows it), `errors` (what can go wrong), then the verbs themselves:
+`reader`, `writer`, `client`.
+"""
+
+from kubewright.client import requests
+from kubewright.client.client import Client, ScaleReplicas, ScaleState, ServiceAccountToken
+from kubewright.client.config import ClusterConfig, ExecPlugin, Impersonation, OidcProvider, RateLimit
+from kubewright.client.discovery import ApiResource, ServerVersion
+from kubewright.client.errors import (
+    AlreadyExists,
+    ApiError,
+    BadRequest,
+    ConfigError,
+    Conflict,
+    ConnectionFailed,
+    ConnectionLost,
+    CredentialError,
+    Expired,
+    FieldConflict,
+    Forbidden,
+    GatewayTimeout,
+    InternalError,
+    Invalid,
+    InvalidRequest,
+    MethodNotAllowed,
+    MissingRule,
+    NotAcceptable,
+    NotFound,
+    RequestTooLarge,
+    ServerTimeout,
+    ServiceUnavailable,
+    TimedOut,
+    TooManyRequests,
+    Unauthorized,
+    UnexpectedAnswer,
+    UnsupportedMediaType,
+    error_from_status,
+)
+from kubewright.client.kubeconfig import config_from_kubeconfig, in_cluster_config, load_config
+from kubewright.client.reader import ObjectList
+from kubewright.client.requests import Request
+from kubewright.client.transport import Answer
+
+__all__ = [
+    "AlreadyExists",
+    "Answer",
+    "ApiError",
+    "ApiResource",
+    "BadRequest",
+    "Client",
+    "ClusterConfig",
+    "ConfigError",
+    "Conflict",
+    "ConnectionFailed",
+    "ConnectionLost",
+    "CredentialError",
+    "ExecPlugin",
+    "Expired",
+    "FieldConflict",
+    "Forbidden",
+    "GatewayTimeout",
+    "Impersonation",
+    "InternalError",
+    "Invalid",
+    "InvalidRequest",
+    "MethodNotAllowed",
+    "MissingRule",
+    "NotAcceptable",
+    "NotFound",
+    "ObjectList",
+    "OidcProvider",
+    "RateLimit",
+    "Request",
+    "RequestTooLarge",
+    "ScaleReplicas",
+    "ScaleState",
+    "ServerTimeout",
+    "ServerVersion",
+    "ServiceAccountToken",
+    "ServiceUnavailable",
+    "TimedOut",
+    "TooManyRequests",
+    "Unauthorized",
+    "UnexpectedAnswer",
+    "UnsupportedMediaType",
+    "config_from_kubeconfig",
+    "error_from_status",
+    "in_cluster_config",
+    "load_config",
+    "requests",
+]

@@ -1,0 +1,300 @@
+"""Reading verbs: get, list, watch; and the two doors that every other verb goes through, send and raw."""
+
+import random
+from collections.abc import AsyncGenerator
+from functools import cache, partial
+from typing import Any, Generic, Self, TypeVar, cast, overload
+
+import msgspec
+
+from kubewright.api import (
+    DecodeError,
+    GroupVersionKind,
+    Kind,
+    Object,
+    RawList,
+    RawObject,
+    WatchEvent,
+    decode,
+    decode_event,
+    kind_of,
+    parse,
+    raw_object,
+    split_list,
+)
+from kubewright.client import requests
+from kubewright.client.config import ClusterConfig, RateLimit
+from kubewright.client.discovery import ApiResource, Discovery, ServerVersion
+from kubewright.client.errors import ConnectionLost, Expired, UnexpectedAnswer, error_from_status
+from kubewright.client.lines import LineSplitter
+from kubewright.client.requests import Request, Wire
+from kubewright.client.transport import Answer, Transport
+from kubewright.metrics import Registry
+
+T = TypeVar("T", bound=Object)
+Item = TypeVar("Item")
+
+PAGE = 500
+WATCH_SECONDS = 300.0
+"""A watch lives between one and two times this long, so that many do not end together."""
+WATCH_MARGIN = 15.0
+"""How long after its announced end a watch counts as stalled."""
+BOOKMARK_SILENCE = 180.0
+"""A server that sends bookmarks does so each minute: three missed ones are a stall."""
+
+
+class ObjectList(list[Item], Generic[Item]):
+    """A list of objects and the version of the collection that it shows."""
+
+    def __init__(self, items: "list[Item]", resource_version: str) -> None:
+        super().__init__(items)
+        self.resource_version = resource_version
+
+
+class Reader:
+    """Read from one cluster; kinds without a class are given as `Kind` and come as wire dictionaries."""
+
+    def __init__(
+        self,
+        config: ClusterConfig,
+        *,
+        user_agent: str = "kubewright/0.1",
+        field_manager: str = "",
+        timeout: float = 30.0,
+        rate_limit: RateLimit | None = None,
+        metrics: Registry | None = None,
+    ) -> None:
+        self.config = config
+        self.field_manager = field_manager
+        self._transport = Transport(
+            config, user_agent=user_agent, timeout=timeout, rate_limit=rate_limit, metrics=metrics
+        )
+        self._discovery = Discovery(self._transport.send)
+
+    async def __aenter__(self) -> Self:
+        await self._transport.__aenter__()
+        return self
+
+    async def __aexit__(self, *failure: object) -> None:
+        await self._transport.__aexit__(*failure)
+
+    async def raw(self, request: Request) -> Answer:
+        """Send any request and return its answer as it came."""
+        return await self._transport.send(request)
+
+    async def send(self, request: Request) -> RawObject:
+        """Send a request that is answered with an object, and return its bytes beside its metadata."""
+        body = (await self._transport.send(request)).body
+        try:
+            return raw_object(body)
+        except DecodeError as error:
+            raise _strange(request, body, error) from error
+
+    @overload
+    async def get(self, kind: type[T], name: str, namespace: str = "") -> T: ...
+    @overload
+    async def get(self, kind: Kind, name: str, namespace: str = "") -> Wire: ...
+    async def get(self, kind: type[T] | Kind, name: str, namespace: str = "") -> T | Wire:
+        """Read one object."""
+        return await self._read(kind, requests.get(kind_of(kind), name, namespace))
+
+    @overload
+    async def list(
+        self,
+        kind: type[T],
+        *,
+        namespace: str = "",
+        labels: str = "",
+        fields: str = "",
+        resource_version: str = "",
+        limit: int = PAGE,
+    ) -> ObjectList[T]: ...
+    @overload
+    async def list(
+        self,
+        kind: Kind,
+        *,
+        namespace: str = "",
+        labels: str = "",
+        fields: str = "",
+        resource_version: str = "",
+        limit: int = PAGE,
+    ) -> ObjectList[Wire]: ...
+    async def list(
+        self,
+        kind: type[T] | Kind,
+        *,
+        namespace: str = "",
+        labels: str = "",
+        fields: str = "",
+        resource_version: str = "",
+        limit: int = PAGE,
+    ) -> ObjectList[T] | ObjectList[Wire]:
+        """Read a whole collection, page by page of `limit`; no namespace means all of them."""
+        page_request = partial(
+            requests.list_page,
+            kind_of(kind),
+            namespace=namespace,
+            labels=labels,
+            fields=fields,
+            resource_version=resource_version,
+        )
+        items: Any = []
+        token = ""
+        while True:
+            request = page_request(limit=limit, continue_token=token)
+            try:
+                body = (await self._transport.send(request)).body
+            except Expired:
+                if not token:
+                    raise
+                # The pages so far are too old to go on from: one request for everything cannot expire.
+                items, token, limit = [], "", 0
+                continue
+            try:
+                page, meta = _typed_page(kind, body)
+            except DecodeError as error:
+                raise _strange(request, body, error) from error
+            items.extend(page)
+            token = meta.continue_
+            if not token:
+                return ObjectList(items, meta.resource_version)
+
+    async def list_raw(
+        self,
+        kind: type[Object] | Kind,
+        *,
+        namespace: str = "",
+        labels: str = "",
+        fields: str = "",
+        resource_version: str = "",
+        limit: int = PAGE,
+    ) -> AsyncGenerator[RawList, None]:
+        """Yield the pages of a collection as bytes with metadata, so that no more than one is held.
+
+        `Expired` when the caller took so long that the server forgot the version of the first page.
+        """
+        token = ""
+        while True:
+            request = requests.list_page(
+                kind_of(kind),
+                namespace=namespace,
+                labels=labels,
+                fields=fields,
+                resource_version=resource_version,
+                limit=limit,
+                continue_token=token,
+            )
+            body = (await self._transport.send(request)).body
+            try:
+                page = split_list(body)
+            except DecodeError as error:
+                raise _strange(request, body, error) from error
+            yield page
+            token = page.continue_
+            if not token:
+                return
+
+    async def watch(
+        self,
+        kind: type[Object] | Kind,
+        *,
+        namespace: str = "",
+        labels: str = "",
+        fields: str = "",
+        resource_version: str = "",
+        initial_events: bool = False,
+        timeout: float | None = None,
+    ) -> AsyncGenerator[WatchEvent, None]:
+        """Yield events until the server ends the watch; `Expired` when the version is too old to go on from.
+
+        `initial_events` asks for the present state first, ended by a bookmark with the annotation
+        `k8s.io/initial-events-end`. A stream that breaks or falls silent raises ConnectionFailed.
+        """
+        seconds = timeout if timeout is not None else WATCH_SECONDS * (1 + random.random())
+        request = requests.watch(
+            kind_of(kind),
+            namespace=namespace,
+            labels=labels,
+            fields=fields,
+            resource_version=resource_version,
+            initial_events=initial_events,
+            timeout_seconds=max(1, round(seconds)),
+        )
+        async with self._transport.stream(request, idle=seconds + WATCH_MARGIN) as stream:
+            splitter = LineSplitter()
+            while chunk := await stream.read():
+                for line in splitter.feed(chunk):
+                    event = _event(request, line)
+                    if event.type == "BOOKMARK":
+                        stream.idle = min(stream.idle, BOOKMARK_SILENCE)
+                    yield event
+            if splitter.pending:
+                raise ConnectionLost(f"watch {request.object}: the stream ended in the middle of an event", sent=True)
+
+    async def resolve(self, gvk: GroupVersionKind) -> Kind:
+        """Ask the server how it serves a kind: its plural, its scope; what was learned is remembered."""
+        return await self._discovery.resolve(gvk)
+
+    async def api_resources(self) -> "list[ApiResource]":
+        """Return everything the server serves; asked again each time, answered from memory while unchanged."""
+        return await self._discovery.api_resources()
+
+    async def server_version(self) -> ServerVersion:
+        """Return which Kubernetes the server says it is."""
+        return await self._discovery.server_version()
+
+    async def _read(self, kind: type[Object] | Kind, request: Request) -> Any:
+        """Send a request that is answered with an object of the kind, and decode it."""
+        body = (await self._transport.send(request)).body
+        try:
+            return parse(body) if isinstance(kind, Kind) else decode(kind, body)
+        except DecodeError as error:
+            raise _strange(request, body, error) from error
+
+
+class _PageMeta(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class _WirePage(msgspec.Struct):
+    metadata: _PageMeta
+    items: list[Wire] | None = None
+
+
+@cache
+def _page_of(kind: type[Object]) -> type[msgspec.Struct]:
+    fields = [("metadata", _PageMeta), ("items", list[kind], msgspec.field(default_factory=list))]
+    return msgspec.defstruct(f"{kind.__name__}Page", fields)
+
+
+def _typed_page(kind: type[Object] | Kind, body: bytes) -> tuple[list[Any], _PageMeta]:
+    if isinstance(kind, Kind):
+        page = decode(_WirePage, body)
+        # Lists of built-in kinds leave out what every item has in common.
+        named = {"apiVersion": kind.api_version, "kind": kind.kind}
+        return [item if "kind" in item else {**named, **item} for item in page.items or ()], page.metadata
+    typed = cast(Any, decode(_page_of(kind), body))
+    return typed.items, typed.metadata
+
+
+def _event(request: Request, line: bytes) -> WatchEvent:
+    try:
+        event = decode_event(line)
+    except DecodeError as error:
+        raise UnexpectedAnswer(f"watch {request.object}: a line of the stream is no event") from error
+    if event.type == "ERROR" and event.status is not None:
+        raise error_from_status(event.status, verb="watch", object=request.object)
+    return event
+
+
+def _strange(request: Request, body: bytes, error: Exception) -> Exception:
+    """Tell an object that does not fit its class from an answer that is no object at all."""
+    try:
+        document = msgspec.json.decode(body, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return UnexpectedAnswer(f"{request.verb} {request.object}: the answer is not a whole JSON object")
+    if "kind" not in document and "metadata" not in document:
+        return UnexpectedAnswer(f"{request.verb} {request.object}: the answer is no Kubernetes object")
+    return error

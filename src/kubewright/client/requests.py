@@ -1,0 +1,440 @@
+"""Every verb as a pure function to a request value; nothing here sends anything."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, cast
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from kubewright.api import Kind, Object, encode, kind_of, status_wire, to_wire
+from kubewright.client.errors import InvalidRequest
+
+Wire = dict[str, Any]
+PatchType = Literal["json", "merge", "strategic", "apply"]
+Propagation = Literal["", "Background", "Foreground", "Orphan"]
+FieldValidation = Literal["", "Ignore", "Warn", "Strict"]
+
+JSON = "application/json"
+TEXT = "text/plain, application/json"
+PATCH_TYPES: Mapping[PatchType, str] = {
+    "json": "application/json-patch+json",
+    "merge": "application/merge-patch+json",
+    "strategic": "application/strategic-merge-patch+json",
+    "apply": "application/apply-patch+yaml",
+}
+LIST_TIMEOUT = 60.0
+"""The server's own limit for requests that are no watch."""
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One HTTP request and what it is about.
+
+    `retry_safe`: sending it twice does no harm, so it is repeated when a connection breaks. True for reads, for
+    server-side apply (stating the same thing twice is stating it once) and for writes that carry a
+    resourceVersion or uid (a second copy that comes late is refused). Other writes are repeated only when they
+    surely never left.
+    `patient`: wait and repeat when the server answers 429 or 503 with Retry-After.
+    """
+
+    method: str
+    path: str
+    verb: str
+    query: str = ""
+    body: bytes = b""
+    content_type: str = ""
+    accept: str = JSON
+    headers: tuple[tuple[str, str], ...] = ()
+    timeout: float = 0.0
+    retry_safe: bool = False
+    patient: bool = True
+    resource: str = ""
+    namespace: str = ""
+    name: str = ""
+
+    @property
+    def object(self) -> str:
+        """Return what the request is about, for messages: `configmaps default/a`."""
+        key = f"{self.namespace}/{self.name}" if self.namespace and self.name else self.name or self.namespace
+        return f"{self.resource or self.path} {key}".rstrip()
+
+
+def get(kind: Kind, name: str, namespace: str = "", *, subresource: str = "", resource_version: str = "") -> Request:
+    """Read one object."""
+    return Request(
+        method="GET",
+        path=object_path(kind, name, namespace, subresource),
+        query=_query(resourceVersion=resource_version) if resource_version else "",
+        verb="get",
+        retry_safe=True,
+        resource=_resource(kind, subresource),
+        namespace=namespace,
+        name=name,
+    )
+
+
+def list_page(
+    kind: Kind,
+    *,
+    namespace: str = "",
+    labels: str = "",
+    fields: str = "",
+    resource_version: str = "",
+    resource_version_match: str = "",
+    limit: int = 0,
+    continue_token: str = "",
+) -> Request:
+    """Read one page of a collection; a continue token fixes the version, so the two exclude each other."""
+    return Request(
+        method="GET",
+        path=collection_path(kind, namespace),
+        query=_query(
+            labelSelector=labels,
+            fieldSelector=fields,
+            resourceVersion="" if continue_token else resource_version,
+            resourceVersionMatch="" if continue_token else resource_version_match,
+            limit=str(limit) if limit else "",
+            **{"continue": continue_token},
+        ),
+        verb="list",
+        timeout=LIST_TIMEOUT,
+        retry_safe=True,
+        resource=kind.resource,
+        namespace=namespace,
+    )
+
+
+def watch(
+    kind: Kind,
+    *,
+    namespace: str = "",
+    labels: str = "",
+    fields: str = "",
+    resource_version: str = "",
+    initial_events: bool = False,
+    timeout_seconds: int = 0,
+) -> Request:
+    """Follow a collection from a version on, or from its present state as events (`initial_events`)."""
+    return Request(
+        method="GET",
+        path=collection_path(kind, namespace),
+        query=_query(
+            watch="true",
+            allowWatchBookmarks="true",
+            labelSelector=labels,
+            fieldSelector=fields,
+            resourceVersion=resource_version,
+            sendInitialEvents="true" if initial_events else "",
+            resourceVersionMatch="NotOlderThan" if initial_events else "",
+            timeoutSeconds=str(timeout_seconds) if timeout_seconds else "",
+        ),
+        verb="watch",
+        retry_safe=True,
+        resource=kind.resource,
+        namespace=namespace,
+    )
+
+
+def create(
+    obj: Object | Wire,
+    kind: Kind | None = None,
+    *,
+    field_manager: str = "",
+    dry_run: bool = False,
+    field_validation: FieldValidation = "",
+) -> Request:
+    """Create an object; the server completes the name where only generateName is given."""
+    kind, name, namespace = _identify(obj, kind)
+    return Request(
+        method="POST",
+        path=collection_path(kind, _needed_namespace(kind, namespace)),
+        query=_write_query(field_manager, dry_run, field_validation),
+        body=_body(obj, kind),
+        content_type=JSON,
+        verb="create",
+        retry_safe=dry_run,
+        resource=kind.resource,
+        namespace=namespace,
+        name=name,
+    )
+
+
+def replace(
+    obj: Object | Wire,
+    kind: Kind | None = None,
+    *,
+    subresource: str = "",
+    field_manager: str = "",
+    dry_run: bool = False,
+    field_validation: FieldValidation = "",
+) -> Request:
+    """Put an object in the place of the one of the same name; fields its class does not know are lost."""
+    kind, name, namespace = _identify(obj, kind)
+    return Request(
+        method="PUT",
+        path=object_path(kind, name, namespace, subresource),
+        query=_write_query(field_manager, dry_run, field_validation),
+        body=_body(obj, kind),
+        content_type=JSON,
+        verb="update",
+        retry_safe=dry_run or bool(_resource_version(obj)),
+        resource=_resource(kind, subresource),
+        namespace=namespace,
+        name=name,
+    )
+
+
+def patch(
+    kind: Kind,
+    name: str,
+    namespace: str,
+    document: Any,
+    *,
+    type: PatchType = "merge",  # noqa: A002 (the word of the whole API)
+    subresource: str = "",
+    field_manager: str = "",
+    force: bool = False,
+    dry_run: bool = False,
+    field_validation: FieldValidation = "",
+) -> Request:
+    """Change parts of an object, in one of the four forms of patches; `document` is its value, or its JSON bytes."""
+    if type == "apply" and not field_manager:
+        raise InvalidRequest(f"apply {kind.resource} {name}: name a field manager")
+    query = _write_query(field_manager, dry_run, field_validation)
+    return Request(
+        method="PATCH",
+        path=object_path(kind, name, namespace, subresource),
+        query=f"{query}&force=true" if force and type == "apply" else query,
+        body=document if isinstance(document, bytes) else msgspec.json.encode(document),
+        content_type=PATCH_TYPES[type],
+        verb="patch",
+        retry_safe=dry_run or type == "apply" or _is_locked(document),
+        resource=_resource(kind, subresource),
+        namespace=namespace,
+        name=name,
+    )
+
+
+def apply(
+    obj: Object | Wire,
+    kind: Kind | None = None,
+    *,
+    field_manager: str,
+    force: bool = True,
+    subresource: str = "",
+    dry_run: bool = False,
+    field_validation: FieldValidation = "",
+) -> Request:
+    """State which fields an object shall have; fields this manager stated before and not now are removed."""
+    kind, name, namespace = _identify(obj, kind)
+    return patch(
+        kind,
+        name,
+        namespace,
+        _applied(obj, kind, subresource),
+        type="apply",
+        subresource=subresource,
+        field_manager=field_manager,
+        force=force,
+        dry_run=dry_run,
+        field_validation=field_validation,
+    )
+
+
+def delete(
+    kind: Kind,
+    name: str,
+    namespace: str = "",
+    *,
+    uid: str = "",
+    resource_version: str = "",
+    propagation: Propagation = "",
+    grace_period_seconds: int | None = None,
+    dry_run: bool = False,
+) -> Request:
+    """Delete an object, only this very one (uid) or this very version of it if asked."""
+    return Request(
+        method="DELETE",
+        path=object_path(kind, name, namespace),
+        body=msgspec.json.encode(
+            delete_options(uid, resource_version, propagation, grace_period_seconds, dry_run)
+        ),
+        content_type=JSON,
+        verb="delete",
+        retry_safe=dry_run or bool(uid or resource_version),
+        resource=kind.resource,
+        namespace=namespace,
+        name=name,
+    )
+
+
+def delete_collection(
+    kind: Kind,
+    *,
+    namespace: str = "",
+    labels: str = "",
+    fields: str = "",
+    propagation: Propagation = "",
+    grace_period_seconds: int | None = None,
+    dry_run: bool = False,
+) -> Request:
+    """Delete every object of a kind in a namespace that the selectors choose."""
+    return Request(
+        method="DELETE",
+        path=collection_path(kind, _needed_namespace(kind, namespace)),
+        query=_query(labelSelector=labels, fieldSelector=fields),
+        body=msgspec.json.encode(delete_options("", "", propagation, grace_period_seconds, dry_run)),
+        content_type=JSON,
+        verb="deletecollection",
+        timeout=LIST_TIMEOUT,
+        retry_safe=dry_run,
+        resource=kind.resource,
+        namespace=namespace,
+    )
+
+
+def post_subresource(
+    kind: Kind, name: str, namespace: str, subresource: str, document: Any, *, patient: bool = True
+) -> Request:
+    """Post to a subresource that acts, such as eviction or token."""
+    return Request(
+        method="POST",
+        path=object_path(kind, name, namespace, subresource),
+        body=msgspec.json.encode(document),
+        content_type=JSON,
+        verb="create",
+        patient=patient,
+        resource=_resource(kind, subresource),
+        namespace=namespace,
+        name=name,
+    )
+
+
+def logs(kind: Kind, name: str, namespace: str, options: Mapping[str, str]) -> Request:
+    """Read what a Pod's container prints."""
+    return Request(
+        method="GET",
+        path=object_path(kind, name, namespace, "log"),
+        query=_query(**options),
+        accept=TEXT,
+        verb="get",
+        retry_safe=True,
+        resource=_resource(kind, "log"),
+        namespace=namespace,
+        name=name,
+    )
+
+
+def get_path(path: str, *, accept: str = JSON, headers: tuple[tuple[str, str], ...] = ()) -> Request:
+    """Read a path that is no object: discovery, version, OpenAPI."""
+    return Request(
+        method="GET", path=quote(path, safe="/:"), accept=accept, headers=headers, verb="get", retry_safe=True
+    )
+
+
+def delete_options(
+    uid: str, resource_version: str, propagation: str, grace_period_seconds: int | None, dry_run: bool
+) -> Wire:
+    """Return how a deletion shall go, in the form that deletions and evictions share."""
+    options: Wire = {"apiVersion": "v1", "kind": "DeleteOptions"}
+    preconditions = {"uid": uid, "resourceVersion": resource_version}
+    if uid or resource_version:
+        options["preconditions"] = {key: value for key, value in preconditions.items() if value}
+    if propagation:
+        options["propagationPolicy"] = propagation
+    if grace_period_seconds is not None:
+        options["gracePeriodSeconds"] = grace_period_seconds
+    if dry_run:
+        options["dryRun"] = ["All"]
+    return options
+
+
+def collection_path(kind: Kind, namespace: str = "") -> str:
+    """Return the path of a kind's objects, in one namespace or in all."""
+    if not namespace:
+        return f"{kind.path}/{kind.plural}"
+    if not kind.namespaced:
+        raise InvalidRequest(f"{kind.kind} is cluster-scoped: leave out the namespace {namespace!r}")
+    return f"{kind.path}/namespaces/{_segment(namespace, 'namespace', kind)}/{kind.plural}"
+
+
+def object_path(kind: Kind, name: str, namespace: str = "", subresource: str = "") -> str:
+    """Return the path of one object or of a subresource of it."""
+    path = f"{collection_path(kind, _needed_namespace(kind, namespace))}/{_segment(name, 'name', kind)}"
+    return f"{path}/{subresource}" if subresource else path
+
+
+def _needed_namespace(kind: Kind, namespace: str) -> str:
+    if kind.namespaced and not namespace:
+        raise InvalidRequest(f"{kind.kind} is namespaced: give a namespace")
+    return namespace
+
+
+def _segment(value: str, what: str, kind: Kind) -> str:
+    """Refuse what would lead to another path, as the server does."""
+    if not value:
+        raise InvalidRequest(f"the {what} of the {kind.kind} is missing")
+    if "/" in value or "%" in value or value in (".", ".."):
+        raise InvalidRequest(f"{value!r} cannot be the {what} of a {kind.kind}: no '/' or '%' may be in it")
+    return quote(value, safe=":@!$&'()*+,;=")
+
+
+def _resource(kind: Kind, subresource: str) -> str:
+    if not subresource:
+        return kind.resource
+    return f"{kind.plural}/{subresource}.{kind.group}" if kind.group else f"{kind.plural}/{subresource}"
+
+
+def _query(**parameters: str) -> str:
+    return urlencode({name: value for name, value in parameters.items() if value})
+
+
+def _write_query(field_manager: str, dry_run: bool, field_validation: str) -> str:
+    if not (field_manager or dry_run or field_validation):
+        return ""
+    return _query(
+        fieldManager=field_manager, dryRun="All" if dry_run else "", fieldValidation=field_validation
+    )
+
+
+def _identify(obj: Object | Wire, kind: Kind | None) -> tuple[Kind, str, str]:
+    if isinstance(obj, Object):
+        return kind or kind_of(obj), obj.metadata.name, obj.metadata.namespace
+    if kind is None:
+        raise InvalidRequest("an object given as a dictionary needs its Kind")
+    metadata: Wire = obj.get("metadata") or {}
+    return kind, metadata.get("name", ""), metadata.get("namespace", "")
+
+
+def _body(obj: Object | Wire, kind: Kind) -> bytes:
+    if isinstance(obj, Object):
+        return encode(obj)
+    return msgspec.json.encode({"apiVersion": kind.api_version, "kind": kind.kind, **obj})
+
+
+def _applied(obj: Object | Wire, kind: Kind, subresource: str) -> bytes:
+    """Return what an apply states: managedFields may not be sent, and a status only to its subresource."""
+    if isinstance(obj, Object):
+        if subresource == "status":
+            return encode(status_wire(obj))
+        obj = to_wire(obj, without_status=kind.status and not subresource)
+    metadata: Wire = obj.get("metadata") or {}
+    if "managedFields" in metadata:
+        obj = {**obj, "metadata": {key: value for key, value in metadata.items() if key != "managedFields"}}
+    return _body(obj, kind)
+
+
+def _resource_version(obj: Object | Wire) -> str:
+    if isinstance(obj, Object):
+        return obj.metadata.resource_version
+    return (obj.get("metadata") or {}).get("resourceVersion", "")
+
+
+def _is_locked(document: Any) -> bool:
+    """Tell whether a patch fails when the object has changed since it was read."""
+    if isinstance(document, dict):
+        metadata: Wire = cast(Wire, document).get("metadata") or {}
+        return bool(metadata.get("resourceVersion") or metadata.get("uid"))
+    if isinstance(document, list):
+        locks = ("/metadata/resourceVersion", "/metadata/uid")
+        return any(operation.get("path") in locks for operation in cast("list[Wire]", document))
+    return False
