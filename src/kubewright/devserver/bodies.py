@@ -1,0 +1,144 @@
+"""Reading request bodies: format, kind, fields, in the order in which the real server finds fault."""
+
+from typing import Any, cast
+
+from kubewright.api import GroupVersionKind, problems
+
+from .core import Core
+from .negotiation import OFFERED, PROTOBUF
+from .objects import Wire, split_api_version
+from .registry import Resource
+from .request import Request
+from .responses import JSON, YAML
+from .status import StatusError
+from .wire import DecodeError, parse_json, parse_yaml
+
+_SUMMARY = 30
+
+
+def media_type(request: Request) -> str:
+    """Give the body's media type without parameters; JSON when nothing is said."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower() or JSON
+
+
+def parse(core: Core, request: Request, default: GroupVersionKind) -> tuple[Any, list[str]]:
+    """Parse a body in any accepted format; also list repeated fields."""
+    media = media_type(request)
+    if media == JSON:
+        return parse_json(request.body)
+    if media == YAML:
+        return parse_yaml(request.body)
+    if media == PROTOBUF:
+        return core.types.decode_protobuf(request.body, default)[1], []
+    raise StatusError.unsupported_media_type(OFFERED)
+
+
+def read_object(core: Core, request: Request, resource: Resource, validation: str, warnings: list[str]) -> Wire:
+    """Read the object a client sends to a resource, canonical and with its defaults."""
+    return read_kind(core, request, resource.gvk, validation, warnings, resource=resource)
+
+
+def read_kind(
+    core: Core,
+    request: Request,
+    gvk: GroupVersionKind,
+    validation: str,
+    warnings: list[str],
+    *,
+    resource: Resource | None = None,
+) -> Wire:
+    """Read an object that should be of a kind; a resource adds its own defaults and schema."""
+    try:
+        value, strict = parse(core, request, gvk)
+    except DecodeError as error:
+        raise _unrecognized(gvk, f"couldn't get version/kind; json parse error: {error}", request.body) from None
+    if not isinstance(value, dict):
+        sort = "array" if isinstance(value, list) else type(value).__name__
+        text = (
+            f"couldn't get version/kind; json parse error: json: cannot unmarshal {sort} into Go value of type "
+            'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+        )
+        raise _unrecognized(gvk, text, request.body)
+    value = cast(Wire, value)
+    custom = resource is not None and resource.custom
+    found = _custom_kind(value, gvk) if custom else _builtin_kind(core, value, gvk)
+    try:
+        obj, unknown = resource.codec.decode(value) if resource is not None else core.types.decode(gvk, value)
+    except DecodeError as error:
+        raise unhandled(found, gvk, str(error)) from None
+    report_strict([*strict, *unknown], validation, warnings, found, gvk)
+    if custom and found.kind != gvk.kind:
+        obj["kind"] = found.kind
+    if resource is not None:
+        resource.codec.default(obj)
+    return obj
+
+
+def report_strict(
+    found: list[str], validation: str, warnings: list[str], kind: GroupVersionKind, wanted: GroupVersionKind
+) -> None:
+    """Refuse or warn of unknown and repeated fields, as the client asked."""
+    if not found or validation == "Ignore":
+        return
+    if validation == "Strict":
+        raise unhandled(kind, wanted, f"strict decoding error: {', '.join(found)}")
+    warnings.extend(found)
+
+
+def unhandled(found: GroupVersionKind, wanted: GroupVersionKind, why: str) -> StatusError:
+    """Say that a body cannot be taken for the wanted kind."""
+    version = problems.quoted(found.version)
+    return StatusError.bad_request(f"{found.kind} in version {version} cannot be handled as a {wanted.kind}: {why}")
+
+
+def _builtin_kind(core: Core, value: Wire, gvk: GroupVersionKind) -> GroupVersionKind:
+    group, version = split_api_version(str(value.get("apiVersion") or gvk.api_version))
+    found = GroupVersionKind(group, version, str(value.get("kind") or gvk.kind))
+    if found == gvk:
+        return found
+    if not core.types.has(found):
+        where = problems.quoted(found.api_version)
+        text = f'no kind "{found.kind}" is registered for version {where} in scheme "pkg/api/legacyscheme/scheme.go:30"'
+        raise unhandled(found, gvk, text)
+    try:
+        core.types.decode(found, value)
+    except DecodeError as error:
+        raise unhandled(found, gvk, str(error)) from None
+    if found.kind == gvk.kind:
+        raise StatusError.bad_request(
+            f"the API version in the data ({found.api_version}) does not match the expected API version "
+            f"({gvk.api_version})"
+        )
+    internal = gvk.group.partition(".")[0] or "core"
+    raise unhandled(
+        found, gvk, f"converting ({found.version}.{found.kind}) to ({internal}.{gvk.kind}): unknown conversion"
+    )
+
+
+def _custom_kind(value: Wire, gvk: GroupVersionKind) -> GroupVersionKind:
+    kind = value.get("kind")
+    if not kind:
+        shown = problems.shown(value)
+        raise _unrecognized_kind(f"Object 'Kind' is missing in '{shown}'")
+    found = GroupVersionKind(*split_api_version(str(value.get("apiVersion") or "")), str(kind))
+    if found.api_version != gvk.api_version:
+        raise StatusError.bad_request(
+            f"the API version in the data ({found.api_version}) does not match the expected API version "
+            f"({gvk.api_version})"
+        )
+    return found
+
+
+def _unrecognized_kind(why: str) -> StatusError:
+    return StatusError.bad_request(why)
+
+
+def _unrecognized(gvk: GroupVersionKind, why: str, body: bytes) -> StatusError:
+    shown = "<empty>"
+    if body[:1] == b"{":
+        shown = body[:_SUMMARY].decode(errors="replace")
+    elif body:
+        shown = body[:_SUMMARY].hex()
+    if len(body) > _SUMMARY:
+        shown += " ..."
+    return StatusError.bad_request(f"the object provided is unrecognized (must be of type {gvk.kind}): {why} ({shown})")

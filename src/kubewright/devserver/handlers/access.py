@@ -1,0 +1,124 @@
+"""The server's own hand on its objects, through the same write path that clients use."""
+
+from collections.abc import Callable, Iterator
+
+from kubewright.api import parse_labels
+from kubewright.devserver.core import Core
+from kubewright.devserver.identity import SYSTEM, User
+from kubewright.devserver.objects import Wire, copy, decode, meta
+from kubewright.devserver.options import read_delete_options
+from kubewright.devserver.registry import Resource
+from kubewright.devserver.status import StatusError
+from kubewright.devserver.strategy import WriteOptions
+
+from .create import create
+from .delete import delete
+from .scope import Scope
+from .update import update
+
+MANAGER = "kube-apiserver"
+
+
+class StoreAccess:
+    """Read from the store and write through the handlers, as the given user and without asking authorization."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def _resource(self, group: str, resource: str) -> Resource:
+        found = self._core.registry.stored(group, resource)
+        if found is None:
+            raise StatusError.no_such_path()
+        return found
+
+    def find(self, group: str, resource: str, namespace: str, name: str) -> Wire | None:
+        """Read an object, or None when there is none."""
+        target = self._core.registry.stored(group, resource)
+        record = target.collection.get(target.key(namespace, name)) if target is not None else None
+        return None if target is None or record is None else target.read(record)
+
+    def get(self, group: str, resource: str, namespace: str, name: str) -> Wire:
+        """Read an object, or refuse as the API would."""
+        found = self.find(group, resource, namespace, name)
+        if found is None:
+            raise StatusError.not_found(group, resource, name)
+        return found
+
+    def list(self, group: str, resource: str, namespace: str = "", labels: str = "") -> list[Wire]:
+        """Read all objects of a resource, in all namespaces by default."""
+        return list(self._matching(group, resource, namespace, labels))
+
+    def _matching(self, group: str, resource: str, namespace: str, labels: str) -> Iterator[Wire]:
+        target = self._core.registry.stored(group, resource)
+        if target is None:
+            return
+        selector = parse_labels(labels) if labels else None
+        prefix = f"{namespace}/" if namespace and target.namespaced else ""
+        for record in target.collection.records(prefix):
+            if selector is None or selector.matches(record.labels):
+                yield target.read(record)
+
+    def mark(self) -> object:
+        """Give a value that differs when anything was written since."""
+        return self._core.store.revision
+
+    def _scope(
+        self, target: Resource, namespace: str, name: str, user: User, *, dry_run: bool, subresource: str = ""
+    ) -> Scope:
+        options = WriteOptions(dry_run=dry_run, field_validation="Ignore")
+        return Scope(self._core, target, namespace, name, user, options, MANAGER, subresource)
+
+    async def create(
+        self, group: str, resource: str, obj: Wire, *, user: User = SYSTEM, dry_run: bool = False
+    ) -> Wire:
+        """Create an object."""
+        target = self._resource(group, resource)
+        new, _ = target.codec.decode({"kind": target.kind, "apiVersion": target.api_version, **copy(obj)})
+        target.codec.default(new)
+        namespace = meta(new).get("namespace", "")
+        scope = self._scope(target, namespace, meta(new).get("name", ""), user, dry_run=dry_run)
+        return decode(await create(scope, new, self))
+
+    async def update(
+        self,
+        group: str,
+        resource: str,
+        namespace: str,
+        name: str,
+        change: Callable[[Wire], Wire | None],
+        *,
+        subresource: str = "",
+        user: User = SYSTEM,
+        dry_run: bool = False,
+    ) -> Wire:
+        """Change an object; `change` may be called again after a race."""
+        target = self._resource(group, resource)
+        scope = self._scope(target, namespace, name, user, dry_run=dry_run, subresource=subresource)
+
+        def managed(old: Wire | None) -> Wire:
+            if old is None:
+                raise scope.not_found()
+            draft = copy(old)
+            answer = change(draft)
+            new, _ = target.codec.decode(draft if answer is None else answer)
+            target.codec.default(new)
+            return scope.manage_fields(old, new)
+
+        body, _ = await update(scope, managed, self)
+        return decode(body)
+
+    async def delete(
+        self,
+        group: str,
+        resource: str,
+        namespace: str,
+        name: str,
+        options: Wire | None = None,
+        *,
+        user: User = SYSTEM,
+    ) -> Wire:
+        """Delete an object; gives what the API would answer."""
+        target = self._resource(group, resource)
+        parsed = read_delete_options(options or {})
+        scope = self._scope(target, namespace, name, user, dry_run=parsed.dry_run)
+        return decode((await delete(scope, parsed)).body)

@@ -1,0 +1,195 @@
+"""Patches: four ways to say what the new object is, each a function of the old one."""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from kubewright.api import PatchError, json_patch, merge_patch, problems, strategic_patch
+from kubewright.devserver.bodies import media_type
+from kubewright.devserver.merge import ApplyConflicts, TypedError, apply
+from kubewright.devserver.objects import Wire, copy, encode, meta
+from kubewright.devserver.options import APPLY_PATCH
+from kubewright.devserver.registry import Resource
+from kubewright.devserver.request import Request
+from kubewright.devserver.status import StatusError
+from kubewright.devserver.wire import DecodeError, parse_json, parse_yaml
+
+from .scope import Scope
+from .update import Change
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+MAX_OPERATIONS = 10_000
+
+Patch = Callable[[Wire], tuple[Wire, list[str]]]
+"""Give the patched document and what was wrong with the patch strictly speaking."""
+
+
+def patch_type(request: Request, resource: Resource) -> str:
+    """Name the kind of patch a request carries; custom resources have no strategic ones."""
+    media = media_type(request) if request.headers.get("content-type") else ""
+    if resource.custom:
+        accepted = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
+        if media not in accepted:
+            raise StatusError.unsupported_media_type(accepted)
+    elif media not in (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH):
+        raise StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
+    return media
+
+
+def document_patch(kind: str, body: bytes, schema: Any) -> Patch:
+    """Read a JSON, merge or strategic patch; a strategic one follows the schema."""
+    value, strict = _parse(body)
+    if kind == JSON_PATCH:
+        operations = _operations(value)
+
+        def patch_by_operations(document: Wire) -> tuple[Wire, list[str]]:
+            try:
+                return json_patch(document, operations), [f"json patch {text}" for text in strict]
+            except PatchError:
+                raise StatusError.rejected_patch() from None
+
+        return patch_by_operations
+    if not isinstance(value, dict):
+        sort = "array" if isinstance(value, list) else "value"
+        text = f"error decoding patch: json: cannot unmarshal {sort} into Go value of type map[string]interface {{}}"
+        raise StatusError.bad_request(text)
+    patch = cast(Wire, value)
+    if kind == MERGE_PATCH:
+        return lambda document: (merge_patch(document, patch), strict)
+
+    def patch_strategically(document: Wire) -> tuple[Wire, list[str]]:
+        try:
+            return strategic_patch(document, patch, schema), strict
+        except PatchError as error:
+            raise StatusError.bad_request(str(error)) from None
+
+    return patch_strategically
+
+
+def _parse(body: bytes) -> tuple[Any, list[str]]:
+    try:
+        return parse_json(body)
+    except DecodeError as error:
+        raise StatusError.bad_request(f"error decoding patch: {error}") from None
+
+
+def _operations(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        sort = "object" if isinstance(value, dict) else "value"
+        text = f"error decoding patch: json: cannot unmarshal {sort} into Go value of type []handlers.jsonPatchOp"
+        raise StatusError.bad_request(text)
+    operations = cast(list[Any], value)
+    if len(operations) > MAX_OPERATIONS:
+        raise StatusError.too_large(
+            f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
+        )
+    return operations
+
+
+def patched(scope: Scope, patch: Patch) -> Change:
+    """Make the change that a document patch asks for."""
+
+    def change(old: Wire | None) -> Wire:
+        if old is None:
+            raise scope.not_found()
+        document, strict = patch(copy(old))
+        return scope.manage_fields(old, read_patched(scope, document, strict))
+
+    return change
+
+
+def read_patched(scope: Scope, document: Wire, strict: list[str]) -> Wire:
+    """Bring a patched document into form; what is wrong with it is told as wrong with the patch."""
+    resource = scope.resource
+    try:
+        new, unknown = resource.codec.decode(document)
+    except DecodeError as error:
+        raise _invalid_patch(document, str(error)) from None
+    found = [*strict, *unknown]
+    validation = scope.options.field_validation
+    if found and validation == "Strict":
+        raise _invalid_patch(document, f"strict decoding error: {', '.join(found)}")
+    if found and validation == "Warn":
+        scope.warnings.extend(found)
+    if resource.custom and document.get("kind") != resource.kind:
+        new["kind"] = document.get("kind", "")
+    resource.codec.default(new)
+    return new
+
+
+def _invalid_patch(document: Wire, why: str) -> StatusError:
+    shown = encode({name: document[name] for name in sorted(document)}).decode()
+    return StatusError.invalid("", "", "", [problems.invalid("patch", shown, why)])
+
+
+def applied(scope: Scope, body: bytes) -> Change:
+    """Make the change that server-side apply asks for."""
+    config = _configuration(body)
+    _check_configuration(scope, config)
+
+    def change(old: Wire | None) -> Wire:
+        resource = scope.resource
+        try:
+            merged = apply(
+                resource.codec.merge_schema,
+                old,
+                config,
+                manager=scope.manager,
+                force=bool(scope.options.force),
+                api_version=resource.api_version,
+                subresource=scope.subresource,
+                time=scope.core.clock.stamp(),
+                reset=resource.strategy.reset_fields.get(scope.subresource, frozenset()),
+            )
+        except ApplyConflicts as conflicts:
+            causes = [
+                {"reason": "FieldManagerConflict", "message": item.message, "field": item.field}
+                for item in conflicts.conflicts
+            ]
+            raise StatusError.apply_conflict(str(conflicts), causes) from None
+        except TypedError as error:
+            place = f"{scope.namespace}/{scope.name}" if scope.namespace else f"/{scope.name}"
+            gvk = f"{resource.group}/{resource.version}, Kind={resource.kind}"
+            raise StatusError.unknown(f"failed to create typed patch object ({place}; {gvk}): {error}") from None
+        return _read_applied(scope, merged)
+
+    return change
+
+
+def _configuration(body: bytes) -> Wire:
+    try:
+        value, _ = parse_yaml(body)
+    except DecodeError as error:
+        raise StatusError.bad_request(f"error decoding YAML: {error}") from None
+    if not isinstance(value, dict):
+        raise StatusError.bad_request("error decoding YAML: error unmarshaling JSON: json: cannot unmarshal into Go value")
+    return cast(Wire, value)
+
+
+def _check_configuration(scope: Scope, config: Wire) -> None:
+    resource = scope.resource
+    group, _, version = str(config.get("apiVersion") or "").rpartition("/")
+    kind = str(config.get("kind") or "")
+    if not version or not kind:
+        raise StatusError.bad_request(f"invalid object type: {group}/{version}, Kind={kind}")
+    metadata = config.get("metadata")
+    if isinstance(metadata, dict) and "managedFields" in metadata:
+        if cast(Wire, metadata)["managedFields"] is not None:
+            raise StatusError.bad_request("metadata.managedFields must be nil")
+    if (config["apiVersion"], kind) != (resource.api_version, resource.kind):
+        raise StatusError.bad_request(
+            f"Incorrect version specified in apply patch. Specified patch version: {config['apiVersion']}, "
+            f"expected: {resource.api_version}"
+        )
+    meta(config).setdefault("name", scope.name)
+
+
+def _read_applied(scope: Scope, merged: Wire) -> Wire:
+    resource = scope.resource
+    try:
+        new, _ = resource.codec.decode(merged)
+    except DecodeError as error:
+        raise StatusError.unknown(f"failed to convert new object ({scope.name}) to proper version: {error}") from None
+    resource.codec.default(new)
+    return new

@@ -1,0 +1,91 @@
+"""The scale subresource: a small object that stands for the replicas of a bigger one."""
+
+from kubewright.api import GroupVersionKind, problems
+from kubewright.devserver.access import Access
+from kubewright.devserver.objects import Wire, copy, decode, encode, meta, order_meta
+from kubewright.devserver.registry import Resource
+from kubewright.devserver.status import StatusError
+from kubewright.devserver.storage import Record
+from kubewright.devserver.strategy import ScaleAccess
+from kubewright.devserver.wire import DecodeError
+
+from .patch import Patch
+from .scope import Scope
+from .update import update
+
+SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
+_IDENTITY = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+
+def scale_of(access: ScaleAccess, obj: Wire) -> Wire:
+    """Build the Scale of an object."""
+    wanted, present, selector = access.read(obj)
+    status: Wire = {"replicas": present}
+    if selector:
+        status["selector"] = selector
+    metadata = {name: value for name, value in meta(obj).items() if name in _IDENTITY}
+    spec: Wire = {"replicas": wanted} if wanted else {}
+    return {
+        "kind": "Scale",
+        "apiVersion": SCALE.api_version,
+        "metadata": order_meta(metadata),
+        "spec": spec,
+        "status": status,
+    }
+
+
+def read_scale(resource: Resource, record: Record) -> bytes:
+    """Give the Scale of a record."""
+    return encode(scale_of(_access(resource), resource.read(record)))
+
+
+def _access(resource: Resource) -> ScaleAccess:
+    if resource.strategy.scale is None:
+        raise StatusError.no_such_path()
+    return resource.strategy.scale
+
+
+async def replace_scale(scope: Scope, body: Wire, api: Access) -> bytes:
+    """Take the replicas from a whole Scale."""
+    return await _write(scope, api, lambda _: (copy(body), list[str]()))
+
+
+async def patch_scale(scope: Scope, patch: Patch, api: Access) -> bytes:
+    """Take the replicas from a patched Scale."""
+    return await _write(scope, api, patch)
+
+
+async def _write(scope: Scope, api: Access, patch: Patch) -> bytes:
+    access = _access(scope.resource)
+
+    def change(old: Wire | None) -> Wire:
+        if old is None:
+            raise scope.not_found()
+        document, strict = patch(scale_of(access, old))
+        scale = _read(scope, document, strict)
+        new = copy(old)
+        if revision := meta(scale).get("resourceVersion"):
+            meta(new)["resourceVersion"] = revision
+        access.write(new, scale.get("spec", {}).get("replicas", 0))
+        return scope.manage_fields(old, new)
+
+    body, _ = await update(scope, change, api)
+    return encode(scale_of(access, decode(body)))
+
+
+def _read(scope: Scope, document: Wire, strict: list[str]) -> Wire:
+    try:
+        scale, unknown = scope.core.types.decode(SCALE, document)
+    except DecodeError as error:
+        raise StatusError.bad_request(f'Scale in version "v1" cannot be handled as a Scale: {error}') from None
+    if scope.options.field_validation == "Warn":
+        scope.warnings.extend([*strict, *unknown])
+    name = meta(scale).get("name", "")
+    if name and name != scope.name:
+        text = f"the name of the object ({name}) does not match the name on the URL ({scope.name})"
+        raise StatusError.bad_request(text)
+    replicas = scale.get("spec", {}).get("replicas", 0)
+    if replicas < 0 and not scope.resource.custom:
+        error = problems.invalid("spec.replicas", replicas, "must be greater than or equal to 0")
+        raise StatusError.invalid("autoscaling", "Scale", scope.name, [error])
+    return scale

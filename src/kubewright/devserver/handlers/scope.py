@@ -1,0 +1,108 @@
+"""One write on its way: what it is aimed at, how it is to be done, and by whom."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from kubewright.devserver.core import Core
+from kubewright.devserver.identity import User
+from kubewright.devserver.merge import update_managed_fields
+from kubewright.devserver.metadata import place_in_namespace
+from kubewright.devserver.objects import Wire, labels_of, meta
+from kubewright.devserver.operation import Operation
+from kubewright.devserver.registry import Resource
+from kubewright.devserver.status import StatusError
+from kubewright.devserver.storage import Record
+from kubewright.devserver.strategy import WriteOptions
+
+
+@dataclass(slots=True)
+class Scope:
+    """The target of a write and everything its steps need to know."""
+
+    core: Core
+    resource: Resource
+    namespace: str
+    name: str
+    user: User
+    options: WriteOptions
+    manager: str
+    subresource: str = ""
+    options_kind: str = "UpdateOptions"
+    warnings: list[str] = field(default_factory=list[str])
+
+    @property
+    def key(self) -> str:
+        """Give the storage key."""
+        return self.resource.key(self.namespace, self.name)
+
+    def record(self) -> Record | None:
+        """Find the present record."""
+        return self.resource.collection.get(self.key)
+
+    def place(self, obj: Wire) -> None:
+        """Put an object where the URL says, or refuse it."""
+        place_in_namespace(obj, self.namespace if self.resource.namespaced else "")
+
+    def not_found(self) -> StatusError:
+        """Say that the target does not exist."""
+        return StatusError.not_found(self.resource.group, self.resource.plural, self.name)
+
+    def conflict(self, why: str = "") -> StatusError:
+        """Say that the target is not what the client thinks."""
+        group, plural = self.resource.group, self.resource.plural
+        return StatusError.conflict(group, plural, self.name, why) if why else StatusError.conflict(group, plural, self.name)
+
+    def operation(
+        self,
+        operation: Literal["CREATE", "UPDATE", "DELETE", "CONNECT"],
+        obj: Wire | None,
+        old: Wire | None,
+        options: Wire | None = None,
+    ) -> Operation:
+        """Show the write to admission."""
+        kind = {"CREATE": "CreateOptions", "DELETE": "DeleteOptions"}.get(operation, "UpdateOptions")
+        name = self.name or (meta(obj).get("name", "") if obj is not None else "")
+        namespace = self.namespace
+        if self.resource.plural == "namespaces" and not self.resource.group:
+            namespace = name
+        return Operation(
+            self.resource.gvk,
+            self.resource.gvr,
+            self.subresource,
+            operation,
+            name,
+            namespace,
+            obj,
+            old,
+            self.options.wire(kind) if options is None else options,
+            self.user,
+            self.options.dry_run,
+            self.warnings,
+        )
+
+    def manage_fields(self, live: Wire | None, new: Wire) -> Wire:
+        """Write down who owns the fields that a plain write sets."""
+        strategy = self.resource.strategy
+        return update_managed_fields(
+            self.resource.codec.merge_schema,
+            live,
+            new,
+            manager=self.manager,
+            api_version=self.resource.api_version,
+            subresource=self.subresource,
+            time=self.core.clock.stamp(),
+            reset=strategy.reset_fields.get(self.subresource, frozenset()),
+        )
+
+    def commit(self, obj: Wire, expected: Record | None) -> bytes:
+        """Write an object in its stored version; gives its bytes in the requested one."""
+        resource = self.resource
+        storage = resource.storage_codec
+        stored = resource.to_storage(obj)
+
+        def encode(revision: int) -> bytes:
+            meta(stored)["resourceVersion"] = str(revision)
+            return storage.encode(stored)
+
+        record = self.core.store.put(resource.collection, self.key, expected, encode, storage.shape, labels_of(stored))
+        return resource.render(record)

@@ -1,0 +1,223 @@
+"""Changing an object: every PUT and PATCH is a function from the old object to the new one."""
+
+from collections.abc import Callable
+
+from kubewright.api import FieldError, names, problems
+from kubewright.devserver.access import Access
+from kubewright.devserver.metadata import check_meta, check_meta_update, drop_repeated_owners, fill_system_fields
+from kubewright.devserver.objects import Wire, copy, encode_sorted, meta
+from kubewright.devserver.options import parse_revision
+from kubewright.devserver.status import StatusError
+from kubewright.devserver.storage import Conflict, Record
+
+from .create import insert
+from .scope import Scope
+
+Change = Callable[[Wire | None], Wire]
+"""Make the new object from a copy of the old one, field ownership included; None when there is none."""
+
+MAX_RACES = 100
+
+
+async def update(
+    scope: Scope, change: Change, api: Access, *, may_create: bool = False, uid: str = ""
+) -> tuple[bytes, bool]:
+    """Change or create the target; gives its bytes and whether it is new. Races with other writers are run again."""
+    for _ in range(MAX_RACES):
+        record = scope.record()
+        try:
+            if record is None:
+                if not (may_create or scope.resource.strategy.allow_create_on_update):
+                    raise scope.not_found()
+                return await _create(scope, change, api), True
+            return await _replace(scope, record, change, api, uid), False
+        except Conflict:
+            continue
+    raise scope.conflict()
+
+
+async def _create(scope: Scope, change: Change, api: Access) -> bytes:
+    obj = change(None)
+    if uid := meta(obj).get("uid"):
+        raise scope.conflict(f"uid mismatch: the provided object specified uid {uid}, and no existing object was found")
+    scope.place(obj)
+    _check_name(scope, obj)
+    operation = scope.operation("CREATE", obj, None)
+    await scope.core.admission.admit(operation)
+    return await insert(scope, operation.object or obj, api)
+
+
+async def _replace(scope: Scope, record: Record, change: Change, api: Access, uid: str) -> bytes:
+    core, resource, strategy = scope.core, scope.resource, scope.resource.strategy
+    old = resource.read(record)
+    if uid and uid != old["metadata"].get("uid"):
+        raise _uid_precondition(scope, uid, old["metadata"].get("uid", ""))
+    new = change(copy(old))
+    scope.place(new)
+    _check_name(scope, new)
+    operation = scope.operation("UPDATE", new, old)
+    await core.admission.admit(operation)
+    new = operation.object if operation.object is not None else new
+    drop_repeated_owners(new, scope.warnings)
+    _check_revision(scope, new, record)
+    _prepare(scope, new, old)
+    if strategy.before_commit is not None and not scope.subresource:
+        await strategy.before_commit(api, new, old)
+    if errors := _errors(scope, new, old):
+        raise StatusError.invalid(resource.group, resource.kind, scope.name, errors)
+    scope.warnings.extend(strategy.warnings(new, old))
+    _ignore_ownership_times(new, old)
+    await core.admission.validate(scope.operation("UPDATE", new, old))
+    return _store(scope, record, new, old)
+
+
+def _store(scope: Scope, record: Record, new: Wire, old: Wire) -> bytes:
+    resource = scope.resource
+    if scope.record() is not record:
+        raise Conflict
+    if _ends_deletion(scope, new, old):
+        if not scope.options.dry_run:
+            scope.core.store.delete(resource.collection, record)
+        return resource.codec.encode(new)
+    # Python takes 1, 1.0 and True for equal; their bytes are not.
+    same = encode_sorted(new) == encode_sorted(old)
+    if same and record.shape == resource.storage_codec.shape:
+        return resource.render(record)
+    if scope.options.dry_run:
+        return resource.codec.encode(new)
+    return scope.commit(new, record)
+
+
+def _ends_deletion(scope: Scope, new: Wire, old: Wire) -> bool:
+    before = old["metadata"]
+    if meta(new).get("finalizers") or not before.get("deletionTimestamp"):
+        return False
+    return not before.get("deletionGracePeriodSeconds") and scope.resource.strategy.deletable(new)
+
+
+def _check_name(scope: Scope, obj: Wire) -> None:
+    name = meta(obj).get("name", "")
+    if not name:
+        meta(obj)["name"] = scope.name
+    elif name != scope.name:
+        raise StatusError.bad_request(
+            f"the name of the object ({name}) does not match the name on the URL ({scope.name})"
+        )
+
+
+def _check_revision(scope: Scope, new: Wire, record: Record) -> None:
+    resource = scope.resource
+    try:
+        revision = parse_revision(str(meta(new).get("resourceVersion", "")))
+    except ValueError as error:
+        raise StatusError.unknown(str(error)) from None
+    if revision == 0:
+        if not resource.strategy.allow_unconditional_update:
+            error = problems.invalid("metadata.resourceVersion", 0, "must be specified for an update")
+            raise StatusError.invalid(resource.group, resource.plural, scope.name, [error])
+        meta(new)["resourceVersion"] = str(record.revision)
+    elif revision != record.revision:
+        raise scope.conflict()
+
+
+def _prepare(scope: Scope, new: Wire, old: Wire) -> None:
+    resource, strategy = scope.resource, scope.resource.strategy
+    metadata, before = meta(new), meta(old)
+    _restore(metadata, before, "generation")
+    if scope.subresource == "status":
+        strategy.prepare_status_update(new, old)
+        metadata = meta(new)
+    else:
+        if resource.has_status:
+            _restore(new, old, "status")
+        strategy.prepare_update(new, old)
+        metadata = meta(new)
+        if strategy.has_generation and _changed(scope, new, old):
+            metadata["generation"] = before.get("generation", 0) + 1
+    if not metadata.get("uid"):
+        metadata["uid"] = before.get("uid", "")
+    _restore(metadata, before, "creationTimestamp")
+    if before.get("deletionTimestamp"):
+        metadata["deletionTimestamp"] = before["deletionTimestamp"]
+    if "deletionGracePeriodSeconds" in before and metadata.get("deletionGracePeriodSeconds") is None:
+        metadata["deletionGracePeriodSeconds"] = before["deletionGracePeriodSeconds"]
+
+
+def _restore(new: Wire, old: Wire, name: str) -> None:
+    if name in old:
+        new[name] = old[name]
+    else:
+        new.pop(name, None)
+
+
+def _changed(scope: Scope, new: Wire, old: Wire) -> bool:
+    ignored = {"metadata", "status"} if scope.resource.has_status else {"metadata"}
+    strategy = scope.resource.strategy
+    if strategy.generation_sees_annotations and meta(new).get("annotations") != meta(old).get("annotations"):
+        return True
+    after = {name: value for name, value in new.items() if name not in ignored}
+    before = {name: value for name, value in old.items() if name not in ignored}
+    return encode_sorted(after) != encode_sorted(before)
+
+
+def _errors(scope: Scope, new: Wire, old: Wire) -> list[FieldError]:
+    resource, strategy = scope.resource, scope.resource.strategy
+    if (kind := new.get("kind", resource.kind)) != resource.kind:
+        return [problems.invalid("kind", kind, f"must be {resource.kind}")]
+    errors = check_meta(new, names.path_segment, namespaced=resource.namespaced, qualified_finalizers=False)
+    # The real server checks metadata for all kinds and again for the kind; clients see the causes twice.
+    errors += check_meta_update(new, old) * 2
+    errors += resource.codec.validate(new, old)
+    if scope.subresource == "status":
+        errors += strategy.validate_status_update(new, old)
+    else:
+        errors += strategy.validate_update(new, old)
+    return errors
+
+
+def _ignore_ownership_times(new: Wire, old: Wire) -> None:
+    """Keep the old managedFields when nothing but their times has changed, so that a no-op stays one."""
+    entries: list[Wire] = meta(new).get("managedFields") or []
+    before: list[Wire] = meta(old).get("managedFields") or []
+    if entries == before or len(entries) != len(before):
+        return
+    if [_timeless(entry) for entry in entries] != [_timeless(entry) for entry in before]:
+        return
+    rest, rest_before = _unmanaged(new), _unmanaged(old)
+    if encode_sorted(rest) == encode_sorted(rest_before):
+        meta(new)["managedFields"] = before
+
+
+def _timeless(entry: Wire) -> Wire:
+    return {name: value for name, value in entry.items() if name != "time"}
+
+
+def _unmanaged(obj: Wire) -> Wire:
+    metadata = {name: value for name, value in meta(obj).items() if name != "managedFields"}
+    return {**obj, "metadata": metadata}
+
+
+def replacement(scope: Scope, body: Wire) -> Change:
+    """Make the change that a PUT asks for."""
+
+    def change(old: Wire | None) -> Wire:
+        new = copy(body)
+        if old is None:
+            fill_identity(scope, new)
+        return scope.manage_fields(old, new)
+
+    return change
+
+
+def fill_identity(scope: Scope, obj: Wire) -> None:
+    """Complete an object that a PUT creates."""
+    fill_system_fields(obj, scope.core.clock.stamp())
+    meta(obj).pop("uid", None)
+
+
+def _uid_precondition(scope: Scope, wanted: str, found: str) -> StatusError:
+    key = f"/registry/{scope.resource.collection.name}/{scope.key}"
+    return scope.conflict(
+        f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
+        f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
+    )
