@@ -1,7 +1,7 @@
 """`Client`: everything an author or the runtime asks of a cluster; the rarer verbs are here."""
 
 from collections.abc import AsyncGenerator
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -62,10 +62,18 @@ class Client(Writer):
 
     async def get_scale(self, kind: type[Object] | Kind, name: str, namespace: str = "") -> ScaleState:
         """Read how many replicas an object has and shall have."""
-        return await self._struct(ScaleState, requests.get(kind_of(kind), name, namespace, subresource="scale"))
+        return await self._struct(
+            ScaleState, requests.get(kind_of(kind), name, namespace, subresource="scale")
+        )
 
     async def scale(
-        self, kind: type[Object] | Kind, name: str, namespace: str = "", *, replicas: int, dry_run: bool = False
+        self,
+        kind: type[Object] | Kind,
+        name: str,
+        namespace: str = "",
+        *,
+        replicas: int,
+        dry_run: bool = False,
     ) -> ScaleState:
         """Set how many replicas an object shall have."""
         request = requests.patch(
@@ -112,7 +120,7 @@ class Client(Writer):
         document = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
         request = requests.post_subresource(SERVICE_ACCOUNTS, service_account, namespace, "token", document)
         made = (await self._struct(_TokenRequest, request)).status
-        return ServiceAccountToken(made.token, made.expiration_timestamp.astimezone(timezone.utc))
+        return ServiceAccountToken(made.token, made.expiration_timestamp.astimezone(UTC))
 
     async def pod_logs(
         self,
@@ -135,7 +143,9 @@ class Client(Writer):
             "tailLines": "" if tail_lines is None else str(tail_lines),
             "sinceSeconds": "" if since is None else str(max(1, int(since.total_seconds()))),
         }
-        async with self._transport.stream(requests.logs(PODS, name, namespace, options), idle=LOG_SILENCE) as stream:
+        async with self._transport.stream(
+            requests.logs(PODS, name, namespace, options), idle=LOG_SILENCE
+        ) as stream:
             while piece := await stream.read():
                 yield piece
 
@@ -144,4 +154,6 @@ class Client(Writer):
         try:
             return decode(cls, answer.body)
         except DecodeError as error:
-            raise UnexpectedAnswer(f"{request.verb} {request.object}: the answer is not understood") from error
+            raise UnexpectedAnswer(
+                f"{request.verb} {request.object}: the answer is not understood"
+            ) from error

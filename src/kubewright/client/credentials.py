@@ -28,7 +28,11 @@ class Credential:
 
     def proves_the_same(self, other: "Credential") -> bool:
         """Tell whether the server would see no difference."""
-        return (self.authorization, self.certificate, self.key) == (other.authorization, other.certificate, other.key)
+        return (self.authorization, self.certificate, self.key) == (
+            other.authorization,
+            other.certificate,
+            other.key,
+        )
 
 
 class CredentialSource(Protocol):
@@ -89,14 +93,18 @@ class StaticSource:
         except OSError as error:
             if self._last is None:
                 raise CredentialError(f"{error.filename} cannot be read: {error.strerror}") from None
-            logger.warning("%s cannot be read, going on with what it held: %s", error.filename, error.strerror)
+            logger.warning(
+                "%s cannot be read, going on with what it held: %s", error.filename, error.strerror
+            )
             self._last = replace(self._last, valid_until=until)
         return self._last
 
 
 def _read_files(config: ClusterConfig) -> Credential:
     token = Path(config.token_file).read_text().strip() if config.token_file else ""
-    certificate = Path(config.client_cert_file).read_bytes() if config.client_cert_file else config.client_cert_data
+    certificate = (
+        Path(config.client_cert_file).read_bytes() if config.client_cert_file else config.client_cert_data
+    )
     key = Path(config.client_key_file).read_bytes() if config.client_key_file else config.client_key_data
     return _configured(config, token or config.token, certificate, key)
 

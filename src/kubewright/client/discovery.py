@@ -126,7 +126,9 @@ class Discovery:
             known = self._kinds.get(gvk)
         if known is None:
             message = f"the server does not serve {gvk.api_version} {gvk.kind}"
-            raise NotFound(Status(message=message, reason="NotFound", code=404), verb="discover", object=str(gvk))
+            raise NotFound(
+                Status(message=message, reason="NotFound", code=404), verb="discover", object=str(gvk)
+            )
         return known
 
     async def api_resources(self) -> list[ApiResource]:

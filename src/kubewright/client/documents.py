@@ -170,7 +170,7 @@ class Documents:
 
 def _parse(text: bytes, source: str) -> dict[str, Any] | None:
     try:
-        document = yaml.load(text, Loader=Loader)  # noqa: S506 (a safe loader, with libyaml's speed)
+        document = yaml.load(text, Loader=Loader)
     except yaml.MarkedYAMLError as error:
         # The parser's own text quotes the line, which may hold a token.
         mark = error.problem_mark

@@ -84,7 +84,9 @@ class MissingRule:
     def __str__(self) -> str:
         if self.path:
             return f'{{nonResourceURLs: ["{self.path}"], verbs: ["{self.verb}"]}} in a ClusterRole'
-        where = f'a Role in namespace "{self.namespace}" or a ClusterRole' if self.namespace else "a ClusterRole"
+        where = (
+            f'a Role in namespace "{self.namespace}" or a ClusterRole' if self.namespace else "a ClusterRole"
+        )
         return f'{{apiGroups: ["{self.group}"], resources: ["{self.resource}"], verbs: ["{self.verb}"]}} in {where}'
 
 

@@ -4,7 +4,7 @@ import asyncio
 import base64
 import os
 import sys
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from math import inf
 from typing import Any
 
@@ -72,7 +72,9 @@ class ExecSource:
         # A detached process may have no standard input at all.
         terminal = mode != "Never" and bool(sys.stdin) and sys.stdin.isatty()
         if mode == "Always" and not terminal:
-            raise CredentialError(self._failed("asks for a terminal (interactiveMode Always), and there is none"))
+            raise CredentialError(
+                self._failed("asks for a terminal (interactiveMode Always), and there is none")
+            )
         return terminal
 
     def _info(self, interactive: bool) -> str:
@@ -101,7 +103,9 @@ class ExecSource:
         wanted = self._plugin.api_version
         if answer.kind != "ExecCredential" or answer.api_version != wanted:
             raise CredentialError(
-                self._failed(f"printed {answer.api_version} {answer.kind} where {wanted} ExecCredential is configured")
+                self._failed(
+                    f"printed {answer.api_version} {answer.kind} where {wanted} ExecCredential is configured"
+                )
             )
         status = answer.status
         if status is None or not (status.token or status.client_certificate_data):
@@ -125,5 +129,5 @@ def loop_time_of(moment: datetime | None) -> float:
     if moment is None:
         return inf
     if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=timezone.utc)
-    return asyncio.get_running_loop().time() + (moment - datetime.now(timezone.utc)).total_seconds()
+        moment = moment.replace(tzinfo=UTC)
+    return asyncio.get_running_loop().time() + (moment - datetime.now(UTC)).total_seconds()

@@ -86,7 +86,9 @@ def _default_paths() -> list[Path]:
 def _resolve(documents: Documents, context_name: str | None, where: str) -> ClusterConfig:
     name = context_name or documents.current_context
     if not name:
-        raise ConfigError(f"{where} has no current-context: pass a context, one of {_listing(documents.contexts)}")
+        raise ConfigError(
+            f"{where} has no current-context: pass a context, one of {_listing(documents.contexts)}"
+        )
     if name not in documents.contexts:
         raise ConfigError(f"context {name!r} is not in {where}: it has {_listing(documents.contexts)}")
     context = documents.contexts[name]
@@ -124,7 +126,9 @@ def _server_side(cluster: Cluster, where: str, origin: Origin) -> dict[str, Any]
     server = cluster.server if "://" in cluster.server else f"http://{cluster.server}"
     if not server.startswith(("http://", "https://")):
         raise ConfigError(f"{where}: the server is no http(s) URL")
-    if cluster.insecure_skip_tls_verify and (cluster.certificate_authority or cluster.certificate_authority_data):
+    if cluster.insecure_skip_tls_verify and (
+        cluster.certificate_authority or cluster.certificate_authority_data
+    ):
         raise ConfigError(f"{where} has both insecure-skip-tls-verify and a certificate authority: keep one")
     authority = _decode(cluster.certificate_authority_data, f"certificate-authority-data of {where}")
     if not authority and cluster.certificate_authority:
@@ -142,7 +146,9 @@ def _server_side(cluster: Cluster, where: str, origin: Origin) -> dict[str, Any]
 def _certificates(user: User, where: str, origin: Origin) -> dict[str, Any]:
     certificate = _decode(user.client_certificate_data, f"client-certificate-data of {where}")
     key = _decode(user.client_key_data, f"client-key-data of {where}")
-    certificate_file = "" if certificate else _existing(user.client_certificate, f"client-certificate of {where}", origin)
+    certificate_file = (
+        "" if certificate else _existing(user.client_certificate, f"client-certificate of {where}", origin)
+    )
     key_file = "" if key else _existing(user.client_key, f"client-key of {where}", origin)
     if bool(certificate or certificate_file) != bool(key or key_file):
         raise ConfigError(f"{where} has only one of client certificate and key")
@@ -160,7 +166,9 @@ def _exec_plugin(given: Exec | None, cluster: Cluster, where: str, origin: Origi
     if not given.command:
         raise ConfigError(f"{where} names no command")
     if given.api_version not in EXEC_VERSIONS:
-        raise ConfigError(f"{where} has apiVersion {given.api_version!r}: supported are {', '.join(EXEC_VERSIONS)}")
+        raise ConfigError(
+            f"{where} has apiVersion {given.api_version!r}: supported are {', '.join(EXEC_VERSIONS)}"
+        )
     mode = given.interactive_mode or ("" if given.api_version == EXEC_VERSIONS[0] else "IfAvailable")
     if mode not in _MODES:
         raise ConfigError(f"{where} has interactiveMode {mode!r}: it must be one of {', '.join(_MODES)}")
@@ -196,7 +204,9 @@ def _oidc_provider(given: AuthProvider | None, user: str, origin: Origin) -> Oid
         values.get("idp-certificate-authority-data", ""), f"idp-certificate-authority-data of {where}"
     )
     if not authority and values.get("idp-certificate-authority"):
-        authority = _read(origin.path(values["idp-certificate-authority"]), f"idp-certificate-authority of {where}:")
+        authority = _read(
+            origin.path(values["idp-certificate-authority"]), f"idp-certificate-authority of {where}:"
+        )
     return OidcProvider(
         issuer_url=values["idp-issuer-url"],
         client_id=values["client-id"],

@@ -7,7 +7,7 @@ import logging
 import os
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote
@@ -62,14 +62,18 @@ class OidcSource:
     async def _refresh(self) -> None:
         issuer = self._provider.issuer_url
         if not self._refresh_token:
-            raise CredentialError(f"the id token of {issuer} has expired and there is no refresh token: log in again")
+            raise CredentialError(
+                f"the id token of {issuer} has expired and there is no refresh token: log in again"
+            )
         endpoint = await self._token_endpoint()
         client_id, secret = self._provider.client_id, self._provider.client_secret
         form = {"grant_type": "refresh_token", "refresh_token": self._refresh_token}
         status, body = await self._ask(endpoint, form, (quote(client_id, safe=""), quote(secret, safe="")))
         if status in (400, 401):
             # Providers differ in where they want the client's own secret.
-            status, body = await self._ask(endpoint, {**form, "client_id": client_id, "client_secret": secret}, None)
+            status, body = await self._ask(
+                endpoint, {**form, "client_id": client_id, "client_secret": secret}, None
+            )
         if status != 200:
             raise CredentialError(f"{issuer} refused to refresh the token (HTTP {status}): log in again")
         try:
@@ -108,17 +112,21 @@ class OidcSource:
         try:
             await asyncio.to_thread(store_tokens, Path(provider.kubeconfig), provider.user, tokens)
         except (OSError, yaml.YAMLError) as error:
-            logger.warning("refreshed tokens could not be kept in %s: %s", provider.kubeconfig, type(error).__name__)
+            logger.warning(
+                "refreshed tokens could not be kept in %s: %s", provider.kubeconfig, type(error).__name__
+            )
 
 
 def expiry_of(token: str) -> datetime:
     """Return when a JSON web token expires; one that cannot be read has expired."""
     try:
         payload = token.split(".")[1]
-        claims = msgspec.json.decode(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)), type=_Claims)
-        return datetime.fromtimestamp(claims.exp, timezone.utc)
+        claims = msgspec.json.decode(
+            base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)), type=_Claims
+        )
+        return datetime.fromtimestamp(claims.exp, UTC)
     except (IndexError, binascii.Error, msgspec.DecodeError, ValueError, OverflowError, OSError):
-        return datetime.fromtimestamp(0, timezone.utc)
+        return datetime.fromtimestamp(0, UTC)
 
 
 def store_tokens(path: Path, user: str, tokens: Mapping[str, str]) -> None:

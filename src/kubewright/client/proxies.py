@@ -32,7 +32,9 @@ def check_proxy(url: str, what: str) -> str:
     except ValueError:
         raise ConfigError(f"{what} is not a URL") from None
     if parts.scheme.startswith("socks"):
-        raise ConfigError(f"{what} is a SOCKS proxy ({parts.scheme}), which is not supported: use an http:// proxy")
+        raise ConfigError(
+            f"{what} is a SOCKS proxy ({parts.scheme}), which is not supported: use an http:// proxy"
+        )
     if parts.scheme not in _DEFAULT_PORTS or not host:
         raise ConfigError(f"{what} must be an http:// or https:// URL with a host")
     return url

@@ -230,7 +230,9 @@ class Reader:
                         stream.idle = min(stream.idle, BOOKMARK_SILENCE)
                     yield event
             if splitter.pending:
-                raise ConnectionLost(f"watch {request.object}: the stream ended in the middle of an event", sent=True)
+                raise ConnectionLost(
+                    f"watch {request.object}: the stream ended in the middle of an event", sent=True
+                )
 
     async def resolve(self, gvk: GroupVersionKind) -> Kind:
         """Ask the server how it serves a kind: its plural, its scope; what was learned is remembered."""
@@ -265,7 +267,10 @@ class _WirePage(msgspec.Struct):
 
 @cache
 def _page_of(kind: type[Object]) -> type[msgspec.Struct]:
-    fields = [("metadata", _PageMeta), ("items", list[kind], msgspec.field(default_factory=list))]
+    fields: list[tuple[str, Any, Any]] = [
+        ("metadata", _PageMeta, msgspec.NODEFAULT),
+        ("items", list[kind], msgspec.field(default_factory=list)),
+    ]
     return msgspec.defstruct(f"{kind.__name__}Page", fields)
 
 

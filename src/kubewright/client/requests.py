@@ -58,7 +58,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return f"{self.resource or self.path} {key}".rstrip()
 
 
-def get(kind: Kind, name: str, namespace: str = "", *, subresource: str = "", resource_version: str = "") -> Request:
+def get(
+    kind: Kind, name: str, namespace: str = "", *, subresource: str = "", resource_version: str = ""
+) -> Request:
     """Read one object."""
     return Request(
         method="GET",
@@ -426,7 +428,8 @@ def _applied(obj: Object | Wire, kind: Kind, subresource: str) -> bytes:
 def _resource_version(obj: Object | Wire) -> str:
     if isinstance(obj, Object):
         return obj.metadata.resource_version
-    return (obj.get("metadata") or {}).get("resourceVersion", "")
+    metadata: Wire = obj.get("metadata") or {}
+    return metadata.get("resourceVersion", "")
 
 
 def _is_locked(document: Any) -> bool:

@@ -3,7 +3,7 @@
 import os
 import ssl
 import tempfile
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from cryptography import x509
 
@@ -61,7 +61,7 @@ def certificate_expiry(certificate: bytes) -> datetime | None:
         until = x509.load_pem_x509_certificate(certificate).not_valid_after_utc
     except ValueError:
         return None
-    return until if until <= datetime.now(timezone.utc) else None
+    return until if until <= datetime.now(UTC) else None
 
 
 def _show(context: ssl.SSLContext, certificate: bytes, key: bytes, source: str) -> None:
@@ -72,7 +72,9 @@ def _show(context: ssl.SSLContext, certificate: bytes, key: bytes, source: str) 
             file.write(certificate.rstrip() + b"\n" + key)
         context.load_cert_chain(name, password=_no_password)
     except (ssl.SSLError, ValueError):
-        raise ConfigError(f"the client certificate and key of {source} are not PEM, or do not belong together") from None
+        raise ConfigError(
+            f"the client certificate and key of {source} are not PEM, or do not belong together"
+        ) from None
     finally:
         os.unlink(name)
 

@@ -9,7 +9,7 @@ import asyncio
 import os
 import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple, Self, TypeVar
 from urllib.parse import quote
@@ -76,7 +76,9 @@ class Stream:
         except TimeoutError:
             raise TimedOut(f"{self._about}: the stream was silent for {self.idle:.0f} s", sent=True) from None
         except (aiohttp.ClientError, OSError) as error:
-            raise ConnectionLost(f"{self._about}: the connection broke in the middle of the stream", sent=True) from error
+            raise ConnectionLost(
+                f"{self._about}: the connection broke in the middle of the stream", sent=True
+            ) from error
 
 
 class Transport:
@@ -130,7 +132,7 @@ class Transport:
         return await self._repeated(request, self._exchange)
 
     @asynccontextmanager
-    async def stream(self, request: Request, *, idle: float) -> AsyncIterator[Stream]:
+    async def stream(self, request: Request, *, idle: float) -> AsyncGenerator[Stream, None]:
         """Send a request and read its answer piece by piece."""
         response = await self._repeated(request, self._begin)
         try:
@@ -186,7 +188,9 @@ class Transport:
     async def _begin(self, request: Request, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
         try:
             async with asyncio.timeout(limits.total):
-                response = await self._open(request, aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT))
+                response = await self._open(
+                    request, aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT)
+                )
                 body = await response.read() if response.status >= 300 else b""
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise self._failure(error, request) from error
@@ -234,7 +238,9 @@ class Transport:
             before is None or (before.certificate, before.key) != (credential.certificate, credential.key)
         ):
             # A new context also parts us from connections that were opened with the old certificate.
-            self._tls = await asyncio.to_thread(tls_context, self._config, credential.certificate, credential.key)
+            self._tls = await asyncio.to_thread(
+                tls_context, self._config, credential.certificate, credential.key
+            )
         self._headers = {}
         self._prepared_for = credential
 
@@ -282,7 +288,9 @@ class Transport:
             case ssl.SSLError():
                 return ConnectionFailed(f"{asked}: {explain_tls(error, server)}", sent=True)
             case aiohttp.ClientProxyConnectionError():
-                return ConnectionFailed(f"{asked}: the proxy to {server} cannot be reached: {_os_text(error)}")
+                return ConnectionFailed(
+                    f"{asked}: the proxy to {server} cannot be reached: {_os_text(error)}"
+                )
             case aiohttp.ClientConnectorError():
                 return ConnectionFailed(f"{asked}: {server} cannot be reached: {_os_text(error)}")
             case aiohttp.ClientHttpProxyError():
@@ -290,9 +298,13 @@ class Transport:
             case aiohttp.ClientResponseError():
                 return ConnectionFailed(f"{asked}: {server} does not answer in HTTP", sent=True)
             case aiohttp.ClientConnectionResetError():
-                return ConnectionLost(f"{asked}: the connection to {server} was closed before the request was out")
+                return ConnectionLost(
+                    f"{asked}: the connection to {server} was closed before the request was out"
+                )
             case aiohttp.ClientPayloadError():
-                return ConnectionLost(f"{asked}: the connection to {server} broke in the middle of the answer", sent=True)
+                return ConnectionLost(
+                    f"{asked}: the connection to {server} broke in the middle of the answer", sent=True
+                )
             case _:
                 return ConnectionLost(f"{asked}: the connection to {server} broke", sent=True)
 
