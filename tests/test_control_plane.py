@@ -1,6 +1,7 @@
 """The real control plane: its starter, its processes and folder, and that nothing is left behind or lost."""
 
 import asyncio
+import importlib
 import json
 import os
 import ssl
@@ -9,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -197,6 +199,51 @@ async def test_failed_start_removes_only_its_own_folder(
 
 def test_starter_and_modules_agree_on_the_version():
     assert f"k8s.io/kubernetes {KUBERNETES}" in (ROOT / "tools/control_plane/go.mod").read_text()
+
+
+@pytest.fixture
+def binaries(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Give the builder, which runs as a script and not as part of the package."""
+    monkeypatch.syspath_prepend(str(ROOT / "tools/control_plane"))
+    return importlib.import_module("binaries")
+
+
+def test_builder_and_starter_use_the_same_folder(binaries: ModuleType):
+    assert binaries.cache_folder() / binaries.resolve("") == binaries_folder()
+
+
+def test_versions_are_named_by_minor_or_release(binaries: ModuleType):
+    assert binaries.resolve("1.33.2") == binaries.resolve("v1.33.2") == "v1.33.2"
+    assert binaries.resolve("1.33") == f"v{binaries.RELEASES['1.33']}"
+    assert binaries.resolve("1.36") == KUBERNETES
+    for unknown in ("1.20", "1.37.0", "latest", "1.33.x", "../1.33.1"):
+        with pytest.raises(binaries.BuildError, match="is not one of 1.31"):
+            binaries.resolve(unknown)
+
+
+def test_module_of_another_version_follows_that_versions_own(binaries: ModuleType):
+    upstream = """
+go 1.24.0
+godebug default=go1.24
+require (
+\tgo.etcd.io/etcd/client/v3 v3.5.21
+\tgo.etcd.io/etcd/server/v3 v3.5.22 // indirect
+\tk8s.io/utils v0.0.0-1
+)
+replace (
+\tk8s.io/api => ./staging/src/k8s.io/api
+\tk8s.io/client-go => ./staging/src/k8s.io/client-go
+)
+"""
+    lines = binaries.module_file("v1.33.13", upstream).splitlines()
+    assert "require k8s.io/kubernetes v1.33.13" in lines
+    assert "require go.etcd.io/etcd/server/v3 v3.5.22" in lines
+    assert "godebug default=go1.24" in lines
+    replaced = [line for line in lines if line.startswith("replace")]
+    assert replaced == [
+        "replace k8s.io/api => k8s.io/api v0.33.13",
+        "replace k8s.io/client-go => k8s.io/client-go v0.33.13",
+    ]
 
 
 async def test_process_dies_with_its_owner(tmp_path: Path):

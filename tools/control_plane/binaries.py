@@ -25,8 +25,9 @@ PROGRAMS = {
     "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
     "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
 }
-# The patch release that stands for each minor; that of the newest is pinned, with hashes, in go.mod beside this file.
-RELEASES = {"1.31": "1.31.14", "1.32": "1.32.13", "1.33": "1.33.13", "1.34": "1.34.4", "1.35": "1.35.4"}
+# The release that stands for each minor: the newest of those tried that the module proxy has whole, staging modules
+# and checksums included. That of the newest minor is pinned, with hashes, in go.mod beside this file.
+RELEASES = {"1.31": "1.31.4", "1.32": "1.32.5", "1.33": "1.33.13", "1.34": "1.34.4", "1.35": "1.35.4"}
 GO = "1.26.0"
 
 
