@@ -217,7 +217,7 @@ def test_versions_are_named_by_minor_or_release(binaries: ModuleType):
     assert binaries.resolve("1.33") == f"v{binaries.RELEASES['1.33']}"
     assert binaries.resolve("1.36") == KUBERNETES
     for unknown in ("1.20", "1.37.0", "latest", "1.33.x", "../1.33.1"):
-        with pytest.raises(binaries.BuildError, match="is not one of 1.31"):
+        with pytest.raises(binaries.BuildError, match=r"is not one of 1\.31"):
             binaries.resolve(unknown)
 
 
