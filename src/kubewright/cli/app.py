@@ -1,0 +1,79 @@
+"""The command's entry: which commands there are, and how their failures end."""
+
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import click
+
+from kubewright.api import KubewrightError
+
+FAILED = 1
+WRONG_USAGE = 2
+
+
+class Entry(NamedTuple):
+    """Where a command lives and what the help says of it."""
+
+    module: str
+    summary: str
+
+
+COMMANDS: Mapping[str, Entry] = {
+    "dev": Entry("kubewright.cli.dev", "Run an embedded cluster in the foreground."),
+    "run": Entry("kubewright.cli.run", "Run an operator."),
+    "install": Entry("kubewright.cli.install", "Install an operator's CRDs in the cluster."),
+    "uninstall": Entry("kubewright.cli.uninstall", "Remove an operator's CRDs from the cluster."),
+    "manifests": Entry("kubewright.cli.manifests", "Print an operator's CRDs and roles as YAML."),
+    "version": Entry("kubewright.cli.version", "Print the version."),
+}
+
+
+class CommandTable(click.Group):
+    """Load a command's module only when it runs, so that help and completion stay quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name all commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load one command."""
+        entry = COMMANDS.get(cmd_name)
+        return None if entry is None else import_module(entry.module).command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands from the table alone."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
+
+
+@click.group(cls=CommandTable, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+def cli() -> None:
+    """Write, run and ship Kubernetes operators in Python.
+
+    TARGET is a Python file, a package directory, a module, or module:object.
+    """
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command; exit with 0 (done), 1 (failed) or 2 (wrong usage)."""
+    sys.exit(_exit_code(arguments))
+
+
+def _exit_code(arguments: list[str] | None) -> int:
+    options: dict[str, Any] = {"args": arguments, "prog_name": "kubewright", "standalone_mode": False}
+    try:
+        outcome = cli.main(**options)
+    except click.UsageError as error:
+        error.show()
+        return WRONG_USAGE
+    except click.ClickException as error:
+        error.show()
+        return FAILED
+    except KubewrightError as error:
+        click.echo(f"Error: {error}", err=True)
+        return FAILED
+    except (click.Abort, KeyboardInterrupt):
+        return FAILED
+    return outcome if isinstance(outcome, int) else 0

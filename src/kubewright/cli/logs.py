@@ -1,0 +1,115 @@
+"""What a running operator says: lines for people on a terminal, JSON in a cluster."""
+
+import json
+import logging
+import sys
+import time
+import traceback
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Literal, TextIO, cast
+
+LogFormat = Literal["text", "json"]
+
+BURST = 5
+"""Equal warnings or errors that are shown before the rest of a burst is only counted."""
+BURST_SECONDS = 10.0
+
+_COLOURS = {logging.WARNING: "33", logging.ERROR: "31", logging.CRITICAL: "31;1"}
+_DIM = "2"
+# What tells lines apart for people; the rest of the fields is for machines.
+_SHOWN_FIRST = ("controller", "namespace", "name")
+_MACHINE_FIELDS = frozenset({"controllerGroup", "controllerKind", "reconcileID"})
+
+
+def set_up(log_format: LogFormat, *, verbose: bool, stream: TextIO | None = None) -> None:
+    """Send all records of the process to standard error in one format."""
+    out = stream or sys.stderr
+    handler = logging.StreamHandler(out)
+    handler.setFormatter(JsonLines() if log_format == "json" else TextLines(colour=out.isatty()))
+    handler.addFilter(FoldedBursts())
+    logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, handlers=[handler], force=True)
+    for noisy in ("asyncio", "aiohttp.access"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+
+
+def fields_of(record: logging.LogRecord) -> Mapping[str, Any]:
+    """Return the structured fields of a record."""
+    found = getattr(record, "fields", None)
+    return cast("Mapping[str, Any]", found) if isinstance(found, dict) else {}
+
+
+class TextLines(logging.Formatter):
+    """Time, level, message, then the fields as key=value."""
+
+    def __init__(self, *, colour: bool) -> None:
+        super().__init__()
+        self._colour = colour
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Write one record."""
+        moment = datetime.fromtimestamp(record.created).astimezone().strftime("%H:%M:%S")
+        level = self._paint(f"{record.levelname:<7}", _COLOURS.get(record.levelno, ""))
+        fields = fields_of(record)
+        order = [name for name in _SHOWN_FIRST if fields.get(name)]
+        order += [name for name in fields if name not in order and _is_shown(name, fields)]
+        told = " ".join(f"{name}={_text(fields[name])}" for name in order)
+        line = f"{self._paint(moment, _DIM)} {level} {record.getMessage()}"
+        line += f"  {self._paint(told, _DIM)}" if told else ""
+        if record.exc_info:
+            line += "\n" + self.formatException(record.exc_info)
+        return line
+
+    def _paint(self, text: str, code: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if self._colour and code else text
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line, with controller-runtime's keys."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Write one record."""
+        line: dict[str, Any] = {
+            "level": record.levelname.lower(),
+            "ts": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "logger": record.name,
+            "msg": record.getMessage(),
+            **fields_of(record),
+        }
+        if record.exc_info and record.exc_info[1] is not None:
+            line["error"] = str(record.exc_info[1])
+            line["stacktrace"] = "".join(traceback.format_exception(*record.exc_info))
+        return json.dumps(line, default=str, ensure_ascii=False)
+
+
+class FoldedBursts(logging.Filter):
+    """Show the first few of equal warnings and errors; the next after a pause says how many were left out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._bursts: dict[tuple[str, int, str], tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell whether to show a record."""
+        if record.levelno < logging.WARNING:
+            return True
+        key = (record.name, record.lineno, str(record.msg))
+        now = time.monotonic()
+        began, count = self._bursts.get(key, (now, 0))
+        if now - began > BURST_SECONDS:
+            if (hidden := count - BURST) > 0:
+                record.msg = f"{record.msg} ({hidden} more like this were left out)"
+            began, count = now, 0
+        self._bursts[key] = (began, count + 1)
+        if len(self._bursts) > 1000:
+            self._bursts = {key: burst for key, burst in self._bursts.items() if now - burst[0] <= BURST_SECONDS}
+        return count < BURST
+
+
+def _is_shown(name: str, fields: Mapping[str, Any]) -> bool:
+    return name not in _MACHINE_FIELDS and name not in _SHOWN_FIRST and name != fields.get("controllerKind")
+
+
+def _text(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
+    return json.dumps(text, ensure_ascii=False) if " " in text else text

@@ -1,0 +1,127 @@
+"""TARGET: from a file, a package directory, a module or `module:object` to the operator it stands for."""
+
+import importlib
+import importlib.util
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+from kubewright.api import DeclarationError, KubewrightError
+from kubewright.controller import Controller, Operator
+
+DEFAULT_OBJECT = "operator"
+
+
+class TargetError(KubewrightError):
+    """TARGET cannot be loaded, or stands for no operator."""
+
+
+def load_operator(target: str) -> Operator:
+    """Load the operator that TARGET names: an Operator, a factory of one, or the controllers of a module."""
+    place, _, name = _split(target)
+    module = _load(place)
+    if name:
+        return _operator_from(_attribute(module, name, target), target, module)
+    found = getattr(module, DEFAULT_OBJECT, None)
+    if found is not None and not isinstance(found, ModuleType):
+        return _operator_from(found, f"{target}:{DEFAULT_OBJECT}", module)
+    controllers = _controllers_in(module)
+    if not controllers:
+        raise TargetError(
+            f"{target} has no `{DEFAULT_OBJECT}` and no controllers at its top level: "
+            "declare one with @kw.controller(...), or name the object as module:object"
+        )
+    return Operator(*controllers, name=module.__name__.rpartition(".")[2].replace("_", "-").lower())
+
+
+def _split(target: str) -> tuple[str, str, str]:
+    # A colon after a drive letter belongs to the path.
+    if Path(target).exists():
+        return target, "", ""
+    place, colon, name = target.rpartition(":")
+    return (place, colon, name) if colon else (target, "", "")
+
+
+def _load(place: str) -> ModuleType:
+    path = Path(place)
+    if path.is_file():
+        return _import(path.stem, path.parent, place)
+    if path.is_dir():
+        if not (path / "__init__.py").is_file():
+            raise TargetError(f"{place} is no package: it has no __init__.py")
+        return _import(path.resolve().name, path.resolve().parent, place)
+    if place.endswith(".py") or "/" in place:
+        raise TargetError(f"{place}: there is no such file")
+    return _import(place, Path.cwd(), place)
+
+
+def _import(name: str, folder: Path, place: str) -> ModuleType:
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise TargetError(f"{place}: {name!r} is no module name")
+    sys.path.insert(0, str(folder.resolve()))
+    importlib.invalidate_caches()
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name == name.partition(".")[0]:
+            raise TargetError(f"{place}: there is no such file or module") from None
+        raise TargetError(_user_line(error, place)) from error
+    except SyntaxError as error:
+        raise TargetError(f"{error.filename}:{error.lineno}: {type(error).__name__}: {error.msg}") from None
+    except Exception as error:
+        raise TargetError(_user_line(error, place)) from error
+    _refuse_another(module, folder, name, place)
+    return module
+
+
+def _refuse_another(module: ModuleType, folder: Path, name: str, place: str) -> None:
+    """A module of the same name that was loaded before would silently stand in for the user's file."""
+    origin = module.__file__
+    if origin is None or Path(place).suffix != ".py":
+        return
+    if Path(origin).resolve() != (folder / f"{name}.py").resolve():
+        raise TargetError(f"{place}: another module is called {name!r} ({origin}): rename the file")
+
+
+def _attribute(module: ModuleType, name: str, target: str) -> Any:
+    found: Any = module
+    for part in name.split("."):
+        if not hasattr(found, part):
+            raise TargetError(f"{target}: {module.__name__} has no {name!r}")
+        found = getattr(found, part)
+    return found
+
+
+def _operator_from(found: Any, target: str, module: ModuleType) -> Operator:
+    if callable(found) and not isinstance(found, Controller):
+        try:
+            found = found()
+        except DeclarationError:
+            raise
+        except Exception as error:
+            raise TargetError(_user_line(error, target)) from error
+    if isinstance(found, Operator):
+        return found
+    if isinstance(found, Controller):
+        return Operator(cast("Controller[Any]", found))
+    raise TargetError(
+        f"{target} in {module.__name__} is a {type(found).__name__}: it must be an Operator, "
+        "a Controller, or a function that returns one of them"
+    )
+
+
+def _controllers_in(module: ModuleType) -> list[Controller[Any]]:
+    found = [value for value in vars(module).values() if isinstance(value, Controller)]
+    return list(dict.fromkeys(cast("list[Controller[Any]]", found)))
+
+
+def _user_line(error: BaseException, place: str) -> str:
+    """Say where in the user's own code it went wrong; our frames and Python's are not the user's business."""
+    ours = str(Path(__file__).parents[1])
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
+    theirs = [frame for frame in frames if not frame.filename.startswith(ours) and "importlib" not in frame.filename]
+    where = f"{theirs[-1].filename}:{theirs[-1].lineno}" if theirs else place
+    text = str(error) if isinstance(error, KubewrightError) else f"{type(error).__name__}: {error}"
+    return f"{where}: {text}"
