@@ -1,6 +1,12 @@
-"""Server-side apply and field ownership: structured merge and diff of values by their schema."""
+"""Server-side apply and field ownership: structured merge and diff of values by their schema.
+
+`update_managed_fields` and `apply` keep `metadata.managedFields`; `keep_timestamps` undoes a write that changed
+nothing but times; `merge_schema_of_crd` and the schema classes say how a kind merges.
+"""
 
 from .crd_schema import merge_schema_of_crd
+from .errors import ApplyConflicts, ApplyError, Conflict
+from .ownership import Write, apply, keep_timestamps, resets_ownership, update_managed_fields
 from .schema import (
     ANY_SCALAR,
     BOOLEAN,
@@ -13,6 +19,7 @@ from .schema import (
     MapSchema,
     MergeSchema,
 )
+from .updater import Convert
 
 __all__ = [
     "ANY_SCALAR",
@@ -22,8 +29,17 @@ __all__ = [
     "OBJECT_META",
     "STRING",
     "UNTYPED",
+    "ApplyConflicts",
+    "ApplyError",
+    "Conflict",
+    "Convert",
     "ListSchema",
     "MapSchema",
     "MergeSchema",
+    "Write",
+    "apply",
+    "keep_timestamps",
     "merge_schema_of_crd",
+    "resets_ownership",
+    "update_managed_fields",
 ]

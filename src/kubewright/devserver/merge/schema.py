@@ -99,9 +99,9 @@ UNTYPED = _atomic_any()
 DEDUCED = _deduced()
 
 _STRINGS = object_of({}, item=STRING)
-_OWNER_STRINGS = ("apiVersion", "kind", "name", "uid")
+_OWNER_STRINGS: tuple[str, ...] = ("apiVersion", "kind", "name", "uid")
 _OWNER = object_of(
-    dict.fromkeys(_OWNER_STRINGS, STRING) | dict.fromkeys(("controller", "blockOwnerDeletion"), BOOLEAN),
+    {**dict.fromkeys(_OWNER_STRINGS, STRING), "controller": BOOLEAN, "blockOwnerDeletion": BOOLEAN},
     atomic=True,
     defaults=dict.fromkeys(_OWNER_STRINGS, ""),
 )

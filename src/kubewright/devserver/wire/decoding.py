@@ -64,7 +64,9 @@ class Decoders:
         fields = self._types.fields(name)
         order = tuple(field.name for field in fields)
         rows = {field.name: self._row(field) for field in fields}
-        absent = tuple((field.name, self._zero_maker(field.type)) for field in fields if _always_written(field))
+        absent = tuple(
+            (field.name, self._zero_maker(field.type)) for field in fields if _always_written(field)
+        )
         get = rows.get
 
         def decode(value: Any, unknown: list[str]) -> dict[str, Any]:

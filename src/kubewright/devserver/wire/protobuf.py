@@ -25,7 +25,9 @@ Read = Callable[[Any, int], Any]
 def envelope(body: bytes) -> tuple[str, str, bytes]:
     """Open the server's envelope: apiVersion, kind and the object's own bytes."""
     if not body.startswith(MAGIC):
-        raise DecodeError("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
+        raise DecodeError(
+            "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
+        )
     outer = parse(body[4:])
     meta = parse(_octets(outer.get(1, [b""])[-1]))
     return _text(meta.get(1, [b""])[-1]), _text(meta.get(2, [b""])[-1]), _octets(outer.get(2, [b""])[-1])

@@ -112,7 +112,9 @@ class TypeTable:
 
     def openapi(self, group_version: str) -> bytes:
         """Return the OpenAPI v3 document of a served group version (`v1`, `apps/v1`)."""
-        name = f"apis__{group_version.replace('/', '__')}" if "/" in group_version else f"api__{group_version}"
+        name = (
+            f"apis__{group_version.replace('/', '__')}" if "/" in group_version else f"api__{group_version}"
+        )
         file = _DATA / "openapi" / f"{name}.json.xz"
         if not file.is_file():
             raise KeyError(group_version)

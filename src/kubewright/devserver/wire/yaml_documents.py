@@ -68,7 +68,9 @@ class _Reader:
     def read(self) -> Any:
         """Return the first document's value."""
         try:
-            while not isinstance(event := self._events.get_event(), yaml.StreamEndEvent | yaml.DocumentEndEvent):
+            while not isinstance(
+                event := self._events.get_event(), yaml.StreamEndEvent | yaml.DocumentEndEvent
+            ):
                 self._take(event)
         except yaml.YAMLError as problem:
             raise DecodeError(_PREFIX + _described(problem)) from None
@@ -185,7 +187,7 @@ def _integer(text: str) -> int:
     return sign * int(digits[:100], 0)
 
 
-def _line(mark: yaml.Mark | None) -> int:
+def _line(mark: Any) -> int:
     return mark.line + 1 if mark is not None else 0
 
 

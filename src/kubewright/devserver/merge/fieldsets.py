@@ -1,0 +1,155 @@
+"""Sets of field paths, kept as FieldsV1 keeps them, and their algebra.
+
+A set is a dictionary from path elements to what is owned below them. An element with an empty dictionary is a
+member; one with a dictionary is a member only if that holds `.`. Sets are never changed once made: operations
+share what they can.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from .elements import SELF, element_text, is_element, ordered
+from .values import is_object
+
+Fields = dict[str, Any]
+
+_LEAF: Fields = {}
+
+
+def is_member(node: Fields) -> bool:
+    """Tell whether the element that leads to this node is itself in the set."""
+    return not node or SELF in node
+
+
+def below(node: Fields) -> Fields:
+    """Return what is owned below a node, without the node itself."""
+    if SELF not in node:
+        return node
+    return {element: child for element, child in node.items() if element != SELF}
+
+
+def node_of(children: Fields, *, member: bool) -> Fields | None:
+    """Make a node from both; None when there is nothing in it."""
+    if not children:
+        return _LEAF if member else None
+    return {SELF: _LEAF, **children} if member else children
+
+
+def insert(fields: Fields, path: Iterable[str]) -> None:
+    """Add one path to a set that is still being built."""
+    *parents, last = path
+    for element in parents:
+        child = fields.get(element)
+        if child is None:
+            child = fields[element] = {}
+        elif not child:
+            # An empty dictionary means membership: say so before something is put below it.
+            child = fields[element] = {SELF: _LEAF}
+        fields = child
+    if last in fields:
+        if fields[last]:
+            fields[last][SELF] = _LEAF
+    else:
+        fields[last] = {}
+
+
+def union(left: Fields, right: Fields) -> Fields:
+    """Return the paths of either."""
+    if not right or left is right:
+        return left
+    if not left:
+        return right
+    out = dict(left)
+    for element, node in right.items():
+        mine = left.get(element)
+        if mine is None:
+            out[element] = node
+        elif mine is not node:
+            member = is_member(mine) or is_member(node)
+            out[element] = node_of(union(below(mine), below(node)), member=member)
+    return out
+
+
+def intersection(left: Fields, right: Fields) -> Fields:
+    """Return the paths of both."""
+    out: Fields = {}
+    for element, node in left.items():
+        other = right.get(element)
+        if other is not None:
+            member = is_member(node) and is_member(other)
+            kept = node_of(intersection(below(node), below(other)), member=member)
+            if kept is not None:
+                out[element] = kept
+    return out
+
+
+def difference(left: Fields, right: Fields) -> Fields:
+    """Return the paths of the left that are not in the right."""
+    if not right:
+        return left
+    out: Fields = {}
+    for element, node in left.items():
+        other = right.get(element)
+        if other is None:
+            out[element] = node
+            continue
+        member = is_member(node) and not is_member(other)
+        kept = node_of(difference(below(node), below(other)), member=member)
+        if kept is not None:
+            out[element] = kept
+    return out
+
+
+def without_below(left: Fields, right: Fields) -> Fields:
+    """Return the paths of the left that neither are in the right nor lie below one that is."""
+    if not right:
+        return left
+    out: Fields = {}
+    for element, node in left.items():
+        other = right.get(element)
+        if other is None:
+            out[element] = node
+        elif not is_member(other):
+            kept = node_of(without_below(below(node), other), member=is_member(node))
+            if kept is not None:
+                out[element] = kept
+    return out
+
+
+def paths(fields: Fields, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield every path: the members of a level in order, then what lies below each."""
+    elements = ordered([element for element in fields if element != SELF])
+    for element in elements:
+        if is_member(fields[element]):
+            yield (*prefix, element)
+    for element in elements:
+        yield from paths(below(fields[element]), (*prefix, element))
+
+
+def path_text(path: Iterable[str]) -> str:
+    """Write a path as messages do: `.spec.template.spec.containers[name="c"].image`."""
+    return "".join(map(element_text, path))
+
+
+def encode(fields: Fields) -> Fields:
+    """Put a set into the order FieldsV1 is written in."""
+    if len(fields) < 2:
+        return {element: encode(node) if node else {} for element, node in fields.items()}
+    return {element: encode(fields[element]) if fields[element] else {} for element in ordered(list(fields))}
+
+
+def decode(value: Any) -> Fields:
+    """Read FieldsV1; keys that are no path elements are skipped."""
+    node = _readable(value)
+    return below(node) if SELF in node else node
+
+
+def _readable(value: Any) -> Fields:
+    """Return a node as it is when all of it is well spelled, which it nearly always is, else what is."""
+    if not is_object(value):
+        return _LEAF
+    kept = {
+        element: _readable(node) for element, node in value.items() if element == SELF or is_element(element)
+    }
+    unchanged = len(kept) == len(value) and all(kept[element] is node for element, node in value.items())
+    return value if unchanged else kept

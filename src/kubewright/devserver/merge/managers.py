@@ -1,0 +1,129 @@
+"""Managers of fields: their entries in `metadata.managedFields`, read and written."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from .elements import go_json
+from .errors import ApplyError
+from .fieldsets import Fields, decode, encode, union
+
+APPLY, UPDATE = "Apply", "Update"
+MAX_UPDATE_MANAGERS = 10
+ANCIENT = "ancient-changes"
+
+
+class ManagerId(NamedTuple):
+    """Who manages fields; an applier is the same one in every version."""
+
+    manager: str
+    operation: str
+    api_version: str
+    subresource: str
+
+    def shown(self) -> str:
+        """Name the manager as conflicts do: `"upd" with subresource "status" using v1`."""
+        text = go_json(self.manager)
+        if self.subresource:
+            text += f" with subresource {go_json(self.subresource)}"
+        return f"{text} using {self.api_version}" if self.operation == UPDATE else text
+
+    def sort_key(self) -> str:
+        """Return the text by which conflicts are put in order."""
+        version = f',"apiVersion":{go_json(self.api_version)}' if self.api_version else ""
+        part = f',"subresource":{go_json(self.subresource)}' if self.subresource else ""
+        return f'{{"manager":{go_json(self.manager)},"operation":"{self.operation}"{version}{part}}}'
+
+
+@dataclass(frozen=True, slots=True)
+class Managed:
+    """What one manager owns, in terms of which version, since when."""
+
+    fields: Fields
+    api_version: str
+    time: str | None = None
+
+    def owning(self, fields: Fields) -> "Managed":
+        """Return the same manager with another set."""
+        return self if fields is self.fields else replace(self, fields=fields)
+
+
+Managers = dict[ManagerId, Managed]
+
+
+def manager_id(manager: str, operation: str, api_version: str, subresource: str) -> ManagerId:
+    """Identify a manager; without a name it is unknown."""
+    version = "" if operation == APPLY else api_version
+    return ManagerId(manager or "unknown", operation, version, subresource)
+
+
+def read_managers(entries: Iterable[Mapping[str, Any]]) -> Managers:
+    """Read `metadata.managedFields`; raise `ApplyError` for entries that cannot be understood."""
+    managers: Managers = {}
+    for index, entry in enumerate(entries):
+        operation = entry.get("operation", "")
+        if operation not in {APPLY, UPDATE}:
+            raise ApplyError("operation must be `Apply` or `Update`")
+        api_version = entry.get("apiVersion", "")
+        if not api_version:
+            raise ApplyError("apiVersion must not be empty")
+        kind = entry.get("fieldsType", "")
+        if not kind:
+            raise ApplyError(f"missing fieldsType in managed fields entry {index}")
+        if kind != "FieldsV1":
+            raise ApplyError(f'invalid fieldsType "{kind}" in managed fields entry {index}')
+        version = "" if operation == APPLY else api_version
+        who = ManagerId(entry.get("manager", ""), operation, version, entry.get("subresource", ""))
+        managers[who] = Managed(decode(entry.get("fieldsV1")), api_version, entry.get("time"))
+    return managers
+
+
+def write_managers(managers: Managers) -> list[dict[str, Any]]:
+    """Write `metadata.managedFields`: appliers first, then by time and name."""
+    entries = [_entry(who, managed) for who, managed in managers.items()]
+    entries.sort(
+        key=lambda entry: (
+            entry["operation"],
+            entry.get("time") or "",
+            entry.get("manager", ""),
+            entry["apiVersion"],
+            entry.get("subresource", ""),
+        )
+    )
+    return entries
+
+
+def _entry(who: ManagerId, managed: Managed) -> dict[str, Any]:
+    entry: dict[str, Any] = {"manager": who.manager} if who.manager else {}
+    entry |= {"operation": who.operation, "apiVersion": managed.api_version}
+    if managed.time is not None:
+        entry["time"] = managed.time
+    entry |= {"fieldsType": "FieldsV1", "fieldsV1": encode(managed.fields)}
+    if who.subresource:
+        entry["subresource"] = who.subresource
+    return entry
+
+
+def cap_update_managers(managers: Managers) -> None:
+    """Merge the oldest updaters of a version into one when there are too many."""
+    updaters = [who for who in managers if who.operation == UPDATE]
+    surplus = len(updaters) - MAX_UPDATE_MANAGERS
+    if surplus <= 0:
+        return
+    updaters.sort(key=lambda who: (managers[who].time or "", who.sort_key()))
+    first_of: dict[str, ManagerId] = {}
+    for who in updaters:
+        if surplus <= 0:
+            return
+        version = managers[who].api_version
+        first = first_of.setdefault(version, who)
+        if first == who:
+            continue
+        bucket = ManagerId(ANCIENT, UPDATE, version, "")
+        if bucket not in managers:
+            managers[bucket] = managers.pop(first)
+        if who != bucket:
+            merged = managers.pop(who)
+            fields = union(merged.fields, managers[bucket].fields)
+            managers[bucket] = Managed(fields, version, merged.time)
+        surplus -= 1

@@ -1,0 +1,196 @@
+"""Keep `metadata.managedFields` true while objects are created, updated and applied to."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import ApplyError
+from .fieldsets import Fields, difference, insert, union
+from .managers import (
+    APPLY,
+    UPDATE,
+    Managed,
+    Managers,
+    cap_update_managers,
+    manager_id,
+    read_managers,
+    write_managers,
+)
+from .schema import MergeSchema
+from .updater import Convert, Updater, Wire
+from .validation import check
+from .values import is_list, is_object, same
+
+# An object that existed before anybody applied to it: its fields belong to this manager from then on.
+BEFORE_FIRST_APPLY = "before-first-apply"
+_NEVER_OWNED = (
+    ("apiVersion",),
+    ("kind",),
+    ("metadata",),
+    ("metadata", "name"),
+    ("metadata", "namespace"),
+    ("metadata", "creationTimestamp"),
+    ("metadata", "selfLink"),
+    ("metadata", "uid"),
+    ("metadata", "clusterName"),
+    ("metadata", "generation"),
+    ("metadata", "managedFields"),
+    ("metadata", "resourceVersion"),
+)
+
+
+def field_paths(field_names: Iterable[Sequence[str]]) -> Fields:
+    """Make a set of paths from sequences of field names."""
+    fields: Fields = {}
+    for names in field_names:
+        insert(fields, [f"f:{name}" for name in names])
+    return fields
+
+
+_STRIPPED = field_paths(_NEVER_OWNED)
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Who writes, through which version and subresource, at what time (RFC 3339, whole seconds)."""
+
+    manager: str
+    api_version: str
+    time: str
+    subresource: str = ""
+
+
+def resets_ownership(value: Any) -> bool:
+    """Tell whether a request's object asks to forget all ownership: managedFields `[]` or `[{}]`."""
+    metadata = value.get("metadata") if is_object(value) else None
+    entries = metadata.get("managedFields") if is_object(metadata) else None
+    return is_list(entries) and (not entries or (len(entries) == 1 and not entries[0]))
+
+
+def update_managed_fields(
+    schema: MergeSchema,
+    live: Wire,
+    new: Wire,
+    write: Write,
+    *,
+    reset_fields: Iterable[Sequence[str]] = (),
+    reset: bool = False,
+    convert: Convert | None = None,
+) -> Wire:
+    """Return the new object with its managedFields.
+
+    On creation `live` is the kind's empty object. `reset` says that the request asked to forget all ownership,
+    which decoding may have hidden.
+    """
+    managers = _managers_for_update(live, new, write, reset=reset or resets_ownership(new))
+    if not managers and _metadata(live).get("uid"):
+        # Nobody tracks this object: writing to it does not begin to.
+        return _with_managers(new, {})
+    updater = Updater(schema, write.api_version, field_paths(reset_fields), convert)
+    return _with_managers(new, _update(updater, live, new, managers, write))
+
+
+def apply(
+    schema: MergeSchema,
+    live: Wire,
+    config: Wire,
+    write: Write,
+    *,
+    force: bool = False,
+    empty: Wire | None = None,
+    reset_fields: Iterable[Sequence[str]] = (),
+    convert: Convert | None = None,
+) -> Wire:
+    """Return the live object with a configuration applied to it, and its managedFields.
+
+    `live` is the kind's empty object when there is none yet; `empty` is that object, for kinds whose empty
+    object is not empty. Raise `ApplyConflicts` when others own what would change, unless forced.
+    """
+    try:
+        check(config, schema)
+    except ApplyError as problem:
+        raise ApplyError(f"failed to create typed patch object ({_described(config)}): {problem}") from None
+    updater = Updater(schema, write.api_version, field_paths(reset_fields), convert)
+    managers = read_managers(_metadata(live).get("managedFields") or ())
+    if not managers:
+        before = Write(BEFORE_FIRST_APPLY, write.api_version, write.time, write.subresource)
+        managers = _update(updater, empty or {}, live, {}, before)
+    applier = manager_id(write.manager, APPLY, write.api_version, write.subresource)
+    new, managers = updater.apply(_without_managers(live), config, managers, applier, force=force)
+    owned = managers.get(applier)
+    if owned is not None:
+        fields = difference(owned.fields, _STRIPPED)
+        if not fields:
+            del managers[applier]
+        else:
+            time = owned.time if new is None else write.time
+            managers[applier] = Managed(fields, owned.api_version, time)
+    return _with_managers(live if new is None else new, managers)
+
+
+def keep_timestamps(new: Wire, old: Wire) -> Wire:
+    """Return the new object with the old managedFields when it differs from the old one in nothing but their times."""
+    fresh, former = _metadata(new).get("managedFields"), _metadata(old).get("managedFields")
+    if not fresh or not former or len(fresh) != len(former) or fresh == former:
+        return new
+    if not all(same(_timeless(a), _timeless(b)) for a, b in zip(fresh, former, strict=True)):
+        return new
+    if not same(_without_managers(new), _without_managers(old)):
+        return new
+    return {**new, "metadata": {**new["metadata"], "managedFields": former}}
+
+
+def _update(updater: Updater, live: Wire, new: Wire, managers: Managers, write: Write) -> Managers:
+    managers, changed = updater.update(_without_managers(live), _without_managers(new), managers)
+    changed = difference(changed, _STRIPPED)
+    if changed:
+        who = manager_id(write.manager, UPDATE, write.api_version, write.subresource)
+        previous = managers.get(who)
+        fields = union(changed, previous.fields) if previous else changed
+        managers[who] = Managed(fields, write.api_version, write.time)
+    cap_update_managers(managers)
+    return managers
+
+
+def _managers_for_update(live: Wire, new: Wire, write: Write, *, reset: bool) -> Managers:
+    if not write.subresource:
+        if reset:
+            return {}
+        if managers := _readable_managers(new):
+            return managers
+    return _readable_managers(live)
+
+
+def _readable_managers(value: Wire) -> Managers:
+    try:
+        return read_managers(_metadata(value).get("managedFields") or ())
+    except ApplyError:
+        return {}
+
+
+def _metadata(value: Wire) -> Wire:
+    return value.get("metadata") or {}
+
+
+def _without_managers(value: Wire) -> Wire:
+    metadata = _metadata(value)
+    if "managedFields" not in metadata:
+        return value
+    return {**value, "metadata": {key: item for key, item in metadata.items() if key != "managedFields"}}
+
+
+def _with_managers(value: Wire, managers: Managers) -> Wire:
+    value = _without_managers(value)
+    if not managers:
+        return value
+    return {**value, "metadata": {**_metadata(value), "managedFields": write_managers(managers)}}
+
+
+def _timeless(entry: Wire) -> Wire:
+    return {key: item for key, item in entry.items() if key != "time"}
+
+
+def _described(value: Wire) -> str:
+    metadata = _metadata(value)
+    where = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
+    return f"{where}; {value.get('apiVersion', '')}, Kind={value.get('kind', '')}"

@@ -1,0 +1,142 @@
+"""Follow who owns which fields while an object is updated or applied to."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from .comparison import Comparison, compare
+from .errors import ApplyConflicts, Conflict
+from .fieldsets import Fields, difference, intersection, path_text, paths, union, without_below
+from .managers import Managed, ManagerId, Managers
+from .membership import fields_of, reconciled, with_parents
+from .merging import merge, remove
+from .schema import MergeSchema
+from .values import ABSENT, same
+
+Wire = dict[str, Any]
+# (object, apiVersion) -> the object in that version and its schema; None when there is no such version any more
+Convert = Callable[[Wire, str], tuple[Wire, MergeSchema] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Updater:
+    """Ownership in one version of a kind; `ignored` are paths that nobody comes to own here."""
+
+    schema: MergeSchema
+    api_version: str
+    ignored: Fields
+    convert: Convert | None
+
+    def update(self, live: Wire, new: Wire, managers: Managers) -> tuple[Managers, Fields]:
+        """Return the managers after an update, and what the update itself changed."""
+        managers = self._reconcile(live, managers)
+        comparison = self._share(live, new, managers, applier=None, force=True)
+        changed = union(comparison.modified, comparison.added)
+        return managers, without_below(changed, self.ignored)
+
+    def apply(
+        self, live: Wire, config: Wire, managers: Managers, applier: ManagerId, *, force: bool
+    ) -> tuple[Wire | None, Managers]:
+        """Return the object after an apply, None when it is as it was, and the managers."""
+        managers = self._reconcile(live, managers)
+        merged = merge(live, config, self.schema)
+        last = managers.get(applier)
+        applied = without_below(fields_of(config, self.schema), self.ignored)
+        managers[applier] = Managed(applied, self.api_version, last.time if last else None)
+        new = self._prune(merged if merged is not ABSENT else {}, managers, applier, last)
+        self._share(live, new, managers, applier=applier, force=force)
+        return (None if same(live, new) else new), managers
+
+    def _reconcile(self, live: Wire, managers: Managers) -> Managers:
+        out: Managers = {}
+        for who, managed in managers.items():
+            version = self._in_version(live, managed.api_version)
+            if version is not None:
+                out[who] = managed.owning(reconciled(managed.fields, version[1]))
+        return out
+
+    def _in_version(self, value: Wire, api_version: str) -> tuple[Wire, MergeSchema] | None:
+        if api_version == self.api_version or self.convert is None:
+            return value, self.schema
+        return self.convert(value, api_version)
+
+    def _share(
+        self, live: Wire, new: Wire, managers: Managers, *, applier: ManagerId | None, force: bool
+    ) -> Comparison:
+        """Take what changed from those who owned it; without force an applier may take nothing."""
+        here = compare(live, new, self.schema).without(self.ignored)
+        versions: dict[str, Comparison | None] = {self.api_version: here}
+        taken: dict[ManagerId, Fields] = {}
+        gone: dict[ManagerId, Fields] = {}
+        for who, managed in list(managers.items()):
+            if who == applier:
+                continue
+            if managed.api_version not in versions:
+                versions[managed.api_version] = self._compare_in(live, new, managed.api_version)
+            comparison = versions[managed.api_version]
+            if comparison is None:
+                del managers[who]
+                continue
+            lost = intersection(managed.fields, union(comparison.modified, comparison.added))
+            if lost:
+                taken[who] = lost
+            gone[who] = comparison.removed
+        if taken and not force:
+            raise _conflicts(taken)
+        for losses in (taken, gone):
+            for who, lost in losses.items():
+                managers[who] = managers[who].owning(difference(managers[who].fields, lost))
+        for who in [who for who, managed in managers.items() if not managed.fields]:
+            del managers[who]
+        return here
+
+    def _compare_in(self, live: Wire, new: Wire, api_version: str) -> Comparison | None:
+        old_version, new_version = self._in_version(live, api_version), self._in_version(new, api_version)
+        if old_version is None or new_version is None:
+            return None
+        return compare(old_version[0], new_version[0], new_version[1]).without(self.ignored)
+
+    def _prune(self, merged: Wire, managers: Managers, applier: ManagerId, last: Managed | None) -> Wire:
+        """Take out what the applier owned, left out this time, and nobody else owns."""
+        if last is None or not last.fields:
+            return merged
+        if last.api_version == self.api_version and not difference(last.fields, managers[applier].fields):
+            return merged
+        version = self._in_version(merged, last.api_version)
+        if version is None:
+            return merged
+        value, schema = version
+        owned = with_parents(last.fields, schema)
+        pruned = self._add_back_owned(
+            value, remove(value, owned, schema) or {}, last.api_version, schema, managers
+        )
+        had = with_parents(fields_of(value, schema), schema)
+        kept = with_parents(fields_of(pruned, schema), schema)
+        dangling = intersection(difference(had, kept), owned)
+        result: Wire = remove(value, dangling, schema) or {}
+        back = self._in_version(result, self.api_version) if last.api_version != self.api_version else None
+        return back[0] if back is not None else result
+
+    def _add_back_owned(
+        self, merged: Wire, pruned: Wire, api_version: str, schema: MergeSchema, managers: Managers
+    ) -> Wire:
+        by_version: dict[str, Fields] = {api_version: {}}
+        for managed in managers.values():
+            by_version[managed.api_version] = union(by_version.get(managed.api_version, {}), managed.fields)
+        for version, owned in by_version.items():
+            old, less = self._in_version(merged, version), self._in_version(pruned, version)
+            if old is None or less is None:
+                continue
+            value, schema = old
+            had = with_parents(fields_of(value, schema), schema)
+            kept = with_parents(fields_of(less[0], schema), schema)
+            surplus = difference(had, union(kept, with_parents(owned, schema)))
+            pruned = remove(value, surplus, schema) or {}
+        return pruned
+
+
+def _conflicts(taken: dict[ManagerId, Fields]) -> ApplyConflicts:
+    found: list[Conflict] = []
+    for who in sorted(taken, key=ManagerId.sort_key):
+        found += [Conflict(who.shown(), path_text(path)) for path in paths(taken[who])]
+    return ApplyConflicts(found)

@@ -1,0 +1,68 @@
+"""Tell the sorts of JSON values apart, and absent from null."""
+
+from enum import Enum
+from typing import Any, Final, TypeGuard
+
+import msgspec
+
+from .schema import MergeSchema
+
+
+class Absent(Enum):
+    """The value of a field that is not there; null is a value."""
+
+    ABSENT = "absent"
+
+
+ABSENT: Final = Absent.ABSENT
+
+# The three ways to look at a value through its schema.
+MAP, SCALAR, LIST, NONE = "map", "scalar", "list", ""
+
+
+def is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    """Tell whether a value is an object."""
+    return isinstance(value, dict)
+
+
+def is_list(value: object) -> TypeGuard[list[Any]]:
+    """Tell whether a value is a list."""
+    return isinstance(value, list)
+
+
+def view(schema: MergeSchema, value: Any) -> str:
+    """Choose how a value is looked at: by its own sort where the schema allows it, else as the schema says."""
+    if is_object(value):
+        if schema.mapping is not None:
+            return MAP
+    elif is_list(value):
+        if schema.sequence is not None:
+            return LIST
+    elif value is not None and value is not ABSENT and schema.scalar:
+        return SCALAR
+    if schema.mapping is not None:
+        return MAP
+    return SCALAR if schema.scalar else (LIST if schema.sequence is not None else NONE)
+
+
+def same(left: Any, right: Any) -> bool:
+    """Tell whether two values are the same JSON, true and 1 apart; order of fields does not matter."""
+    if left is right:
+        return True
+    if left != right:
+        return False
+    return not isinstance(left, dict | list | bool | int) or _same_inside(left, right)
+
+
+def _same_inside(left: Any, right: Any) -> bool:
+    """Python's equality takes true for 1; look again where it said equal."""
+    if is_object(left):
+        return is_object(right) and all(_same_inside(item, right[key]) for key, item in left.items())
+    if is_list(left):
+        return is_list(right) and all(_same_inside(a, b) for a, b in zip(left, right, strict=True))
+    return isinstance(left, bool) is isinstance(right, bool)
+
+
+def encoded_same(left: Any, right: Any) -> bool:
+    """Tell cheaply that two values are surely the same; false means nothing."""
+    return left is right or msgspec.json.encode(left) == msgspec.json.encode(right)
