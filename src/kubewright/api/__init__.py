@@ -23,6 +23,15 @@ from kubewright.api.identity import GroupVersionKind, ObjectKey
 from kubewright.api.kinds import Kind, kind_of
 from kubewright.api.meta import ManagedFieldsEntry, Meta, OwnerReference, controller_of, has_finalizer
 from kubewright.api.model import Model, field_info, field_types, model_rules
+from kubewright.api.patches import (
+    PatchSchema,
+    json_diff,
+    json_patch,
+    merge_diff,
+    merge_patch,
+    strategic_patch,
+    typed_diff,
+)
 from kubewright.api.problems import FieldError, invalid_message
 from kubewright.api.quantities import IntOrString, Quantity
 from kubewright.api.raw import (
@@ -36,6 +45,15 @@ from kubewright.api.raw import (
 )
 from kubewright.api.resource import Object, Resource, owner_reference
 from kubewright.api.scalars import Scalar
+from kubewright.api.selectors import (
+    FieldRequirement,
+    FieldSelector,
+    Requirement,
+    Selector,
+    label_selector,
+    parse_fields,
+    parse_labels,
+)
 from kubewright.api.status import Status, StatusCause, StatusDetails
 from kubewright.api.times import MicroTime
 
@@ -48,6 +66,8 @@ __all__ = [
     "DurationError",
     "Field",
     "FieldError",
+    "FieldRequirement",
+    "FieldSelector",
     "GroupVersionKind",
     "IntOrString",
     "Kind",
@@ -61,14 +81,17 @@ __all__ = [
     "OwnerReference",
     "PartialMeta",
     "PatchError",
+    "PatchSchema",
     "Quantity",
     "QuantityError",
     "RawList",
     "RawObject",
+    "Requirement",
     "Resource",
     "Rule",
     "Scalar",
     "Scale",
+    "Selector",
     "SelectorError",
     "Status",
     "StatusCause",
@@ -86,17 +109,26 @@ __all__ = [
     "has_finalizer",
     "invalid_message",
     "is_condition",
+    "json_diff",
+    "json_patch",
     "kind_of",
+    "label_selector",
+    "merge_diff",
+    "merge_patch",
     "model_rules",
     "names",
     "owner_reference",
     "parse",
     "parse_duration",
+    "parse_fields",
+    "parse_labels",
     "problems",
     "raw_object",
     "set_condition",
     "split_list",
     "status_wire",
+    "strategic_patch",
     "to_wire",
+    "typed_diff",
     "zero",
 ]

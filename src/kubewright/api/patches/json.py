@@ -1,0 +1,190 @@
+"""JSON patch (RFC 6902) as the API server applies it, with its tolerances and its answers."""
+
+import copy
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from kubewright.api.errors import PatchError
+
+Operation = Mapping[str, Any]
+_INDEX = re.compile(r"[+-]?[0-9]+", re.ASCII)
+
+
+def json_patch(document: Any, operations: Sequence[Operation]) -> Any:
+    """Return the document with the operations applied; the given one stays as it is.
+
+    As on the real server, `replace` of a missing key of a map sets it, and negative indexes count from the end.
+    """
+    holder = {"": copy.deepcopy(document)}
+    for operation in operations:
+        _apply(holder, operation)
+    return holder[""]
+
+
+def same(left: Any, right: Any) -> bool:
+    """Compare JSON values; unlike Python, true is not 1 and 1 is not 1.0."""
+    if left.__class__ is not right.__class__:
+        return False
+    if isinstance(left, dict):
+        mine, theirs = cast(dict[str, Any], left), cast(dict[str, Any], right)
+        return mine.keys() == theirs.keys() and all(same(value, theirs[key]) for key, value in mine.items())
+    if isinstance(left, list):
+        ours, others = cast(list[Any], left), cast(list[Any], right)
+        return len(ours) == len(others) and all(map(same, ours, others))
+    return bool(left == right)
+
+
+def pointer(*parts: str | int) -> str:
+    """Return the JSON pointer of a path."""
+    return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in parts)
+
+
+def _apply(holder: dict[str, Any], operation: Operation) -> None:
+    kind, path = operation.get("op"), operation.get("path")
+    if kind not in ("add", "remove", "replace", "move", "test", "copy"):
+        raise PatchError(f"Unexpected kind: {kind or 'unknown'}")
+    if not isinstance(path, str):
+        raise PatchError(f"{kind} operation failed to decode path: missing value")
+    value = operation.get("value")
+    if kind == "replace" and path == "":
+        if not isinstance(value, dict | list):
+            raise PatchError("replace operation value must be object or array")
+        holder[""] = copy.deepcopy(cast(Any, value))
+    elif kind == "test":
+        _test(holder, path, value)
+    elif kind in ("move", "copy"):
+        _transfer(holder, kind, operation.get("from"), path)
+    else:
+        _change(holder, kind, path, value)
+
+
+def _change(holder: dict[str, Any], kind: str, path: str, value: Any) -> None:
+    place, key = _find(holder, path)
+    if place is None:
+        shown = path if kind == "replace" else f'"{path}"'
+        raise PatchError(f"{kind} operation does not apply: doc is missing path: {shown}: missing value")
+    if kind == "replace":
+        if isinstance(place, list) and _position(place, key) is None:
+            raise PatchError(f"replace operation does not apply: doc is missing key: {path}: missing value")
+        _set(place, key, copy.deepcopy(value))
+        return
+    try:
+        if kind == "add":
+            _add(place, key, copy.deepcopy(value))
+        else:
+            _remove(place, key)
+    except PatchError as error:
+        raise PatchError(f"error in {kind} for path: '{path}': {error}") from error
+
+
+def _test(holder: dict[str, Any], path: str, value: Any) -> None:
+    if path == "":
+        found = holder[""]
+    else:
+        place, key = _find(holder, path)
+        if place is None:
+            raise PatchError(f"test operation does not apply: is missing path: {path}: missing value")
+        try:
+            found = _get(place, key)
+        except PatchError as error:
+            raise PatchError(f"error in test for path: '{path}': {error}") from error
+    if not same(found, value):
+        raise PatchError(f"testing value {path} failed: test failed")
+
+
+def _transfer(holder: dict[str, Any], kind: str, source: Any, path: str) -> None:
+    if not isinstance(source, str):
+        raise PatchError(f"{kind} operation failed to decode from: missing value")
+    place, key = _find(holder, source)
+    if place is None:
+        raise PatchError(
+            f"{kind} operation does not apply: doc is missing from path: {source}: missing value"
+        )
+    try:
+        value = _get(place, key)
+        if kind == "move":
+            _remove(place, key)
+    except PatchError as error:
+        where = f"for path: '{key}'" if kind == "move" else f"for from: '{source}'"
+        raise PatchError(f"error in {kind} {where}: {error}") from error
+    target, target_key = _find(holder, path)
+    if target is None:
+        raise PatchError(
+            f"{kind} operation does not apply: doc is missing destination path: {path}: missing value"
+        )
+    try:
+        _add(target, target_key, value if kind == "move" else copy.deepcopy(value))
+    except PatchError as error:
+        where = (
+            f"error in move for path: '{path}'" if kind == "move" else "error while adding value during copy"
+        )
+        raise PatchError(f"{where}: {error}") from error
+
+
+def _find(holder: dict[str, Any], path: str) -> tuple[dict[str, Any] | list[Any] | None, str]:
+    """Return the map or list that holds the last part of the path, and that part."""
+    first, *parts = [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")]
+    place: Any = holder[""]
+    if not parts or not isinstance(place, dict | list):
+        return None, first
+    for part in parts[:-1]:
+        try:
+            place = _get(cast(Any, place), part)
+        except PatchError:
+            return None, part
+        if not isinstance(place, dict | list):
+            return None, part
+    return cast(Any, place), parts[-1]
+
+
+def _position(place: list[Any], key: str) -> int | None:
+    """Return the index that a key names, if the list has it."""
+    index = int(key) if _INDEX.fullmatch(key) else None
+    if index is None or not -len(place) <= index < len(place):
+        return None
+    return index % len(place)
+
+
+def _index(place: list[Any], key: str) -> int:
+    if not _INDEX.fullmatch(key):
+        raise PatchError(f'strconv.Atoi: parsing "{key}": invalid syntax')
+    position = _position(place, key)
+    if position is None:
+        raise PatchError(f"Unable to access invalid index: {int(key)}: invalid index referenced")
+    return position
+
+
+def _get(place: dict[str, Any] | list[Any], key: str) -> Any:
+    return place.get(key) if isinstance(place, dict) else place[_index(place, key)]
+
+
+def _set(place: dict[str, Any] | list[Any], key: str, value: Any) -> None:
+    if isinstance(place, dict):
+        place[key] = value
+    else:
+        place[_index(place, key)] = value
+
+
+def _add(place: dict[str, Any] | list[Any], key: str, value: Any) -> None:
+    if isinstance(place, dict):
+        place[key] = value
+    elif key == "-":
+        place.append(value)
+    elif not _INDEX.fullmatch(key):
+        text = f'strconv.Atoi: parsing "{key}": invalid syntax'
+        raise PatchError(f"value was not a proper array index: '{key}': {text}")
+    else:
+        index, size = int(key), len(place) + 1
+        if not -size <= index < size:
+            raise PatchError(f"Unable to access invalid index: {index}: invalid index referenced")
+        place.insert(index % size, value)
+
+
+def _remove(place: dict[str, Any] | list[Any], key: str) -> None:
+    if isinstance(place, list):
+        del place[_index(place, key)]
+    elif key not in place:
+        raise PatchError(f"Unable to remove nonexistent key: {key}: missing value")
+    else:
+        del place[key]

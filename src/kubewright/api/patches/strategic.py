@@ -1,0 +1,261 @@
+"""Strategic merge patch: a merge that knows which lists are merged by which key."""
+
+import copy
+from collections.abc import Sequence
+from typing import Any, Protocol, cast
+
+from kubewright.api.errors import PatchError
+from kubewright.api.patches.json import same
+
+Map = dict[str, Any]
+List = list[Any]
+_DIRECTIVE = "$patch"
+_RETAIN = "$retainKeys"
+_ORDER = "$setElementOrder/"
+_DELETE = "$deleteFromPrimitiveList/"
+_BAD_ORDER = "invalid patch format of setElementOrder list"
+_BAD_RETAIN = "invalid patch format of retainKeys"
+_BAD_PRIMITIVES = "invalid patch format of primitive list"
+
+
+class PatchSchema(Protocol):
+    """What a type says about patching it; `field` raises PatchError for a name the type does not have."""
+
+    @property
+    def strategy(self) -> frozenset[str]:
+        """Return the patch strategies: merge, replace, retainKeys."""
+        ...
+
+    @property
+    def merge_key(self) -> str:
+        """Return the key by which the elements of a list are merged."""
+        ...
+
+    def field(self, name: str) -> "PatchSchema":
+        """Return what the type says about a field."""
+        ...
+
+    def item(self) -> "PatchSchema":
+        """Return what the type says about an element of the list."""
+        ...
+
+
+def strategic_patch(document: Map, patch: Map, schema: PatchSchema) -> Map:
+    """Return the document with the patch merged in, as the type wants it; the given ones stay as they are."""
+    return _merge_map(copy.deepcopy(document), copy.deepcopy(patch), schema)
+
+
+def _merge_map(document: Map, patch: Map, schema: PatchSchema) -> Map:
+    if _DIRECTIVE in patch:
+        directive = patch.pop(_DIRECTIVE)
+        if directive == "replace":
+            return patch
+        if directive == "delete":
+            return {}
+        raise PatchError(
+            f"unknown patch type: {directive} in map: {_shown({_DIRECTIVE: directive, **patch})}"
+        )
+    _retain_keys(document, patch)
+    _order_lists(document, patch, schema)
+    for key, value in patch.items():
+        if key.startswith(_DELETE.rstrip("/")):
+            _delete_from_list(document, key, value)
+        elif value is None:
+            document.pop(key, None)
+        else:
+            _merge_value(document, key, value, schema)
+    return document
+
+
+def _merge_value(document: Map, key: str, value: Any, schema: PatchSchema) -> None:
+    current = document.get(key)
+    if isinstance(current, dict) and isinstance(value, dict):
+        inner = schema.field(key)
+        replaced = "replace" in inner.strategy
+        document[key] = value if replaced else _merge_map(cast(Map, current), cast(Map, value), inner)
+    elif isinstance(current, list) and isinstance(value, list):
+        inner = schema.field(key)
+        merged = "merge" in inner.strategy
+        document[key] = _merge_list(cast(List, current), cast(List, value), inner) if merged else value
+    else:
+        _drop_nulls(value)
+        kept = _without_directives(value)
+        if kept is _NOTHING:
+            document.pop(key, None)
+        else:
+            document[key] = kept
+
+
+def _retain_keys(document: Map, patch: Map) -> None:
+    if _RETAIN not in patch:
+        return
+    kept = patch.pop(_RETAIN)
+    if not isinstance(kept, list):
+        raise PatchError(_BAD_RETAIN)
+    for key, value in patch.items():
+        if value is not None and not key.startswith((_ORDER, _DELETE)) and key not in kept:
+            raise PatchError(_BAD_RETAIN)
+    for key in [key for key in document if key not in kept]:
+        del document[key]
+
+
+def _delete_from_list(document: Map, directive: str, values: Any) -> None:
+    name = directive.partition("/")[2]
+    if not name or not isinstance(values, list):
+        raise PatchError(_BAD_PRIMITIVES)
+    current = document.get(name)
+    if isinstance(current, list):
+        gone = cast(List, values)
+        document[name] = [
+            item for item in cast(List, current) if not any(same(item, value) for value in gone)
+        ]
+
+
+def _order_lists(document: Map, patch: Map, schema: PatchSchema) -> None:
+    """Merge the lists that a patch gives an order for, and take them out of the patch."""
+    for directive in [key for key in patch if key.startswith(_ORDER.rstrip("/"))]:
+        order, name = patch.pop(directive), directive.partition("/")[2]
+        if not name or not isinstance(order, list):
+            raise PatchError(_BAD_ORDER)
+        live, given = _list_or_none(document.get(name)), _list_or_none(patch.get(name))
+        inner = schema.field(name)
+        _check_order(given or [], cast(List, order), inner.merge_key)
+        if live is None and given is None:
+            continue
+        if given is None:
+            merged = live or []
+        elif live is None:
+            merged = cast(List, _without_directives(given))
+        else:
+            merged = _merge_list(live, given, inner) if "merge" in inner.strategy else given
+        patch.pop(name, None)
+        document[name] = _arranged(merged, cast(List, order), live or [], inner.merge_key)
+
+
+def _list_or_none(value: Any) -> List | None:
+    if value is None or isinstance(value, list):
+        return cast("List | None", value)
+    raise PatchError(f"expected a list, but received {_shown(value)}")
+
+
+def _merge_list(live: List, patch: List, schema: PatchSchema) -> List:
+    if not live and not patch:
+        return live
+    maps = [isinstance(item, dict) for item in (*live, *patch)]
+    if any(maps) and not all(maps):
+        raise PatchError("list element types are not identical")
+    if not any(maps):
+        merged: List = []
+        for item in (*live, *patch):
+            if not any(same(item, known) for known in merged):
+                merged.append(item)
+        return _arranged(merged, patch, live, "")
+    key = schema.merge_key
+    if not key:
+        raise PatchError("cannot merge lists without merge key")
+    live, patch = _follow_directives(live, patch, key)
+    merged, element = list(live), schema.item()
+    for item in patch:
+        position = _position(merged, item, key)
+        if position < 0:
+            merged.append(item)
+        else:
+            merged[position] = _merge_map(merged[position], item, element)
+    return _arranged(merged, patch, live, key)
+
+
+def _follow_directives(live: List, patch: List, key: str) -> tuple[List, List]:
+    """Carry out the deletions of a patch; a replacing one leaves only what it brings."""
+    plain: List = []
+    replaced = False
+    for item in patch:
+        directive = item.get(_DIRECTIVE)
+        if directive is None:
+            plain.append(item)
+        elif directive == "delete":
+            gone = _key_of(item, key)
+            live = [other for other in live if not same(_key_of(other, key), gone)]
+        elif directive == "replace":
+            replaced = True
+        elif directive == "merge":
+            raise PatchError("merging lists cannot yet be specified in the patch")
+        else:
+            raise PatchError(f"unknown patch type: {directive} in map: {_shown(item)}")
+    return (plain, []) if replaced else (live, plain)
+
+
+def _arranged(merged: List, order: List, live: List, key: str) -> List:
+    """Order elements as the patch does, the others as they lie; unknown ones come before those."""
+    wanted = [item for item in merged if _position(order, item, key) >= 0]
+    others = [item for item in merged if _position(order, item, key) < 0]
+    wanted.sort(key=lambda item: _position(order, item, key))
+    others.sort(key=lambda item: _position(live, item, key))
+    arranged: List = []
+    while wanted and others:
+        ours, theirs = _position(live, wanted[0], key), _position(live, others[0], key)
+        arranged.append(others.pop(0) if 0 <= theirs < ours else wanted.pop(0))
+    return arranged + wanted + others
+
+
+def _check_order(given: List, order: List, key: str) -> None:
+    """Refuse a patch whose elements lie otherwise than the order it gives."""
+    if not given or not order:
+        return
+    waiting: List = [item for item in given if not (isinstance(item, dict) and _DIRECTIVE in item)]
+    for item in order:
+        if waiting and same(_key_of(waiting[0], key), _key_of(item, key)):
+            waiting.pop(0)
+    if waiting:
+        text = f"The order in patch list:\n{_shown(given)}\n doesn't match {_ORDER.rstrip('/')} list:\n{_shown(order)}\n"
+        raise PatchError(text)
+
+
+def _key_of(item: Any, key: str) -> Any:
+    if not key:
+        return item
+    if not isinstance(item, dict) or key not in item:
+        raise PatchError(f"map: {_shown(item)} does not contain declared merge key: {key}")
+    return cast(Map, item)[key]
+
+
+def _position(items: Sequence[Any], item: Any, key: str) -> int:
+    wanted = _key_of(item, key)
+    return next((index for index, other in enumerate(items) if same(_key_of(other, key), wanted)), -1)
+
+
+_NOTHING = object()
+
+
+def _without_directives(value: Any) -> Any:
+    if isinstance(value, dict):
+        items = cast(Map, value)
+        if _DIRECTIVE in items:
+            return _NOTHING
+        kept = {key: _without_directives(item) for key, item in items.items()}
+        return {key: item for key, item in kept.items() if item is not _NOTHING}
+    if isinstance(value, list):
+        return [item for item in map(_without_directives, cast(List, value)) if item is not _NOTHING]
+    return value
+
+
+def _drop_nulls(value: Any) -> None:
+    if isinstance(value, dict):
+        items = cast(Map, value)
+        for key in [key for key, item in items.items() if item is None]:
+            del items[key]
+        for item in items.values():
+            _drop_nulls(item)
+    elif isinstance(value, list):
+        for item in cast(List, value):
+            _drop_nulls(item)
+
+
+def _shown(value: Any) -> str:
+    """Show a value as Go's %v does."""
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{key}:{_shown(item)}' for key, item in sorted(cast(Map, value).items()))}]"
+    if isinstance(value, list):
+        return f"[{' '.join(map(_shown, cast(List, value)))}]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "<nil>" if value is None else str(value)

@@ -1,0 +1,97 @@
+"""Field selectors: `metadata.name=web,status.phase!=Running`."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from kubewright.api.errors import SelectorError
+
+_TERM = re.compile(r"(.*?)(!=|==|=)(.*)", re.DOTALL)
+_ESCAPED = frozenset("\\,=")
+
+
+class FieldRequirement(NamedTuple):
+    """One condition on one field."""
+
+    field: str
+    operator: Literal["=", "!="]
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.field}{self.operator}{_escape(self.value)}"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSelector:
+    """All conditions together; without any it selects everything."""
+
+    requirements: tuple[FieldRequirement, ...] = ()
+
+    def matches(self, get: Callable[[str], str]) -> bool:
+        """Say whether an object is selected; `get` returns the text of a field, empty when absent."""
+        return all((get(item.field) == item.value) == (item.operator == "=") for item in self.requirements)
+
+    def exact(self, field: str) -> str | None:
+        """Return the one value that the selector demands of a field, if it demands one."""
+        return next(
+            (item.value for item in self.requirements if item.field == field and item.operator == "="), None
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.requirements)
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.requirements))
+
+
+def parse_fields(text: str) -> FieldSelector:
+    """Read a field selector; a backslash escapes commas, equals signs and itself in values."""
+    found: list[FieldRequirement] = []
+    for part in sorted(_split(text)):
+        if not part:
+            continue
+        term = _TERM.fullmatch(part)
+        if term is None:
+            raise SelectorError(f"invalid selector: '{text}'; can't understand '{part}'")
+        found.append(FieldRequirement(term[1], "!=" if term[2] == "!=" else "=", _unescape(term[3])))
+    return FieldSelector(tuple(found))
+
+
+def _split(text: str) -> list[str]:
+    parts: list[str] = []
+    start, escaped = 0, False
+    for index, sign in enumerate(text):
+        if escaped:
+            escaped = False
+        elif sign == "\\":
+            escaped = True
+        elif sign == ",":
+            parts.append(text[start:index])
+            start = index + 1
+    return [*parts, text[start:]]
+
+
+def _unescape(text: str) -> str:
+    found: list[str] = []
+    escaped = False
+    for sign in text:
+        if escaped:
+            if sign not in _ESCAPED:
+                raise SelectorError(f"invalid field selector: invalid escape sequence: \\{sign}")
+            found.append(sign)
+            escaped = False
+        elif sign == "\\":
+            escaped = True
+        elif sign in ",=":
+            # The real server prints the code point.
+            raise SelectorError(f"invalid field selector: unescaped character in value: {ord(sign)}")
+        else:
+            found.append(sign)
+    if escaped:
+        raise SelectorError("invalid field selector: invalid escape sequence: \\")
+    return "".join(found)
+
+
+def _escape(text: str) -> str:
+    return re.sub(r"([\\,=])", r"\\\1", text)
