@@ -22,9 +22,8 @@ async def create(scope: Scope, obj: Wire, api: Access) -> bytes:
     """Create a client's decoded object; gives its bytes as stored."""
     resource = scope.resource
     if resource.terminating:
-        raise StatusError.forbidden(
-            resource.group, resource.plural, meta(obj).get("name", ""), "create not allowed while custom resource definition is terminating"
-        )
+        why = "create not allowed while custom resource definition is terminating"
+        raise StatusError.forbidden(resource.group, resource.plural, meta(obj).get("name", ""), why)
     wipe_system_fields(obj)
     scope.place(obj)
     drop_repeated_owners(obj, scope.warnings)
@@ -85,8 +84,8 @@ def _check(scope: Scope, obj: Wire) -> None:
     errors = check_meta(
         obj, strategy.name_check, namespaced=resource.namespaced, qualified_finalizers=not resource.custom
     )
-    errors += resource.codec.validate(obj, None)
     errors += strategy.validate(obj)
+    errors += resource.codec.validate(obj, None)
     if not errors:
         errors = [problems.invalid("metadata.name", scope.name, text) for text in names.path_segment(scope.name)]
     if errors:

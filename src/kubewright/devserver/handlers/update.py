@@ -167,12 +167,11 @@ def _errors(scope: Scope, new: Wire, old: Wire) -> list[FieldError]:
     errors = check_meta(new, names.path_segment, namespaced=resource.namespaced, qualified_finalizers=False)
     # The real server checks metadata for all kinds and again for the kind; clients see the causes twice.
     errors += check_meta_update(new, old) * 2
-    errors += resource.codec.validate(new, old)
     if scope.subresource == "status":
         errors += strategy.validate_status_update(new, old)
     else:
         errors += strategy.validate_update(new, old)
-    return errors
+    return errors + resource.codec.validate(new, old)
 
 
 def _ignore_ownership_times(new: Wire, old: Wire) -> None:

@@ -92,13 +92,12 @@ class Collection:
         self._wake()
 
     def compact(self, revision: int) -> None:
-        """Forget the events up to a revision."""
-        if revision <= self.floor:
-            return
+        """Forget the events up to a revision; the floor rises only over what was forgotten."""
         end = bisect_right(self._events, revision, key=_revision)
-        self.history_bytes -= sum(event.size for event in self._events[:end])
-        del self._events[:end]
-        self.floor = revision
+        if end:
+            self.floor = self._events[end - 1].revision
+            self.history_bytes -= sum(event.size for event in self._events[:end])
+            del self._events[:end]
 
     def trim(self, max_events: int, max_bytes: int) -> None:
         """Forget the oldest events until history is small enough."""

@@ -1,0 +1,204 @@
+"""Reading: one object, or a list at the newest, a past or a promised revision."""
+
+from collections.abc import Coroutine
+from typing import Any
+
+from kubewright.api import problems
+from kubewright.devserver.core import Core
+from kubewright.devserver.negotiation import Format
+from kubewright.devserver.objects import Wire, decode, encode
+from kubewright.devserver.options import ListOptions, parse_revision
+from kubewright.devserver.registry import Resource
+from kubewright.devserver.responses import JSON
+from kubewright.devserver.status import StatusError
+from kubewright.devserver.storage import Record, Token, decode_token, encode_token
+from kubewright.devserver.tables import partial, table
+
+from .selection import Selection
+
+FUTURE_SECONDS = 3.0
+
+
+async def wait_for_revision(core: Core, revision: int) -> None:
+    """Wait a little for a revision of the near future, else refuse."""
+    if not await core.store.wait_for(revision, FUTURE_SECONDS):
+        raise StatusError.too_large_revision(revision, core.store.revision)
+
+
+def read_revision(text: str) -> int:
+    """Read the resourceVersion of a list or get."""
+    try:
+        return parse_revision(text)
+    except ValueError as error:
+        shown = problems.quoted(text)
+        why = f"invalid resource version: resourceVersion: Invalid value: {shown}: {error}"
+        raise StatusError.bad_request(why) from None
+
+
+def get_record(resource: Resource, namespace: str, name: str) -> Record:
+    """Find one object's record, or refuse."""
+    record = resource.collection.get(resource.key(namespace, name))
+    if record is None:
+        raise StatusError.not_found(resource.group, resource.plural, name)
+    return record
+
+
+def object_body(core: Core, resource: Resource, data: bytes, form: Format, include: str) -> bytes:
+    """Give one object's bytes in the wanted form, still as JSON."""
+    if form.form == "object":
+        return data
+    obj = decode(data)
+    if form.form == "Table":
+        revision = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
+        document = table(
+            resource.strategy,
+            [obj],
+            revision,
+            now=core.clock.seconds(),
+            include=include,
+            version=form.version,
+        )
+        return encode(document)
+    if form.form == "PartialObjectMetadataList":
+        raise StatusError.not_acceptable((JSON,))
+    return encode(partial(obj, form.version))
+
+
+class Page:
+    """A list's records, its revision, and where it goes on."""
+
+    __slots__ = ("records", "remaining", "revision", "token")
+
+    def __init__(self, records: list[Record], revision: int, token: str = "", remaining: int | None = None) -> None:
+        self.records = records
+        self.revision = revision
+        self.token = token
+        self.remaining = remaining
+
+
+def list_page(core: Core, chosen: Selection, options: ListOptions) -> Page | Coroutine[Any, Any, Page]:
+    """Find the records of a list; a list at a revision of the future has to be awaited."""
+    revision = read_revision(options.resource_version)
+    if options.token:
+        if revision:
+            raise StatusError.bad_request("specifying resource version is not allowed when using continue")
+        return _continued(core, chosen, options, decode_token(options.token))
+    if revision > core.store.revision:
+        return _list_later(core, chosen, options, revision)
+    return _list_now(core, chosen, options, revision)
+
+
+async def _list_later(core: Core, chosen: Selection, options: ListOptions, revision: int) -> Page:
+    await wait_for_revision(core, revision)
+    return _list_now(core, chosen, options, revision)
+
+
+def _list_now(core: Core, chosen: Selection, options: ListOptions, revision: int) -> Page:
+    exact = options.match == "Exact" or (revision > 0 and options.limit > 0 and not options.match)
+    if exact:
+        return _page_at(core, chosen, options.limit, revision, chosen.prefix)
+    limit = 0 if options.resource_version == "0" else options.limit
+    if chosen.name and chosen.prefix and not limit:
+        record = chosen.resource.collection.get(f"{chosen.prefix}{chosen.name}")
+        found = [record] if record is not None and chosen.matches(record) else []
+        return Page(found, core.store.revision)
+    records = chosen.resource.collection.records(chosen.prefix)
+    return _cut(chosen, records, limit, core.store.revision)
+
+
+def _continued(core: Core, chosen: Selection, options: ListOptions, token: Token) -> Page:
+    start = chosen.prefix + token.start
+    if token.revision < 0:
+        records = chosen.resource.collection.page(chosen.prefix, start)
+        return _cut(chosen, records, options.limit, core.store.revision)
+    if token.revision < chosen.resource.collection.floor:
+        last = token.start.removesuffix("\0")
+        raise StatusError.expired(
+            "The provided continue parameter is too old to display a consistent list result. You can start a new "
+            "list without the continue parameter, or use the continue token in this response to retrieve the "
+            "remainder of the results. Continuing with the provided token results in an inconsistent list - "
+            "objects that were created, modified, or deleted between the time the first chunk was returned and "
+            "now may show up in the list.",
+            metadata={"continue": encode_token(-1, last)},
+        )
+    return _page_at(core, chosen, options.limit, token.revision, start)
+
+
+def _page_at(core: Core, chosen: Selection, limit: int, revision: int, start: str) -> Page:
+    collection = chosen.resource.collection
+    if revision < collection.floor:
+        raise StatusError.expired("The resourceVersion for the provided list is too old.")
+    if revision >= core.store.revision or not collection.after(revision):
+        records = collection.page(chosen.prefix, start)
+    else:
+        records = collection.page_at(revision, chosen.prefix, start)
+    return _cut(chosen, records, limit, revision)
+
+
+def _cut(chosen: Selection, records: list[Record], limit: int, revision: int) -> Page:
+    if chosen.whole:
+        if limit <= 0 or len(records) <= limit:
+            return Page(records, revision)
+        kept = records[:limit]
+        return Page(kept, revision, _token(chosen, kept[-1], revision), len(records) - limit)
+    found: list[Record] = []
+    for record in records:
+        if chosen.matches(record):
+            if 0 < limit == len(found):
+                return Page(found, revision, _token(chosen, found[-1], revision))
+            found.append(record)
+    return Page(found, revision)
+
+
+def _token(chosen: Selection, last: Record, revision: int) -> str:
+    return encode_token(revision, last.key.removeprefix(chosen.prefix))
+
+
+def page_meta(page: Page, *, custom: bool) -> Wire:
+    """Build the metadata of a list."""
+    metadata: Wire = {"continue": page.token} if custom else {}
+    metadata["resourceVersion"] = str(page.revision)
+    if page.token:
+        metadata["continue"] = page.token
+    if page.remaining is not None:
+        metadata["remainingItemCount"] = page.remaining
+    return metadata
+
+
+def list_body(core: Core, chosen: Selection, page: Page, form: Format, include: str) -> bytes:
+    """Give a list's bytes in the wanted form, still as JSON; plain lists are joined from stored bytes."""
+    resource = chosen.resource
+    if form.form == "object":
+        return _join(resource, page)
+    objects = [resource.read(record) for record in page.records]
+    metadata = page_meta(page, custom=False)
+    if form.form == "Table":
+        now = core.clock.seconds()
+        return encode(
+            table(resource.strategy, objects, metadata, now=now, include=include, version=form.version)
+        )
+    document = {
+        "kind": "PartialObjectMetadataList",
+        "apiVersion": f"meta.k8s.io/{form.version}",
+        "metadata": metadata,
+        "items": [partial(obj, form.version) for obj in objects],
+    }
+    return encode(document)
+
+
+def _join(resource: Resource, page: Page) -> bytes:
+    metadata = encode(page_meta(page, custom=resource.custom))
+    render = resource.render
+    if resource.custom:
+        items = b",".join([render(record) for record in page.records])
+        head = b'{"apiVersion":"%b","items":[' % resource.api_version.encode()
+        return head + items + b'],"kind":"%b","metadata":%b}' % (resource.list_kind.encode(), metadata)
+    head = b'{"kind":"%b","apiVersion":"%b","metadata":%b,"items":[' % (
+        resource.list_kind.encode(),
+        resource.api_version.encode(),
+        metadata,
+    )
+    if not page.records:
+        return head + b"]}"
+    start = resource.codec.list_prefix
+    return head + b"{" + b",{".join([render(record)[start:] for record in page.records]) + b"]}"

@@ -1,0 +1,96 @@
+"""Which objects a list or watch is about: namespace, name, labels and fields."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kubewright.api import FieldSelector, Selector, SelectorError, parse_fields, parse_labels
+from kubewright.devserver.objects import Wire
+from kubewright.devserver.registry import Resource
+from kubewright.devserver.status import StatusError, quote
+from kubewright.devserver.storage import Record
+
+
+@dataclass(slots=True)
+class Selection:
+    """A resource's objects as far as a request asks for them."""
+
+    resource: Resource
+    prefix: str
+    name: str = ""
+    """The one name asked for, when there is one."""
+    labels: Selector | None = None
+    fields: FieldSelector | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Tell whether every object under the prefix belongs to it."""
+        return self.labels is None and self.fields is None
+
+    def covers(self, key: str) -> bool:
+        """Tell whether a key may belong to it."""
+        return not self.prefix or key.startswith(self.prefix)
+
+    def matches(self, record: Record) -> bool:
+        """Tell whether a record belongs to it."""
+        if self.labels is not None and not self.labels.matches(record.labels):
+            return False
+        return self.fields is None or self.fields.matches(_field_reader(self.resource, record))
+
+
+def selection(resource: Resource, namespace: str, name: str, labels: str, fields: str) -> Selection:
+    """Read the selectors of a request."""
+    prefix = f"{namespace}/" if namespace and resource.namespaced else ""
+    found = Selection(resource, prefix)
+    try:
+        if labels:
+            found.labels = parse_labels(labels)
+        if fields:
+            found.fields = parse_fields(fields)
+    except SelectorError as error:
+        raise StatusError.bad_request(str(error)) from None
+    if found.fields is not None:
+        _check_fields(resource, found.fields)
+        found.name = _exact_name(found.fields)
+    if name:
+        if found.fields is not None and found.name != name:
+            raise StatusError.bad_request("fieldSelector metadata.name doesn't match requested name")
+        found.name = name
+        found.fields = parse_fields(f"metadata.name={name}")
+    return found
+
+
+def _exact_name(fields: FieldSelector) -> str:
+    for requirement in fields.requirements:
+        if requirement.field == "metadata.name" and requirement.op in ("=", "=="):
+            return requirement.value
+    return ""
+
+
+def _check_fields(resource: Resource, fields: FieldSelector) -> None:
+    known = resource.strategy.selectable_fields
+    for requirement in fields.requirements:
+        label = requirement.field
+        if label in ("metadata.name", "metadata.namespace") or label in known:
+            continue
+        if known or resource.custom:
+            raise StatusError.bad_request(f"field label not supported: {label}")
+        raise StatusError.bad_request(
+            f'{quote(label)} is not a known field selector: only "metadata.name", "metadata.namespace"'
+        )
+
+
+def _field_reader(resource: Resource, record: Record) -> Callable[[str], str]:
+    namespace, slash, name = record.key.rpartition("/")
+    document: Wire | None = None
+
+    def read(label: str) -> str:
+        nonlocal document
+        if label == "metadata.name":
+            return name
+        if label == "metadata.namespace":
+            return namespace if slash else ""
+        if document is None:
+            document = resource.read(record)
+        return resource.strategy.selectable_fields[label](document)
+
+    return read

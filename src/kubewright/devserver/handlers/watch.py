@@ -1,0 +1,184 @@
+"""Watching: the state first if wanted, then each change, from bytes that all watchers share."""
+
+import asyncio
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kubewright.devserver.core import Core
+from kubewright.devserver.negotiation import Format
+from kubewright.devserver.objects import Wire, decode, encode, with_revision
+from kubewright.devserver.options import ListOptions, parse_revision
+from kubewright.devserver.responses import Stream, Writer
+from kubewright.devserver.status import StatusError
+from kubewright.devserver.storage import ADDED, DELETED, MODIFIED, Event, Record
+from kubewright.devserver.tables import partial, table
+
+from .selection import Selection
+
+MIN_SECONDS = 1800
+BOOKMARK_SECONDS = 60.0
+LAST_BOOKMARK_SECONDS = 2.0
+BATCH_BYTES = 256 * 1024
+INITIAL_END = {"k8s.io/initial-events-end": "true"}
+
+
+@dataclass(slots=True)
+class Watch:
+    """One client's watch."""
+
+    core: Core
+    chosen: Selection
+    options: ListOptions
+    format: Format
+    include: str
+    headers_sent: bool = False
+
+    def answer(self) -> Stream:
+        """Start the watch; what cannot be watched is refused before anything is sent."""
+        try:
+            revision = parse_revision(self.options.resource_version)
+        except ValueError as error:
+            text = self.options.resource_version.replace('"', '\\"')
+            raise StatusError.unknown(f'resourceVersion: Invalid value: "{text}": {error}') from None
+        return Stream(lambda writer: self._run(writer, revision), self.format.media)
+
+    async def _run(self, writer: Writer, revision: int) -> None:
+        loop = asyncio.get_running_loop()
+        seconds = self.options.timeout or MIN_SECONDS * (1 + random.random())
+        deadline = loop.time() + seconds
+        collection = self.chosen.resource.collection
+        epoch = collection.epoch
+        if self._wants_state():
+            cursor = self.core.store.revision
+            await self._send_state(writer, cursor)
+        else:
+            cursor = revision or self.core.store.revision
+            if cursor < collection.floor:
+                await self._send_expired(writer, cursor, collection.oldest)
+                return
+        bookmark = self._next_bookmark(loop.time(), deadline)
+        while collection.epoch == epoch:
+            now = loop.time()
+            if now >= deadline:
+                return
+            if cursor < collection.floor:
+                await self._send_expired(writer, cursor, collection.oldest)
+                return
+            events = collection.after(cursor)
+            if events:
+                cursor = await self._send_events(writer, events)
+            elif self.options.bookmarks and now >= bookmark:
+                await writer.write(self._bookmark(self.core.store.revision))
+                cursor = max(cursor, self.core.store.revision)
+                bookmark = self._next_bookmark(now, deadline)
+            else:
+                await collection.changed(min(deadline, bookmark) if self.options.bookmarks else deadline)
+
+    @staticmethod
+    def _next_bookmark(now: float, deadline: float) -> float:
+        last = deadline - LAST_BOOKMARK_SECONDS
+        regular = now + BOOKMARK_SECONDS * random.uniform(0.9, 1.1)
+        return min(regular, last) if now < last else deadline
+
+    def _wants_state(self) -> bool:
+        if self.options.send_initial_events is not None:
+            return self.options.send_initial_events
+        return self.options.resource_version in ("", "0")
+
+    async def _send_state(self, writer: Writer, revision: int) -> None:
+        pieces: list[bytes] = []
+        size = 0
+        for record in self.chosen.resource.collection.records(self.chosen.prefix):
+            if self.chosen.whole or self.chosen.matches(record):
+                pieces.append(self._frame(ADDED, record, record.revision))
+                size += len(pieces[-1])
+                if size > BATCH_BYTES:
+                    await writer.write(b"".join(pieces))
+                    pieces, size = [], 0
+        if self.options.send_initial_events and self.options.bookmarks:
+            pieces.append(self._bookmark(revision, annotations=INITIAL_END))
+        if pieces:
+            await writer.write(b"".join(pieces))
+
+    async def _send_events(self, writer: Writer, events: list[Event]) -> int:
+        """Send as many events as go well in one piece; gives the revision that was reached."""
+        pieces: list[bytes] = []
+        size = 0
+        cursor = events[-1].revision
+        for event in events:
+            for piece in self._frames(event):
+                pieces.append(piece)
+                size += len(piece)
+            if size > BATCH_BYTES:
+                cursor = event.revision
+                break
+        if pieces:
+            await writer.write(b"".join(pieces))
+        return cursor
+
+    def _frames(self, event: Event) -> Iterator[bytes]:
+        chosen = self.chosen
+        if not chosen.covers(event.key):
+            return
+        before = event.old if event.old is not None and (chosen.whole or chosen.matches(event.old)) else None
+        after = event.new if event.new is not None and (chosen.whole or chosen.matches(event.new)) else None
+        if after is not None:
+            yield self._shared(event, MODIFIED if before is not None else ADDED, after)
+        elif before is not None:
+            yield self._shared(event, DELETED, before)
+
+    def _shared(self, event: Event, kind: str, record: Record) -> bytes:
+        if self.format.form != "object":
+            return self._frame(kind, record, event.revision)
+        shape = self.chosen.resource.codec.shape
+        return event.frame(kind, shape, lambda: self._frame(kind, record, event.revision))
+
+    def _frame(self, kind: str, record: Record, revision: int) -> bytes:
+        resource = self.chosen.resource
+        data = resource.render(record)
+        if record.revision != revision:
+            data = with_revision(data, revision, custom=resource.custom)
+        if self.format.form != "object":
+            data = self._form(decode(data))
+        return b'{"type":"%b","object":%b}\n' % (kind.encode(), data)
+
+    def _form(self, obj: Wire) -> bytes:
+        version = self.format.version
+        if self.format.form != "Table":
+            return encode(partial(obj, version))
+        headers, self.headers_sent = not self.headers_sent, True
+        revision = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
+        return encode(
+            table(
+                self.chosen.resource.strategy,
+                [obj],
+                revision,
+                now=self.core.clock.seconds(),
+                include=self.include,
+                headers=headers,
+                version=version,
+            )
+        )
+
+    def _bookmark(self, revision: int, annotations: Wire | None = None) -> bytes:
+        resource = self.chosen.resource
+        metadata: Wire = {"resourceVersion": str(revision)}
+        if annotations:
+            metadata["annotations"] = annotations
+        obj: Wire = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
+        if self.format.form == "PartialObjectMetadata":
+            obj = partial(obj, self.format.version)
+        elif self.format.form == "Table":
+            obj = {
+                "kind": "Table",
+                "apiVersion": f"meta.k8s.io/{self.format.version}",
+                "metadata": {"resourceVersion": str(revision)},
+                "columnDefinitions": None,
+                "rows": [{"cells": [], "object": partial(obj, self.format.version)}],
+            }
+        return b'{"type":"BOOKMARK","object":%b}\n' % encode(obj)
+
+    async def _send_expired(self, writer: Writer, revision: int, oldest: int) -> None:
+        status = StatusError.expired(f"too old resource version: {revision} ({oldest})").wire()
+        await writer.write(b'{"type":"ERROR","object":%b}\n' % encode(status))

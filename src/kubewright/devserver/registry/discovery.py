@@ -1,0 +1,190 @@
+"""Discovery documents, of the older and the aggregated form, made once for each state of the registry."""
+
+import base64
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from kubewright.devserver.objects import Wire, api_version, encode
+from kubewright.schema import version_priority
+
+from .resources import Registry, Resource
+
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A discovery document's bytes and the tag that names them."""
+
+    body: bytes
+    etag: str
+
+
+def storage_version_hash(resource: Resource) -> str:
+    """Name the stored version of a resource as the real server does."""
+    gvk = resource.storage_codec.gvk
+    digest = hashlib.sha256(f"{gvk.group}/{gvk.version}/{gvk.kind}".encode()).digest()
+    return base64.b64encode(digest[:8]).decode()
+
+
+class Discovery:
+    """Tell clients what is served."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._made: dict[str, Document] = {}
+        self._generation = -1
+        self.address = ""
+
+    def _document(self, name: str, build: Wire | None) -> Document | None:
+        if build is None:
+            return None
+        body = encode(build)
+        tag = f'"{hashlib.sha256(body).hexdigest().upper()}"'
+        found = self._made[name] = Document(body, tag)
+        return found
+
+    def _known(self, name: str) -> Document | None:
+        if self._generation != self._registry.generation:
+            self._made.clear()
+            self._generation = self._registry.generation
+        return self._made.get(name)
+
+    def versions(self) -> Document:
+        """Give `/api`."""
+        found = self._known("/api") or self._document("/api", self._core_versions())
+        assert found is not None
+        return found
+
+    def groups(self) -> Document:
+        """Give `/apis`."""
+        groups = [self._group(name) for name in self._group_names()]
+        document: Wire = {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+        found = self._known("/apis") or self._document("/apis", document)
+        assert found is not None
+        return found
+
+    def group(self, name: str) -> Document | None:
+        """Give `/apis/GROUP`."""
+        if name not in self._group_names():
+            return None
+        key = f"/apis/{name}"
+        return self._known(key) or self._document(
+            key, {"kind": "APIGroup", "apiVersion": "v1", **self._group(name)}
+        )
+
+    def resources(self, group: str, version: str) -> Document | None:
+        """Give `/api/v1` or `/apis/GROUP/VERSION`."""
+        if not self._registry.serves(group, version):
+            return None
+        key = f"{group}/{version}"
+        return self._known(key) or self._document(key, self._resource_list(group, version))
+
+    def aggregated(self, version: str, *, core: bool) -> Document:
+        """Give everything at once: the core group, or all the others."""
+        key = f"aggregated/{version}/{core}"
+        found = self._known(key)
+        if found is None:
+            names: Sequence[str] = ("",) if core else self._group_names()
+            document: Wire = {
+                "kind": "APIGroupDiscoveryList",
+                "apiVersion": f"apidiscovery.k8s.io/{version}",
+                "metadata": {},
+                "items": [self._aggregated_group(name) for name in names],
+            }
+            found = self._document(key, document)
+        assert found is not None
+        return found
+
+    def paths(self) -> list[str]:
+        """Give the paths that the root document lists."""
+        found = ["/api", "/api/v1", "/apis", "/apis/"]
+        for group, version in self._registry.group_versions():
+            if group:
+                found += [f"/apis/{group}", f"/apis/{group}/{version}"]
+        return sorted(set(found))
+
+    def _group_names(self) -> list[str]:
+        return list(dict.fromkeys(group for group, _ in self._registry.group_versions() if group))
+
+    def _group_versions(self, name: str) -> list[str]:
+        found = [version for group, version in self._registry.group_versions() if group == name]
+        return sorted(found, key=version_priority)
+
+    def _core_versions(self) -> Wire:
+        addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": self.address}]
+        return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses}
+
+    def _group(self, name: str) -> Wire:
+        versions = [
+            {"groupVersion": api_version(name, version), "version": version} for version in self._group_versions(name)
+        ]
+        return {"name": name, "versions": versions, "preferredVersion": versions[0]}
+
+    def _resource_list(self, group: str, version: str) -> Wire:
+        entries: list[Wire] = []
+        for resource in self._registry.resources(group, version):
+            entries += _legacy_entries(resource)
+        document: Wire = {"kind": "APIResourceList"}
+        if group:
+            document["apiVersion"] = "v1"
+        return {**document, "groupVersion": api_version(group, version), "resources": entries}
+
+    def _aggregated_group(self, name: str) -> Wire:
+        metadata: Wire = {"name": name} if name else {}
+        versions = [
+            {
+                "version": version,
+                "resources": [_aggregated_entry(item) for item in self._registry.resources(name, version)],
+                "freshness": "Current",
+            }
+            for version in self._group_versions(name)
+        ]
+        return {"metadata": {**metadata, "creationTimestamp": None}, "versions": versions}
+
+
+def _legacy_entries(resource: Resource) -> Iterable[Wire]:
+    entry: Wire = {
+        "name": resource.plural,
+        "singularName": resource.singular,
+        "namespaced": resource.namespaced,
+        "kind": resource.kind,
+        "verbs": list(resource.verbs),
+    }
+    if resource.short_names:
+        entry["shortNames"] = list(resource.short_names)
+    if resource.categories:
+        entry["categories"] = list(resource.categories)
+    if "watch" in resource.verbs:
+        entry["storageVersionHash"] = storage_version_hash(resource)
+    yield entry
+    for sub in resource.subresources.values():
+        part: Wire = {"name": f"{resource.plural}/{sub.name}", "singularName": "", "namespaced": resource.namespaced}
+        if (sub.gvk.group, sub.gvk.version) != (resource.group, resource.version):
+            part["group"], part["version"] = sub.gvk.group, sub.gvk.version
+        yield {**part, "kind": sub.gvk.kind, "verbs": list(sub.verbs)}
+
+
+def _aggregated_entry(resource: Resource) -> Wire:
+    entry: Wire = {
+        "resource": resource.plural,
+        "responseKind": {"group": resource.group, "version": resource.version, "kind": resource.kind},
+        "scope": "Namespaced" if resource.namespaced else "Cluster",
+        "singularResource": resource.singular,
+        "verbs": list(resource.verbs),
+    }
+    if resource.short_names:
+        entry["shortNames"] = list(resource.short_names)
+    if resource.categories:
+        entry["categories"] = list(resource.categories)
+    if resource.subresources:
+        entry["subresources"] = [
+            {
+                "subresource": sub.name,
+                "responseKind": {"group": sub.gvk.group, "version": sub.gvk.version, "kind": sub.gvk.kind},
+                "verbs": list(sub.verbs),
+            }
+            for sub in resource.subresources.values()
+        ]
+    return entry
