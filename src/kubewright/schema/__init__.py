@@ -4,14 +4,19 @@ Read in this order: `structural` and `document` (types to schema to CRD), `valid
 `definition` (is a CRD acceptable), `comparison` (does a change break anybody), `cel` (validation rules).
 """
 
+from kubewright.schema.comparison import Breaking, compare
+from kubewright.schema.definition import check_crd
 from kubewright.schema.document import crd, version_priority
 from kubewright.schema.structural import structural
 from kubewright.schema.validation import ABSENT, Validator, apply_defaults, compile_schema, prune, validate
 
 __all__ = [
     "ABSENT",
+    "Breaking",
     "Validator",
     "apply_defaults",
+    "check_crd",
+    "compare",
     "compile_schema",
     "crd",
     "prune",

@@ -1,4 +1,4 @@
-"""A schema as plain JSON, and the schemas below it."""
+"""Schemas and other documents as plain JSON, and what lies below them."""
 
 from typing import Any
 
@@ -25,6 +25,16 @@ def additional(schema: Schema) -> Schema | None:
 def field_schema(schema: Schema, name: str) -> Schema | None:
     """Return the schema of a field, known or other."""
     return properties(schema).get(name) or additional(schema)
+
+
+def part(document: Schema, *steps: str) -> Schema:
+    """Return an object inside a document, empty where it is absent or null."""
+    for step in steps:
+        inner = _schema(document.get(step))
+        if inner is None:
+            return {}
+        document = inner
+    return document
 
 
 def _schema(value: Json) -> Schema | None:

@@ -58,6 +58,12 @@ class Validator:
             self._list_check(value, path, errors)
         return errors
 
+    def check(self, value: Any, path: str = "") -> list[FieldError]:
+        """Return what the OpenAPI keywords alone say against a value."""
+        found: list[Finding] = []
+        self._check(value, None, "", found)
+        return field_errors(found, path)
+
     def apply_defaults(self, value: Any) -> None:
         """Put the schema's defaults into a value, in place."""
         self._defaulter(value)

@@ -1,0 +1,189 @@
+"""What a new version of a CRD breaks: for objects that are stored, for clients that write, for clients that read."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from kubewright.schema.nodes import Schema, additional, items, part, properties
+from kubewright.schema.values import same
+
+Harm = Literal["stored objects", "writers", "readers"]
+
+_UPPER = ("maximum", "maxLength", "maxItems", "maxProperties")
+_LOWER = ("minimum", "minLength", "minItems", "minProperties")
+
+
+@dataclass(frozen=True, slots=True)
+class Breaking:
+    """One change that breaks somebody."""
+
+    path: str
+    harm: Harm
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}"
+
+
+def compare(old_crd: dict[str, Any], new_crd: dict[str, Any]) -> list[Breaking]:
+    """Return the changes from one CRD to another that break stored objects or clients."""
+    return [*_identity(old_crd, new_crd), *_versions(part(old_crd, "spec"), part(new_crd, "spec"))]
+
+
+def _identity(old_crd: dict[str, Any], new_crd: dict[str, Any]) -> Iterator[Breaking]:
+    old, new = part(old_crd, "spec"), part(new_crd, "spec")
+    for name in ("group", "scope"):
+        if old.get(name) != new.get(name):
+            yield Breaking(
+                f"spec.{name}", "stored objects", f"changed from {old.get(name)} to {new.get(name)}"
+            )
+    for name in ("kind", "plural"):
+        before, after = part(old, "names").get(name), part(new, "names").get(name)
+        if before != after:
+            yield Breaking(f"spec.names.{name}", "stored objects", f"changed from {before} to {after}")
+    stored: list[str] = part(old_crd, "status").get("storedVersions") or []
+    present = {version["name"] for version in _listed(new)}
+    for name in stored:
+        if name not in present:
+            text = f"objects may still be stored as {name}: migrate them first"
+            yield Breaking("spec.versions", "stored objects", text)
+
+
+def _versions(old: dict[str, Any], new: dict[str, Any]) -> Iterator[Breaking]:
+    after = {version["name"]: version for version in _listed(new)}
+    for before in _listed(old):
+        name = before["name"]
+        path = f"spec.versions[{name}]"
+        version = after.get(name)
+        if version is None:
+            harm: Harm = "stored objects" if before.get("storage") else "readers"
+            yield Breaking(path, harm, "version removed")
+            continue
+        if before.get("served") and not version.get("served"):
+            yield Breaking(path, "readers", "version no longer served")
+        for subresource in ("status", "scale"):
+            if subresource in part(before, "subresources") and subresource not in part(
+                version, "subresources"
+            ):
+                yield Breaking(f"{path}.subresources.{subresource}", "writers", "subresource removed")
+        if "status" in part(version, "subresources") and "status" not in part(before, "subresources"):
+            text = "subresource added: writes to the main resource no longer change status"
+            yield Breaking(f"{path}.subresources.status", "writers", text)
+        schemas = (part(before, "schema", "openAPIV3Schema"), part(version, "schema", "openAPIV3Schema"))
+        yield from _schema(*schemas, f"{path}.schema.openAPIV3Schema")
+
+
+def _listed(spec: dict[str, Any]) -> list[dict[str, Any]]:
+    return spec.get("versions") or []
+
+
+def _schema(old: Schema, new: Schema, path: str) -> Iterator[Breaking]:
+    yield from _types(old, new, path)
+    yield from _bounds(old, new, path)
+    yield from _values(old, new, path)
+    yield from _lists(old, new, path)
+    yield from _fields(old, new, path)
+    before, after = items(old), items(new)
+    if before is not None and after is not None:
+        yield from _schema(before, after, f"{path}.items")
+    before, after = additional(old), additional(new)
+    if before is not None and after is not None:
+        yield from _schema(before, after, f"{path}.additionalProperties")
+    elif before is not None and not new.get("x-kubernetes-preserve-unknown-fields"):
+        yield Breaking(
+            f"{path}.additionalProperties", "stored objects", "map removed: its entries are dropped"
+        )
+
+
+def _types(old: Schema, new: Schema, path: str) -> Iterator[Breaking]:
+    before, after = _type(old), _type(new)
+    widened = after == "anything" or (before, after) in {
+        ("integer", "number"),
+        ("integer", "int or string"),
+        ("string", "int or string"),
+    }
+    if before != after and not widened:
+        yield Breaking(f"{path}.type", "stored objects", f"changed from {before} to {after}")
+    if old.get("nullable") and not new.get("nullable"):
+        yield Breaking(f"{path}.nullable", "stored objects", "null is no longer allowed")
+    before, after = old.get("format", ""), new.get("format", "")
+    if after and before != after and (before, after) != ("int32", "int64"):
+        text = f"changed from {before} to {after}" if before else f"format {after} added"
+        yield Breaking(f"{path}.format", "stored objects", text)
+    preserve = "x-kubernetes-preserve-unknown-fields"
+    if old.get(preserve) and not new.get(preserve):
+        yield Breaking(f"{path}.{preserve}", "stored objects", "removed: unknown fields are dropped")
+
+
+def _type(schema: Schema) -> str:
+    if schema.get("x-kubernetes-int-or-string"):
+        return "int or string"
+    return schema.get("type") or "anything"
+
+
+def _bounds(old: Schema, new: Schema, path: str) -> Iterator[Breaking]:
+    for keyword in _UPPER + _LOWER:
+        before, after = old.get(keyword), new.get(keyword)
+        if after is None:
+            continue
+        tightened = before is None or (after < before if keyword in _UPPER else after > before)
+        if tightened and not (before is None and keyword in _LOWER and keyword != "minimum" and after == 0):
+            text = f"bound {after} added" if before is None else f"tightened from {before} to {after}"
+            yield Breaking(f"{path}.{keyword}", "stored objects", text)
+    for keyword in ("exclusiveMaximum", "exclusiveMinimum"):
+        if new.get(keyword) and not old.get(keyword):
+            yield Breaking(f"{path}.{keyword}", "stored objects", "the bound itself is no longer allowed")
+    before, after = old.get("multipleOf"), new.get("multipleOf")
+    if after is not None and (before is None or before % after):
+        yield Breaking(f"{path}.multipleOf", "stored objects", f"must now be a multiple of {after}")
+
+
+def _values(old: Schema, new: Schema, path: str) -> Iterator[Breaking]:
+    before, after = old.get("pattern", ""), new.get("pattern", "")
+    if after and before != after:
+        yield Breaking(f"{path}.pattern", "stored objects", f"must now match {after}")
+    allowed, listed = old.get("enum"), new.get("enum")
+    if listed is not None:
+        gone = [value for value in allowed or () if not any(same(value, other) for other in listed)]
+        if allowed is None:
+            yield Breaking(f"{path}.enum", "stored objects", "values are now restricted")
+        elif gone:
+            text = "no longer allowed: " + ", ".join(map(str, gone))
+            yield Breaking(f"{path}.enum", "stored objects", text)
+    known = {rule.get("rule") for rule in old.get("x-kubernetes-validations") or ()}
+    for position, rule in enumerate(new.get("x-kubernetes-validations") or ()):
+        if rule.get("rule") not in known:
+            place = f"{path}.x-kubernetes-validations[{position}]"
+            yield Breaking(place, "stored objects", f"rule added: {rule.get('rule')}")
+    for keyword in ("allOf", "anyOf", "oneOf", "not"):
+        if new.get(keyword) and not same(new[keyword], old.get(keyword)):
+            yield Breaking(f"{path}.{keyword}", "stored objects", "added or changed")
+    if "default" in new and not same(new["default"], old.get("default")):
+        text = f"changed from {old['default']}" if "default" in old else f"default {new['default']} added"
+        yield Breaking(f"{path}.default", "readers", f"{text}: objects that left it out now read otherwise")
+
+
+def _lists(old: Schema, new: Schema, path: str) -> Iterator[Breaking]:
+    for keyword, implied in (("x-kubernetes-list-type", "atomic"), ("x-kubernetes-map-type", "granular")):
+        before, after = old.get(keyword) or implied, new.get(keyword) or implied
+        if before != after:
+            yield Breaking(
+                f"{path}.{keyword}", "writers", f"changed from {before} to {after}: applies merge otherwise"
+            )
+    keys = "x-kubernetes-list-map-keys"
+    if old.get(keys) and new.get(keys) and old[keys] != new[keys]:
+        yield Breaking(f"{path}.{keys}", "stored objects", f"changed from {old[keys]} to {new[keys]}")
+
+
+def _fields(old: Schema, new: Schema, path: str) -> Iterator[Breaking]:
+    for name, before in properties(old).items():
+        after = properties(new).get(name) or additional(new)
+        if after is not None:
+            yield from _schema(before, after, f"{path}.properties[{name}]")
+        elif not new.get("x-kubernetes-preserve-unknown-fields"):
+            yield Breaking(
+                f"{path}.properties[{name}]", "stored objects", "field removed: its values are dropped"
+            )
+    for name in sorted(set(new.get("required") or ()) - set(old.get("required") or ())):
+        if properties(new).get(name, {}).get("default") is None:
+            yield Breaking(f"{path}.required", "stored objects", f"{name} is now required and has no default")

@@ -1,0 +1,233 @@
+"""The document of a CRD: names, versions, subresources, columns; schemas are checked by their own modules."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from kubewright.api import FieldError, names, problems
+from kubewright.schema.definition.conversion import check_conversion
+from kubewright.schema.definition.defaults import check_defaults
+from kubewright.schema.definition.internal import (
+    ROOT_FIELDS_TEXT,
+    field_not_allowed_at_root,
+    internal_schema,
+    internal_versions,
+)
+from kubewright.schema.definition.keywords import check_keywords
+from kubewright.schema.definition.parts import (
+    check_column,
+    check_names,
+    check_required_names,
+    check_selectable_fields,
+    check_subresources,
+    named,
+)
+from kubewright.schema.definition.structure import check_structure, unreadable
+from kubewright.schema.formats import is_request_uri
+from kubewright.schema.nodes import Schema, part
+
+_APPROVAL = "api-approved.kubernetes.io"
+_PER_VERSION = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
+
+
+def check_crd(crd: dict[str, Any], *, old: dict[str, Any] | None = None) -> list[FieldError]:
+    """Return why the API server would refuse a CustomResourceDefinition, or the change from `old` to it."""
+    spec = part(crd, "spec")
+    errors = [*_name(crd, spec), *_spec(spec)]
+    if old is not None:
+        errors += _changes(spec, old)
+    stored: list[str] = part(crd, "status").get("storedVersions") or []
+    errors += _stored_versions(stored, spec.get("versions") or [])
+    errors += _approval(crd, spec, old)
+    if spec.get("preserveUnknownFields"):
+        text = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+        errors.append(problems.invalid("spec.preserveUnknownFields", True, text))
+    return errors
+
+
+def _name(crd: dict[str, Any], spec: dict[str, Any]) -> Iterator[FieldError]:
+    name = part(crd, "metadata").get("name", "")
+    plural = part(spec, "names").get("plural", "")
+    if name != f"{plural}.{spec.get('group', '')}":
+        yield problems.invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
+
+
+def _spec(spec: dict[str, Any]) -> Iterator[FieldError]:
+    yield from _group(spec.get("group", ""))
+    scope = spec.get("scope", "")
+    if not scope:
+        yield problems.required("spec.scope")
+    elif scope not in ("Cluster", "Namespaced"):
+        yield problems.not_supported("spec.scope", scope, ("Cluster", "Namespaced"))
+    versions: list[dict[str, Any]] = spec.get("versions") or []
+    for position, version in enumerate(versions):
+        if not part(version, "schema", "openAPIV3Schema"):
+            yield problems.required(f"spec.versions[{position}].schema.openAPIV3Schema")
+    common, single = _hoisted(versions)
+    for position, version in enumerate(single):
+        yield from _version(version, versions[position], f"spec.versions[{position}]")
+    yield from _version_set(versions, single)
+    yield from check_required_names(part(spec, "names"))
+    yield from check_names(named(part(spec, "names")), "spec.names")
+    has_status = any("status" in part(version, "subresources") for version in versions)
+    yield from _parts(common, "spec", has_status=has_status, whole=common)
+    if spec.get("conversion") is not None:
+        yield from check_conversion(spec["conversion"], "spec.conversion")
+
+
+def _group(group: str) -> Iterator[FieldError]:
+    troubles = names.dns1123_subdomain(group) if group else []
+    if not group:
+        yield problems.required("spec.group")
+    elif troubles:
+        yield problems.invalid("spec.group", group, ",".join(troubles))
+    elif "." not in group:
+        yield problems.invalid("spec.group", group, "should be a domain with at least one dot")
+
+
+def _hoisted(versions: list[dict[str, Any]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Split versions as the server does: what all have in common is checked, and named, once for the whole CRD."""
+    if not versions:
+        return {}, []
+    common = {
+        name: versions[0][name]
+        for name in _PER_VERSION
+        if versions[0].get(name) and all(version.get(name) == versions[0][name] for version in versions)
+    }
+    return common, [
+        {key: value for key, value in version.items() if key not in common} for version in versions
+    ]
+
+
+def _version(version: dict[str, Any], whole: dict[str, Any], path: str) -> Iterator[FieldError]:
+    troubles = names.dns1035_label(version.get("name", ""))
+    if troubles:
+        yield problems.invalid(f"{path}.name", version.get("name", ""), ",".join(troubles))
+    warning = version.get("deprecationWarning")
+    for trouble in _deprecation(bool(version.get("deprecated")), warning):
+        yield problems.invalid(f"{path}.deprecationWarning", warning, trouble)
+    has_status = "status" in part(whole, "subresources")
+    yield from _parts(version, path, has_status=has_status, whole=whole)
+
+
+def _deprecation(deprecated: bool, warning: str | None) -> Iterator[str]:
+    if warning is None:
+        return
+    if not deprecated:
+        yield "can only be set for deprecated versions"
+        return
+    if len(warning.encode()) > 256:
+        yield "must be <= 256 characters long"
+    if not warning:
+        yield "must not be an empty string"
+    for position, char in enumerate(warning):
+        if not char.isprintable():
+            yield f"must only contain printable UTF-8 characters; non-printable character found at index {position}"
+            break
+
+
+def _parts(
+    said: dict[str, Any], path: str, *, has_status: bool, whole: dict[str, Any]
+) -> Iterator[FieldError]:
+    """Check schema, subresources, columns and selectable fields, of one version or of all."""
+    schema = part(said, "schema", "openAPIV3Schema")
+    if schema:
+        place = "validation" if path == "spec" else "schema"
+        yield from check_schema(schema, f"{path}.{place}.openAPIV3Schema", has_status=has_status)
+    yield from check_subresources(part(said, "subresources"), f"{path}.subresources")
+    columns: list[dict[str, Any]] = said.get("additionalPrinterColumns") or []
+    for position, column in enumerate(columns):
+        yield from check_column(column, f"{path}.additionalPrinterColumns[{position}]")
+    fields: list[dict[str, str]] = said.get("selectableFields") or []
+    known = part(whole, "schema", "openAPIV3Schema")
+    if fields and known:
+        yield from check_selectable_fields(fields, known, f"{path}.selectableFields")
+
+
+def check_schema(schema: Schema, path: str, *, has_status: bool = False) -> list[FieldError]:
+    """Report what is wrong with the schema of a custom resource."""
+    errors: list[FieldError] = []
+    if has_status:
+        kind = schema.get("type", "")
+        if kind and kind != "object":
+            text = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
+            errors.append(problems.invalid(f"{path}.type", kind, text))
+        elif field_not_allowed_at_root(schema):
+            text = f"only {ROOT_FIELDS_TEXT} fields are allowed at the root of the schema if the status subresource is enabled"
+            errors.append(problems.invalid(path, internal_schema(schema), text))
+    if schema.get("nullable"):
+        errors.append(problems.forbidden(f"{path}.nullable", "nullable cannot be true at the root"))
+    trouble = unreadable(schema)
+    if not trouble:
+        structure = check_structure(schema, path) or check_defaults(schema, path)
+        errors += structure
+    errors += check_keywords(schema, path)
+    if not errors and trouble:
+        errors.append(problems.invalid(path, "", trouble))
+    return errors
+
+
+def _version_set(versions: list[dict[str, Any]], single: list[dict[str, Any]]) -> Iterator[FieldError]:
+    known = [version.get("name") for version in versions]
+    if len(set(known)) != len(known):
+        yield problems.invalid(
+            "spec.versions", internal_versions(single), "must contain unique version names"
+        )
+    if sum(bool(version.get("storage")) for version in versions) != 1:
+        text = "must have exactly one version marked as storage version"
+        yield problems.invalid("spec.versions", internal_versions(single), text)
+
+
+def _stored_versions(stored: list[str], versions: list[dict[str, Any]]) -> Iterator[FieldError]:
+    if not stored:
+        return
+    path, known = "status.storedVersions", {version.get("name") for version in versions}
+    for version in versions:
+        if version.get("storage") and version.get("name") not in stored:
+            yield problems.invalid(path, stored, f"must have the storage version {version.get('name')}")
+    for position, name in enumerate(stored):
+        if name not in known:
+            text = (
+                f"missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions "
+                f"until a storage migration ensures no data remains persisted in {name} and removes {name} from "
+                "status.storedVersions"
+            )
+            yield problems.invalid(f"{path}[{position}]", name, text)
+
+
+def _changes(spec: dict[str, Any], old: dict[str, Any]) -> Iterator[FieldError]:
+    before = part(old, "spec")
+    conditions: list[dict[str, Any]] = part(old, "status").get("conditions") or []
+    established = any(
+        item.get("type") == "Established" and item.get("status") == "True" for item in conditions
+    )
+    immutable = ["scope", "names.kind"] if established else []
+    for path in (*immutable, "group", "names.plural"):
+        new, previous = _at(spec, path), _at(before, path)
+        if new != previous:
+            yield problems.invalid(f"spec.{path}", new, "field is immutable")
+
+
+def _at(spec: dict[str, Any], path: str) -> Any:
+    *outer, name = path.split(".")
+    return part(spec, *outer).get(name) or ""
+
+
+def _approval(crd: dict[str, Any], spec: dict[str, Any], old: dict[str, Any] | None) -> Iterator[FieldError]:
+    group = spec.get("group", "")
+    if not (group in ("k8s.io", "kubernetes.io") or group.endswith((".k8s.io", ".kubernetes.io"))):
+        return
+    annotation: str = part(crd, "metadata", "annotations").get(_APPROVAL, "")
+    if old is not None and part(old, "metadata", "annotations").get(_APPROVAL, "") == annotation:
+        return
+    path, see = (
+        f"metadata.annotations[{_APPROVAL}]",
+        "see https://github.com/kubernetes/enhancements/pull/1111",
+    )
+    if not annotation:
+        yield problems.required(path, f'protected groups must have approval annotation "{_APPROVAL}", {see}')
+    elif not annotation.startswith("unapproved") and not ("://" in annotation and is_request_uri(annotation)):
+        text = (
+            f'protected groups must have approval annotation "{_APPROVAL}" with either a URL or a reason starting '
+            f'with "unapproved", {see}'
+        )
+        yield problems.invalid(path, annotation, text)

@@ -1,0 +1,240 @@
+"""The single nodes of a CRD's schema: keywords that are refused, list and map types, the form of rules."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kubewright.api import FieldError, problems
+from kubewright.schema.fieldpaths import FieldPathError, resolve_field_path
+from kubewright.schema.nodes import Schema, additional, items, properties
+from kubewright.schema.values import Json
+
+_TYPES = ("array", "boolean", "integer", "number", "object", "string")
+_META = ("metadata", "kind", "apiVersion")
+_REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
+_REFUSED = (
+    ("id", "id is not supported"),
+    ("additionalItems", "additionalItems is not supported"),
+    ("patternProperties", "patternProperties is not supported"),
+    ("definitions", "definitions is not supported"),
+    ("dependencies", "dependencies is not supported"),
+    ("$ref", "$ref is not supported"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a node stands, as far as it decides what is allowed there."""
+
+    path: str
+    root: bool = False
+    defaults_forbidden: str | None = None
+    inside_meta: bool = False
+
+    def below(self, step: str) -> "Place":
+        """Return the place of a node below."""
+        return replace(self, path=f"{self.path}.{step}", root=False)
+
+
+def check_keywords(schema: Schema, path: str) -> list[FieldError]:
+    """Report what is wrong with the nodes of a schema, from the root down."""
+    return list(_node(schema, Place(path, root=True)))
+
+
+def _node(schema: Schema, place: Place) -> Iterator[FieldError]:
+    yield from _refused(schema, place)
+    if schema.get("uniqueItems"):
+        text = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
+        yield problems.forbidden(f"{place.path}.uniqueItems", text)
+    yield from _additional(schema, place)
+    for name, sub in properties(schema).items():
+        yield from _node(sub, _property_place(schema, name, place))
+    for keyword in ("not", "allOf", "oneOf", "anyOf"):
+        for step, sub in _nested(schema, keyword):
+            yield from _node(sub, place.below(step))
+    element = items(schema)
+    if element is not None:
+        yield from _node(element, place.below("items"))
+    if schema.get("x-kubernetes-preserve-unknown-fields") is False:
+        field = f"{place.path}.x-kubernetes-preserve-unknown-fields"
+        yield problems.invalid(field, False, "must be true or undefined")
+    yield from _map_type(schema, place.path)
+    yield from _list_type(schema, place.path)
+    yield from _map_list(schema, place.path)
+    yield from _map_list_keys(schema, place.path)
+    for position, rule in enumerate(schema.get("x-kubernetes-validations") or ()):
+        yield from _rule(rule, schema, f"{place.path}.x-kubernetes-validations[{position}]")
+
+
+def _nested(schema: Schema, keyword: str) -> list[tuple[str, Schema]]:
+    inner: Json = schema.get(keyword)
+    if isinstance(inner, dict):
+        return [(keyword, inner)]
+    return [(f"{keyword}[{at}]", sub) for at, sub in enumerate(inner)] if isinstance(inner, list) else []
+
+
+def _refused(schema: Schema, place: Place) -> Iterator[FieldError]:
+    path, kind = place.path, schema.get("type", "")
+    if kind and kind not in _TYPES:
+        yield problems.not_supported(f"{path}.type", kind, _TYPES)
+    if schema.get("default") is not None and place.defaults_forbidden is not None:
+        yield problems.forbidden(f"{path}.default", f"must not be set {place.defaults_forbidden}")
+    for keyword, text in _REFUSED:
+        if schema.get(keyword) not in (None, "", {}):
+            yield problems.forbidden(f"{path}.{keyword}", text)
+    if kind == "null":
+        yield problems.forbidden(f"{path}.type", "type cannot be set to null, use nullable as an alternative")
+    if isinstance(schema.get("items"), list):
+        yield problems.forbidden(f"{path}.items", "items must be a schema object and not an array")
+    if place.inside_meta and schema.get("x-kubernetes-embedded-resource"):
+        yield problems.forbidden(
+            f"{path}.x-kubernetes-embedded-resource", "must not be used inside of resource meta"
+        )
+
+
+def _additional(schema: Schema, place: Place) -> Iterator[FieldError]:
+    other, said = additional(schema), schema.get("additionalProperties")
+    if said is not None and properties(schema) and said is not True:
+        text = "additionalProperties and properties are mutual exclusive"
+        yield problems.forbidden(f"{place.path}.additionalProperties", text)
+    if other is not None:
+        below = place.below("additionalProperties")
+        if place.inside_meta:
+            below = replace(
+                below, defaults_forbidden="inside additionalProperties applying to object metadata"
+            )
+        yield from _node(other, below)
+
+
+def _property_place(schema: Schema, name: str, place: Place) -> Place:
+    below = place.below(f"properties[{name}]")
+    if name in _META and (place.root or schema.get("x-kubernetes-embedded-resource")):
+        below = replace(below, inside_meta=True)
+        if place.root:
+            below = replace(below, defaults_forbidden=f"in top-level {name}")
+    return below
+
+
+def _wrong_type(schema: Schema, path: str, text: str) -> FieldError:
+    kind = schema.get("type", "")
+    return problems.invalid(f"{path}.type", kind, text) if kind else problems.required(f"{path}.type", text)
+
+
+def _map_type(schema: Schema, path: str) -> Iterator[FieldError]:
+    kind = schema.get("x-kubernetes-map-type")
+    if kind is None:
+        return
+    if schema.get("type") != "object":
+        yield _wrong_type(schema, path, "must be object if x-kubernetes-map-type is specified")
+    if kind not in ("atomic", "granular"):
+        yield problems.not_supported(f"{path}.x-kubernetes-map-type", kind, ("atomic", "granular"))
+
+
+def _list_type(schema: Schema, path: str) -> Iterator[FieldError]:
+    kind, element = schema.get("x-kubernetes-list-type"), items(schema)
+    atomic = "must be atomic as item of a list with x-kubernetes-list-type=set"
+    if kind is not None and schema.get("type") != "array":
+        yield _wrong_type(schema, path, "must be array if x-kubernetes-list-type is specified")
+    elif kind == "set" and element is not None:
+        inner = element.get("x-kubernetes-list-type")
+        if element.get("type") == "array" and inner not in (None, "atomic"):
+            yield problems.invalid(f"{path}.items.x-kubernetes-list-type", inner, atomic)
+        if element.get("type") == "object" and element.get("x-kubernetes-map-type") != "atomic":
+            yield problems.invalid(f"{path}.items.x-kubernetes-map-type", inner, atomic)
+    if kind is not None and kind not in ("atomic", "set", "map"):
+        yield problems.not_supported(f"{path}.x-kubernetes-list-type", kind, ("atomic", "set", "map"))
+    if schema.get("x-kubernetes-list-map-keys") and kind != "map":
+        text, field = (
+            "must be map if x-kubernetes-list-map-keys is non-empty",
+            f"{path}.x-kubernetes-list-type",
+        )
+        yield problems.required(field, text) if kind is None else problems.invalid(field, kind, text)
+
+
+def _map_list(schema: Schema, path: str) -> Iterator[FieldError]:
+    if schema.get("x-kubernetes-list-type") != "map":
+        return
+    keys: list[str] = schema.get("x-kubernetes-list-map-keys") or []
+    element = items(schema)
+    if not keys:
+        text = "must not be empty if x-kubernetes-list-type is map"
+        yield problems.required(f"{path}.x-kubernetes-list-map-keys", text)
+    if element is None:
+        yield problems.required(f"{path}.items", "must have a schema if x-kubernetes-list-type is map")
+        return
+    if element.get("type") != "object":
+        text = "must be object if parent array's x-kubernetes-list-type is map"
+        yield problems.invalid(f"{path}.items.type", element.get("type", ""), text)
+        return
+    for position, key in enumerate(keys):
+        known = properties(element).get(key)
+        field = f"{path}.x-kubernetes-list-map-keys"
+        if known is None:
+            yield problems.invalid(field, keys, "entries must all be names of item properties")
+        elif known.get("type") in ("array", "object"):
+            text = "must be a scalar type if parent array's x-kubernetes-list-type is map"
+            yield problems.invalid(f"{path}.items.properties[{key}].type", element.get("type"), text)
+        if key in keys[:position]:
+            yield problems.invalid(field, keys, "must not contain duplicate entries")
+
+
+def _map_list_keys(schema: Schema, path: str) -> Iterator[FieldError]:
+    kind, element = schema.get("x-kubernetes-list-type"), items(schema)
+    if element is None or kind not in ("set", "map"):
+        return
+    if element.get("nullable"):
+        yield problems.forbidden(
+            f"{path}.items.nullable", f"cannot be nullable when x-kubernetes-list-type is {kind}"
+        )
+    if kind == "set":
+        return
+    said = "this property is in x-kubernetes-list-map-keys, so it"
+    for key in schema.get("x-kubernetes-list-map-keys") or ():
+        known = properties(element).get(key)
+        if known is None:
+            continue
+        field = f"{path}.items.properties[{key}]"
+        if key not in (element.get("required") or ()) and known.get("default") is None:
+            yield problems.required(
+                f"{field}.default", f"{said} must have a default or be a required property"
+            )
+        if known.get("nullable"):
+            yield problems.forbidden(f"{field}.nullable", f"{said} cannot be nullable")
+
+
+def _rule(rule: dict[str, Any], schema: Schema, path: str) -> Iterator[FieldError]:
+    text, message = str(rule.get("rule", "")).strip(), str(rule.get("message", ""))
+    if not text:
+        yield problems.required(f"{path}.rule", "rule is not specified")
+    elif message and not message.strip():
+        yield problems.invalid(f"{path}.message", message, "must be non-empty if specified")
+    elif _has_newlines(message.strip()):
+        yield problems.invalid(f"{path}.message", message, "must not contain line breaks")
+    elif _has_newlines(text) and not message.strip():
+        yield problems.required(f"{path}.message", "message must be specified if rule contains line breaks")
+    expression = str(rule.get("messageExpression", ""))
+    if expression and not expression.strip():
+        text = "messageExpression must be non-empty if specified"
+        yield problems.required(f"{path}.messageExpression", text)
+    reason = rule.get("reason")
+    if reason is not None and reason not in _REASONS:
+        yield problems.not_supported(f"{path}.reason", reason, _REASONS)
+    yield from _rule_field_path(str(rule.get("fieldPath", "")), schema, f"{path}.fieldPath")
+
+
+def _rule_field_path(field_path: str, schema: Schema, path: str) -> Iterator[FieldError]:
+    if not field_path:
+        return
+    if not field_path.strip():
+        yield problems.invalid(path, field_path, "must be non-empty if specified")
+    if _has_newlines(field_path):
+        yield problems.invalid(path, field_path, "must not contain line breaks")
+    try:
+        resolve_field_path(field_path, schema)
+    except FieldPathError:
+        yield problems.invalid(path, field_path, "must be a valid path")
+
+
+def _has_newlines(text: str) -> bool:
+    return re.search(r"[\n\r]", text) is not None
