@@ -16,10 +16,19 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from kubewright.api import Kind, KubewrightError
-from kubewright.client import ApiError, Client, ClusterConfig, Conflict, AlreadyExists, ConnectionFailed, NotFound, requests
-
 import msgspec
+
+from kubewright.api import Kind, KubewrightError
+from kubewright.client import (
+    AlreadyExists,
+    ApiError,
+    Client,
+    ClusterConfig,
+    Conflict,
+    ConnectionFailed,
+    NotFound,
+    requests,
+)
 
 LEASE = Kind(group="coordination.k8s.io", version="v1", kind="Lease", plural="leases", builtin=True)
 
@@ -151,7 +160,9 @@ class Elector:
 
     async def acquire(self) -> None:
         """Wait until this replica holds the lease."""
-        while not await self._attempt():
+        while True:
+            if await self._attempt():
+                return
             await asyncio.sleep(self._options.retry_period * (1 + JITTER * random.random()))
 
     async def renew(self, may_renew: Callable[[], bool] = lambda: True) -> None:
@@ -181,7 +192,9 @@ class Elector:
         except (Conflict, AlreadyExists):
             return False
         except (ApiError, ConnectionFailed, TimeoutError) as error:
-            _log.warning("The lease %s could not be read or renewed: %s", self._options.name, error or "timed out")
+            _log.warning(
+                "The lease %s could not be read or renewed: %s", self._options.name, error or "timed out"
+            )
             return False
         return held
 
@@ -191,7 +204,9 @@ class Elector:
         now = asyncio.get_running_loop().time()
         if record is None:
             moment = _micro_time()
-            self._observe(await self._store.write(LeaseRecord(options.identity, self._seconds, moment, moment, 0)), now)
+            self._observe(
+                await self._store.write(LeaseRecord(options.identity, self._seconds, moment, moment, 0)), now
+            )
         else:
             if self._observed is None or record != self._observed:
                 self._observe(record, now)
@@ -228,7 +243,11 @@ class ElectionThread:
     """Run an elector beside the main loop; `wait_leading`, then `wait_lost`, at the end `stop`."""
 
     def __init__(
-        self, config: ClusterConfig, options: ElectionOptions, *, end_process: Callable[[], None] | None = None
+        self,
+        config: ClusterConfig,
+        options: ElectionOptions,
+        *,
+        end_process: Callable[[], None] | None = None,
     ) -> None:
         self.leadership = Leadership()
         self._config = config
@@ -256,7 +275,9 @@ class ElectionThread:
     async def wait_lost(self) -> None:
         """Wait until this replica no longer leads, then raise LeaseLost."""
         await self._lost.wait()
-        raise LeaseLost(f"leader election lost: lease {self._options.namespace}/{self._options.name}") from self._failure
+        raise LeaseLost(
+            f"leader election lost: lease {self._options.namespace}/{self._options.name}"
+        ) from self._failure
 
     async def stop(self, *, release: bool) -> None:
         """End the thread; release the lease only when nothing of this replica can still write."""

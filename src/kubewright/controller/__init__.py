@@ -10,6 +10,7 @@ answers), `needs` and `permissions` (what it may do). `comparison`, `ownership`,
 and `finalizers` are the pure part of writing.
 """
 
+from kubewright.cache import Index
 from kubewright.controller.change import Change
 from kubewright.controller.context import Context, Reader
 from kubewright.controller.declaration import Controller, Reconciler, Tuning, controller
@@ -19,7 +20,7 @@ from kubewright.controller.needs import Needs, needs
 from kubewright.controller.operator import Env, Operator
 from kubewright.controller.permissions import Permissions, PolicyRule, lease_rules, review_rules, rules_for
 from kubewright.controller.result import Result
-from kubewright.controller.watches import Index, Owned, Scope, Source, Watch, owned, source, watch
+from kubewright.controller.watches import Owned, Scope, Source, Watch, owned, source, watch
 
 __all__ = [
     "CannotOwn",

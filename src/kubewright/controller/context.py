@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from kubewright.api import Kind, Model, Object
-from kubewright.controller.watches import Index
+from kubewright.cache import Index
 
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T", bound=Object)
+W = TypeVar("W", bound=Object | dict[str, Any])
 S = TypeVar("S")
 
 Wire = dict[str, Any]
@@ -35,9 +36,7 @@ class Reader(ABC):
         self, kind: Index[S], value: str, /, *, namespace: str = "", labels: str = ""
     ) -> builtins.list[S]: ...
     @overload
-    async def list(
-        self, kind: type[T], /, *, namespace: str = "", labels: str = ""
-    ) -> builtins.list[T]: ...
+    async def list(self, kind: type[T], /, *, namespace: str = "", labels: str = "") -> builtins.list[T]: ...
     @overload
     async def list(self, kind: Kind, /, *, namespace: str = "", labels: str = "") -> builtins.list[Wire]: ...
     @abstractmethod
@@ -63,7 +62,7 @@ class Context(Reader):
         """Read from the server, past the cache."""
 
     @abstractmethod
-    async def apply(self, child: T, *, owned: bool | None = None, force: bool = True) -> T:
+    async def apply(self, child: W, *, owned: bool | None = None, force: bool = True) -> W:
         """Make the child so by server-side apply and return what is there; sends nothing when nothing would change.
 
         Sets the owner reference where the child's kind is declared in `owns` (or as `owned` says). A field
@@ -71,26 +70,26 @@ class Context(Reader):
         """
 
     @abstractmethod
-    async def create(self, child: T, *, owned: bool | None = None) -> T:
+    async def create(self, child: W, *, owned: bool | None = None) -> W:
         """Create the child; raises AlreadyExists where there is one."""
 
     @abstractmethod
-    async def update(self, target: T, change: Callable[[T], None]) -> T:
+    async def update(self, target: W, change: Callable[[W], None]) -> W:
         """Change an object and send the difference as a JSON patch; read again and retried when raced."""
 
     @abstractmethod
     async def patch(
         self,
-        target: T,
+        target: W,
         patch: Wire | Sequence[Wire],
         *,
         type: PatchType = "merge",  # noqa: A002 (the word of the whole API)
         subresource: str = "",
-    ) -> T:
+    ) -> W:
         """Send a patch as it is."""
 
     @abstractmethod
-    async def patch_status(self, target: T, status: Model | None = None) -> T:
+    async def patch_status(self, target: W, status: Model | Wire | None = None) -> W:
         """Apply the status fields of this controller where they differ; an object that is gone is no error.
 
         Without `status` the target's own is sent. Conditions keep their lastTransitionTime while their
@@ -99,7 +98,7 @@ class Context(Reader):
 
     @abstractmethod
     async def delete(
-        self, target: Object, *, propagation: Propagation = "", grace_period_seconds: int | None = None
+        self, target: Object | Wire, *, propagation: Propagation = "", grace_period_seconds: int | None = None
     ) -> None:
         """Delete this very object (by uid); one that is gone, or replaced by a namesake, is no error."""
 

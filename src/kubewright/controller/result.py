@@ -16,4 +16,6 @@ class Result:
 
     def __post_init__(self) -> None:
         if self.after <= timedelta(0):
-            raise ValueError(f"Result(after={self.after!r}): the delay must be positive; return None when done")
+            raise ValueError(
+                f"Result(after={self.after!r}): the delay must be positive; return None when done"
+            )

@@ -14,25 +14,15 @@ from kubewright.api import (
     parse_fields,
     parse_labels,
 )
+from kubewright.cache import Index
 from kubewright.controller.change import Change
 from kubewright.controller.filters import Filter
 
 T = TypeVar("T")
 E = TypeVar("E")
 
-Lookup = Callable[["Index[Any]", str], Iterable[ObjectKey]]
+Lookup = Callable[[Index[Any], str], Iterable[ObjectKey]]
 """Finds the keys that an index holds under a value."""
-
-
-@dataclass(frozen=True, eq=False)
-class Index(Generic[T]):
-    """Find objects of a kind by values computed from them: `Index(Foo, lambda foo: [foo.spec.friend])`."""
-
-    kind: type[T] | Kind
-    values: Callable[[T], Iterable[str]]
-
-    def __post_init__(self) -> None:
-        kind_of(self.kind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,13 @@
+"""What runs a declared controller; imported by the manager, never by an author's program.
+
+In reading order: `surroundings` (what all controllers share), `shelves` (a kind's objects at hand), `runner`
+(a change becomes a key, a key becomes a reconcile), `reconciliation` (one key: deletion first, then the
+author), `context` (the body of what the author is given), `reading`, `writer` and `memory` (what goes to the
+cluster), `instruments`, `reporting` and `watchdog` (what is told about it).
+"""
+
+from kubewright.controller.running.runner import Runner, RunnerStatistics
+from kubewright.controller.running.surroundings import Surroundings
+from kubewright.controller.running.watchdog import Watchdog
+
+__all__ = ["Runner", "RunnerStatistics", "Surroundings", "Watchdog"]

@@ -1,0 +1,160 @@
+"""The body of what a reconciler is given."""
+
+import builtins
+import contextvars
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ParamSpec, TypeVar
+
+from kubewright.api import Kind, Model, Object, PartialMeta, RawObject
+from kubewright.controller.context import Context, PatchType, Propagation, Reader
+from kubewright.controller.permissions import Permissions
+from kubewright.controller.running.reading import CachedReader, LiveReader
+from kubewright.controller.running.reporting import FieldLog
+from kubewright.controller.running.shelves import AnyShelf
+from kubewright.controller.running.surroundings import Surroundings, reference_to
+from kubewright.controller.running.threads import WorkerThreads
+from kubewright.controller.running.writer import Writer
+from kubewright.events import EventType, Reference
+
+P = ParamSpec("P")
+R = TypeVar("R")
+W = TypeVar("W", bound=Object | dict[str, Any])
+
+Wire = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """What all reconciles of one controller share."""
+
+    kind: Kind
+    surroundings: Surroundings
+    permissions: Permissions
+    shelves: Sequence[AnyShelf]
+    writer: Writer
+    threads: WorkerThreads
+
+
+class RunningContext(Context):
+    """Serve one reconcile of one object."""
+
+    def __init__(
+        self,
+        services: Services,
+        state: RawObject,
+        *,
+        log: FieldLog,
+        causes: tuple[str, ...],
+        deadline: float | None,
+    ) -> None:
+        self.log = log
+        self.causes = causes
+        self.deadline = deadline
+        self._services = services
+        self._meta = state.meta
+        client, permissions = services.surroundings.client, services.permissions
+        self._live = LiveReader(client, permissions, state.meta.namespace)
+        self._cached = CachedReader(self._live, permissions, services.shelves)
+
+    @property
+    def live(self) -> Reader:
+        """Read from the server, past the cache."""
+        return self._live
+
+    async def get(self, kind: Any, name: str, namespace: str | None = None) -> Any:
+        """Return one object, or None where there is none."""
+        return await self._cached.get(kind, name, namespace)
+
+    async def list(
+        self, kind: Any, value: str | None = None, /, *, namespace: str = "", labels: str = ""
+    ) -> builtins.list[Any]:
+        """Return the objects of a kind, or those an index holds under a value."""
+        if value is None:
+            return await self._cached.list(kind, namespace=namespace, labels=labels)
+        return await self._cached.list(kind, value, namespace=namespace, labels=labels)
+
+    async def apply(self, child: W, *, owned: bool | None = None, force: bool = True) -> W:
+        """Make the child so by server-side apply and return what is there."""
+        writer = self._services.writer
+        return await writer.apply(self._meta, writer.subject(child), self._cached, owned=owned, force=force)
+
+    async def create(self, child: W, *, owned: bool | None = None) -> W:
+        """Create the child; raises AlreadyExists where there is one."""
+        writer = self._services.writer
+        return await writer.create(self._meta, writer.subject(child), owned=owned)
+
+    async def update(self, target: W, change: Callable[[W], None]) -> W:
+        """Change an object and send the difference as a JSON patch."""
+        writer = self._services.writer
+        return await writer.update(writer.subject(target), change, self._cached)
+
+    async def patch(
+        self,
+        target: W,
+        patch: Wire | Sequence[Wire],
+        *,
+        type: PatchType = "merge",  # noqa: A002 (the word of the whole API)
+        subresource: str = "",
+    ) -> W:
+        """Send a patch as it is."""
+        writer = self._services.writer
+        return await writer.patch(writer.subject(target), patch, type=type, subresource=subresource)
+
+    async def patch_status(self, target: W, status: Model | Wire | None = None) -> W:
+        """Apply the status fields of this controller where they differ."""
+        writer = self._services.writer
+        return await writer.patch_status(writer.subject(target), status, target, self._cached)
+
+    async def delete(
+        self,
+        target: Object | Wire,
+        *,
+        propagation: Propagation = "",
+        grace_period_seconds: int | None = None,
+    ) -> None:
+        """Delete this very object (by uid)."""
+        writer = self._services.writer
+        await writer.delete(
+            writer.subject(target),
+            propagation=propagation,
+            grace_period_seconds=grace_period_seconds,
+            reader=self._cached,
+        )
+
+    def event(self, reason: str, note: str, *, action: str = "", related: Object | None = None) -> None:
+        """Tell about the reconciled object in an Event."""
+        self._tell("Normal", reason, note, action, related)
+
+    def warn(self, reason: str, note: str, *, action: str = "", related: Object | None = None) -> None:
+        """Tell about the reconciled object in an Event of type Warning."""
+        self._tell("Warning", reason, note, action, related)
+
+    async def run_sync(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run a blocking function in one of the controller's threads."""
+        call: Callable[[], R] = functools.partial(function, *args, **kwargs)
+        context = contextvars.copy_context()
+        return await self._services.threads.run(lambda: context.run(call))
+
+    def _tell(
+        self,
+        type: EventType,  # noqa: A002 (the field's name)
+        reason: str,
+        note: str,
+        action: str,
+        related: Object | None,
+    ) -> None:
+        self._services.surroundings.recorder.record(
+            reference_to(self._services.kind, self._meta),
+            type,
+            reason,
+            note,
+            action=action,
+            related=None if related is None else self._reference(related),
+        )
+
+    def _reference(self, related: Object) -> Reference:
+        meta = related.metadata
+        kind = self._services.writer.subject(related).kind
+        return reference_to(kind, PartialMeta(name=meta.name, namespace=meta.namespace, uid=meta.uid))

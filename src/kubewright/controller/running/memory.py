@@ -1,0 +1,44 @@
+"""What the server made of our applies where it did not take them as asked, so that we do not ask again in vain."""
+
+from collections import OrderedDict
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+from kubewright.controller.comparison import fingerprint
+
+CAPACITY = 10_000
+
+
+class _Remembered(NamedTuple):
+    desired: bytes
+    answer: bytes
+
+
+class AnswerMemory:
+    """Remember, per object and part of it, what was asked and what came of it; the oldest is forgotten first."""
+
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        self._capacity = capacity
+        self._known: OrderedDict[tuple[str, str], _Remembered] = OrderedDict()
+
+    def settled(self, uid: str, part: str, desired: Any, live: Any) -> bool:
+        """Tell whether the same was asked before and the object is still what came of it."""
+        known = self._known.get((uid, part))
+        return known is not None and known == _Remembered(_hash(desired), _hash(live))
+
+    def remember(self, uid: str, part: str, desired: Any, answer: Any) -> bool:
+        """Note what came of what was asked; tells whether that was not known for this desired state."""
+        key = (uid, part)
+        known = self._known.pop(key, None)
+        new = self._known[key] = _Remembered(_hash(desired), _hash(answer))
+        if len(self._known) > self._capacity:
+            self._known.popitem(last=False)
+        return known is None or known.desired != new.desired
+
+    def forget(self, uid: str, part: str) -> None:
+        """Forget it: the server took what was asked."""
+        self._known.pop((uid, part), None)
+
+
+def _hash(value: Any) -> bytes:
+    return blake2b(fingerprint(value), digest_size=16).digest()

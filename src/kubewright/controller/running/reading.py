@@ -1,0 +1,105 @@
+"""Reads of a reconcile: from the cache where it surely holds the answer, else from the server."""
+
+import builtins
+from collections.abc import Sequence
+from typing import Any, cast
+
+from kubewright.api import Kind, ObjectKey, RawObject, kind_of, raw_object
+from kubewright.cache import Index
+from kubewright.client import Client, NotFound, requests
+from kubewright.controller.change import decode_as
+from kubewright.controller.context import Reader
+from kubewright.controller.permissions import Permissions
+from kubewright.controller.running.shelves import AnyShelf
+
+
+class LiveReader(Reader):
+    """Ask the server."""
+
+    def __init__(self, client: Client, permissions: Permissions, namespace: str) -> None:
+        self._client = client
+        self._permissions = permissions
+        self._namespace = namespace
+
+    async def get(self, kind: Any, name: str, namespace: str | None = None) -> Any:
+        """Return one object, or None where there is none."""
+        raw = await self.get_raw(kind_of(kind), self.key(kind_of(kind), name, namespace))
+        return None if raw is None else decode_as(kind, raw.raw)
+
+    async def get_raw(self, kind: Kind, key: ObjectKey) -> RawObject | None:
+        """Return one object as bytes, or None where there is none."""
+        self._permissions.require(kind, "get")
+        try:
+            answer = await self._client.raw(requests.get(kind, key.name, key.namespace))
+        except NotFound:
+            return None
+        return raw_object(answer.body)
+
+    async def list(
+        self, kind: Any, value: str | None = None, /, *, namespace: str = "", labels: str = ""
+    ) -> builtins.list[Any]:
+        """Return the objects of a kind, or those an index holds under a value."""
+        if isinstance(kind, Index):
+            index = cast("Index[Any]", kind)
+            listed = await self.list(index.kind, namespace=namespace, labels=labels)
+            return [found for found in listed if value in tuple(index.values(found))]
+        self._permissions.require(kind_of(kind), "list")
+        return builtins.list(await self._client.list(kind, namespace=namespace, labels=labels))
+
+    def key(self, kind: Kind, name: str, namespace: str | None) -> ObjectKey:
+        """Return the key that is meant: by default in the reconciled object's namespace."""
+        if not kind.namespaced:
+            return ObjectKey("", name)
+        return ObjectKey(self._namespace if namespace is None else namespace, name)
+
+
+class CachedReader(Reader):
+    """Read from the shelves of the controller; what they do not surely hold, from the server."""
+
+    def __init__(self, live: LiveReader, permissions: Permissions, shelves: Sequence[AnyShelf]) -> None:
+        self._live = live
+        self._permissions = permissions
+        self._shelves = shelves
+
+    async def get(self, kind: Any, name: str, namespace: str | None = None) -> Any:
+        """Return one object, or None where there is none."""
+        described = kind_of(kind)
+        key = self._live.key(described, name, namespace)
+        shelf = self.shelf_covering(described, key)
+        if shelf is None:
+            return await self._live.get(kind, name, namespace)
+        return shelf.get(key)
+
+    async def get_raw(self, kind: Kind, key: ObjectKey) -> RawObject | None:
+        """Return one object as bytes, or None where there is none."""
+        shelf = self.shelf_covering(kind, key)
+        return await self._live.get_raw(kind, key) if shelf is None else shelf.get_raw(key)
+
+    async def list(
+        self, kind: Any, value: str | None = None, /, *, namespace: str = "", labels: str = ""
+    ) -> builtins.list[Any]:
+        """Return the objects of a kind, or those an index holds under a value."""
+        index = cast("Index[Any]", kind) if isinstance(kind, Index) else None
+        described = kind_of(index.kind if index is not None else kind)
+        shelf = next((one for one in self._shelves if one.kind == described and one.lists(namespace)), None)
+        if shelf is None:
+            if index is not None and value is not None:
+                return await self._live.list(index, value, namespace=namespace, labels=labels)
+            return await self._live.list(kind, namespace=namespace, labels=labels)
+        if index is None:
+            return shelf.list(namespace, labels)
+        keys = set(shelf.keys_by_index(index, value or ""))
+        if not namespace and not labels:
+            return shelf.by_index(index, value or "")
+        return [found for found in shelf.list(namespace, labels) if _key_of(found) in keys]
+
+    def shelf_covering(self, kind: Kind, key: ObjectKey) -> AnyShelf | None:
+        """Return the shelf that surely holds an object of this key, if there is one."""
+        return next((shelf for shelf in self._shelves if shelf.kind == kind and shelf.covers(key)), None)
+
+
+def _key_of(found: Any) -> ObjectKey:
+    if isinstance(found, dict):
+        meta = cast("dict[str, Any]", found)["metadata"]
+        return ObjectKey(meta.get("namespace", ""), meta["name"])
+    return found.key

@@ -1,0 +1,181 @@
+"""One key at a time: deletion first, then the author's reconciler."""
+
+import asyncio
+import inspect
+import uuid
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, cast
+
+from kubewright.api import DecodeError, Kind, ObjectKey, RawObject, kind_of
+from kubewright.cache import Index
+from kubewright.controller.change import decode_as
+from kubewright.controller.declaration import Controller
+from kubewright.controller.errors import TerminalError, Undeclared
+from kubewright.controller.result import Result
+from kubewright.controller.running.context import RunningContext, Services
+from kubewright.controller.running.reporting import FieldLog, object_log
+from kubewright.controller.running.shelves import AnyShelf
+from kubewright.controller.watches import Owned
+
+T = TypeVar("T")
+
+Report = Callable[[AnyShelf, RawObject, str], None]
+
+
+class MalformedObject(TerminalError):
+    """An object that does not fit its class; it has been reported."""
+
+
+class Reconciliation(Generic[T]):
+    """Reconcile keys of one controller."""
+
+    def __init__(
+        self,
+        controller: Controller[T],
+        services: Services,
+        own: AnyShelf,
+        log: FieldLog,
+        report_malformed: Report,
+    ) -> None:
+        self._controller = controller
+        self._kind = kind_of(controller.kind)
+        self._services = services
+        self._own = own
+        self._log = log
+        self._report_malformed = report_malformed
+        self._finalized_children = [
+            _Children(child, shelf, self._kind)
+            for child in controller.owns
+            if child.finalizer
+            for shelf in services.shelves
+            if shelf.kind == kind_of(child.kind)
+        ]
+
+    def log_of(self, key: ObjectKey) -> FieldLog:
+        """Return a logger for one reconcile of the key, with a reconcileID of its own."""
+        return object_log(self._log, self._kind, key, str(uuid.uuid4()))
+
+    async def reconcile(
+        self, key: ObjectKey, log: FieldLog, causes: tuple[str, ...], deadline: float | None
+    ) -> Result | None:
+        """Bring the world in line with the object under this key, or with its absence."""
+        state = self._own.get_raw(key)
+        await self._free_children(key, state)
+        if state is None:
+            return None
+        if state.meta.deletion_timestamp is not None:
+            await self._finalize(key, state, log, causes, deadline)
+            return None
+        finalizer = self._controller.finalizer_name
+        subject = self._decoded(state)
+        if finalizer and finalizer not in state.meta.finalizers:
+            state = await self._services.writer.add_finalizer(self._kind, state, finalizer)
+            subject = self._decoded(state)
+        context = RunningContext(self._services, state, log=log, causes=causes, deadline=deadline)
+        return _checked(await self._controller.reconcile(subject, context), self._controller.name)
+
+    async def _finalize(
+        self,
+        key: ObjectKey,
+        state: RawObject,
+        log: FieldLog,
+        causes: tuple[str, ...],
+        deadline: float | None,
+    ) -> None:
+        finalizer = self._controller.finalizer_name
+        if not finalizer or finalizer not in state.meta.finalizers:
+            await self._free_children(key, None)
+            return
+        context = RunningContext(self._services, state, log=log, causes=causes, deadline=deadline)
+        await self._controller.finalize(self._decoded(state), context)
+        await self._free_children(key, None)
+        await self._services.writer.remove_finalizer(self._kind, state, finalizer)
+
+    async def _free_children(self, key: ObjectKey, owner: RawObject | None) -> None:
+        """Take our finalizer off children that are going, and off all of an owner that is gone."""
+        for children in self._finalized_children:
+            for child in children.of(key):
+                if owner is None or child.meta.deletion_timestamp is not None:
+                    await self._services.writer.remove_finalizer(
+                        children.shelf.kind, child, children.finalizer
+                    )
+
+    def _decoded(self, state: RawObject) -> T:
+        try:
+            return decode_as(self._controller.kind, state.raw)
+        except DecodeError as error:
+            told = self._malformed(state, error)
+            self._report_malformed(self._own, state, told)
+            raise MalformedObject(told) from error
+
+    def _malformed(self, state: RawObject, error: DecodeError) -> str:
+        told = str(error)
+        finalizer = self._controller.finalizer_name
+        if state.meta.deletion_timestamp is not None and finalizer in state.meta.finalizers:
+            told += f"; it waits to be deleted: mend it, or take the finalizer {finalizer} off by hand"
+        return told
+
+
+class _Children:
+    """The children of one kind that carry our finalizer, found by their owner."""
+
+    def __init__(self, child: Owned[Any], shelf: AnyShelf, owner: Kind) -> None:
+        self.shelf = shelf
+        self.finalizer = child.finalizer
+        self._index: Index[Any] = Index(
+            child.kind,  # pyright: ignore[reportArgumentType]  (a Kind stands for a class here)
+            lambda found: [str(key) for key in _owner_keys(found, owner)],
+        )
+        shelf.add_index(self._index)
+
+    def of(self, owner: ObjectKey) -> list[RawObject]:
+        """Return the owner's children that carry the finalizer."""
+        found = (self.shelf.get_raw(key) for key in self.shelf.keys_by_index(self._index, str(owner)))
+        return [child for child in found if child is not None and self.finalizer in child.meta.finalizers]
+
+
+def _owner_keys(found: Any, owner: Kind) -> set[ObjectKey]:
+    if isinstance(found, dict):
+        meta = cast("dict[str, Any]", found)["metadata"]
+        references = [
+            (one["apiVersion"], one["kind"], one["name"]) for one in meta.get("ownerReferences", ())
+        ]
+        namespace = meta.get("namespace", "")
+    else:
+        references = [(one.api_version, one.kind, one.name) for one in found.metadata.owner_references]
+        namespace = found.metadata.namespace
+    return {
+        ObjectKey(namespace if owner.namespaced else "", name)
+        for api_version, kind, name in references
+        if kind == owner.kind and api_version.rpartition("/")[0] == owner.group
+    }
+
+
+def _checked(result: Any, controller: str) -> Result | None:
+    """Refuse an answer that is none, such as a coroutine that nobody awaited."""
+    if result is None or isinstance(result, Result):
+        return result
+    if inspect.iscoroutine(result):
+        result.close()
+        raise TerminalError(f"the reconciler of {controller} returned a coroutine: an `await` is missing")
+    raise TerminalError(
+        f"the reconciler of {controller} returned {type(result).__name__}: return None or a Result"
+    )
+
+
+def is_terminal(error: BaseException) -> bool:
+    """Tell whether trying again cannot help: the error, what caused it, or all of its group say so."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(is_terminal(one) for one in cast("BaseExceptionGroup[BaseException]", error).exceptions)
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, TerminalError | Undeclared):
+            return True
+        seen = seen.__cause__
+    return False
+
+
+def is_cancelled(error: BaseException) -> bool:
+    """Tell a cancellation of this task from one that user code raised by itself."""
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0

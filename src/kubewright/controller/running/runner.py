@@ -1,0 +1,342 @@
+"""A declared controller at work: changes become keys, keys become reconciles.
+
+Runner.enqueue(change)  a change of its kind, of a child or of a watched object, mapped to keys (never waits)
+WorkQueue.add(key)      once per key, however often
+|| Runner._work         takes keys, one at a time per worker, never one key twice at once
+Runner._handle(item)    -> Reconciliation.reconcile(key) -> the author's function; then forget, delay or retry
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable
+from contextlib import AsyncExitStack, aclosing
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, cast
+
+from kubewright.api import DecodeError, KubewrightError, ObjectKey, RawObject, kind_of
+from kubewright.cache import Change as CacheChange
+from kubewright.cache import Index, Undecodable
+from kubewright.controller.change import Change
+from kubewright.controller.declaration import Controller
+from kubewright.controller.permissions import Permissions
+from kubewright.controller.result import Result
+from kubewright.controller.running.context import Services
+from kubewright.controller.running.instruments import Instruments
+from kubewright.controller.running.reconciliation import (
+    MalformedObject,
+    Reconciliation,
+    is_cancelled,
+    is_terminal,
+)
+from kubewright.controller.running.reporting import FieldLog, controller_log
+from kubewright.controller.running.shelves import AnyShelf, Shelf
+from kubewright.controller.running.surroundings import Surroundings
+from kubewright.controller.running.threads import WorkerThreads
+from kubewright.controller.running.writer import Writer
+from kubewright.controller.watches import Source
+from kubewright.workqueue import LOW_PRIORITY, Item, QueueShutDown, QueueStatistics, WorkQueue
+
+T = TypeVar("T")
+
+JITTER = 0.1
+MAX_CAUSES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerStatistics:
+    """Count what one controller did and has to do."""
+
+    controller: str
+    queue: QueueStatistics
+    outcomes: dict[str, int]
+    threads: int
+
+
+class Runner(Generic[T]):
+    """Run one controller: `subscribe`, `wait_synced`, then `run` until `stop`."""
+
+    def __init__(self, controller: Controller[T], surroundings: Surroundings) -> None:
+        self.controller = controller
+        self._kind = kind_of(controller.kind)
+        self._surroundings = surroundings
+        self._log = controller_log(controller.name, self._kind)
+        self._instruments = Instruments(surroundings.metrics, controller.name)
+        self.queue: WorkQueue[ObjectKey] = WorkQueue(
+            backoff=controller.tuning.backoff, name=controller.name, metrics=surroundings.metrics
+        )
+        self._causes: dict[ObjectKey, list[str]] = {}
+        self._threads = WorkerThreads(controller.name, controller.tuning.threads)
+        cache, namespaces = surroundings.cache, surroundings.namespaces
+        self._own: AnyShelf = Shelf(cache, controller.kind, controller.scope, namespaces)
+        self._children: list[AnyShelf] = [
+            Shelf(cache, child.kind, child.scope, namespaces) for child in controller.owns
+        ]
+        self._watched: list[AnyShelf] = [
+            Shelf(cache, watched.kind, watched.scope, namespaces) for watched in controller.watches
+        ]
+        permissions = Permissions(controller)
+        services = Services(
+            kind=self._kind,
+            surroundings=surroundings,
+            permissions=permissions,
+            shelves=self._shelves,
+            writer=Writer(controller, surroundings, permissions, self._instruments),
+            threads=self._threads,
+        )
+        self._reconciliation = Reconciliation(
+            controller, services, self._own, self._log, self._report_malformed
+        )
+
+    @property
+    def _shelves(self) -> list[AnyShelf]:
+        return [self._own, *self._children, *self._watched]
+
+    @property
+    def threads_running(self) -> int:
+        """Return how many blocking functions have not returned."""
+        return self._threads.running
+
+    def subscribe(self) -> None:
+        """Have every change of the declared kinds lead here."""
+        for watched in self.controller.watches:
+            if watched.via is not None:
+                self._own.add_index(watched.via)
+        self._own.subscribe(self._guarded(self._own, self._own_requests))
+        for child, shelf in zip(self.controller.owns, self._children, strict=True):
+            shelf.subscribe(
+                self._guarded(
+                    shelf, lambda change, child=child: child.requests(_typed(child.kind, change), self._kind)
+                )
+            )
+        for watched, shelf in zip(self.controller.watches, self._watched, strict=True):
+            shelf.subscribe(
+                self._guarded(
+                    shelf,
+                    lambda change, watched=watched: watched.requests(
+                        _typed(watched.kind, change), self._lookup
+                    ),
+                )
+            )
+        for shelf in self._shelves:
+            shelf.on_undecodable(lambda found, shelf=shelf: self._report_undecodable(shelf, found))
+
+    async def wait_synced(self) -> None:
+        """Wait until everything that the controller looks at is at hand, and has led here."""
+        for shelf in self._shelves:
+            await shelf.wait_synced()
+
+    async def run(self) -> None:
+        """Reconcile until stopped or cancelled."""
+        self._instruments.workers.set(self.controller.concurrency)
+        name = self.controller.name
+        self._log.info("Starting workers", extra={"worker count": self.controller.concurrency})
+        async with asyncio.TaskGroup() as group:
+            background = [group.create_task(self._resync(), name=f"{name} resync")]
+            background += [
+                group.create_task(self._follow(outside), name=f"{name} source")
+                for outside in self.controller.sources
+            ]
+            workers = [
+                group.create_task(self._work(), name=f"{name} worker {number}")
+                for number in range(self.controller.concurrency)
+            ]
+            await asyncio.wait(workers)
+            for task in background:
+                task.cancel()
+        self._log.info("All workers finished")
+
+    def stop(self) -> None:
+        """Take no more keys; `run` returns when the reconciles in flight have ended."""
+        self.queue.shutdown()
+        self._threads.close()
+
+    def statistics(self) -> RunnerStatistics:
+        """Return what was done and what is to do."""
+        outcomes = {name: int(counter.value) for name, counter in self._instruments.outcomes.items()}
+        return RunnerStatistics(self.controller.name, self.queue.statistics(), outcomes, self.threads_running)
+
+    def enqueue(self, keys: Iterable[ObjectKey], cause: str, *, low: bool = False) -> None:
+        """Put keys into the queue and remember why."""
+        for key in keys:
+            causes = self._causes.setdefault(key, [])
+            if len(causes) < MAX_CAUSES and cause not in causes:
+                causes.append(cause)
+            self.queue.add(key, priority=LOW_PRIORITY if low else 0)
+
+    def _guarded(
+        self, shelf: AnyShelf, requests: Callable[[CacheChange], Iterable[ObjectKey]]
+    ) -> Callable[[CacheChange], None]:
+        """Make a subscriber of a mapping; what the author's functions raise is reported, never passed on."""
+
+        def subscriber(change: CacheChange) -> None:
+            try:
+                keys = requests(change)
+            except DecodeError as error:
+                self._report_malformed(shelf, change.new or change.old, str(error))
+            except Exception:
+                self._instruments.mapping_errors.inc()
+                self._log.exception(
+                    "A filter or map failed on a change of %s %s", shelf.kind.kind, change.key
+                )
+            else:
+                if keys:
+                    self.enqueue(keys, _cause(change), low=_is_low(change))
+
+        return subscriber
+
+    def _own_requests(self, change: CacheChange) -> Iterable[ObjectKey]:
+        when = self.controller.when
+        if when is None or _begins_deletion(change) or when(_typed(self.controller.kind, change)):
+            return (change.key,)
+        return ()
+
+    def _lookup(self, index: Index[Any], value: str) -> Iterable[ObjectKey]:
+        return self._own.keys_by_index(index, value)
+
+    async def _work(self) -> None:
+        while True:
+            try:
+                item = await self.queue.get()
+            except QueueShutDown:
+                return
+            try:
+                await self._handle(item)
+            finally:
+                self.queue.done(item.key)
+
+    async def _handle(self, item: Item[ObjectKey]) -> None:
+        log = self._reconciliation.log_of(item.key)
+        causes = tuple(self._causes.pop(item.key, ()))
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        self._instruments.active_workers.inc()
+        try:
+            result = await self._bounded(item.key, log, causes)
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:
+            if is_cancelled(error):
+                raise
+            self._failed(item, error, log)
+        else:
+            self._succeeded(item, result)
+        finally:
+            self._instruments.active_workers.dec()
+            self._instruments.seconds.observe(loop.time() - started)
+
+    async def _bounded(self, key: ObjectKey, log: FieldLog, causes: tuple[str, ...]) -> Result | None:
+        timeout = self.controller.tuning.timeout
+        if timeout is None:
+            return await self._reconciliation.reconcile(key, log, causes, None)
+        limit = asyncio.timeout(timeout.total_seconds())
+        try:
+            async with limit:
+                return await self._reconciliation.reconcile(key, log, causes, limit.when())
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            self._instruments.timeouts.inc()
+            raise TimeoutError(f"the reconcile did not end within {timeout.total_seconds():g} s") from error
+
+    def _succeeded(self, item: Item[ObjectKey], result: Result | None) -> None:
+        self.queue.forget(item.key)
+        if result is None:
+            self._instruments.outcomes["success"].inc()
+            return
+        self._instruments.outcomes["requeue_after"].inc()
+        priority = item.priority if result.priority is None else result.priority
+        self.queue.add(item.key, priority=priority, after=_stretched(result.after.total_seconds()))
+
+    def _failed(self, item: Item[ObjectKey], error: BaseException, log: FieldLog) -> None:
+        self._instruments.errors.inc()
+        self._instruments.outcomes["error"].inc()
+        if not isinstance(error, Exception):
+            self._instruments.panics.inc()
+        terminal = is_terminal(error)
+        if terminal:
+            self._instruments.terminal_errors.inc()
+            self.queue.forget(item.key)
+        else:
+            self.queue.add_rate_limited(item.key, priority=item.priority)
+        if isinstance(error, MalformedObject):
+            return
+        # Our own errors say what to do; anything else is the author's code, where the line matters.
+        trace = None if isinstance(error, KubewrightError) else error
+        told = str(error) or type(error).__name__
+        log.error("Reconciler error: %s", told, exc_info=trace, extra={"error": told, "terminal": terminal})
+
+    async def _resync(self) -> None:
+        """Look at every object again from time to time, spread out, behind everything that changed."""
+        period = self.controller.resync.total_seconds()
+        while True:
+            await asyncio.sleep(period * random.uniform(1 - JITTER, 1 + JITTER))
+            for key in self._own.all_keys():
+                self.queue.add(key, priority=LOW_PRIORITY, after=random.uniform(0, JITTER * period))
+
+    async def _follow(self, outside: Source[Any]) -> None:
+        """Turn events from outside into keys; a stream that fails is opened anew."""
+        attempt = 0
+        while True:
+            try:
+                async with AsyncExitStack() as stack:
+                    stream: AsyncIterable[Any] = outside.events()
+                    if isinstance(stream, AsyncGenerator):
+                        stream = await stack.enter_async_context(
+                            aclosing(cast("AsyncGenerator[Any]", stream))
+                        )
+                    async for event in stream:
+                        attempt = 0
+                        self._take(outside, event)
+                return
+            except Exception:
+                delay = self.controller.tuning.backoff.delay(attempt)
+                self._log.exception("A source failed; it is opened anew in %.1f s", delay)
+                attempt += 1
+                await asyncio.sleep(delay)
+
+    def _take(self, outside: Source[Any], event: Any) -> None:
+        try:
+            self.enqueue(tuple(outside.map(event)), "an event from outside")
+        except Exception:
+            self._instruments.mapping_errors.inc()
+            self._log.exception("The map of a source failed on an event")
+
+    def _report_undecodable(self, shelf: AnyShelf, found: Undecodable) -> None:
+        self._report_malformed(shelf, found.object, str(found.error))
+
+    def _report_malformed(self, shelf: AnyShelf, state: RawObject | None, told: str) -> None:
+        """Report an object that does not fit its class: once for each of its states."""
+        if state is None or not self._surroundings.malformed.is_new(shelf.kind, state.meta):
+            return
+        self._instruments.malformed.inc()
+        self._log.error("%s %s cannot be read: %s", shelf.kind.kind, state.meta.key, told)
+        self._surroundings.tell(shelf.kind, state.meta, "Warning", "Malformed", told)
+
+
+def _typed(kind: Any, change: CacheChange) -> Change[Any]:
+    return Change(kind, change.key, change.old, change.new, change.initial)
+
+
+def _begins_deletion(change: CacheChange) -> bool:
+    """Tell whether the object was just marked for deletion: no filter may hide that from a finalizer."""
+    if change.new is None or change.new.meta.deletion_timestamp is None:
+        return False
+    return change.old is None or change.old.meta.deletion_timestamp is None
+
+
+def _is_low(change: CacheChange) -> bool:
+    if change.initial:
+        return True
+    old, new = change.old, change.new
+    return old is not None and new is not None and old.meta.resource_version == new.meta.resource_version
+
+
+def _cause(change: CacheChange) -> str:
+    if change.initial:
+        return "the initial list"
+    verb = "created" if change.old is None else "deleted" if change.new is None else "changed"
+    return f"{change.key} {verb}"
+
+
+def _stretched(seconds: float) -> float:
+    return seconds * (1 + JITTER * random.random())

@@ -1,0 +1,67 @@
+"""What all controllers of one manager share."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from kubewright.api import Kind, PartialMeta, RawObject
+from kubewright.cache import Cache
+from kubewright.client import Client
+from kubewright.events import EventRecorder, EventType, Reference
+from kubewright.metrics import Registry
+
+REMEMBERED = 10_000
+
+
+class MalformedObjects:
+    """Know which states of objects were reported as malformed, whoever of the controllers met them first."""
+
+    def __init__(self) -> None:
+        self._reported: OrderedDict[tuple[Kind, str], str] = OrderedDict()
+
+    def is_new(self, kind: Kind, meta: PartialMeta) -> bool:
+        """Tell whether this state of the object was not reported yet, and note that it is now."""
+        key = (kind, meta.uid)
+        if self._reported.get(key) == meta.resource_version:
+            return False
+        self._reported[key] = meta.resource_version
+        if len(self._reported) > REMEMBERED:
+            self._reported.popitem(last=False)
+        return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """Collaborators of the runners; `check_may_write` raises once this replica's lease ran out.
+
+    `namespaces` limits every namespaced kind; empty means all.
+    """
+
+    client: Client
+    cache: Cache
+    recorder: EventRecorder
+    metrics: Registry
+    namespaces: Sequence[str] = ()
+    check_may_write: Callable[[], None] = lambda: None
+    malformed: MalformedObjects = field(default_factory=MalformedObjects)
+
+    def record_write(self, kind: Kind, answer: RawObject) -> None:
+        """Let the answer to a write enter every informer of its kind, by the door of the watch events."""
+        for informer in self.cache.informers:
+            if informer.selection.kind == kind:
+                informer.record_write(answer)
+
+    def record_delete(self, kind: Kind, meta: PartialMeta) -> None:
+        """Let every informer of the kind know that our own write ended the object."""
+        for informer in self.cache.informers:
+            if informer.selection.kind == kind:
+                informer.record_delete(meta.key, meta.uid, meta.resource_version)
+
+    def tell(self, kind: Kind, about: PartialMeta, type: EventType, reason: str, note: str) -> None:  # noqa: A002 (the field's name)
+        """Tell an event about an object on the framework's own behalf."""
+        self.recorder.record(reference_to(kind, about), type, reason, note)
+
+
+def reference_to(kind: Kind, meta: PartialMeta) -> Reference:
+    """Return the reference by which an event names the object."""
+    return Reference(kind.api_version, kind.kind, meta.namespace, meta.name, meta.uid)

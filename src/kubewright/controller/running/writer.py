@@ -1,0 +1,408 @@
+"""Writes of one controller: applied only where something would change, and read from the cache at once."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Literal, NamedTuple, cast
+
+import msgspec
+
+from kubewright.api import (
+    DecodeError,
+    Kind,
+    Model,
+    Object,
+    ObjectKey,
+    PartialMeta,
+    RawObject,
+    kind_of,
+    parse,
+    raw_object,
+    to_wire,
+    typed_diff,
+)
+from kubewright.client import Conflict, NotFound, Request, requests
+from kubewright.controller import finalizers, ownership
+from kubewright.controller.change import decode_as
+from kubewright.controller.children import check_controllable, sent_form, with_finalizer, with_owner
+from kubewright.controller.comparison import apply_difference, content_of, status_difference
+from kubewright.controller.conditions import stamped
+from kubewright.controller.declaration import Controller
+from kubewright.controller.errors import Undeclared
+from kubewright.controller.permissions import Permissions
+from kubewright.controller.running.instruments import Instruments
+from kubewright.controller.running.memory import AnswerMemory
+from kubewright.controller.running.reading import CachedReader
+from kubewright.controller.running.surroundings import Surroundings
+
+Wire = dict[str, Any]
+
+RACES = 5
+"""How often a write that carries a version is repeated on the newer version when raced."""
+
+
+class Subject(NamedTuple):
+    """An object given to a verb: its kind, the form it comes and goes in, its wire value."""
+
+    kind: Kind
+    form: Any
+    wire: Wire
+
+    @property
+    def key(self) -> ObjectKey:
+        """Return namespace and name."""
+        meta = self.wire.get("metadata", {})
+        return ObjectKey(meta.get("namespace", ""), meta.get("name", ""))
+
+    @property
+    def uid(self) -> str:
+        """Return the uid that the object was read with, if any."""
+        return self.wire.get("metadata", {}).get("uid", "")
+
+
+class Writer:
+    """Write as one controller."""
+
+    def __init__(
+        self,
+        controller: Controller[Any],
+        surroundings: Surroundings,
+        permissions: Permissions,
+        instruments: Instruments,
+    ) -> None:
+        self._controller = controller
+        self._kind = kind_of(controller.kind)
+        self._manager = controller.field_manager
+        self._formers = controller.tuning.former_field_managers
+        self._surroundings = surroundings
+        self._permissions = permissions
+        self._instruments = instruments
+        self._memory = AnswerMemory()
+        self._owned = {kind_of(child.kind): child for child in controller.owns}
+        self._kinds = {
+            (kind.api_version, kind.kind): kind
+            for kind in (
+                self._kind,
+                *self._owned,
+                *(kind_of(watched.kind) for watched in controller.watches),
+                *(need.kind for need in controller.needs),
+            )
+        }
+
+    def subject(self, given: Object | Wire) -> Subject:
+        """Return what is known of an object given to a verb; wire values must be of a declared kind."""
+        if isinstance(given, Object):
+            return Subject(kind_of(given), type(given), to_wire(given))
+        name = (given.get("apiVersion", ""), given.get("kind", ""))
+        kind = self._kinds.get(name)
+        if kind is None:
+            raise Undeclared(
+                f"controller {self._controller.name!r} does not declare {' '.join(name).strip() or 'this object'}: "
+                "add its Kind to owns=, watches= or needs="
+            )
+        return Subject(kind, kind, given)
+
+    async def apply(
+        self, owner: PartialMeta, child: Subject, reader: CachedReader, *, owned: bool | None, force: bool
+    ) -> Any:
+        """Make the child so; returns what is there, in the form that it was given in."""
+        kind = child.kind
+        self._permissions.require(kind, "get", "create", "patch")
+        desired, key = self._desired(owner, child, owned)
+        live = await reader.get_raw(kind, key)
+        if live is not None:
+            if self._is_owned(kind, owned):
+                check_controllable(live.meta, kind, owner)
+            if live.meta.deletion_timestamp is not None:
+                # What is going cannot be kept, and may not be given finalizers; its end leads here again.
+                return decode_as(child.form, live.raw)
+            live = await self._take_over(kind, live)
+            if self._is_applied(child, desired, live):
+                self._instruments.applies_skipped.inc()
+                return decode_as(child.form, live.raw)
+        answer = await self._send(
+            kind, requests.apply(desired, kind, field_manager=self._manager, force=force)
+        )
+        self._note_answer(child, desired, answer)
+        self._surroundings.record_write(kind, answer)
+        return decode_as(child.form, answer.raw)
+
+    async def create(self, owner: PartialMeta, child: Subject, *, owned: bool | None) -> Any:
+        """Create the child."""
+        self._permissions.require(child.kind, "create")
+        desired, _ = self._desired(owner, child, owned)
+        answer = await self._send(
+            child.kind, requests.create(desired, child.kind, field_manager=self._manager)
+        )
+        self._surroundings.record_write(child.kind, answer)
+        return decode_as(child.form, answer.raw)
+
+    async def update(self, target: Subject, change: Callable[[Any], None], reader: CachedReader) -> Any:
+        """Change the object by the difference that the function makes; unknown fields survive."""
+        self._permissions.require(target.kind, "get", "patch")
+        raw = await reader.get_raw(target.kind, target.key)
+        for _ in range(RACES):
+            if raw is None:
+                raw = await self._read(target.kind, target.key)
+            before, after = decode_as(target.form, raw.raw), decode_as(target.form, raw.raw)
+            change(after)
+            operations = typed_diff(before, after, parse(raw.raw))
+            if not operations:
+                return after
+            try:
+                answer = await self._patch_at(target.kind, raw.meta, operations)
+            except Conflict:
+                raw = None
+                continue
+            return decode_as(target.form, answer.raw)
+        raise RuntimeError(
+            f"{target.kind.kind} {target.key} was changed by others {RACES} times while updating it"
+        )
+
+    async def patch(
+        self,
+        target: Subject,
+        patch: Any,
+        *,
+        type: Literal["json", "merge", "strategic"],  # noqa: A002 (the word of the whole API)
+        subresource: str,
+    ) -> Any:
+        """Send a patch as it is."""
+        kind, key = target.kind, target.key
+        self._permissions.require(kind, "patch", subresource=subresource)
+        request = requests.patch(
+            kind,
+            key.name,
+            key.namespace,
+            patch,
+            type=type,
+            subresource=subresource,
+            field_manager=self._manager,
+        )
+        answer = await self._send(kind, request)
+        self._record(kind, answer)
+        return decode_as(target.form, answer.raw)
+
+    async def patch_status(
+        self, target: Subject, status: Model | Wire | None, given: Any, reader: CachedReader
+    ) -> Any:
+        """Apply the status where it differs from the live one; returns the target where it is gone."""
+        kind, key = target.kind, target.key
+        self._permissions.require(kind, "patch", subresource="status")
+        live = await reader.get_raw(kind, key)
+        if live is None or (target.uid and live.meta.uid != target.uid):
+            return given
+        wanted = _status_wire(target, status)
+        live_status = _status_of(target.form, live)
+        desired = stamped(wanted, live_status, live.meta.generation, datetime.now(UTC))
+        entries = ownership.read_entries(live.meta.managed_fields)
+        owned = ownership.applied_fields(entries, self._manager, "status")
+        if status_difference(desired, live_status, owned) is None or self._memory.settled(
+            live.meta.uid, "status", desired, live_status
+        ):
+            return decode_as(target.form, live.raw)
+        document = {"metadata": _name(kind, key), "status": desired}
+        try:
+            answer = await self._send(
+                kind, requests.apply(document, kind, field_manager=self._manager, subresource="status")
+            )
+        except NotFound:
+            return given
+        self._note_status(target, desired, answer)
+        self._surroundings.record_write(kind, answer)
+        return decode_as(target.form, answer.raw)
+
+    async def delete(
+        self, target: Subject, *, propagation: Any, grace_period_seconds: int | None, reader: CachedReader
+    ) -> None:
+        """Delete this very object; one that is gone or replaced is no error."""
+        kind, key, uid = target.kind, target.key, target.uid
+        self._permissions.require(kind, "delete")
+        if not uid:
+            live = await reader.get_raw(kind, key)
+            if live is None:
+                return
+            uid = live.meta.uid
+        self._surroundings.check_may_write()
+        request = requests.delete(
+            kind,
+            key.name,
+            key.namespace,
+            uid=uid,
+            propagation=propagation,
+            grace_period_seconds=grace_period_seconds,
+        )
+        try:
+            answer = await self._surroundings.client.raw(request)
+        except (NotFound, Conflict):
+            return
+        document: Wire = msgspec.json.decode(answer.body)
+        if document.get("kind") == "Status":
+            self._surroundings.record_delete(
+                kind, PartialMeta(name=key.name, namespace=key.namespace, uid=uid)
+            )
+        else:
+            self._record(kind, raw_object(answer.body))
+
+    async def add_finalizer(self, kind: Kind, state: RawObject, finalizer: str) -> RawObject:
+        """Add the finalizer to the object; returns what is there."""
+        return await self._change_finalizers(
+            kind,
+            state,
+            lambda meta: () if finalizer in meta.finalizers else finalizers.adding(meta, finalizer),
+        )
+
+    async def remove_finalizer(self, kind: Kind, state: RawObject, finalizer: str) -> None:
+        """Take the finalizer off the object; one that is gone is no error."""
+        try:
+            await self._change_finalizers(
+                kind,
+                state,
+                lambda meta: finalizers.removing(meta, finalizer) if finalizer in meta.finalizers else (),
+            )
+        except NotFound:
+            pass
+
+    async def _change_finalizers(
+        self, kind: Kind, state: RawObject, operations: Callable[[PartialMeta], Sequence[Wire]]
+    ) -> RawObject:
+        uid = state.meta.uid
+        for _ in range(RACES):
+            wanted = operations(state.meta)
+            if not wanted or state.meta.uid != uid:
+                return state
+            try:
+                return await self._patch_at(kind, state.meta, wanted)
+            except Conflict:
+                state = await self._read(kind, state.meta.key)
+        raise RuntimeError(f"{kind.kind} {state.meta.key} was changed by others {RACES} times meanwhile")
+
+    async def _patch_at(self, kind: Kind, meta: PartialMeta, operations: Sequence[Wire]) -> RawObject:
+        """Send a JSON patch that fails with Conflict when the object is no longer at this version."""
+        at_version = {"op": "replace", "path": "/metadata/resourceVersion", "value": meta.resource_version}
+        request = requests.patch(
+            kind,
+            meta.name,
+            meta.namespace,
+            [at_version, *operations],
+            type="json",
+            field_manager=self._manager,
+        )
+        answer = await self._send(kind, request)
+        self._record(kind, answer)
+        return answer
+
+    async def _take_over(self, kind: Kind, live: RawObject) -> RawObject:
+        """Become the manager of what former names of this controller applied, so that it can be taken back."""
+        if not self._formers:
+            return live
+        entries = ownership.read_entries(live.meta.managed_fields)
+        if ownership.hand_over(entries, self._manager, self._formers) is None:
+            return live
+        # The cache keeps our own entries only; the list must be written whole.
+        live = await self._read(kind, live.meta.key)
+        entries = ownership.read_entries(live.meta.managed_fields)
+        handed = ownership.hand_over(entries, self._manager, self._formers)
+        if handed is None:
+            return live
+        return await self._patch_at(
+            kind, live.meta, [{"op": "replace", "path": "/metadata/managedFields", "value": handed}]
+        )
+
+    def _desired(self, owner: PartialMeta, child: Subject, owned: bool | None) -> tuple[Wire, ObjectKey]:
+        kind = child.kind
+        desired = sent_form(child.wire, kind, owner.namespace)
+        if self._is_owned(kind, owned):
+            desired = with_owner(desired, kind, owner, self._kind)
+        declared = self._owned.get(kind)
+        if declared is not None and declared.finalizer:
+            desired = with_finalizer(desired, declared.finalizer)
+        meta = desired["metadata"]
+        return desired, ObjectKey(meta.get("namespace", ""), meta.get("name", ""))
+
+    def _is_owned(self, kind: Kind, owned: bool | None) -> bool:
+        return kind in self._owned if owned is None else owned
+
+    def _is_applied(self, child: Subject, desired: Wire, live: RawObject) -> bool:
+        owned = ownership.applied_fields(ownership.read_entries(live.meta.managed_fields), self._manager)
+        if apply_difference(desired, _typed_wire(child.form, live), owned) is None:
+            return True
+        return self._memory.settled(live.meta.uid, "", desired, _content(child.kind, live))
+
+    def _note_answer(self, child: Subject, desired: Wire, answer: RawObject) -> None:
+        owned = ownership.applied_fields(ownership.read_entries(answer.meta.managed_fields), self._manager)
+        field = apply_difference(desired, _typed_wire(child.form, answer), owned)
+        if field is None:
+            self._memory.forget(answer.meta.uid, "")
+        elif self._memory.remember(answer.meta.uid, "", desired, _content(child.kind, answer)):
+            self._report_altered(child.kind, answer.meta, field)
+
+    def _note_status(self, target: Subject, desired: Wire, answer: RawObject) -> None:
+        answered = _status_of(target.form, answer)
+        owned = ownership.applied_fields(
+            ownership.read_entries(answer.meta.managed_fields), self._manager, "status"
+        )
+        field = status_difference(desired, answered, owned)
+        if field is None:
+            self._memory.forget(answer.meta.uid, "status")
+        elif self._memory.remember(answer.meta.uid, "status", desired, answered):
+            self._report_altered(target.kind, answer.meta, field)
+
+    def _report_altered(self, kind: Kind, meta: PartialMeta, field: str) -> None:
+        self._instruments.applies_altered.inc()
+        note = f"The server did not take {field} as controller {self._controller.name} applied it"
+        self._surroundings.tell(kind, meta, "Warning", "ApplyAltered", note)
+
+    def _record(self, kind: Kind, answer: RawObject) -> None:
+        """Let an answer enter the store; an object whose last finalizer it took off is gone."""
+        meta = answer.meta
+        if meta.deletion_timestamp is not None and not meta.finalizers and not _in_grace(answer):
+            self._surroundings.record_delete(kind, meta)
+        else:
+            self._surroundings.record_write(kind, answer)
+
+    async def _read(self, kind: Kind, key: ObjectKey) -> RawObject:
+        return await self._surroundings.client.send(requests.get(kind, key.name, key.namespace))
+
+    async def _send(self, kind: Kind, request: Request) -> RawObject:
+        self._surroundings.check_may_write()
+        return await self._surroundings.client.send(request)
+
+
+def _status_wire(target: Subject, status: Model | Wire | None) -> Wire:
+    if isinstance(status, Model):
+        return to_wire(status)
+    return dict(target.wire.get("status") or {} if status is None else status)
+
+
+def _typed_wire(form: Any, state: RawObject) -> Mapping[str, Any]:
+    """Return the object in the form that desired objects have, or as it is where it does not fit its class."""
+    if isinstance(form, Kind):
+        return cast("Wire", parse(state.raw))
+    try:
+        return to_wire(decode_as(cast("type[Object]", form), state.raw))
+    except DecodeError:
+        return cast("Wire", parse(state.raw))
+
+
+def _status_of(form: Any, state: RawObject) -> Wire:
+    return _typed_wire(form, state).get("status") or {}
+
+
+def _content(kind: Kind, state: RawObject) -> Wire:
+    return content_of(parse(state.raw), has_status=kind.status)
+
+
+def _name(kind: Kind, key: ObjectKey) -> Wire:
+    return {"name": key.name} | ({"namespace": key.namespace} if kind.namespaced else {})
+
+
+class _GraceMeta(msgspec.Struct, rename="camel"):
+    deletion_grace_period_seconds: int | None = None
+
+
+class _Grace(msgspec.Struct):
+    metadata: _GraceMeta
+
+
+def _in_grace(state: RawObject) -> bool:
+    return bool(msgspec.json.decode(state.raw, type=_Grace).metadata.deletion_grace_period_seconds)
