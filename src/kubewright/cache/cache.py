@@ -31,7 +31,9 @@ class Cache:
         field_managers: Collection[str] = (),
         pause_gc: bool = False,
     ) -> None:
-        filling: Callable[[], AbstractContextManager[None]] = _CollectorPause().held if pause_gc else nullcontext
+        filling: Callable[[], AbstractContextManager[None]] = (
+            _CollectorPause().held if pause_gc else nullcontext
+        )
         self._source = source
         self._options = InformerOptions(
             metrics=metrics or Registry(),

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, aclosing, nullcontext
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast, get_origin
 
 from kubewright.api import KubewrightError, ObjectKey, RawObject, decode, parse, parse_labels
 from kubewright.cache.indexes import Index, IndexTable
@@ -14,7 +14,16 @@ from kubewright.cache.source import Source
 from kubewright.cache.store import Change, Store
 from kubewright.cache.trimming import Trimmer
 from kubewright.cache.undecodable import Undecodable, UndecodableObjects
-from kubewright.cache.watcher import Applied, Deleted, Event, Failed, Progressed, Restarted, Synced, watch_forever
+from kubewright.cache.watcher import (
+    Applied,
+    Deleted,
+    Event,
+    Failed,
+    Progressed,
+    Restarted,
+    Synced,
+    watch_forever,
+)
 from kubewright.metrics import Registry
 
 T = TypeVar("T")
@@ -47,6 +56,7 @@ class Informer(Generic[T]):
         self.selection = selection
         self._source = source
         self._cls = cls
+        self._typed = (get_origin(cls) or cls) is not dict
         self._options = options
         self._store = Store(selection)
         self._trimmer = Trimmer(selection, options.field_managers)
@@ -57,7 +67,11 @@ class Informer(Generic[T]):
         self._failure: Failed | None = None
         for name, text, read in (
             ("kubewright_cache_objects", "Number of objects held", lambda: len(self._store.objects)),
-            ("kubewright_cache_undecodable_objects", "Objects not fitting their class", self._count_undecodable),
+            (
+                "kubewright_cache_undecodable_objects",
+                "Objects not fitting their class",
+                self._count_undecodable,
+            ),
         ):
             gauge = options.metrics.gauge(name, text, ("resource", "namespace", "labels", "fields"))
             gauge.labels(**self._metric_labels()).set_function(read)
@@ -207,7 +221,9 @@ class Informer(Generic[T]):
         try:
             subscriber(change)
         except Exception:
-            logger.exception("A subscriber failed on a change of %s %s", self.selection.kind.resource, change.key)
+            logger.exception(
+                "A subscriber failed on a change of %s %s", self.selection.kind.resource, change.key
+            )
 
     def _reindex(self, change: Change) -> None:
         if change.new is None:
@@ -228,7 +244,7 @@ class Informer(Generic[T]):
             return ()
 
     def _decode(self, raw: RawObject) -> T:
-        if issubclass(self._cls, dict):
+        if not self._typed:
             return cast(T, parse(raw.raw))
         return cast(T, decode(cast("type[Any]", self._cls), raw.raw))
 

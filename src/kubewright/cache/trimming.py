@@ -1,6 +1,8 @@
 """What is left of an object before it is kept: without other managers' fields, transformed, or only metadata."""
 
+import re
 from collections.abc import Collection
+from functools import lru_cache
 
 import msgspec
 
@@ -8,6 +10,7 @@ from kubewright.api import PartialMeta, RawObject, encode, parse, raw_object
 from kubewright.cache.selection import Selection
 
 _FIELD = b'"managedFields":'
+_PLAIN = re.compile(r"[A-Za-z0-9 ._:@-]*")
 
 
 class _Entry(msgspec.Struct, gc=False):
@@ -69,10 +72,17 @@ def keep_managers(obj: RawObject, managers: frozenset[str]) -> RawObject:
 
 
 def _kept_entries(fields: bytes, managers: frozenset[str]) -> bytes:
-    if not any(f'"{manager}"'.encode() in fields for manager in managers):
+    if not any(needle in fields for needle in _needles(managers)):
         return b""
     kept = [bytes(entry) for entry in _entries.decode(fields) if _entry.decode(entry).manager in managers]
     return b"[" + b",".join(kept) + b"]" if kept else b""
+
+
+@lru_cache(maxsize=64)
+def _needles(managers: frozenset[str]) -> tuple[bytes, ...]:
+    """Return texts of which one is in any fields that name one of the managers."""
+    # JSON may spell other characters in several ways; the empty text is in everything.
+    return tuple(f'"{name}"'.encode() if _PLAIN.fullmatch(name) else b"" for name in managers)
 
 
 def _with_fields(meta: PartialMeta, raw: bytes, fields: bytes) -> RawObject:

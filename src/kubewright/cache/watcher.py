@@ -138,7 +138,9 @@ class _Watcher:
             "reflector_watches_total", "Total number of API watches done by the reflectors", ("name",)
         ).labels(**label)
         self._short_watches = metrics.counter(
-            "reflector_short_watches_total", "Total number of short API watches done by the reflectors", ("name",)
+            "reflector_short_watches_total",
+            "Total number of short API watches done by the reflectors",
+            ("name",),
         ).labels(**label)
 
     async def events(self) -> AsyncGenerator[Event, None]:
@@ -230,7 +232,9 @@ class _Watcher:
         """Choose the state to go on with; None means at once."""
         code = _code(error)
         state = self._state
-        if isinstance(state, Streaming) and (code in _NOT_UNDERSTOOD or isinstance(error, InitialEventsMissing)):
+        if isinstance(state, Streaming) and (
+            code in _NOT_UNDERSTOOD or isinstance(error, InitialEventsMissing)
+        ):
             self._streams = False
             self._state = Listing()
             return None
@@ -272,7 +276,9 @@ async def _initial_events(events: AsyncIterator[WatchEvent]) -> AsyncGenerator[E
                 raise WatchFailed("the watch ended before its initial events did") from None
             if event.type == "BOOKMARK":
                 if event.object.meta.annotations.get(INITIAL_EVENTS_END) != "true":
-                    raise InitialEventsMissing("an ordinary bookmark came before the initial events had ended")
+                    raise InitialEventsMissing(
+                        "an ordinary bookmark came before the initial events had ended"
+                    )
                 yield Synced(event.object.meta.resource_version)
                 return
             yield _translate(event)

@@ -1,0 +1,130 @@
+import asyncio
+import gc
+from typing import Any
+
+import pytest
+
+from kubewright.cache import Cache, CacheSyncTimeout, Selection
+from kubewright.testing.virtual_time import settle, virtual_time
+
+Wire = dict[str, Any]
+
+
+class Running:
+    """A cache that runs until the block ends."""
+
+    def __init__(self, cache: Cache) -> None:
+        self.cache = cache
+
+    async def __aenter__(self) -> Cache:
+        self.task = asyncio.ensure_future(self.cache.run())
+        await settle()
+        return self.cache
+
+    async def __aexit__(self, *_: object) -> None:
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+
+
+def empty(make: Any) -> Any:
+    return make.answer(make.bookmark(5, initial=True), hangs=True)
+
+
+@virtual_time
+async def test_equal_selections_share_one_informer_and_one_watch(source: Any, make: Any) -> None:
+    cache = Cache(source)
+    first = cache.informer(Selection(make.kind, "prod"), Wire)
+    assert cache.informer(Selection(make.kind, "prod"), Wire) is first
+    assert cache.informer(Selection(make.kind, "test"), Wire) is not first
+    source.script = [empty(make), empty(make)]
+    async with Running(cache):
+        await cache.wait_synced()
+        assert len(source.calls) == 2
+
+
+@virtual_time
+async def test_an_informer_asked_for_while_running_starts(source: Any, make: Any) -> None:
+    source.script = [empty(make)]
+    async with Running(Cache(source)) as cache:
+        assert source.calls == []
+        informer = cache.informer(Selection(make.kind), Wire)
+        await informer.wait_synced()
+        assert source.open_streams == 1
+
+
+@virtual_time
+async def test_an_informer_stops_when_its_last_user_gives_it_back(source: Any, make: Any) -> None:
+    source.script = [empty(make), empty(make)]
+    async with Running(Cache(source)) as cache:
+        informer = cache.informer(Selection(make.kind), Wire)
+        cache.informer(Selection(make.kind), Wire)
+        await informer.wait_synced()
+        cache.release(informer)
+        await settle()
+        assert source.open_streams == 1
+        cache.release(informer)
+        await settle()
+        assert source.open_streams == 0
+        assert cache.informers == []
+        again = cache.informer(Selection(make.kind), Wire)
+        assert again is not informer
+        await again.wait_synced()
+
+
+@virtual_time
+async def test_ending_the_cache_closes_every_stream(source: Any, make: Any) -> None:
+    source.script = [empty(make), empty(make)]
+    cache = Cache(source)
+    cache.informer(Selection(make.kind, "a"), Wire)
+    cache.informer(Selection(make.kind, "b"), Wire)
+    async with Running(cache):
+        await cache.wait_synced()
+        assert source.open_streams == 2
+    assert source.open_streams == 0
+
+
+@virtual_time
+async def test_gathers_the_problems_of_its_informers(source: Any, make: Any) -> None:
+    source.script = [make.answer(error=make.error("forbidden", 403)), empty(make)]
+    cache = Cache(source, sync_timeout=0.5)
+    cache.informer(Selection(make.kind, "a"), Wire)
+    cache.informer(Selection(make.kind, "b"), Wire)
+    async with Running(cache):
+        assert cache.problems == ["widgets.example.com in namespace a: forbidden"]
+        with pytest.raises(CacheSyncTimeout, match=r"in namespace a did not sync within 0\.5 s: forbidden"):
+            await cache.wait_synced()
+
+
+@virtual_time
+async def test_the_collector_rests_only_while_informers_fill_and_only_when_asked(
+    source: Any, make: Any
+) -> None:
+    slow = make.answer(make.event("ADDED", "a", 3), make.bookmark(5, initial=True), hangs=True, pause=1)
+    source.script = [slow, slow]
+    assert gc.isenabled()
+    async with Running(Cache(source, pause_gc=True)) as cache:
+        first = cache.informer(Selection(make.kind, "a"), Wire)
+        await asyncio.sleep(1)
+        second = cache.informer(Selection(make.kind, "b"), Wire)
+        await settle()
+        assert not gc.isenabled()
+        await first.wait_synced()
+        await settle()
+        assert not gc.isenabled()
+        await second.wait_synced()
+        await settle()
+        assert gc.isenabled()
+    source.script = [slow]
+    async with Running(Cache(source)) as cache:
+        cache.informer(Selection(make.kind), Wire)
+        await settle()
+        assert gc.isenabled()
+
+
+@virtual_time
+async def test_the_collector_runs_again_when_filling_is_cut_short(source: Any, make: Any) -> None:
+    async with Running(Cache(source, pause_gc=True)) as cache:
+        cache.informer(Selection(make.kind), Wire)
+        await settle()
+        assert not gc.isenabled()
+    assert gc.isenabled()

@@ -1,0 +1,69 @@
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kubewright.api import RawObject, raw_object
+from kubewright.cache import Selection
+from kubewright.cache.trimming import Trimmer, keep_managers
+
+NAMES = st.sampled_from(["mine", "other", 'quo"ted', "managedFields"])
+ENTRIES = st.lists(
+    st.fixed_dictionaries(
+        {"manager": NAMES, "operation": st.just("Apply"), "fieldsV1": st.just({"f:spec": {"f:a": {}}})}
+    ),
+    min_size=1,
+    max_size=3,
+)
+PLACES = st.sampled_from(["first", "middle", "last", "only"])
+
+
+def document(entries: list[dict[str, Any]], place: str, body: dict[str, Any]) -> dict[str, Any]:
+    fields = {"managedFields": entries}
+    before = {"name": "a"} if place in ("middle", "last") else {}
+    after = {"uid": "u"} if place in ("first", "middle") else {}
+    return {"apiVersion": "v1", **body, "metadata": {**before, **fields, **after}}
+
+
+@given(entries=ENTRIES, place=PLACES, keep=st.frozensets(NAMES), copies=st.booleans(), spaces=st.booleans())
+def test_cutting_bytes_equals_decoding_filtering_and_encoding(
+    entries: list[dict[str, Any]], place: str, keep: frozenset[str], copies: bool, spaces: bool
+) -> None:
+    body = {"data": {"managedFields": entries}} if copies else {"data": {"text": '"managedFields":[{}]'}}
+    wire = document(entries, place, body)
+    data = msgspec.json.encode(wire)
+    kept = keep_managers(raw_object(msgspec.json.format(data) if spaces else data), keep)
+    own = [entry for entry in entries if entry["manager"] in keep]
+    expected = {**wire, "metadata": {**wire["metadata"], "managedFields": own}}
+    if not own:
+        del expected["metadata"]["managedFields"]
+    assert msgspec.json.decode(kept.raw) == expected
+    assert msgspec.json.decode(bytes(kept.meta.managed_fields) or b"[]") == own
+
+
+def test_an_object_without_managed_fields_is_kept_as_it_is() -> None:
+    obj = raw_object(b'{"metadata":{"name":"a"}}')
+    assert keep_managers(obj, frozenset()) is obj
+
+
+@pytest.fixture
+def whole() -> RawObject:
+    return raw_object(
+        b'{"kind":"X","metadata":{"name":"a","managedFields":[{"manager":"m"}]},"spec":{"big":"x"}}'
+    )
+
+
+def test_only_metadata_is_left_where_only_that_is_watched(make: Any, whole: RawObject) -> None:
+    kept = Trimmer(Selection(make.kind, metadata_only=True)).trim(whole)
+    assert kept.raw == b'{"metadata":{"name":"a"}}'
+
+
+def test_a_transform_decides_what_is_kept(make: Any, whole: RawObject) -> None:
+    def without_spec(wire: dict[str, Any]) -> dict[str, Any]:
+        return {"metadata": {**wire["metadata"], "labels": {"seen": "yes"}}}
+
+    kept = Trimmer(Selection(make.kind, transform=without_spec)).trim(whole)
+    assert kept.raw == b'{"metadata":{"name":"a","labels":{"seen":"yes"}}}'
+    assert kept.meta.labels == {"seen": "yes"}

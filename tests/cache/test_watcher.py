@@ -1,0 +1,313 @@
+import asyncio
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+
+from kubewright.api import DecodeError
+from kubewright.cache import (
+    Applied,
+    Deleted,
+    Failed,
+    Progressed,
+    Restarted,
+    Selection,
+    Synced,
+    watch_forever,
+)
+from kubewright.cache.patience import Patience
+from kubewright.metrics import Registry
+from kubewright.testing.virtual_time import virtual_time
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def take(source: Any, selection: Selection, count: int, **options: Any) -> list[Any]:
+    """Follow the selection for so many events."""
+    found: list[Any] = []
+    async with aclosing(watch_forever(source, selection, **options)) as events:
+        async for event in events:
+            found.append(event)
+            if len(found) == count:
+                break
+    assert source.open_streams == 0
+    return found
+
+
+def told(events: list[Any]) -> list[str]:
+    """Write events as short words."""
+    words: list[str] = []
+    for event in events:
+        match event:
+            case Applied(obj):
+                words.append(f"+{obj.meta.name}@{obj.meta.resource_version}")
+            case Deleted(obj):
+                words.append(f"-{obj.meta.name}@{obj.meta.resource_version}")
+            case Progressed(version) | Synced(version):
+                words.append(f"{type(event).__name__}@{version}")
+            case _:
+                words.append(type(event).__name__)
+    return words
+
+
+@virtual_time
+async def test_takes_the_present_state_and_what_follows_from_one_watch(source: Any, make: Any) -> None:
+    source.script = [
+        make.answer(
+            make.event("ADDED", "a", 3),
+            make.event("ADDED", "b", 5),
+            make.bookmark(7, initial=True),
+            make.event("MODIFIED", "a", 8),
+            make.event("DELETED", "b", 9),
+            make.bookmark(12),
+            hangs=True,
+        )
+    ]
+    events = await take(source, Selection(make.kind), 7)
+    assert told(events) == ["Restarted", "+a@3", "+b@5", "Synced@7", "+a@8", "-b@9", "Progressed@12"]
+    assert [call.verb for call in source.calls] == ["watch"]
+    assert source.calls[0].options["initial_events"] is True
+
+
+@virtual_time
+async def test_asks_for_what_is_selected_and_no_more(source: Any, make: Any) -> None:
+    source.script = [make.answer(error=make.error("no", 422)), make.answer(make.page(7))]
+    selection = Selection(make.kind, "prod", "a=b", "metadata.name=x", metadata_only=True)
+    await take(source, selection, 3)
+    for call in source.calls:
+        asked = {
+            name: call.options[name] for name in ("kind", "namespace", "labels", "fields", "metadata_only")
+        }
+        assert asked == {
+            "kind": make.kind,
+            "namespace": "prod",
+            "labels": "a=b",
+            "fields": "metadata.name=x",
+            "metadata_only": True,
+        }
+
+
+@pytest.mark.parametrize("code", [400, 405, 406, 415, 422])
+def test_lists_in_pages_where_the_server_does_not_know_watchlist(source: Any, make: Any, code: int) -> None:
+    @virtual_time
+    async def check() -> None:
+        source.script = [
+            make.answer(error=make.error("sendInitialEvents is forbidden", code)),
+            make.answer(make.page(7, make.object("a", 3), more="next"), make.page(7, make.object("b", 5))),
+            make.answer(make.event("MODIFIED", "a", 8), hangs=True),
+        ]
+        events = await take(source, Selection(make.kind), 6)
+        assert told(events) == ["Restarted", "Restarted", "+a@3", "+b@5", "Synced@7", "+a@8"]
+        assert [call.verb for call in source.calls] == ["watch", "list", "watch"]
+        assert source.calls[1].options["limit"] == 500
+        assert source.calls[2].options["resource_version"] == "7"
+        assert now() == 0
+
+    check()
+
+
+@virtual_time
+async def test_lists_when_the_end_of_the_initial_events_never_comes(source: Any, make: Any) -> None:
+    source.script = [make.answer(make.event("ADDED", "a", 3), hangs=True), make.answer(make.page(7))]
+    events = await take(source, Selection(make.kind), 4)
+    assert told(events) == ["Restarted", "+a@3", "Restarted", "Synced@7"]
+    assert 10 <= now() <= 20
+
+
+@virtual_time
+async def test_many_slow_initial_events_are_waited_for(source: Any, make: Any) -> None:
+    slow = [make.event("ADDED", f"a{number}", number) for number in range(1, 9)]
+    source.script = [make.answer(*slow, make.bookmark(20, initial=True), hangs=True, pause=9)]
+    events = await take(source, Selection(make.kind), 10)
+    assert told(events)[-1] == "Synced@20"
+
+
+@virtual_time
+async def test_lists_when_an_ordinary_bookmark_comes_instead_of_the_end(source: Any, make: Any) -> None:
+    source.script = [make.answer(make.bookmark(5), hangs=True), make.answer(make.page(7))]
+    assert told(await take(source, Selection(make.kind), 3)) == ["Restarted", "Restarted", "Synced@7"]
+
+
+@virtual_time
+async def test_resumes_from_the_last_event_or_bookmark_at_once(source: Any, make: Any) -> None:
+    source.script = [
+        make.answer(make.bookmark(7, initial=True), make.event("ADDED", "a", 9), pause=1),
+        make.answer(make.bookmark(15), pause=1),
+        make.answer(make.event("DELETED", "a", 16)),
+    ]
+    events = await take(source, Selection(make.kind), 5)
+    assert told(events) == ["Restarted", "Synced@7", "+a@9", "Progressed@15", "-a@16"]
+    assert [call.options["resource_version"] for call in source.calls] == ["", "9", "15"]
+    assert now() == 3
+
+
+@pytest.mark.parametrize("as_event", [True, False])
+def test_starts_afresh_after_a_pause_when_its_version_is_too_old(
+    source: Any, make: Any, as_event: bool
+) -> None:
+    @virtual_time
+    async def check() -> None:
+        expired = (
+            make.answer(make.error_event(410, "Expired", "too old resource version"))
+            if as_event
+            else make.answer(error=make.error("too old resource version", 410, "Expired"))
+        )
+        source.script = [
+            make.answer(make.bookmark(7, initial=True), pause=1),
+            expired,
+            make.answer(make.event("ADDED", "b", 20), make.bookmark(30, initial=True), hangs=True),
+        ]
+        events = await take(source, Selection(make.kind), 6)
+        assert told(events) == ["Restarted", "Synced@7", "Failed", "Restarted", "+b@20", "Synced@30"]
+        assert not events[2].refused
+        assert 0.8 <= source.calls[2].at - source.calls[1].at <= 1.6
+
+    check()
+
+
+@virtual_time
+async def test_lists_without_pages_when_pages_expire_under_it(source: Any, make: Any) -> None:
+    source.script = [
+        make.answer(error=make.error("no", 422)),
+        make.answer(make.page(7, make.object("a", 3), more="x"), error=make.error("gone", 410, "Expired")),
+        make.answer(make.page(9, make.object("a", 8))),
+    ]
+    events = await take(source, Selection(make.kind), 7)
+    assert told(events) == ["Restarted", "Restarted", "+a@3", "Failed", "Restarted", "+a@8", "Synced@9"]
+    assert [call.options.get("limit") for call in source.calls] == [None, 500, 0]
+
+
+@virtual_time
+async def test_resumes_with_growing_pauses_while_the_server_is_away(source: Any, make: Any) -> None:
+    away = make.answer(error=make.error("connection refused"))
+    source.script = [make.answer(make.bookmark(7, initial=True), pause=1)]
+    source.script += [away] * 8 + [make.answer(make.event("ADDED", "a", 9), hangs=True)]
+    events = await take(source, Selection(make.kind), 11)
+    assert told(events) == ["Restarted", "Synced@7", *["Failed"] * 8, "+a@9"]
+    assert {call.options["resource_version"] for call in source.calls[1:]} == {"7"}
+    pauses = [event.retry_in for event in events if isinstance(event, Failed)]
+    for attempt, pause in enumerate(pauses):
+        least = min(0.8 * 2**attempt, 30)
+        assert least <= pause <= 2 * least
+
+
+@virtual_time
+async def test_pauses_are_short_again_after_a_quiet_time(source: Any, make: Any) -> None:
+    away = make.answer(error=make.error("connection refused"))
+    healthy = make.answer(make.bookmark(9), error=make.error("connection lost"), pause=200)
+    source.script = [make.answer(make.bookmark(7, initial=True), pause=1), *[away] * 6, healthy]
+    events = await take(source, Selection(make.kind), 10)
+    failures = [event for event in events if isinstance(event, Failed)]
+    assert failures[-2].retry_in > 20
+    assert failures[-1].retry_in <= 1.6
+
+
+@pytest.mark.parametrize("code", [401, 403, 404])
+def test_what_is_refused_is_said_and_tried_afresh(source: Any, make: Any, code: int) -> None:
+    @virtual_time
+    async def check() -> None:
+        refused = make.answer(error=make.error("not for you", code))
+        source.script = [make.answer(make.bookmark(7, initial=True), pause=1), *[refused] * 8]
+        source.script += [make.answer(make.bookmark(50, initial=True), hangs=True)]
+        events = await take(source, Selection(make.kind), 19)
+        failures = [event for event in events if isinstance(event, Failed)]
+        assert len(failures) == 8
+        assert all(failure.refused and str(failure.error) == "not for you" for failure in failures)
+        assert all(failure.retry_in <= 12.5 for failure in failures)
+        assert told(events)[-2:] == ["Restarted", "Synced@50"]
+
+    check()
+
+
+@virtual_time
+async def test_waits_as_long_as_the_server_asks(source: Any, make: Any) -> None:
+    source.script = [make.answer(error=make.error("slow down", 429, "TooManyRequests", retry_after=40.0))]
+    events = await take(source, Selection(make.kind), 2)
+    assert events[1].retry_in == 40
+
+
+@virtual_time
+async def test_a_watch_that_ends_at_once_again_and_again_is_not_hammered(source: Any, make: Any) -> None:
+    registry = Registry()
+    source.script = [make.answer(make.bookmark(7, initial=True), pause=1), *[make.answer()] * 5]
+    events = await take(source, Selection(make.kind), 7, metrics=registry)
+    assert told(events) == ["Restarted", "Synced@7", *["Failed"] * 5]
+    assert now() > 10
+    counts = {sample.name: sample.value for family in registry.families() for sample in family.samples}
+    assert counts == {
+        "reflector_lists_total": 0,
+        "reflector_watches_total": 6,
+        "reflector_short_watches_total": 5,
+    }
+
+
+@virtual_time
+async def test_starts_afresh_when_a_version_meets_only_silence(source: Any, make: Any) -> None:
+    stalled = make.answer(error=make.error("stalled"), delay=60)
+    source.script = [
+        make.answer(make.bookmark(7, initial=True), pause=1),
+        stalled,
+        stalled,
+        make.answer(make.bookmark(3, initial=True), hangs=True),
+    ]
+    events = await take(source, Selection(make.kind), 6)
+    assert told(events) == ["Restarted", "Synced@7", "Failed", "Failed", "Restarted", "Synced@3"]
+
+
+@virtual_time
+async def test_starts_afresh_after_what_it_cannot_read(source: Any, make: Any) -> None:
+    source.script = [
+        make.answer(make.bookmark(7, initial=True), error=DecodeError("not JSON")),
+        make.answer(make.bookmark(9, initial=True), hangs=True),
+    ]
+    events = await take(source, Selection(make.kind), 5)
+    assert told(events) == ["Restarted", "Synced@7", "Failed", "Restarted", "Synced@9"]
+
+
+@virtual_time
+async def test_an_end_before_the_initial_events_end_is_a_failure(source: Any, make: Any) -> None:
+    source.script = [
+        make.answer(make.event("ADDED", "a", 3)),
+        make.answer(make.bookmark(9, initial=True), hangs=True),
+    ]
+    events = await take(source, Selection(make.kind), 5)
+    assert told(events) == ["Restarted", "+a@3", "Failed", "Restarted", "Synced@9"]
+
+
+@virtual_time
+async def test_cancelling_closes_the_stream(source: Any, make: Any) -> None:
+    source.script = [make.answer(make.bookmark(7, initial=True), hangs=True)]
+    task = asyncio.ensure_future(take(source, Selection(make.kind), 99))
+    await asyncio.sleep(1)
+    assert source.open_streams == 1
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert source.open_streams == 0
+
+
+@virtual_time
+async def test_patience_does_not_swallow_a_cancellation_from_outside() -> None:
+    async def wait() -> None:
+        with Patience(10) as patience:
+            await patience.wait(asyncio.sleep(60))
+
+    task = asyncio.ensure_future(wait())
+    await asyncio.sleep(5)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+@virtual_time
+async def test_patience_limits_each_wait_and_not_their_sum() -> None:
+    with Patience(10) as patience:
+        for _ in range(5):
+            await patience.wait(asyncio.sleep(9))
+        await asyncio.sleep(100)
+        started = now()
+        with pytest.raises(TimeoutError):
+            await patience.wait(asyncio.sleep(60))
+        assert 10 <= now() - started <= 20
