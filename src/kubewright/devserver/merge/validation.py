@@ -35,9 +35,7 @@ def _problems(value: Any, schema: MergeSchema) -> list[str]:
 def _scalar_problems(value: Any, scalar: str) -> list[str]:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if scalar == "numeric" and not number:
-        return [
-            f"expected numeric (int or float), got {_GO_TYPES.get(type(value), 'map[string]interface {}')}"
-        ]
+        return [f"expected numeric (int or float), got {_go_type(value)}"]
     if scalar == "string" and not isinstance(value, str):
         return [f"expected string, got &value.valueUnstructured{{Value:{_go_syntax(value)}}}"]
     if scalar == "boolean" and not isinstance(value, bool):

@@ -1,0 +1,116 @@
+"""Record what a real control plane answers to sequences of writes, as test data for field ownership.
+
+    .venv/bin/python tests/devserver/merge/record_corpus.py
+
+Needs the binaries of `scripts/control-plane build`. The corpus lets the tests compare with the real server
+without one: each scenario is a list of writes to one object, each write with the answer it got.
+"""
+
+import asyncio
+import json
+import ssl
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from scenarios import CRDS, SCENARIOS
+
+from kubewright.testing.controlplane import ControlPlane
+
+DATA = Path(__file__).parent / "data"
+CONTENT_TYPES = {
+    "create": ("POST", "application/json"),
+    "replace": ("PUT", "application/json"),
+    "merge": ("PATCH", "application/merge-patch+json"),
+    "apply": ("PATCH", "application/apply-patch+yaml"),
+}
+
+
+class Recorder:
+    """Send writes and keep the answers."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self._url = plane.url
+        self._token = plane.tokens["recorder"]
+        self._tls = ssl.create_default_context(cadata=plane.ca.decode())
+
+    def send(
+        self, method: str, path: str, body: Any, content_type: str = "application/json"
+    ) -> tuple[int, Any]:
+        request = urllib.request.Request(
+            self._url + path,
+            data=json.dumps(body).encode(),
+            method=method,
+            headers={
+                "Authorization": f"Bearer {self._token}",
+                "Content-Type": content_type,
+                "User-Agent": "rec/1",
+            },
+        )
+        try:
+            with urllib.request.urlopen(request, context=self._tls) as answer:
+                return answer.status, json.loads(answer.read())
+        except urllib.error.HTTPError as error:
+            return error.code, json.loads(error.read())
+
+    def prepare(self) -> None:
+        self.send("POST", "/api/v1/namespaces", {"metadata": {"name": "t"}})
+        for crd in CRDS:
+            self.send("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
+        for crd in CRDS:
+            spec = crd["spec"]
+            path = (
+                f"/apis/{spec['group']}/{spec['versions'][0]['name']}/namespaces/t/{spec['names']['plural']}"
+            )
+            deadline = time.monotonic() + 30
+            while self.send("GET", path, None)[0] != 200 and time.monotonic() < deadline:
+                time.sleep(0.1)
+
+    def record(self, scenario: dict[str, Any]) -> dict[str, Any]:
+        answers: list[Any] = []
+        for step in scenario["steps"]:
+            method, content_type = CONTENT_TYPES[step["verb"]]
+            path = scenario["path"] if step["verb"] == "create" else f"{scenario['path']}/{scenario['name']}"
+            query = f"?fieldManager={step['manager']}" + ("&force=true" if step.get("force") else "")
+            if step.get("subresource"):
+                path += f"/{step['subresource']}"
+            body = step["body"]
+            if step["verb"] == "replace":
+                body = self._replacement(f"{scenario['path']}/{scenario['name']}", body)
+            status, answer = self.send(method, path + query, body, content_type)
+            answers.append({"status": status, "sent": body, "body": answer})
+            # Managers are put in order by whole seconds: let the next write fall into another one.
+            time.sleep(1.05 if step.get("pause", True) else 0)
+        return {**scenario, "answers": answers}
+
+    def _replacement(self, path: str, changes: dict[str, Any]) -> Any:
+        """Make a whole object for PUT from the present one: a key path to a value each, None removes."""
+        _, live = self.send("GET", path, None)
+        for place, value in changes.items():
+            *parents, last = place.split("/")
+            target = live
+            for parent in parents:
+                target = target[int(parent)] if isinstance(target, list) else target.setdefault(parent, {})
+            if value is None:
+                target.pop(last, None)
+            else:
+                target[last] = value
+        return live
+
+
+async def main() -> None:
+    flags = ["--disable-admission-plugins=ServiceAccount"]
+    users = {"recorder": ["system:masters"]}
+    async with ControlPlane(controllers=False, users=users, api_server_flags=flags) as plane:
+        recorder = Recorder(plane)
+        await asyncio.to_thread(recorder.prepare)
+        recorded = await asyncio.gather(*(asyncio.to_thread(recorder.record, one) for one in SCENARIOS))
+    lines = ",\n".join(json.dumps(scenario, separators=(",", ":")) for scenario in recorded)
+    (DATA / "ownership.json").write_text(f'{{"crds":{json.dumps(CRDS)},\n"scenarios":[\n{lines}\n]}}\n')
+    print(f"{len(recorded)} scenarios, {sum(len(scenario['steps']) for scenario in recorded)} writes")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
