@@ -108,6 +108,8 @@ class Quantity(Scalar):
             else:
                 self._set(number, exponent - len(fraction), format, kept)
             return
+        if not re.search("[0-9]", text.removesuffix(suffix)):
+            raise QuantityError("unable to parse numeric part of quantity")
         scale = -len(fraction)
         if base == 2:
             number <<= exponent

@@ -49,7 +49,7 @@ def _apply(holder: dict[str, Any], operation: Operation) -> None:
     value = operation.get("value")
     if kind == "replace" and path == "":
         if not isinstance(value, dict | list):
-            raise PatchError("replace operation value must be object or array")
+            raise PatchError("replace operation value must be object or array: %!w(<nil>)")
         holder[""] = copy.deepcopy(cast(Any, value))
     elif kind == "test":
         _test(holder, path, value)

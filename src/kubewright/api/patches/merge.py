@@ -14,9 +14,10 @@ def merge_patch(document: Any, patch: Any) -> Any:
     for key, value in cast(dict[str, Any], patch).items():
         if value is None:
             merged.pop(key, None)
-        elif isinstance(value, dict) or merged.get(key) is None:
+        elif isinstance(value, dict) or not isinstance(merged.get(key), dict):
             merged[key] = merge_patch(merged.get(key), value)
         else:
+            # What replaces a map keeps its nulls on the real server; elsewhere they go.
             merged[key] = copy.deepcopy(value)
     return merged
 

@@ -128,6 +128,8 @@ def _order_lists(document: Map, patch: Map, schema: PatchSchema) -> None:
             merged = cast(List, _without_directives(given))
         else:
             merged = _merge_list(live, given, inner) if "merge" in inner.strategy else given
+        if not live and not given:
+            raise PatchError("no elements in any of the given slices")
         patch.pop(name, None)
         document[name] = _arranged(merged, cast(List, order), live or [], inner.merge_key)
 
@@ -188,8 +190,7 @@ def _arranged(merged: List, order: List, live: List, key: str) -> List:
     """Order elements as the patch does, the others as they lie; unknown ones come before those."""
     wanted = [item for item in merged if _position(order, item, key) >= 0]
     others = [item for item in merged if _position(order, item, key) < 0]
-    wanted.sort(key=lambda item: _position(order, item, key))
-    others.sort(key=lambda item: _position(live, item, key))
+    wanted, others = _sorted(wanted, order, key), _sorted(others, live, key)
     arranged: List = []
     while wanted and others:
         ours, theirs = _position(live, wanted[0], key), _position(live, others[0], key)
@@ -197,17 +198,34 @@ def _arranged(merged: List, order: List, live: List, key: str) -> List:
     return arranged + wanted + others
 
 
+def _sorted(items: List, order: List, key: str) -> List:
+    """Sort by the given order; an element that it lacks goes before its neighbour, which no key function can say."""
+    done: List = []
+    for item in items:
+        mine, place = _position(order, item, key), len(done)
+        while place and (mine < 0 or not 0 <= _position(order, done[place - 1], key) <= mine):
+            place -= 1
+        done.insert(place, item)
+    return done
+
+
 def _check_order(given: List, order: List, key: str) -> None:
     """Refuse a patch whose elements lie otherwise than the order it gives."""
     if not given or not order:
         return
-    waiting: List = [item for item in given if not (isinstance(item, dict) and _DIRECTIVE in item)]
+    waiting: List = [item for item in given if _directive(item) != "delete"]
     for item in order:
+        while waiting and _directive(waiting[0]):
+            waiting.pop(0)
         if waiting and same(_key_of(waiting[0], key), _key_of(item, key)):
             waiting.pop(0)
     if waiting:
         text = f"The order in patch list:\n{_shown(given)}\n doesn't match {_ORDER.rstrip('/')} list:\n{_shown(order)}\n"
         raise PatchError(text)
+
+
+def _directive(item: Any) -> Any:
+    return cast(Map, item).get(_DIRECTIVE) if isinstance(item, dict) else None
 
 
 def _key_of(item: Any, key: str) -> Any:

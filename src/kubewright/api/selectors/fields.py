@@ -54,7 +54,9 @@ def parse_fields(text: str) -> FieldSelector:
         term = _TERM.fullmatch(part)
         if term is None:
             raise SelectorError(f"invalid selector: '{text}'; can't understand '{part}'")
-        found.append(FieldRequirement(term[1], "!=" if term[2] == "!=" else "=", _unescape(term[3])))
+        value = _unescape(term[3])
+        if term[1] or value:
+            found.append(FieldRequirement(term[1], "!=" if term[2] == "!=" else "=", value))
     return FieldSelector(tuple(found))
 
 

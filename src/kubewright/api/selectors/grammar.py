@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Generic, TypeVar
 
 from kubewright.api.errors import SelectorError
 
@@ -11,25 +11,24 @@ _OPERATORS = {"in": "in", "notin": "notin", "=": "=", "==": "==", "!=": "!=", ">
 _SPECIAL = frozenset({"=", "==", "!=", "!", "(", ")", ",", "<", ">", ""})
 
 
-class Term(NamedTuple):
-    """One requirement as written."""
-
-    key: str
-    operator: str
-    values: tuple[str, ...] = ()
+T = TypeVar("T")
 
 
-def parse_terms(text: str, check_key: Callable[[str], None]) -> list[Term]:
-    """Read the requirements of a selector; `check_key` refuses a bad key where the real parser does."""
-    return _Parser(text, check_key).terms()
+def parse_terms(
+    text: str, check_key: Callable[[str], None], make: Callable[[str, str, tuple[str, ...]], T]
+) -> list[T]:
+    """Read the requirements of a selector; `check_key` and `make` refuse where the real parser does."""
+    return _Parser(text, check_key, make).terms()
 
 
-class _Parser:
-    def __init__(self, text: str, check_key: Callable[[str], None]) -> None:
+class _Parser(Generic[T]):
+    def __init__(
+        self, text: str, check_key: Callable[[str], None], make: Callable[[str, str, tuple[str, ...]], T]
+    ) -> None:
         # The empty word at the end stands for the end of the text.
         self.tokens = [*_TOKEN.findall(text.partition("\0")[0]), ""]
         self.position = 0
-        self.check_key = check_key
+        self.check_key, self.make = check_key, make
 
     def peek(self) -> str:
         return self.tokens[min(self.position, len(self.tokens) - 1)]
@@ -39,8 +38,8 @@ class _Parser:
         self.position += 1
         return word
 
-    def terms(self) -> list[Term]:
-        found: list[Term] = []
+    def terms(self) -> list[T]:
+        found: list[T] = []
         while True:
             word = self.peek()
             if word == "":
@@ -59,7 +58,7 @@ class _Parser:
             if self.peek() in _SPECIAL and self.peek() != "!":
                 raise SelectorError(f"found '{self.peek()}', expected: identifier after ','")
 
-    def term(self) -> Term:
+    def term(self) -> T:
         word = self.take()
         absent = word == "!"
         key = self.take() if absent else word
@@ -67,15 +66,15 @@ class _Parser:
             raise SelectorError(f"found '{key}', expected: identifier")
         self.check_key(key)
         if absent:
-            return Term(key, "!")
+            return self.make(key, "!", ())
         if self.peek() in ("", ","):
-            return Term(key, "exists")
+            return self.make(key, "exists", ())
         sign = self.take()
         operator = _OPERATORS.get(sign)
         if operator is None:
             raise SelectorError(f"found '{sign}', expected: in, notin, =, ==, !=, gt, lt")
         values = self.value_set() if operator in ("in", "notin") else self.exact_value()
-        return Term(key, operator, values)
+        return self.make(key, operator, values)
 
     def exact_value(self) -> tuple[str, ...]:
         if self.peek() in ("", ","):

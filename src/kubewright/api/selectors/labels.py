@@ -11,7 +11,7 @@ from kubewright.api import problems
 from kubewright.api.codec import to_wire
 from kubewright.api.errors import SelectorError
 from kubewright.api.names import label_value, qualified_name
-from kubewright.api.selectors.grammar import Term, parse_terms
+from kubewright.api.selectors.grammar import parse_terms
 
 Operator = Literal["in", "notin", "=", "==", "!=", "exists", "!", "gt", "lt"]
 _STRUCTURED: dict[str, Operator] = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
@@ -77,7 +77,7 @@ class Selector:
 
 def parse_labels(text: str) -> Selector:
     """Read a label selector: `app=web,tier in (a,b),!canary,weight>3`."""
-    return _ordered([_requirement(term) for term in parse_terms(text, _check_key)])
+    return _ordered(parse_terms(text, _check_key, _requirement))
 
 
 def label_selector(selector: Mapping[str, Any] | msgspec.Struct | None) -> Selector:
@@ -100,11 +100,8 @@ def _ordered(requirements: Sequence[Requirement]) -> Selector:
     return Selector(tuple(sorted(requirements, key=lambda requirement: requirement.key)))
 
 
-def _requirement(term: Term) -> Requirement:
-    try:
-        return Requirement(term.key, cast(Operator, term.operator), term.values)
-    except SelectorError as error:
-        raise SelectorError(f"unable to parse requirement: {error}") from error
+def _requirement(key: str, operator: str, values: tuple[str, ...]) -> Requirement:
+    return Requirement(key, cast(Operator, operator), values)
 
 
 def _check_key(key: str) -> None:
