@@ -10,7 +10,6 @@ from kubewright.cache import (
     Deleted,
     Failed,
     Progressed,
-    Restarted,
     Selection,
     Synced,
     watch_forever,

@@ -2,7 +2,7 @@
 
 import asyncio
 import gc
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar, cast
 
@@ -112,7 +112,7 @@ class _CollectorPause:
         self._was_enabled = False
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def held(self) -> Generator[None, None, None]:
         """Keep it off; it runs again, if it did, when the last holder leaves."""
         if self._holders == 0:
             self._was_enabled = gc.isenabled()

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass
+from typing import TypedDict
 
 from kubewright.api import DecodeError, KubewrightError, RawObject, Status, WatchEvent
 from kubewright.backoff import Backoff
@@ -121,6 +122,13 @@ def watch_forever(
     return _Watcher(source, selection, metrics or Registry()).events()
 
 
+class _Narrowed(TypedDict, total=False):
+    namespace: str
+    labels: str
+    fields: str
+    metadata_only: bool
+
+
 class _Watcher:
     def __init__(self, source: Source, selection: Selection, metrics: Registry) -> None:
         self._source = source
@@ -181,15 +189,7 @@ class _Watcher:
         yield Restarted()
         self._lists.inc()
         version = ""
-        chosen = self._selection
-        pages = self._source.list_raw(
-            chosen.kind,
-            namespace=chosen.namespace,
-            labels=chosen.labels,
-            fields=chosen.fields,
-            limit=limit,
-            metadata_only=chosen.metadata_only,
-        )
+        pages = self._source.list_raw(self._selection.kind, limit=limit, **self._narrowed())
         async with aclosing(pages):
             async for page in pages:
                 version = page.resource_version
@@ -211,16 +211,19 @@ class _Watcher:
     def _open_watch(
         self, version: str = "", *, initial_events: bool = False
     ) -> AsyncGenerator[WatchEvent, None]:
-        chosen = self._selection
         return self._source.watch(
-            chosen.kind,
-            namespace=chosen.namespace,
-            labels=chosen.labels,
-            fields=chosen.fields,
+            self._selection.kind,
             resource_version=version,
             initial_events=initial_events,
-            metadata_only=chosen.metadata_only,
+            **self._narrowed(),
         )
+
+    def _narrowed(self) -> _Narrowed:
+        chosen = self._selection
+        narrowed = _Narrowed(namespace=chosen.namespace, labels=chosen.labels, fields=chosen.fields)
+        if chosen.metadata_only:
+            narrowed["metadata_only"] = True
+        return narrowed
 
     def _follow(self, event: WatchEvent) -> Event:
         told = _translate(event)
@@ -240,7 +243,7 @@ class _Watcher:
             return None
         if isinstance(state, Listing) and code == _EXPIRED:
             self._state = Listing(limit=0)
-        elif code in _REFUSED or code == _EXPIRED or isinstance(error, DecodeError) or self._silent(lasted):
+        elif code in _REFUSED or code == _EXPIRED or _unreadable(error) or self._silent(lasted):
             self._state = Streaming() if self._streams else Listing()
         return Failed(error, self._rest(error, code), code in _REFUSED)
 
@@ -303,6 +306,11 @@ def _code(error: KubewrightError) -> int:
     if not isinstance(status, Status):
         return 0
     return _EXPIRED if status.reason in ("Expired", "Gone") else status.code
+
+
+def _unreadable(error: KubewrightError) -> bool:
+    """Return whether the stream brought what is no event: going on from before it would bring it again."""
+    return isinstance(error, DecodeError) or isinstance(error.__cause__, DecodeError)
 
 
 def _now() -> float:
