@@ -268,6 +268,11 @@ class ElectionThread:
         """Begin to seek the lease."""
         self._thread.start()
 
+    @property
+    def lost(self) -> bool:
+        """Tell whether this replica led, or sought to, and no longer does."""
+        return self._lost.is_set()
+
     async def wait_leading(self) -> None:
         """Wait until this replica leads."""
         await self._leading.wait()

@@ -1,0 +1,65 @@
+"""Probes: named checks, with the reasons of those that fail."""
+
+from collections.abc import Callable, Iterable
+
+from aiohttp import web
+
+Check = Callable[[], str | None]
+"""Returns None when all is well, else what is wrong."""
+
+
+class Checks:
+    """Named checks behind one path, such as /readyz; each also has a path of its own."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._checks: dict[str, Check] = {"ping": lambda: None}
+
+    def add(self, name: str, check: Check) -> None:
+        """Add a check under a name."""
+        self._checks[name] = check
+
+    def failures(self, exclude: Iterable[str] = ()) -> dict[str, str]:
+        """Return what is wrong, by check."""
+        left_out = set(exclude)
+        found = ((name, check()) for name, check in self._checks.items() if name not in left_out)
+        return {name: reason for name, reason in found if reason is not None}
+
+    @property
+    def routes(self) -> list[web.RouteDef]:
+        """Return the paths to serve."""
+        return [
+            web.get(f"/{self.name}", self._serve_all),
+            web.get(f"/{self.name}/", self._serve_all),
+            web.get(f"/{self.name}/{{check}}", self._serve_one),
+        ]
+
+    async def _serve_all(self, request: web.Request) -> web.Response:
+        excluded = request.query.getall("exclude", [])
+        failures = self.failures(excluded)
+        if not failures and "verbose" not in request.query:
+            return web.Response(text="ok")
+        lines: list[str] = []
+        for name in self._checks:
+            if name in excluded:
+                lines.append(f"[+]{name} excluded: ok")
+            elif name in failures:
+                lines.append(f"[-]{name} failed: {failures[name]}")
+            else:
+                lines.append(f"[+]{name} ok")
+        lines += [
+            f'warn: some health checks cannot be excluded: no matches for "{name}"'
+            for name in excluded
+            if name not in self._checks
+        ]
+        lines.append(f"{self.name} check {'failed' if failures else 'passed'}")
+        return web.Response(text="\n".join(lines) + "\n", status=500 if failures else 200)
+
+    async def _serve_one(self, request: web.Request) -> web.Response:
+        check = self._checks.get(request.match_info["check"])
+        if check is None:
+            return web.Response(status=404, text="404 page not found\n")
+        reason = check()
+        if reason is not None:
+            return web.Response(status=500, text=f"internal server error: {reason}\n")
+        return web.Response(text="ok")
