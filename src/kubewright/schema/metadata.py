@@ -56,23 +56,23 @@ def metadata_problem(meta: Json) -> str:
     return ""
 
 
-def coerce_metadata(meta: dict[str, Any], path: str) -> list[str]:
-    """Drop what ObjectMeta does not have or cannot read, in place; return the paths of unknown fields."""
+def prune_metadata(meta: dict[str, Any], path: str) -> list[str]:
+    """Drop what ObjectMeta does not have, in place; return the paths of it. Malformed fields stay, to be reported."""
     unknown: list[str] = []
     for name in list(meta):
         shape = _META.get(name)
         if shape is None:
             unknown.append(f"{path}.{name}")
             del meta[name]
-        elif _field_problem(name, meta[name]) or meta[name] is None:
+        elif meta[name] is None:
             del meta[name]
-        elif isinstance(shape, dict):
+        elif isinstance(shape, dict) and not _field_problem(name, meta[name]):
             entries: list[dict[str, Any] | None] = meta[name]
             for position, item in enumerate(entries):
                 for key in [key for key in item or {} if key not in shape]:
                     unknown.append(f"{path}.{name}[{position}].{key}")
                     (item or {}).pop(key)
-    return sorted(unknown)
+    return unknown
 
 
 def _field_problem(name: str, value: Json) -> str:

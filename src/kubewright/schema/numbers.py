@@ -3,10 +3,11 @@
 import math
 from typing import Any
 
+from kubewright.api import problems
 from kubewright.schema.correlation import Correlation
 from kubewright.schema.findings import Finding, violated
 from kubewright.schema.nodes import Schema
-from kubewright.schema.values import INT64_MAX, INT64_MIN, go_number, is_json_integer, plain_float
+from kubewright.schema.values import INT64_MAX, INT64_MIN, is_json_integer, plain_float
 
 _FLOAT32_MAX = 3.4028235677973366e38
 _INT_RANGES = {"int32": (-(2**31), 2**31 - 1)}
@@ -71,21 +72,21 @@ class NumberCheck:
         value, bound = self._compared(value, maximum, "Maximum boundary", path, found)
         if value > bound or (self._below and value == bound):
             words = "should be less than" if self._below else "should be less than or equal to"
-            found.append(violated(path, f"{words} {go_number(bound)}", value))
+            found.append(violated(path, f"{words} {problems.number(bound)}", value))
 
     def _check_minimum(self, value: float, minimum: float, path: str, found: list[Finding]) -> None:
         value, bound = self._compared(value, minimum, "Minimum boundary", path, found)
         if value < bound or (self._above and value == bound):
             words = "should be greater than" if self._above else "should be greater than or equal to"
-            found.append(violated(path, f"{words} {go_number(bound)}", value))
+            found.append(violated(path, f"{words} {problems.number(bound)}", value))
 
     def _check_multiple(self, value: float, multiple: float, path: str, found: list[Finding]) -> None:
         value, factor = self._compared(value, multiple, "MultipleOf", path, found)
         if factor <= 0:
-            text = f"factor MultipleOf declared for {path} must be positive: {go_number(factor)}"
+            text = f"factor MultipleOf declared for {path} must be positive: {problems.number(factor)}"
             found.append(Finding("value", path, text, factor))
         elif isinstance(factor, int):
             if value % factor:
-                found.append(violated(path, f"should be a multiple of {go_number(factor)}", value))
+                found.append(violated(path, f"should be a multiple of {problems.number(factor)}", value))
         elif not is_json_integer(1 / factor * value if factor < 1 else value / factor):
-            found.append(violated(path, f"should be a multiple of {go_number(factor)}", value))
+            found.append(violated(path, f"should be a multiple of {problems.number(factor)}", value))

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from kubewright.schema.metadata import prune_metadata
 from kubewright.schema.nodes import Schema, additional, items, properties
 from kubewright.schema.values import Json
 
@@ -19,7 +20,8 @@ def compile_pruning(schema: Schema, *, resource: bool) -> Pruner:
 
 def _pruner(schema: Schema, *, resource: bool = False, preserve: bool = False) -> Pruner:
     preserve = preserve or bool(schema.get("x-kubernetes-preserve-unknown-fields"))
-    resource = resource or bool(schema.get("x-kubernetes-embedded-resource"))
+    embedded = bool(schema.get("x-kubernetes-embedded-resource"))
+    resource = resource or embedded
     other, element, unknown = additional(schema), items(schema), _keep if preserve else _drop_all
     open_map = other is not None or bool(schema.get("additionalProperties"))
     if not resource and not properties(schema) and not open_map and element is None:
@@ -32,6 +34,8 @@ def _pruner(schema: Schema, *, resource: bool = False, preserve: bool = False) -
 
     def prune(value: Json, path: str, dropped: list[str]) -> None:
         if isinstance(value, dict):
+            if embedded:
+                _prune_embedded(value, path, dropped)
             for name in list(value):
                 if name in kept:
                     continue
@@ -47,6 +51,12 @@ def _pruner(schema: Schema, *, resource: bool = False, preserve: bool = False) -
                 elements(item, f"{path}[{position}]", dropped)
 
     return prune
+
+
+def _prune_embedded(value: dict[str, Any], path: str, dropped: list[str]) -> None:
+    meta: Json = value.get("metadata")
+    if isinstance(meta, dict):
+        dropped.extend(prune_metadata(meta, f"{path}.metadata"))
 
 
 def _keep(value: Json, path: str, dropped: list[str]) -> None:

@@ -1,7 +1,8 @@
-"""JSON values as the API server sees them: strict equality, copies, and Go's text for numbers."""
+"""JSON values as the API server sees them: strict equality, copies, what counts as an integer."""
 
 import math
 from collections.abc import Hashable
+from decimal import Decimal
 from typing import Any
 
 Json = dict[str, Any] | list[Any] | str | int | float | bool | None
@@ -52,49 +53,8 @@ def is_json_integer(value: float) -> bool:
     return whole > 0 and (value - whole) / (value + whole) < _EPSILON
 
 
-def go_float(value: float) -> str:
-    """Write a float as Go's %v does: shortest digits, with an exponent below 1e-04 and from 1e+06 on."""
-    if math.isnan(value):
-        return "NaN"
-    if math.isinf(value):
-        return "+Inf" if value > 0 else "-Inf"
-    sign = "-" if math.copysign(1, value) < 0 else ""
-    if value == 0:
-        return sign + "0"
-    digits, exponent = _decimal(abs(value))
-    if exponent < -4 or exponent >= 6:
-        mantissa = digits[0] + ("." + digits[1:] if len(digits) > 1 else "")
-        return f"{sign}{mantissa}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
-    return sign + _positional(digits, exponent)
-
-
-def go_number(value: float | int) -> str:
-    """Write a number as Go's %v does."""
-    return go_float(value) if isinstance(value, float) else str(value)
-
-
 def plain_float(value: float) -> str:
     """Write a float without an exponent, as Go's FormatFloat(v, 'f', -1, 64) does."""
     if not math.isfinite(value):
-        return go_float(value)
-    sign = "-" if math.copysign(1, value) < 0 else ""
-    if value == 0:
-        return sign + "0"
-    return sign + _positional(*_decimal(abs(value)))
-
-
-def _decimal(value: float) -> tuple[str, int]:
-    """Split a positive float into its shortest digits and the exponent of the first one."""
-    mantissa, _, exponent = f"{value!r}".partition("e")
-    whole, _, fraction = mantissa.partition(".")
-    digits = (whole + fraction).lstrip("0")
-    leading = len(whole) if whole.strip("0") else -(len(fraction) - len(fraction.lstrip("0")))
-    return digits.rstrip("0") or "0", leading - 1 + int(exponent or 0)
-
-
-def _positional(digits: str, exponent: int) -> str:
-    if exponent < 0:
-        return "0." + "0" * (-exponent - 1) + digits
-    whole = digits[: exponent + 1].ljust(exponent + 1, "0")
-    fraction = digits[exponent + 1 :]
-    return whole + ("." + fraction if fraction else "")
+        return str(value)
+    return f"{Decimal(repr(value)).normalize():f}"

@@ -11,6 +11,7 @@ from kubewright.schema.definition.internal import (
     field_not_allowed_at_root,
     internal_schema,
     internal_versions,
+    invalid_as_shown,
 )
 from kubewright.schema.definition.keywords import check_keywords
 from kubewright.schema.definition.parts import (
@@ -35,8 +36,7 @@ def check_crd(crd: dict[str, Any], *, old: dict[str, Any] | None = None) -> list
     errors = [*_name(crd, spec), *_spec(spec)]
     if old is not None:
         errors += _changes(spec, old)
-    stored: list[str] = part(crd, "status").get("storedVersions") or []
-    errors += _stored_versions(stored, spec.get("versions") or [])
+    errors += _stored_versions(part(crd, "status").get("storedVersions"), spec.get("versions") or [])
     errors += _approval(crd, spec, old)
     if spec.get("preserveUnknownFields"):
         text = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
@@ -47,6 +47,8 @@ def check_crd(crd: dict[str, Any], *, old: dict[str, Any] | None = None) -> list
 def _name(crd: dict[str, Any], spec: dict[str, Any]) -> Iterator[FieldError]:
     name = part(crd, "metadata").get("name", "")
     plural = part(spec, "names").get("plural", "")
+    for trouble in names.dns1123_subdomain(name):
+        yield problems.invalid("metadata.name", name, trouble)
     if name != f"{plural}.{spec.get('group', '')}":
         yield problems.invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
 
@@ -66,6 +68,9 @@ def _spec(spec: dict[str, Any]) -> Iterator[FieldError]:
     for position, version in enumerate(single):
         yield from _version(version, versions[position], f"spec.versions[{position}]")
     yield from _version_set(versions, single)
+    first = versions[0].get("name", "") if versions else ""
+    if first and names.dns1035_label(first):
+        yield problems.invalid("spec.version", first, ",".join(names.dns1035_label(first)))
     yield from check_required_names(part(spec, "names"))
     yield from check_names(named(part(spec, "names")), "spec.names")
     has_status = any("status" in part(version, "subresources") for version in versions)
@@ -153,7 +158,7 @@ def check_schema(schema: Schema, path: str, *, has_status: bool = False) -> list
             errors.append(problems.invalid(f"{path}.type", kind, text))
         elif field_not_allowed_at_root(schema):
             text = f"only {ROOT_FIELDS_TEXT} fields are allowed at the root of the schema if the status subresource is enabled"
-            errors.append(problems.invalid(path, internal_schema(schema), text))
+            errors.append(invalid_as_shown(path, internal_schema(schema), text))
     if schema.get("nullable"):
         errors.append(problems.forbidden(f"{path}.nullable", "nullable cannot be true at the root"))
     trouble = unreadable(schema)
@@ -169,17 +174,19 @@ def check_schema(schema: Schema, path: str, *, has_status: bool = False) -> list
 def _version_set(versions: list[dict[str, Any]], single: list[dict[str, Any]]) -> Iterator[FieldError]:
     known = [version.get("name") for version in versions]
     if len(set(known)) != len(known):
-        yield problems.invalid(
+        yield invalid_as_shown(
             "spec.versions", internal_versions(single), "must contain unique version names"
         )
     if sum(bool(version.get("storage")) for version in versions) != 1:
         text = "must have exactly one version marked as storage version"
-        yield problems.invalid("spec.versions", internal_versions(single), text)
+        yield invalid_as_shown("spec.versions", internal_versions(single), text)
 
 
-def _stored_versions(stored: list[str], versions: list[dict[str, Any]]) -> Iterator[FieldError]:
+def _stored_versions(stored: list[str] | None, versions: list[dict[str, Any]]) -> Iterator[FieldError]:
+    # The server fills in the first version that is marked as stored.
+    stored = stored or [version.get("name", "") for version in versions if version.get("storage")][:1]
     if not stored:
-        return
+        yield problems.invalid("status.storedVersions", None, "must have at least one stored version")
     path, known = "status.storedVersions", {version.get("name") for version in versions}
     for version in versions:
         if version.get("storage") and version.get("name") not in stored:

@@ -1,0 +1,146 @@
+"""Record what a real API server says about the cases: `python tests/schema/record.py` (needs its binaries)."""
+
+import asyncio
+import json
+import ssl
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import cases  # noqa: E402 - a script beside its data
+import rules  # noqa: E402
+
+from kubewright.testing.controlplane import ControlPlane  # noqa: E402
+
+OBSERVED = Path(__file__).parent / "observed"
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+THINGS = "/apis/ex.io/v1/namespaces/default/things"
+JSON = "application/json"
+MERGE = "application/merge-patch+json"
+
+
+class Server:
+    def __init__(self, url: str, tls: ssl.SSLContext) -> None:
+        self._url = url
+        self._tls = tls
+
+    def send(self, method: str, path: str, body: Any = None, kind: str = JSON) -> tuple[int, Any]:
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self._url + path, data, {"Content-Type": kind}, method=method)
+        try:
+            with urllib.request.urlopen(request, context=self._tls) as answer:
+                status, text = answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            status, text = error.code, error.read().decode()
+        return status, json.loads(text) if text.startswith("{") else {"message": text}
+
+    def serve(self, schema: Any, marker: str) -> None:
+        """Install the kind with this schema and wait until requests are checked by it."""
+        document = cases.definition(schema)
+        status, answer = self.send("POST", CRDS, document)
+        if status == 409:
+            _, current = self.send("GET", f"{CRDS}/things.ex.io")
+            document["metadata"]["resourceVersion"] = current["metadata"]["resourceVersion"]
+            status, answer = self.send("PUT", f"{CRDS}/things.ex.io", document)
+        assert status in (200, 201), answer
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            status, answer = self.send("GET", "/openapi/v3/apis/ex.io/v1")
+            if status == 200 and marker in json.dumps(answer) and self.send("GET", THINGS)[0] == 200:
+                time.sleep(2)
+                return
+            time.sleep(0.1)
+        raise TimeoutError("the kind is not served")
+
+    def remove(self) -> None:
+        self.send("DELETE", f"{CRDS}/things.ex.io")
+        while self.send("GET", f"{CRDS}/things.ex.io")[0] != 404:
+            time.sleep(0.1)
+
+
+def outcome(status: int, answer: Any) -> dict[str, Any]:
+    if status < 300:
+        return {"accepted": True}
+    return {"accepted": False, "message": answer["message"], "causes": answer.get("details", {}).get("causes", [])}
+
+
+def definitions(server: Server, documents: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: outcome(*server.send("POST", f"{CRDS}?dryRun=All", document)) for name, document in documents.items()
+    }
+
+
+def thing(spec: Any, name: str = "a") -> Any:
+    return {"apiVersion": "ex.io/v1", "kind": "Thing", "metadata": {"name": name}, "spec": spec}
+
+
+def values(server: Server, schema: Any, specs: dict[str, Any], marker: str) -> dict[str, Any]:
+    server.serve(schema, marker)
+    observed: dict[str, Any] = {}
+    for name, spec in specs.items():
+        status, answer = server.send("POST", f"{THINGS}?dryRun=All&fieldValidation=Ignore", thing(spec))
+        observed[name] = outcome(status, answer)
+        if status < 300:
+            observed[name]["spec"] = answer["spec"]
+        status, answer = server.send("POST", f"{THINGS}?dryRun=All&fieldValidation=Strict", thing(spec))
+        if status == 400:
+            observed[name]["strict"] = answer["message"]
+    server.remove()
+    return observed
+
+
+def updates(server: Server, old: Any, new: Any, before: Any, specs: dict[str, Any], markers: tuple[str, str]) -> Any:
+    server.serve(old, markers[0])
+    status, answer = server.send("POST", THINGS, thing(before))
+    assert status == 201, answer
+    server.serve(new, markers[1])
+    _, current = server.send("GET", f"{THINGS}/a")
+    observed = {
+        name: outcome(*server.send("PUT", f"{THINGS}/a?dryRun=All", {**current, "spec": spec}))
+        for name, spec in specs.items()
+    }
+    server.send("DELETE", f"{THINGS}/a")
+    server.remove()
+    return observed
+
+
+def record(server: Server) -> None:
+    found: dict[str, Any] = {
+        "definitions": definitions(server, cases.DEFINITIONS),
+        "values": values(server, cases.WIDE, cases.VALUES, "enumNull"),
+        "ratchets": updates(
+            server, cases.RATCHET_OLD, cases.RATCHET_NEW, cases.RATCHET_BEFORE, cases.RATCHETS, ("byname", "maxLength")
+        ),
+        "rule definitions": definitions(server, rules.DEFINITIONS),
+        "rule values": {
+            name: values(server, group["schema"], group["specs"], group["marker"])
+            for name, group in rules.VALUES.items()
+        },
+        "rule updates": {
+            name: updates(
+                server, group["old"], group["new"], group["before"], group["specs"], group["markers"]
+            )
+            for name, group in rules.UPDATES.items()
+        },
+    }
+    OBSERVED.mkdir(exist_ok=True)
+    for name, content in found.items():
+        text = json.dumps(content, indent=1, ensure_ascii=False, sort_keys=True)
+        (OBSERVED / f"{name.replace(' ', '_')}.json").write_text(text + "\n")
+
+
+async def main() -> None:
+    async with ControlPlane(controllers=False) as plane:
+        tls = ssl.create_default_context(cadata=plane.ca.decode())
+        folder = plane.directory
+        tls.load_cert_chain(folder / "kubernetes-admin.crt", folder / "kubernetes-admin.key")
+        await asyncio.to_thread(record, Server(plane.url, tls))
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
