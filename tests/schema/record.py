@@ -12,10 +12,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import cases  # noqa: E402 - a script beside its data
-import rules  # noqa: E402
+import schema_cases as cases
+import schema_rules as rules
 
-from kubewright.testing.controlplane import ControlPlane  # noqa: E402
+from kubewright.testing.controlplane import ControlPlane
 
 OBSERVED = Path(__file__).parent / "observed"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -66,12 +66,17 @@ class Server:
 def outcome(status: int, answer: Any) -> dict[str, Any]:
     if status < 300:
         return {"accepted": True}
-    return {"accepted": False, "message": answer["message"], "causes": answer.get("details", {}).get("causes", [])}
+    return {
+        "accepted": False,
+        "message": answer["message"],
+        "causes": answer.get("details", {}).get("causes", []),
+    }
 
 
 def definitions(server: Server, documents: dict[str, Any]) -> dict[str, Any]:
     return {
-        name: outcome(*server.send("POST", f"{CRDS}?dryRun=All", document)) for name, document in documents.items()
+        name: outcome(*server.send("POST", f"{CRDS}?dryRun=All", document))
+        for name, document in documents.items()
     }
 
 
@@ -94,7 +99,9 @@ def values(server: Server, schema: Any, specs: dict[str, Any], marker: str) -> d
     return observed
 
 
-def updates(server: Server, old: Any, new: Any, before: Any, specs: dict[str, Any], markers: tuple[str, str]) -> Any:
+def updates(
+    server: Server, old: Any, new: Any, before: Any, specs: dict[str, Any], markers: tuple[str, str]
+) -> Any:
     server.serve(old, markers[0])
     status, answer = server.send("POST", THINGS, thing(before))
     assert status == 201, answer
@@ -114,7 +121,12 @@ def record(server: Server) -> None:
         "definitions": definitions(server, cases.DEFINITIONS),
         "values": values(server, cases.WIDE, cases.VALUES, "enumNull"),
         "ratchets": updates(
-            server, cases.RATCHET_OLD, cases.RATCHET_NEW, cases.RATCHET_BEFORE, cases.RATCHETS, ("byname", "maxLength")
+            server,
+            cases.RATCHET_OLD,
+            cases.RATCHET_NEW,
+            cases.RATCHET_BEFORE,
+            cases.RATCHETS,
+            ("byname", "maxLength"),
         ),
         "rule definitions": definitions(server, rules.DEFINITIONS),
         "rule values": {

@@ -175,7 +175,11 @@ class Automaton:
         if node.most == UNBOUNDED:
             begin = self._add(_Fork(()))
             body = self._compile(node.part, begin)
-            self._program[begin] = _Fork((body, then) if node.greedy else (then, body))
+            choice = _Fork((body, then) if node.greedy else (then, body))
+            self._program[begin] = choice
+            if _may_be_empty(node.part):
+                # A part that matched nothing ends the loop instead of trying its other options, as in Perl.
+                begin = self._add(choice)
         else:
             begin = then
             for _ in range(node.most - node.least):
@@ -190,6 +194,16 @@ class Automaton:
             raise PatternError("expression too large", self._text)
         self._program.append(instruction)
         return len(self._program) - 1
+
+
+def _may_be_empty(node: Node) -> bool:
+    if isinstance(node, Sequence):
+        return all(_may_be_empty(part) for part in node.parts)
+    if isinstance(node, Choice):
+        return any(_may_be_empty(option) for option in node.options)
+    if isinstance(node, Repeat):
+        return node.least == 0 or _may_be_empty(node.part)
+    return isinstance(node, At)
 
 
 def _context(before: str) -> str:

@@ -91,8 +91,12 @@ DEFINITIONS: dict[str, Wire] = {
     "int or string that preserves": field(
         {"x-kubernetes-int-or-string": True, "x-kubernetes-preserve-unknown-fields": True}
     ),
-    "default and description in allOf": field({"type": "string", "allOf": [{"default": "a", "description": "b"}]}),
-    "logic about an unknown field": of_spec(obj({"x": STRING}, anyOf=[{"properties": {"y": {"minLength": 1}}}])),
+    "default and description in allOf": field(
+        {"type": "string", "allOf": [{"default": "a", "description": "b"}]}
+    ),
+    "logic about an unknown field": of_spec(
+        obj({"x": STRING}, anyOf=[{"properties": {"y": {"minLength": 1}}}])
+    ),
     "logic about metadata": definition(
         obj({"metadata": obj()}, anyOf=[{"properties": {"metadata": {"minProperties": 1}}}])
     ),
@@ -132,10 +136,16 @@ DEFINITIONS: dict[str, Wire] = {
     "keys without type": field(
         {"type": "array", "items": obj({"k": STRING}), "x-kubernetes-list-map-keys": ["k"]}
     ),
-    "map without keys": field({"type": "array", "items": obj({"k": STRING}), "x-kubernetes-list-type": "map"}),
+    "map without keys": field(
+        {"type": "array", "items": obj({"k": STRING}), "x-kubernetes-list-type": "map"}
+    ),
     "map with optional key": field({"type": "array", "items": obj({"k": STRING}), **LIST_MAP}),
     "map with nullable key": field(
-        {"type": "array", "items": obj({"k": {"type": "string", "nullable": True, "default": "a"}}), **LIST_MAP}
+        {
+            "type": "array",
+            "items": obj({"k": {"type": "string", "nullable": True, "default": "a"}}),
+            **LIST_MAP,
+        }
     ),
     "map with unknown key": field({"type": "array", "items": obj({"l": STRING}), **LIST_MAP}),
     "map with object key": field({"type": "array", "items": obj({"k": obj()}, required=["k"]), **LIST_MAP}),
@@ -154,7 +164,9 @@ DEFINITIONS: dict[str, Wire] = {
     "default not in enum": field({"type": "string", "enum": ["a", "b"], "default": "c"}),
     "default with unknown fields": field(obj({"a": STRING}, default={"a": "x", "b": 1})),
     "default without required": field(obj({"a": STRING}, required=["a"], default={})),
-    "nested default too long": of_spec(obj({"x": obj({"y": {"type": "string", "maxLength": 1, "default": "abc"}})})),
+    "nested default too long": of_spec(
+        obj({"x": obj({"y": {"type": "string", "maxLength": 1, "default": "abc"}})})
+    ),
     "default of metadata": definition(obj({"metadata": obj(default={})})),
     "status subresource with anyOf at the root": definition(
         obj({"spec": obj({"x": STRING})}, anyOf=[{"required": ["spec"]}]), version=STATUS_VERSION
@@ -213,7 +225,9 @@ DEFINITIONS: dict[str, Wire] = {
         },
     ),
     "deprecation without deprecated": definition(obj(), version={"deprecationWarning": "x"}),
-    "deprecation with a newline": definition(obj(), version={"deprecated": True, "deprecationWarning": "x\ny"}),
+    "deprecation with a newline": definition(
+        obj(), version={"deprecated": True, "deprecationWarning": "x\ny"}
+    ),
     "selectable metadata": definition(
         obj({"metadata": obj({"name": STRING})}),
         version={"selectableFields": [{"jsonPath": ".metadata.name"}]},
@@ -309,7 +323,12 @@ WIDE: Wire = obj(
                 "enumNum": {"type": "number", "enum": [1, 2.5]},
                 "enumNull": {"type": "string", "nullable": True, "enum": ["a", None]},
                 "bool": {"type": "boolean"},
-                "list": {"type": "array", "minItems": 1, "maxItems": 2, "items": {"type": "string", "minLength": 1}},
+                "list": {
+                    "type": "array",
+                    "minItems": 1,
+                    "maxItems": 2,
+                    "items": {"type": "string", "minLength": 1},
+                },
                 "set": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
                 "numset": {
                     "type": "array",
@@ -320,7 +339,9 @@ WIDE: Wire = obj(
                     "type": "array",
                     "x-kubernetes-list-type": "map",
                     "x-kubernetes-list-map-keys": ["a", "b"],
-                    "items": obj({"a": STRING, "b": {"type": "integer", "default": 7}, "v": INTEGER}, required=["a"]),
+                    "items": obj(
+                        {"a": STRING, "b": {"type": "integer", "default": 7}, "v": INTEGER}, required=["a"]
+                    ),
                 },
                 "map": {
                     "type": "object",
@@ -367,7 +388,13 @@ WIDE: Wire = obj(
 
 def _format_cases() -> dict[str, Wire]:
     texts: dict[str, list[str]] = {
-        "dt": ["2024-01-01T00:00:00Z", "2024-01-01t00:00:00.5+01:00", "2024-02-30T00:00:00Z", "2024-01-01T24:00:00Z", "x"],
+        "dt": [
+            "2024-01-01T00:00:00Z",
+            "2024-01-01t00:00:00.5+01:00",
+            "2024-02-30T00:00:00Z",
+            "2024-01-01T24:00:00Z",
+            "x",
+        ],
         "date": ["2024-02-29", "2023-02-29", "2024-1-1", "0000-02-29"],
         "email": ["a@b.c", "A <a@b>", "a@", "@b", "a b@c", "a@b@c", "a.@b", '"a b"@c'],
         "uuid": ["A987FBC9-4BED-3078-CF07-9141BA07C9F3", "a987fbc94bed3078cf079141ba07c9f3", "x"],
@@ -375,7 +402,18 @@ def _format_cases() -> dict[str, Wire]:
         "ipv6": ["::1", "::ffff:1.2.3.4", "1.2.3.4", "fe80::1%eth0", "12345::"],
         "cidr": ["10.0.0.0/8", "10.0.0.1/33", "::/0", "::/129", "10.0.0.0", "010.0.0.0/8", "1.2.3.4/08"],
         "mac": ["01:02:03:04:05:06", "01-02-03-04-05-06", "0102.0304.0506", "01:02:03:04:05", "1:2:3:4:5:6"],
-        "uri": ["http://x/y", "/a/b", "a/b", "mailto:x", "http://a b/", "http://x:port/", "*", "", "http://%zz/", "x:y"],
+        "uri": [
+            "http://x/y",
+            "/a/b",
+            "a/b",
+            "mailto:x",
+            "http://a b/",
+            "http://x:port/",
+            "*",
+            "",
+            "http://%zz/",
+            "x:y",
+        ],
         "hostname": ["a.example", "a_b.example", "-a", "a", "1.2", "a.b1", "ü.example", "a..b"],
         "byte": ["YWJj", "YWI=", "YWI", "", "a-b_"],
         "duration": ["1h2m", "22 ns", "3 weeks", "1", "x", "-1.5h", ""],
@@ -417,11 +455,19 @@ VALUES: dict[str, Wire] = {
     "int or string": {"str": "abc", "ios": "abc"},
     "int or string is an object": {"str": "abc", "ios": {}},
     "int or string is an integer": {"str": "abc", "ios": 5},
-    "unknown fields": {"str": "abc", "nope": {"a": [1]}, "free": {"known": 1, "other": 2}, "nested": {"z": 1}},
+    "unknown fields": {
+        "str": "abc",
+        "nope": {"a": [1]},
+        "free": {"known": 1, "other": 2},
+        "nested": {"z": 1},
+    },
     "object for a string": {"str": {"a": 1}},
     "wrong in free": {"str": "abc", "free": {"known": "x"}},
     "anything": {"str": "abc", "any": [1, {"a": None}]},
-    "embedded": {"str": "abc", "emb": {"apiVersion": "a/b/c", "kind": "no kind", "metadata": {"name": "a/b"}}},
+    "embedded": {
+        "str": "abc",
+        "emb": {"apiVersion": "a/b/c", "kind": "no kind", "metadata": {"name": "a/b"}},
+    },
     "embedded empty": {"str": "abc", "emb": {"apiVersion": "", "kind": ""}},
     "embedded meta": {
         "str": "abc",

@@ -1,0 +1,35 @@
+"""The same refusals, results and strict messages as a real API server gave."""
+
+from copy import deepcopy
+
+import pytest
+import schema_cases as cases
+from schema_answers import answers, causes, seen, thing
+
+from kubewright.schema import apply_defaults, check_crd, prune, validate
+
+
+@pytest.mark.parametrize("name", cases.DEFINITIONS)
+def test_a_definition_is_refused_as_by_the_real_server(name: str) -> None:
+    assert causes(check_crd(cases.DEFINITIONS[name])) == seen(answers("definitions")[name])
+
+
+@pytest.mark.parametrize("name", cases.VALUES)
+def test_a_value_is_pruned_defaulted_and_refused_as_by_the_real_server(name: str) -> None:
+    answer, value = answers("values")[name], thing(deepcopy(cases.VALUES[name]))
+    dropped = prune(cases.WIDE, value)
+    apply_defaults(cases.WIDE, value)
+    assert causes(validate(cases.WIDE, value)) == seen(answer)
+    if answer["accepted"]:
+        assert value["spec"] == answer["spec"]
+    if "strict" in answer:
+        listed = ", ".join(f'unknown field "{path}"' for path in dropped)
+        assert answer["strict"].endswith(f"strict decoding error: {listed}")
+    else:
+        assert dropped == []
+
+
+@pytest.mark.parametrize("name", cases.RATCHETS)
+def test_an_update_ratchets_as_on_the_real_server(name: str) -> None:
+    errors = validate(cases.RATCHET_NEW, thing(cases.RATCHETS[name]), old=thing(cases.RATCHET_BEFORE))
+    assert causes(errors) == seen(answers("ratchets")[name])

@@ -1,0 +1,81 @@
+"""Patterns: RE2's language, its refusals, and no pattern that takes for ever."""
+
+import contextlib
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kubewright.schema.patterns import PatternError, compile_pattern
+from kubewright.schema.patterns.automaton import Automaton
+from kubewright.schema.patterns.syntax import Parser
+
+_ATOMS = st.sampled_from(["a", "b", "[ab]", "[^a]", ".", r"\w", r"\d", "^", "$", r"\b", "c"])
+_PATTERNS = st.recursive(
+    _ATOMS,
+    lambda inner: st.one_of(
+        st.lists(inner, min_size=1, max_size=3).map("".join),
+        st.lists(inner, min_size=2, max_size=3).map("|".join).map("({})".format),
+        st.tuples(inner, st.sampled_from(["*", "+", "?", "{1,2}", "*?", "+?"])).map(
+            lambda p: f"(?:{p[0]}){p[1]}"
+        ),
+    ),
+    max_leaves=6,
+)
+
+
+@given(_PATTERNS, st.text("abc1\n", max_size=8))
+def test_both_matchers_find_the_same(pattern: str, text: str) -> None:
+    compiled = compile_pattern(pattern)
+    automaton = Automaton(Parser(pattern).parse(), pattern)
+    assert automaton.search(text) == (compiled._quick.search(text) is not None)
+    match = compiled._quick.search(text)
+    assert automaton.find(text) == (match.span() if match else None)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "expected"),
+    [
+        ("a+", "xaay", True),
+        ("^a$", "a\n", False),
+        ("(?i)straße", "STRAßE", True),
+        ("(?i)k", "K", True),
+        (r"^\pL+$", "äöü", True),
+        (r"\p{Greek}", "α", True),
+        (r"[[:alpha:]]+", "1", False),
+        (r"\Qa.b\E", "a.b", True),
+        (r"\Qa.b\E", "axb", False),
+        (r"\x{1F600}", "😀", True),
+        (r"(?s)a.b", "a\nb", True),
+        (r"(?P<n>a)(?<m>b)", "ab", True),
+        (r"(?m)^b$", "a\nb", True),
+        (r"a{,2}", "a{,2}", True),
+        (r"\d", "٣", False),
+    ],
+)
+def test_matches_as_re2(pattern: str, text: str, expected: bool) -> None:
+    assert compile_pattern(pattern).search(text) is expected
+
+
+@pytest.mark.parametrize(
+    "pattern", ["^(a+)+$", "^(a|a)*$", "^(a|aa)+$", "(.*)*x", "a*a*a*a*a*a*b", "(a|b|ab)*c"]
+)
+def test_an_exploding_pattern_answers_in_linear_time(pattern: str) -> None:
+    began = time.process_time()
+    assert compile_pattern(pattern).search("a" * 5000 + "!") is False
+    assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"a(?=b)", r"(a)\1", "(", "[", "a**", "a++", "*", "a{1001}", r"\y", "(?z)", r"\pX"]
+)
+def test_refuses_what_re2_refuses(pattern: str) -> None:
+    with pytest.raises(PatternError, match="error parsing regexp"):
+        compile_pattern(pattern)
+
+
+@given(st.text(max_size=20))
+def test_any_text_compiles_or_is_refused(pattern: str) -> None:
+    with contextlib.suppress(PatternError):
+        assert compile_pattern(pattern).search("abc") in (True, False)
