@@ -50,7 +50,6 @@ class _Open:
         self.anchor = anchor
         self.size_before = size_before
         self.key: str | None = None
-        self.merges: list[Any] = []
 
 
 class _Reader:
@@ -96,9 +95,6 @@ class _Reader:
 
     def _close(self, event: yaml.Event) -> None:
         done = self._open.pop()
-        for merged in done.merges:
-            for key, item in merged.items():
-                done.value.setdefault(key, item)
         if done.anchor:
             self._anchors[done.anchor] = (done.value, self._count - done.size_before + 1)
         self._add(done.value, event)
@@ -131,11 +127,14 @@ class _Reader:
         else:
             key, parent.key = parent.key, None
             if key == _MERGE:
-                parent.merges += self._merged(value)
+                # As the real server's library has it: over what stands before, under what follows.
+                for source in self._merged(value):
+                    parent.value.update(source)
             else:
                 parent.value[key] = value
 
     def _merged(self, value: Any) -> list[Any]:
+        """List the maps to merge, the one that wins last."""
         sources = value[::-1] if is_list(value) else [value]
         if not all(is_object(source) for source in sources):
             raise DecodeError(f"{_PREFIX}map merge requires map or sequence of maps as the value")

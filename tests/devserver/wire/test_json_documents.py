@@ -1,0 +1,99 @@
+"""JSON bodies: what is read, what is refused, in which words."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kubewright.devserver.wire import DecodeError, encode_json, parse_json, untyped
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (b"{bad json", "invalid character 'b' looking for beginning of object key string"),
+        (b"garbage", "invalid character 'g' looking for beginning of value"),
+        (b'{"a":1,}', "invalid character '}' looking for beginning of object key string"),
+        (b"[1 2]", "invalid character '2' after array element"),
+        (b'{"a":1 "b"}', "invalid character '\"' after object key:value pair"),
+        (b'{"a" 1}', "invalid character '1' after object key"),
+        (b'{"a":1', "unexpected end of JSON input"),
+        (b"", "unexpected end of JSON input"),
+        (b"nul", "unexpected end of JSON input"),
+        (b"nulx", "invalid character 'x' in literal null (expecting 'l')"),
+        (b'"\x01"', "invalid character '\\x01' in string literal"),
+        (b'"\\q"', "invalid character 'q' in string escape code"),
+        (b'"\\u00g0"', "invalid character 'g' in \\u hexadecimal character escape"),
+        (b"-x", "invalid character 'x' in numeric literal"),
+        (b"1.x", "invalid character 'x' after decimal point in numeric literal"),
+        (b"1ex", "invalid character 'x' in exponent of numeric literal"),
+        (b"{}x", "invalid character 'x' after top-level value"),
+        (b'{"a":NaN}', "invalid character 'N' looking for beginning of value"),
+        (b"[" * 20_000, "exceeded max depth"),
+    ],
+)
+def test_says_what_is_wrong_as_go_does(body: bytes, text: str) -> None:
+    with pytest.raises(DecodeError) as problem:
+        parse_json(body)
+    assert str(problem.value) == text
+
+
+@pytest.mark.parametrize("body", [b"1e999", b"-1e999", b"1" * 5000])
+def test_refuses_numbers_that_no_float_holds(body: bytes) -> None:
+    with pytest.raises(DecodeError, match="number"):
+        parse_json(body)
+
+
+def test_lists_repeated_fields_with_their_paths_and_keeps_the_last() -> None:
+    body = b'{"metadata":{"name":"a","name":"b"},"l":[{"x":1,"x":2,"x":3}]}'
+    value, problems = parse_json(body)
+    assert value == {"metadata": {"name": "b"}, "l": [{"x": 3}]}
+    assert problems == ['duplicate field "metadata.name"', 'duplicate field "l[0].x"']
+
+
+def test_replaces_what_is_no_text_as_go_does() -> None:
+    assert parse_json(b'{"a":"\xff"}')[0] == {"a": "\ufffd"}
+    assert parse_json(b'"\\ud800x"')[0] == "\ufffdx"
+    assert parse_json(b'"\\ud83d\\ude00"')[0] == "\U0001f600"
+
+
+def test_escapes_what_go_escapes() -> None:
+    assert encode_json({"a": "<b>&\u2028\u2029"}) == b'{"a":"\\u003cb\\u003e\\u0026\\u2028\\u2029"}'
+
+
+@given(JSON)
+def test_reads_what_it_wrote(value: Any) -> None:
+    assert parse_json(encode_json(value)) == (value, [])
+
+
+@given(st.binary(max_size=200))
+def test_never_fails_but_with_a_decode_error(body: bytes) -> None:
+    try:
+        value, _ = parse_json(body)
+    except DecodeError:
+        return
+    encode_json(value)
+
+
+@given(JSON)
+def test_untyped_values_keep_their_meaning_with_keys_in_order(value: Any) -> None:
+    kept = untyped(value)
+    assert kept == value
+    assert json.dumps(kept) == json.dumps(kept, sort_keys=True)
+
+
+def test_untyped_numbers_are_what_go_keeps() -> None:
+    kept = untyped({"whole": 1.0, "part": 1.5, "huge": 1 << 70})
+    assert [type(kept[key]) for key in ("whole", "part", "huge")] == [int, float, float]
