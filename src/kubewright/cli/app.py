@@ -48,7 +48,9 @@ class CommandTable(click.Group):
             formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
 
 
-@click.group(cls=CommandTable, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=CommandTable, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 def cli() -> None:
     """Write, run and ship Kubernetes operators in Python.
 

@@ -102,7 +102,9 @@ class FoldedBursts(logging.Filter):
             began, count = now, 0
         self._bursts[key] = (began, count + 1)
         if len(self._bursts) > 1000:
-            self._bursts = {key: burst for key, burst in self._bursts.items() if now - burst[0] <= BURST_SECONDS}
+            self._bursts = {
+                key: burst for key, burst in self._bursts.items() if now - burst[0] <= BURST_SECONDS
+            }
         return count < BURST
 
 

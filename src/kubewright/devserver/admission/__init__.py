@@ -2,12 +2,12 @@
 
 from collections.abc import Collection
 
-from ..access import Access
-from ..operation import Admission
-from .chain import AdmissionChain
-from .namespace_lifecycle import NamespaceLifecycle
-from .pods import NodeTroubleTolerations, PodPriority
-from .service_accounts import ServiceAccounts
+from kubewright.devserver.access import Access
+from kubewright.devserver.admission.chain import AdmissionChain
+from kubewright.devserver.admission.namespace_lifecycle import NamespaceLifecycle
+from kubewright.devserver.admission.pods import NodeTroubleTolerations, PodPriority
+from kubewright.devserver.admission.service_accounts import ServiceAccounts
+from kubewright.devserver.operation import Admission
 
 
 def standard_admission(api: Access, *, disabled: Collection[str] = ()) -> AdmissionChain:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ..operation import Admission, Operation
+from kubewright.devserver.operation import Admission, Operation
 
 
 class AdmissionChain:

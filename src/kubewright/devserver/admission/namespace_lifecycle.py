@@ -1,8 +1,8 @@
 """Objects live in namespaces that exist and are not going away."""
 
-from ..access import Access
-from ..operation import Operation
-from ..status import StatusError
+from kubewright.devserver.access import Access
+from kubewright.devserver.operation import Operation
+from kubewright.devserver.status import StatusError
 
 IMMORTAL = frozenset({"default", "kube-system", "kube-public", "kube-node-lease"})
 _UNDELETABLE = IMMORTAL - {"kube-node-lease"}
@@ -21,7 +21,9 @@ class NamespaceLifecycle:
         group, _, resource = operation.resource
         if (group, resource) == ("", "namespaces"):
             if operation.operation == "DELETE" and operation.name in _UNDELETABLE:
-                raise StatusError.forbidden("", "namespaces", operation.name, "this namespace may not be deleted")
+                raise StatusError.forbidden(
+                    "", "namespaces", operation.name, "this namespace may not be deleted"
+                )
             return
         if operation.operation != "CREATE" or not operation.namespace or (group, resource) in _ALWAYS_WELCOME:
             return
@@ -35,7 +37,9 @@ class NamespaceLifecycle:
             "message": f"namespace {operation.namespace} is being terminated",
             "field": "metadata.namespace",
         }
-        why = f"unable to create new content in namespace {operation.namespace} because it is being terminated"
+        why = (
+            f"unable to create new content in namespace {operation.namespace} because it is being terminated"
+        )
         raise StatusError.forbidden(group, resource, operation.name, why, causes=[cause])
 
     async def validate(self, operation: Operation) -> None:

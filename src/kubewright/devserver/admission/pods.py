@@ -1,9 +1,9 @@
 """What every new Pod is given: its priority, and patience with a failing node."""
 
-from ..access import Access
-from ..objects import Wire
-from ..operation import Operation
-from ..status import StatusError
+from kubewright.devserver.access import Access
+from kubewright.devserver.objects import Wire
+from kubewright.devserver.operation import Operation
+from kubewright.devserver.status import StatusError
 
 TOLERATION_SECONDS = 300
 _NODE_TROUBLE = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
@@ -46,7 +46,9 @@ class PodPriority:
                 raise StatusError.forbidden("", "pods", operation.name, why)
             return found
         defaults = [
-            item for item in self._api.list("scheduling.k8s.io", "priorityclasses") if item.get("globalDefault")
+            item
+            for item in self._api.list("scheduling.k8s.io", "priorityclasses")
+            if item.get("globalDefault")
         ]
         if not defaults:
             return None

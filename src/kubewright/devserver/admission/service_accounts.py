@@ -3,11 +3,11 @@
 import random
 from typing import Any
 
-from ..access import Access
-from ..objects import Wire
-from ..operation import Operation
-from ..status import StatusError
-from .pods import is_new_pod
+from kubewright.devserver.access import Access
+from kubewright.devserver.admission.pods import is_new_pod
+from kubewright.devserver.objects import Wire
+from kubewright.devserver.operation import Operation
+from kubewright.devserver.status import StatusError
 
 MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 # An hour and seven seconds: how the real server marks tokens whose clients may not yet reload them.
@@ -67,7 +67,9 @@ def _projection() -> Wire:
         {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
         {
             "downwardAPI": {
-                "items": [{"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}]
+                "items": [
+                    {"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}
+                ]
             }
         },
     ]

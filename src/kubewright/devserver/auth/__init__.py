@@ -1,11 +1,17 @@
 """Who may do what: certificates, tokens, ServiceAccounts, impersonation, RBAC and its reviews."""
 
-from .authentication import ANONYMOUS, RequestAuthenticator, TokenAuthenticator, impersonated, service_account_user
-from .bootstrap import bootstrap_objects
-from .escalation import refuse_escalation
-from .rbac import GROUP, Policies, RoleAuthorizer
-from .reviews import Reviews, user_info
-from .tokens import ISSUER, TokenIssuer
+from kubewright.devserver.auth.authentication import (
+    ANONYMOUS,
+    RequestAuthenticator,
+    TokenAuthenticator,
+    impersonated,
+    service_account_user,
+)
+from kubewright.devserver.auth.bootstrap import bootstrap_objects
+from kubewright.devserver.auth.escalation import refuse_escalation
+from kubewright.devserver.auth.rbac import GROUP, Policies, RoleAuthorizer
+from kubewright.devserver.auth.reviews import Reviews, user_info
+from kubewright.devserver.auth.tokens import ISSUER, TokenIssuer
 
 __all__ = [
     "ANONYMOUS",

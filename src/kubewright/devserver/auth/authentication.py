@@ -4,10 +4,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 from urllib.parse import unquote
 
-from ..identity import AUTHENTICATED, Attributes, Authorizer, CertificateAuthenticator, User, forbidden
-from ..objects import Wire
-from ..status import StatusError
-from .tokens import ISSUER, InvalidToken, TokenIssuer
+from kubewright.devserver.auth.tokens import ISSUER, InvalidToken, TokenIssuer
+from kubewright.devserver.identity import (
+    AUTHENTICATED,
+    Attributes,
+    Authorizer,
+    CertificateAuthenticator,
+    User,
+    forbidden,
+)
+from kubewright.devserver.objects import Wire
+from kubewright.devserver.status import StatusError
 
 ANONYMOUS = User("system:anonymous", groups=("system:unauthenticated",))
 SERVICE_ACCOUNTS = "system:serviceaccounts"
@@ -22,7 +29,9 @@ class Objects(Protocol):
         ...
 
 
-def service_account_user(namespace: str, name: str, uid: str = "", extra: Mapping[str, Any] | None = None) -> User:
+def service_account_user(
+    namespace: str, name: str, uid: str = "", extra: Mapping[str, Any] | None = None
+) -> User:
     """Name the user that a ServiceAccount is."""
     groups = (SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{namespace}", AUTHENTICATED)
     return User(f"system:serviceaccount:{namespace}:{name}", uid, groups, extra or {})
@@ -95,7 +104,9 @@ class RequestAuthenticator:
         raise StatusError.unauthorized()
 
 
-def impersonated(user: User, headers: Mapping[str, str], groups: Sequence[str], authorizer: Authorizer) -> User:
+def impersonated(
+    user: User, headers: Mapping[str, str], groups: Sequence[str], authorizer: Authorizer
+) -> User:
     """Give the user whom a request impersonates, when its sender may; else the sender.
 
     `groups` are the values of every Impersonate-Group header, which may repeat.
@@ -104,9 +115,7 @@ def impersonated(user: User, headers: Mapping[str, str], groups: Sequence[str], 
     extra = _extra(headers)
     if not wanted:
         if groups or extra or "impersonate-uid" in headers:
-            raise StatusError.bad_request(
-                "requested impersonation without impersonating a user"
-            )
+            raise StatusError.bad_request("requested impersonation without impersonating a user")
         return user
     parts = wanted.split(":")
     if wanted.startswith("system:serviceaccount:") and len(parts) == 4:
@@ -124,7 +133,11 @@ def impersonated(user: User, headers: Mapping[str, str], groups: Sequence[str], 
     if uid:
         _require(user, authorizer, "uids", uid, group="authentication.k8s.io")
     all_groups = list(dict.fromkeys([*(groups or implied)]))
-    if wanted != ANONYMOUS.name and "system:unauthenticated" not in all_groups and AUTHENTICATED not in all_groups:
+    if (
+        wanted != ANONYMOUS.name
+        and "system:unauthenticated" not in all_groups
+        and AUTHENTICATED not in all_groups
+    ):
         all_groups.append(AUTHENTICATED)
     return User(wanted, uid, tuple(all_groups), extra)
 

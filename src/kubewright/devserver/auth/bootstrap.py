@@ -3,7 +3,7 @@
 import json
 from importlib.resources import files
 
-from ..objects import Wire
+from kubewright.devserver.objects import Wire
 
 
 def bootstrap_objects() -> list[Wire]:

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from ..identity import MASTERS, Attributes, User
-from ..objects import Wire
-from ..operation import Operation
-from ..status import StatusError
-from .rbac import GROUP, Policies, RoleAuthorizer, role_rules
-from .rules import Rule, compact, describe, uncovered
+from kubewright.devserver.auth.rbac import GROUP, Policies, RoleAuthorizer, role_rules
+from kubewright.devserver.auth.rules import Rule, compact, describe, uncovered
+from kubewright.devserver.identity import MASTERS, Attributes, User
+from kubewright.devserver.objects import Wire
+from kubewright.devserver.operation import Operation
+from kubewright.devserver.status import StatusError
 
 _ROLES = {"roles", "clusterroles"}
 _BINDINGS = {"rolebindings", "clusterrolebindings"}
@@ -63,7 +63,5 @@ def _refuse_unless_held(operation: Operation, authorizer: RoleAuthorizer, wanted
         return
     groups = ", ".join(f'"{group}"' for group in user.groups)
     told = "\n".join(describe(rule) for rule in missing)
-    why = (
-        f'user "{user.name}" (groups=[{groups}]) is attempting to grant RBAC permissions not currently held:\n{told}'
-    )
+    why = f'user "{user.name}" (groups=[{groups}]) is attempting to grant RBAC permissions not currently held:\n{told}'
     raise StatusError.forbidden(GROUP, operation.resource.resource, operation.name, why)

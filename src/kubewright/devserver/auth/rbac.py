@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ..identity import MASTERS, Attributes, Decision, User
-from ..objects import Wire
-from .rules import Rule, allows
+from kubewright.devserver.auth.rules import Rule, allows
+from kubewright.devserver.identity import MASTERS, Attributes, Decision, User
+from kubewright.devserver.objects import Wire
 
 GROUP = "rbac.authorization.k8s.io"
 SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:"
@@ -52,9 +52,7 @@ class Grant:
     def describe(self) -> str:
         """Say by which binding the rules are had."""
         if self.namespace:
-            return (
-                f'RoleBinding "{self.binding}/{self.namespace}" of {self.role_kind} "{self.role_name}" to {self._who()}'
-            )
+            return f'RoleBinding "{self.binding}/{self.namespace}" of {self.role_kind} "{self.role_name}" to {self._who()}'
         return f'ClusterRoleBinding "{self.binding}" of {self.role_kind} "{self.role_name}" to {self._who()}'
 
     def _who(self) -> str:
@@ -119,7 +117,9 @@ def role_rules(policies: Policies, reference: Mapping[str, Any], namespace: str)
 
 
 def _read_grants(policies: Policies) -> Iterator[Grant]:
-    cluster_roles = {role["metadata"]["name"]: role.get("rules") or () for role in policies.list(GROUP, "clusterroles")}
+    cluster_roles = {
+        role["metadata"]["name"]: role.get("rules") or () for role in policies.list(GROUP, "clusterroles")
+    }
     roles = {
         (role["metadata"]["namespace"], role["metadata"]["name"]): role.get("rules") or ()
         for role in policies.list(GROUP, "roles")

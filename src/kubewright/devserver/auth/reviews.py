@@ -5,14 +5,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kubewright.api import problems
-
-from ..identity import Attributes, Decision, User
-from ..objects import Wire
-from ..status import StatusError
-from ..strategy import Endpoint, Invocation, Outcome, Strategy
-from .authentication import TokenAuthenticator
-from .rbac import RoleAuthorizer
-from .tokens import ISSUER, MIN_SECONDS, InvalidToken, TokenIssuer
+from kubewright.devserver.auth.authentication import TokenAuthenticator
+from kubewright.devserver.auth.rbac import RoleAuthorizer
+from kubewright.devserver.auth.tokens import ISSUER, MIN_SECONDS, InvalidToken, TokenIssuer
+from kubewright.devserver.identity import Attributes, Decision, User
+from kubewright.devserver.objects import Wire
+from kubewright.devserver.status import StatusError
+from kubewright.devserver.strategy import Endpoint, Invocation, Outcome, Strategy
 
 AUTHENTICATION = "authentication.k8s.io"
 AUTHORIZATION = "authorization.k8s.io"
@@ -110,7 +109,11 @@ class Reviews:
             seconds=seconds,
             bound=_bound(call, spec.get("boundObjectRef")),
         )
-        body["metadata"] = {"name": call.name, "namespace": call.namespace, "creationTimestamp": _time(datetime.now(UTC))}
+        body["metadata"] = {
+            "name": call.name,
+            "namespace": call.namespace,
+            "creationTimestamp": _time(datetime.now(UTC)),
+        }
         body["spec"] = {**spec, "audiences": audiences, "expirationSeconds": seconds}
         body["spec"].setdefault("boundObjectRef", None)
         body["status"] = {"token": token, "expirationTimestamp": _time(datetime.fromtimestamp(ends, UTC))}
@@ -125,8 +128,13 @@ class Reviews:
                 detail = "cannot be specified in combination with resourceAttributes"
                 raise _invalid(call, problems.invalid("spec.nonResourceAttributes", path, detail))
             raise _invalid(call, problems.invalid("spec.resourceAttributes", None, detail))
-        if call.gvk.kind == "LocalSubjectAccessReview" and (resource or {}).get("namespace") != call.namespace:
-            raise StatusError.bad_request(f"spec.resourceAttributes.namespace must match namespace: {call.namespace}")
+        if (
+            call.gvk.kind == "LocalSubjectAccessReview"
+            and (resource or {}).get("namespace") != call.namespace
+        ):
+            raise StatusError.bad_request(
+                f"spec.resourceAttributes.namespace must match namespace: {call.namespace}"
+            )
         decision = self._authorizer.authorize(user, _attributes(resource, path or {}))
         body["status"] = _status(decision)
         return Outcome(body, 201)
@@ -179,7 +187,12 @@ def _bound(call: Invocation, reference: Mapping[str, Any] | None) -> dict[str, A
     target = call.api.get("", resource, call.namespace, reference.get("name", ""))
     uid = target["metadata"]["uid"]
     if reference.get("uid") not in (None, "", uid):
-        raise StatusError.conflict("", resource, reference["name"], f"the UID in the bound object reference ({reference['uid']}) does not match the UID in record. The object might have been deleted and then recreated")
+        raise StatusError.conflict(
+            "",
+            resource,
+            reference["name"],
+            f"the UID in the bound object reference ({reference['uid']}) does not match the UID in record. The object might have been deleted and then recreated",
+        )
     return {claim: {"name": reference["name"], "uid": uid}}
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..identity import Attributes
+from kubewright.devserver.identity import Attributes
 
 Rule = Mapping[str, Any]
 ANY = "*"
@@ -74,7 +74,8 @@ def _has_name(names: Sequence[str], name: str) -> bool:
 
 def _has_path(patterns: Sequence[str], path: str) -> bool:
     return any(
-        pattern in (ANY, path) or (pattern.endswith(ANY) and path.startswith(pattern[:-1])) for pattern in patterns
+        pattern in (ANY, path) or (pattern.endswith(ANY) and path.startswith(pattern[:-1]))
+        for pattern in patterns
     )
 
 

@@ -55,7 +55,11 @@ class TokenIssuer:
     ) -> tuple[str, int]:
         """Sign a token for a ServiceAccount; gives it and the time it ends."""
         now = int(time.time())
-        private: dict[str, Any] = {"namespace": namespace, **(bound or {}), "serviceaccount": {"name": name, "uid": uid}}
+        private: dict[str, Any] = {
+            "namespace": namespace,
+            **(bound or {}),
+            "serviceaccount": {"name": name, "uid": uid},
+        }
         claims = {
             "aud": list(audiences) or [ISSUER],
             "exp": now + seconds,

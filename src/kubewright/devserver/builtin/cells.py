@@ -1,0 +1,52 @@
+"""Table cells that several kinds share."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kubewright.devserver.builtin.ages import age
+from kubewright.devserver.objects import Wire
+from kubewright.devserver.strategy import Column
+
+NAME = Column("Name", "string", "name")
+AGE = Column("Age")
+NONE = "<none>"
+
+
+def wide(name: str, kind: str = "string") -> Column:
+    """Make a column that is shown only with `-o wide`."""
+    return Column(name, kind, priority=1)
+
+
+def object_age(obj: Wire, now: float) -> str:
+    """Tell how old an object is."""
+    return age(obj["metadata"].get("creationTimestamp"), now)
+
+
+def containers(template: Wire) -> tuple[str, str]:
+    """Give the names and images of a template's containers."""
+    found: Sequence[Wire] = (template.get("spec") or {}).get("containers") or ()
+    return ",".join(item["name"] for item in found), ",".join(item.get("image", "") for item in found)
+
+
+def labels_text(labels: Mapping[str, str] | None) -> str:
+    """Write labels as `a=b,c=d`, sorted."""
+    return ",".join(f"{key}={value}" for key, value in sorted((labels or {}).items())) or NONE
+
+
+def selector_text(selector: Mapping[str, Any] | None) -> str:
+    """Write a structured label selector as text."""
+    if selector is None:
+        return NONE
+    parts = [f"{key}={value}" for key, value in sorted((selector.get("matchLabels") or {}).items())]
+    for expression in selector.get("matchExpressions") or ():
+        key, values = expression["key"], ",".join(sorted(expression.get("values") or ()))
+        match expression["operator"]:
+            case "In":
+                parts.append(f"{key} in ({values})")
+            case "NotIn":
+                parts.append(f"{key} notin ({values})")
+            case "Exists":
+                parts.append(key)
+            case _:
+                parts.append(f"!{key}")
+    return ",".join(parts) or NONE
