@@ -1,7 +1,6 @@
 """TARGET: from a file, a package directory, a module or `module:object` to the operator it stands for."""
 
 import importlib
-import importlib.util
 import sys
 import traceback
 from pathlib import Path
@@ -113,8 +112,8 @@ def _operator_from(found: Any, target: str, module: ModuleType) -> Operator:
 
 
 def _controllers_in(module: ModuleType) -> list[Controller[Any]]:
-    found = [value for value in vars(module).values() if isinstance(value, Controller)]
-    return list(dict.fromkeys(cast("list[Controller[Any]]", found)))
+    found = dict.fromkeys(value for value in vars(module).values() if isinstance(value, Controller))
+    return cast("list[Controller[Any]]", list(found))
 
 
 def _user_line(error: BaseException, place: str) -> str:

@@ -1,6 +1,7 @@
 """Objects live in namespaces that exist and are not going away."""
 
 from kubewright.devserver.access import Access
+from kubewright.devserver.objects import Wire
 from kubewright.devserver.operation import Operation
 from kubewright.devserver.status import StatusError
 
@@ -30,7 +31,8 @@ class NamespaceLifecycle:
         namespace = self._api.find("", "namespaces", "", operation.namespace)
         if namespace is None:
             raise StatusError.not_found("", "namespaces", operation.namespace)
-        if (namespace.get("status") or {}).get("phase") != "Terminating":
+        status: Wire = namespace.get("status") or {}
+        if status.get("phase") != "Terminating":
             return
         cause = {
             "reason": "NamespaceTerminating",

@@ -51,7 +51,8 @@ def _wants_token(spec: Wire, account: Wire) -> bool:
 def _mount_token(spec: Wire) -> None:
     name = f"kube-api-access-{''.join(random.choices(_ALPHABET, k=5))}"
     mounted = False
-    for container in [*(spec.get("initContainers") or []), *(spec.get("containers") or [])]:
+    containers: list[Wire] = [*(spec.get("initContainers") or []), *(spec.get("containers") or [])]
+    for container in containers:
         mounts: list[Wire] = container.get("volumeMounts") or []
         if any(mount.get("mountPath") == MOUNT_PATH for mount in mounts):
             continue

@@ -8,5 +8,7 @@ from kubewright.devserver.objects import Wire
 
 def bootstrap_objects() -> list[Wire]:
     """Give the objects to create in an empty server."""
-    objects: list[Wire] = json.loads(files(__package__).joinpath("bootstrap.json").read_bytes())
+    objects: list[Wire] = json.loads(
+        files("kubewright.devserver.auth").joinpath("bootstrap.json").read_bytes()
+    )
     return objects

@@ -1,5 +1,6 @@
 """Nobody grants more than they have: the check on writing roles and bindings."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from kubewright.devserver.auth.rbac import GROUP, Policies, RoleAuthorizer, role_rules
@@ -22,14 +23,14 @@ def refuse_escalation(operation: Operation, authorizer: RoleAuthorizer, policies
     if MASTERS in user.groups:
         return
     if resource.resource in _ROLES:
-        rules = operation.object.get("rules") or []
+        rules: list[Rule] = operation.object.get("rules") or []
         if operation.old_object is not None and (operation.old_object.get("rules") or []) == rules:
             return
         if _may(authorizer, user, "escalate", operation, operation.name):
             return
         _refuse_unless_held(operation, authorizer, rules)
     elif resource.resource in _BINDINGS:
-        reference = operation.object.get("roleRef") or {}
+        reference: Wire = operation.object.get("roleRef") or {}
         if operation.old_object is not None and not _binding_changed(operation.object, operation.old_object):
             return
         if _may(authorizer, user, "bind", operation, reference.get("name", ""), reference):
@@ -56,7 +57,7 @@ def _may(
     return authorizer.authorize(user, Attributes(verb, GROUP, "v1", resource, "", namespace, name)).allowed
 
 
-def _refuse_unless_held(operation: Operation, authorizer: RoleAuthorizer, wanted: list[Rule] | Any) -> None:
+def _refuse_unless_held(operation: Operation, authorizer: RoleAuthorizer, wanted: Sequence[Rule]) -> None:
     user = operation.user
     missing = compact(uncovered(authorizer.rules(user, operation.namespace), wanted))
     if not missing:

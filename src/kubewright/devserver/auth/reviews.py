@@ -42,7 +42,7 @@ class Reviews:
     async def token(self, call: Invocation) -> Outcome:
         """Tell whose a token is."""
         body = _body(call)
-        spec = body.get("spec") or {}
+        spec: Wire = body.get("spec") or {}
         audiences = spec.get("audiences") or [ISSUER]
         try:
             user, matching = self._tokens.check(spec.get("token", ""), audiences)
@@ -61,11 +61,12 @@ class Reviews:
     async def access(self, call: Invocation) -> Outcome:
         """Tell whether somebody may do something."""
         body = _body(call)
-        spec = body.get("spec") or {}
+        spec: Wire = body.get("spec") or {}
         if not spec.get("user") and not spec.get("groups"):
             detail = "at least one of user or group must be specified"
             raise _invalid(call, problems.invalid("spec.user", spec.get("user", ""), detail))
-        extra = {key: tuple(values or ()) for key, values in (spec.get("extra") or {}).items()}
+        given: dict[str, list[str]] = spec.get("extra") or {}
+        extra = {key: tuple(values) for key, values in given.items()}
         user = User(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()), extra)
         return self._decide(call, body, user)
 
@@ -76,7 +77,8 @@ class Reviews:
     async def my_rules(self, call: Invocation) -> Outcome:
         """List what the client itself may do in a namespace."""
         body = _body(call)
-        namespace = (body.get("spec") or {}).get("namespace", "")
+        spec: Wire = body.get("spec") or {}
+        namespace: str = spec.get("namespace", "")
         if not namespace:
             raise StatusError.bad_request("no namespace on request")
         rules = self._authorizer.rules(call.user, namespace)
@@ -120,8 +122,9 @@ class Reviews:
         return Outcome(body, 201)
 
     def _decide(self, call: Invocation, body: Wire, user: User) -> Outcome:
-        spec = body.get("spec") or {}
-        resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+        spec: Wire = body.get("spec") or {}
+        resource: Wire | None = spec.get("resourceAttributes")
+        path: Wire | None = spec.get("nonResourceAttributes")
         if bool(resource) == bool(path):
             detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
             if resource:
