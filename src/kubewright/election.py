@@ -303,7 +303,7 @@ class ElectionThread:
         except Exception as error:
             self._failure = error
             _log.exception("Leader election failed")
-        finally:
+        if not self._ended.is_set():
             self._tell_main(self._lost.set)
         if self._leading.is_set() and not self._ended.wait(self._patience):
             _log.critical("The main loop did not stop after the lease was lost: ending the process")

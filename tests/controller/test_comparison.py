@@ -114,6 +114,17 @@ def test_keys_that_the_server_filled_in_still_match() -> None:
     assert apply_difference({"spec": {"ports": both}}, live, owned) == "spec.ports[1]"
 
 
+def test_keyed_elements_may_be_owned_as_a_whole() -> None:
+    reference = {"apiVersion": "v1", "kind": "Shell", "name": "a", "uid": "u", "controller": True}
+    owned = {"f:metadata": {"f:ownerReferences": {'k:{"uid":"u"}': {}}}}
+    other = {"apiVersion": "v1", "kind": "Other", "name": "b", "uid": "x"}
+    live = {"metadata": {"ownerReferences": [other, reference]}}
+    assert apply_difference({"metadata": {"ownerReferences": [reference]}}, live, owned) is None
+    assert apply_difference({"metadata": {"ownerReferences": [other]}}, live, owned) is not None
+    renamed = reference | {"name": "c"}
+    assert apply_difference({"metadata": {"ownerReferences": [renamed]}}, live, owned) is not None
+
+
 def test_sets_are_compared_as_sets() -> None:
     owned = {"f:metadata": {"f:finalizers": {'v:"a"': {}, 'v:"b"': {}}}}
     live = {"metadata": {"finalizers": ["other", "b", "a"]}}

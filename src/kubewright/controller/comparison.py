@@ -109,7 +109,7 @@ def _list_difference(desired: Sequence[Any], live: Sequence[Any], owned: Fields,
         if twin is None:
             return below
         # The server fills in keys that were left out, such as a port's protocol.
-        found = _map_difference(item, twin, _without_defaulted_keys(owned[step], item, wanted), below)
+        found = _difference(item, twin, _without_defaulted_keys(owned[step], item, wanted), below)
         if found is not None:
             return found
     return f"{path}[{min(unclaimed)[2:]}]" if unclaimed else None

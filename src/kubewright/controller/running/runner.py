@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
-from kubewright.api import DecodeError, KubewrightError, ObjectKey, RawObject, kind_of
+from kubewright.api import DecodeError, Kind, KubewrightError, ObjectKey, RawObject, kind_of
 from kubewright.cache import Change as CacheChange
 from kubewright.cache import Index, Undecodable
 from kubewright.controller.change import Change
@@ -180,7 +180,7 @@ class Runner(Generic[T]):
                 )
             else:
                 if keys:
-                    self.enqueue(keys, _cause(change), low=_is_low(change))
+                    self.enqueue(keys, _cause(shelf.kind, change), low=_is_low(change))
 
         return subscriber
 
@@ -331,11 +331,11 @@ def _is_low(change: CacheChange) -> bool:
     return old is not None and new is not None and old.meta.resource_version == new.meta.resource_version
 
 
-def _cause(change: CacheChange) -> str:
+def _cause(kind: Kind, change: CacheChange) -> str:
     if change.initial:
         return "the initial list"
     verb = "created" if change.old is None else "deleted" if change.new is None else "changed"
-    return f"{change.key} {verb}"
+    return f"{kind.kind} {change.key} {verb}"
 
 
 def _stretched(seconds: float) -> float:
