@@ -1,10 +1,11 @@
 """Reading request bodies: format, kind, fields, in the order in which the real server finds fault."""
 
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from kubewright.api import GroupVersionKind, problems
 
 from .core import Core
+from .merge import resets_ownership
 from .negotiation import OFFERED, PROTOBUF
 from .objects import Wire, split_api_version
 from .registry import Resource
@@ -14,6 +15,13 @@ from .status import StatusError
 from .wire import DecodeError, parse_json, parse_yaml
 
 _SUMMARY = 30
+
+
+class Body(NamedTuple):
+    """A client's object, and whether it asks to forget who owns its fields."""
+
+    object: Wire
+    forget: bool
 
 
 def media_type(request: Request) -> str:
@@ -33,7 +41,7 @@ def parse(core: Core, request: Request, default: GroupVersionKind) -> tuple[Any,
     raise StatusError.unsupported_media_type(OFFERED)
 
 
-def read_object(core: Core, request: Request, resource: Resource, validation: str, warnings: list[str]) -> Wire:
+def read_object(core: Core, request: Request, resource: Resource, validation: str, warnings: list[str]) -> Body:
     """Read the object a client sends to a resource, canonical and with its defaults."""
     return read_kind(core, request, resource.gvk, validation, warnings, resource=resource)
 
@@ -46,7 +54,7 @@ def read_kind(
     warnings: list[str],
     *,
     resource: Resource | None = None,
-) -> Wire:
+) -> Body:
     """Read an object that should be of a kind; a resource adds its own defaults and schema."""
     try:
         value, strict = parse(core, request, gvk)
@@ -60,6 +68,7 @@ def read_kind(
         )
         raise _unrecognized(gvk, text, request.body)
     value = cast(Wire, value)
+    forget = resets_ownership(value)
     custom = resource is not None and resource.custom
     found = _custom_kind(value, gvk) if custom else _builtin_kind(core, value, gvk)
     try:
@@ -71,7 +80,7 @@ def read_kind(
         obj["kind"] = found.kind
     if resource is not None:
         resource.codec.default(obj)
-    return obj
+    return Body(obj, forget)
 
 
 def report_strict(
@@ -119,7 +128,7 @@ def _custom_kind(value: Wire, gvk: GroupVersionKind) -> GroupVersionKind:
     kind = value.get("kind")
     if not kind:
         shown = problems.shown(value)
-        raise _unrecognized_kind(f"Object 'Kind' is missing in '{shown}'")
+        raise StatusError.bad_request(f"Object 'Kind' is missing in '{shown}'")
     found = GroupVersionKind(*split_api_version(str(value.get("apiVersion") or "")), str(kind))
     if found.api_version != gvk.api_version:
         raise StatusError.bad_request(
@@ -127,10 +136,6 @@ def _custom_kind(value: Wire, gvk: GroupVersionKind) -> GroupVersionKind:
             f"({gvk.api_version})"
         )
     return found
-
-
-def _unrecognized_kind(why: str) -> StatusError:
-    return StatusError.bad_request(why)
 
 
 def _unrecognized(gvk: GroupVersionKind, why: str, body: bytes) -> StatusError:

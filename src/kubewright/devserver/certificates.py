@@ -31,6 +31,11 @@ def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
     )
 
 
+def new_key() -> bytes:
+    """Make a private key for signing tokens."""
+    return _key_pem(ec.generate_private_key(ec.SECP256R1()))
+
+
 def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
     return (

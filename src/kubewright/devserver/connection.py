@@ -67,6 +67,7 @@ class Connection(asyncio.Protocol):
     def _reset_message(self) -> None:
         self._target = b""
         self._headers: dict[str, str] = {}
+        self._fields: list[tuple[str, str]] = []
         self._header_bytes = 0
         self._body: list[bytes] = []
         self._body_bytes = 0
@@ -140,6 +141,7 @@ class Connection(asyncio.Protocol):
         self._count_header(len(name) + len(value))
         key = name.decode("latin-1").lower()
         content = value.decode("latin-1")
+        self._fields.append((key, content))
         if key in self._headers:
             content = f"{self._headers[key]}, {content}"
         self._headers[key] = content
@@ -182,7 +184,9 @@ class Connection(asyncio.Protocol):
         upgrade = self._parser.should_upgrade()
         body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
         method = self._parser.get_method().decode("latin-1")
-        self._pending.append(Request(method, path, query, self._headers, body, self._peer, upgrade))
+        self._pending.append(
+            Request(method, path, query, self._headers, body, self._peer, upgrade, self._fields)
+        )
         self._keep_alive.append(self._parser.should_keep_alive() and not upgrade)
         if self._task is None and len(self._pending) == 1:
             self._next()

@@ -1,9 +1,8 @@
-"""What the handlers share: the store, the registry, the type table, the clock, and who decides what is allowed."""
+"""What the handlers share: the store, the registry, the type table, the clock and admission."""
 
 from dataclasses import dataclass, field
 
 from .clock import Clock
-from .identity import Authorizer
 from .operation import Admission, OpenAdmission
 from .registry import Registry
 from .storage import Store
@@ -18,7 +17,6 @@ class Core:
     registry: Registry
     types: TypeTable
     clock: Clock
-    authorizer: Authorizer
     admission: Admission = field(default_factory=OpenAdmission)
     realistic: bool = False
     """Take as long as the real server where it answers before its work is done."""

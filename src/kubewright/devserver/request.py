@@ -1,6 +1,6 @@
 """What a client asks for: the HTTP request, and what its path means as verb, resource and name."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, unquote
@@ -21,6 +21,12 @@ class Request:
     peer: Mapping[str, Any] | None = None
     """The verified client certificate as `ssl` tells it."""
     upgrade: bool = False
+    fields: Sequence[tuple[str, str]] = ()
+    """Every header field as it came, for those that may repeat."""
+
+    def every(self, name: str) -> list[str]:
+        """Give the values of a header that may repeat."""
+        return [value for key, value in self.fields if key == name]
 
     def one(self, name: str, default: str = "") -> str:
         """Give the first value of a query parameter."""

@@ -17,6 +17,9 @@ from .scope import Scope
 from .update import update
 
 MANAGER = "kube-apiserver"
+POLICIES = tuple(
+    f"{name}.rbac.authorization.k8s.io" for name in ("roles", "rolebindings", "clusterroles", "clusterrolebindings")
+)
 
 
 class StoreAccess:
@@ -59,8 +62,8 @@ class StoreAccess:
                 yield target.read(record)
 
     def mark(self) -> object:
-        """Give a value that differs when anything was written since."""
-        return self._core.store.revision
+        """Give a value that differs when a role or a binding was written since."""
+        return tuple(self._core.store.collection(name).latest for name in POLICIES)
 
     def _scope(
         self, target: Resource, namespace: str, name: str, user: User, *, dry_run: bool, subresource: str = ""

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from kubewright.api import PatchError, json_patch, merge_patch, problems, strategic_patch
 from kubewright.devserver.bodies import media_type
-from kubewright.devserver.merge import ApplyConflicts, TypedError, apply
+from kubewright.devserver.merge import ApplyConflicts, ApplyError, apply, resets_ownership
 from kubewright.devserver.objects import Wire, copy, encode, meta
 from kubewright.devserver.options import APPLY_PATCH
 from kubewright.devserver.registry import Resource
@@ -94,7 +94,8 @@ def patched(scope: Scope, patch: Patch) -> Change:
         if old is None:
             raise scope.not_found()
         document, strict = patch(copy(old))
-        return scope.manage_fields(old, read_patched(scope, document, strict))
+        forget = resets_ownership(document)
+        return scope.manage_fields(old, read_patched(scope, document, strict), reset=forget)
 
     return change
 
@@ -127,20 +128,20 @@ def applied(scope: Scope, body: bytes) -> Change:
     """Make the change that server-side apply asks for."""
     config = _configuration(body)
     _check_configuration(scope, config)
+    empty = scope.empty()
 
     def change(old: Wire | None) -> Wire:
         resource = scope.resource
         try:
             merged = apply(
                 resource.codec.merge_schema,
-                old,
+                empty if old is None else old,
                 config,
-                manager=scope.manager,
+                scope.write(),
                 force=bool(scope.options.force),
-                api_version=resource.api_version,
-                subresource=scope.subresource,
-                time=scope.core.clock.stamp(),
-                reset=resource.strategy.reset_fields.get(scope.subresource, frozenset()),
+                empty=empty,
+                reset_fields=scope.reset_fields(),
+                convert=scope.convert,
             )
         except ApplyConflicts as conflicts:
             causes = [
@@ -148,10 +149,8 @@ def applied(scope: Scope, body: bytes) -> Change:
                 for item in conflicts.conflicts
             ]
             raise StatusError.apply_conflict(str(conflicts), causes) from None
-        except TypedError as error:
-            place = f"{scope.namespace}/{scope.name}" if scope.namespace else f"/{scope.name}"
-            gvk = f"{resource.group}/{resource.version}, Kind={resource.kind}"
-            raise StatusError.unknown(f"failed to create typed patch object ({place}; {gvk}): {error}") from None
+        except ApplyError as error:
+            raise StatusError.unknown(str(error)) from None
         return _read_applied(scope, merged)
 
     return change

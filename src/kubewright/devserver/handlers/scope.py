@@ -5,12 +5,12 @@ from typing import Literal
 
 from kubewright.devserver.core import Core
 from kubewright.devserver.identity import User
-from kubewright.devserver.merge import update_managed_fields
+from kubewright.devserver.merge import MergeSchema, Write, update_managed_fields
 from kubewright.devserver.metadata import place_in_namespace
-from kubewright.devserver.objects import Wire, labels_of, meta
+from kubewright.devserver.objects import Wire, labels_of, meta, split_api_version
 from kubewright.devserver.operation import Operation
 from kubewright.devserver.registry import Resource
-from kubewright.devserver.status import StatusError
+from kubewright.devserver.status import OPTIMISTIC_LOCK, StatusError
 from kubewright.devserver.storage import Record
 from kubewright.devserver.strategy import WriteOptions
 
@@ -50,7 +50,7 @@ class Scope:
     def conflict(self, why: str = "") -> StatusError:
         """Say that the target is not what the client thinks."""
         group, plural = self.resource.group, self.resource.plural
-        return StatusError.conflict(group, plural, self.name, why) if why else StatusError.conflict(group, plural, self.name)
+        return StatusError.conflict(group, plural, self.name, why or OPTIMISTIC_LOCK)
 
     def operation(
         self,
@@ -80,19 +80,45 @@ class Scope:
             self.warnings,
         )
 
-    def manage_fields(self, live: Wire | None, new: Wire) -> Wire:
-        """Write down who owns the fields that a plain write sets."""
-        strategy = self.resource.strategy
+    def write(self) -> Write:
+        """Tell field management who writes."""
+        return Write(self.manager, self.resource.api_version, self.core.clock.stamp(), self.subresource)
+
+    def empty(self) -> Wire:
+        """Give the kind's empty object, from which a new one starts."""
+        gvk = self.resource.gvk
+        if self.resource.custom:
+            return {"apiVersion": gvk.api_version, "kind": gvk.kind}
+        return self.core.types.zero(gvk)
+
+    def manage_fields(self, live: Wire | None, new: Wire, *, reset: bool = False) -> Wire:
+        """Write down who owns the fields that a plain write sets; `reset` forgets all owners."""
         return update_managed_fields(
             self.resource.codec.merge_schema,
-            live,
+            self.empty() if live is None else live,
             new,
-            manager=self.manager,
-            api_version=self.resource.api_version,
-            subresource=self.subresource,
-            time=self.core.clock.stamp(),
-            reset=strategy.reset_fields.get(self.subresource, frozenset()),
+            self.write(),
+            reset_fields=self.reset_fields(),
+            reset=reset,
+            convert=self.convert,
         )
+
+    def convert(self, obj: Wire, version: str) -> tuple[Wire, MergeSchema] | None:
+        """Give an object in another served version of its kind, with that version's schema."""
+        other = self.core.registry.find(*split_api_version(version), self.resource.plural)
+        if other is None or other.collection is not self.resource.collection:
+            return None
+        return self.resource.strategy.convert(obj, other.gvk), other.codec.merge_schema
+
+    def reset_fields(self) -> frozenset[tuple[str, ...]]:
+        """Give the paths that nobody comes to own through this path of the API."""
+        resource = self.resource
+        known = resource.strategy.reset_fields.get(self.subresource)
+        if known is not None:
+            return known
+        if self.subresource == "status":
+            return frozenset((name,) for name in ("spec", "metadata"))
+        return frozenset({("status",)}) if resource.has_status and not self.subresource else frozenset()
 
     def commit(self, obj: Wire, expected: Record | None) -> bytes:
         """Write an object in its stored version; gives its bytes in the requested one."""

@@ -50,20 +50,13 @@ def selection(resource: Resource, namespace: str, name: str, labels: str, fields
         raise StatusError.bad_request(str(error)) from None
     if found.fields is not None:
         _check_fields(resource, found.fields)
-        found.name = _exact_name(found.fields)
+        found.name = found.fields.exact("metadata.name") or ""
     if name:
         if found.fields is not None and found.name != name:
             raise StatusError.bad_request("fieldSelector metadata.name doesn't match requested name")
         found.name = name
         found.fields = parse_fields(f"metadata.name={name}")
     return found
-
-
-def _exact_name(fields: FieldSelector) -> str:
-    for requirement in fields.requirements:
-        if requirement.field == "metadata.name" and requirement.op in ("=", "=="):
-            return requirement.value
-    return ""
 
 
 def _check_fields(resource: Resource, fields: FieldSelector) -> None:

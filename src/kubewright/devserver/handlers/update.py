@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.access import Access
-from kubewright.devserver.metadata import check_meta, check_meta_update, drop_repeated_owners, fill_system_fields
+from kubewright.devserver.merge import keep_timestamps
+from kubewright.devserver.metadata import check_meta, check_meta_update, drop_repeated_owners
 from kubewright.devserver.objects import Wire, copy, encode_sorted, meta
 from kubewright.devserver.options import parse_revision
 from kubewright.devserver.status import StatusError
@@ -66,7 +67,7 @@ async def _replace(scope: Scope, record: Record, change: Change, api: Access, ui
     if errors := _errors(scope, new, old):
         raise StatusError.invalid(resource.group, resource.kind, scope.name, errors)
     scope.warnings.extend(strategy.warnings(new, old))
-    _ignore_ownership_times(new, old)
+    new = keep_timestamps(new, old)
     await core.admission.validate(scope.operation("UPDATE", new, old))
     return _store(scope, record, new, old)
 
@@ -174,44 +175,13 @@ def _errors(scope: Scope, new: Wire, old: Wire) -> list[FieldError]:
     return errors + resource.codec.validate(new, old)
 
 
-def _ignore_ownership_times(new: Wire, old: Wire) -> None:
-    """Keep the old managedFields when nothing but their times has changed, so that a no-op stays one."""
-    entries: list[Wire] = meta(new).get("managedFields") or []
-    before: list[Wire] = meta(old).get("managedFields") or []
-    if entries == before or len(entries) != len(before):
-        return
-    if [_timeless(entry) for entry in entries] != [_timeless(entry) for entry in before]:
-        return
-    rest, rest_before = _unmanaged(new), _unmanaged(old)
-    if encode_sorted(rest) == encode_sorted(rest_before):
-        meta(new)["managedFields"] = before
-
-
-def _timeless(entry: Wire) -> Wire:
-    return {name: value for name, value in entry.items() if name != "time"}
-
-
-def _unmanaged(obj: Wire) -> Wire:
-    metadata = {name: value for name, value in meta(obj).items() if name != "managedFields"}
-    return {**obj, "metadata": metadata}
-
-
-def replacement(scope: Scope, body: Wire) -> Change:
-    """Make the change that a PUT asks for."""
+def replacement(scope: Scope, body: Wire, *, forget: bool) -> Change:
+    """Make the change that a PUT asks for; it may ask to forget who owns what."""
 
     def change(old: Wire | None) -> Wire:
-        new = copy(body)
-        if old is None:
-            fill_identity(scope, new)
-        return scope.manage_fields(old, new)
+        return scope.manage_fields(old, copy(body), reset=forget)
 
     return change
-
-
-def fill_identity(scope: Scope, obj: Wire) -> None:
-    """Complete an object that a PUT creates."""
-    fill_system_fields(obj, scope.core.clock.stamp())
-    meta(obj).pop("uid", None)
 
 
 def _uid_precondition(scope: Scope, wanted: str, found: str) -> StatusError:

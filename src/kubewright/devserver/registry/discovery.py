@@ -5,6 +5,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from kubewright.api import GroupVersionKind
 from kubewright.devserver.objects import Wire, api_version, encode
 from kubewright.schema import version_priority
 
@@ -110,7 +111,7 @@ class Discovery:
 
     def _group_versions(self, name: str) -> list[str]:
         found = [version for group, version in self._registry.group_versions() if group == name]
-        return sorted(found, key=version_priority)
+        return sorted(found, key=version_priority, reverse=True)
 
     def _core_versions(self) -> Wire:
         addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": self.address}]
@@ -169,7 +170,7 @@ def _legacy_entries(resource: Resource) -> Iterable[Wire]:
 def _aggregated_entry(resource: Resource) -> Wire:
     entry: Wire = {
         "resource": resource.plural,
-        "responseKind": {"group": resource.group, "version": resource.version, "kind": resource.kind},
+        "responseKind": _response_kind(resource, resource.gvk),
         "scope": "Namespaced" if resource.namespaced else "Cluster",
         "singularResource": resource.singular,
         "verbs": list(resource.verbs),
@@ -182,9 +183,16 @@ def _aggregated_entry(resource: Resource) -> Wire:
         entry["subresources"] = [
             {
                 "subresource": sub.name,
-                "responseKind": {"group": sub.gvk.group, "version": sub.gvk.version, "kind": sub.gvk.kind},
+                "responseKind": _response_kind(resource, sub.gvk),
                 "verbs": list(sub.verbs),
             }
             for sub in resource.subresources.values()
         ]
     return entry
+
+
+def _response_kind(resource: Resource, gvk: GroupVersionKind) -> Wire:
+    """Name a kind; built-in resources leave out the group version they are served in."""
+    if not resource.custom and (gvk.group, gvk.version) == (resource.group, resource.version):
+        return {"group": "", "version": "", "kind": gvk.kind}
+    return {"group": gvk.group, "version": gvk.version, "kind": gvk.kind}

@@ -21,6 +21,8 @@ class Collection:
         self.epoch = 0
         """Counts the reasons to end all watches, as when a CRD's schema changes."""
         self.history_bytes = 0
+        self.latest = floor
+        """The revision of the last change."""
         self._records: dict[str, Record] = {}
         self._keys: list[str] = []
         self._events: list[Event] = []
@@ -88,6 +90,7 @@ class Collection:
                 insort(self._keys, event.key)
             self._records[event.key] = event.new
         self._events.append(event)
+        self.latest = event.revision
         self.history_bytes += event.size
         self._wake()
 

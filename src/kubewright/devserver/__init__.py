@@ -1,0 +1,12 @@
+"""An embedded Kubernetes API server for development and tests, in pure Python.
+
+`Server` runs inside the current event loop. Read in this order: `connection` and `request` (HTTP), `routing`
+(from a path to a verb), `handlers` (the verbs, one write path), `registry` (what is served), `storage` (objects
+under one revision), `definitions` (custom resources). Kinds, authentication and admission plug in at `strategy`,
+`identity` and `operation`.
+"""
+
+from .server import Server, Timing
+from .status import StatusError
+
+__all__ = ["Server", "StatusError", "Timing"]

@@ -1,0 +1,206 @@
+"""Follow CustomResourceDefinitions: accept their names, establish them, serve their resources, clean up after them."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from kubewright.devserver.access import Access
+from kubewright.devserver.core import Core
+from kubewright.devserver.objects import Wire, decode, meta
+from kubewright.devserver.registry import Resource, custom_resources
+from kubewright.devserver.status import StatusError
+from kubewright.devserver.storage import Collection
+
+from .conditions import is_true, set_condition
+from .kind import CLEANUP
+from .naming import Naming, accept_names
+
+GROUP, PLURAL = "apiextensions.k8s.io", "customresourcedefinitions"
+NAMING_SECONDS = 0.03
+ESTABLISHING_SECONDS = 0.03
+INITIALIZING_SECONDS = 0.05
+WATCH_END_SECONDS = 1.0
+_LONG = 3600.0
+
+_log = logging.getLogger("kubewright.devserver")
+
+
+class DefinitionController:
+    """Keep the registry in step with the stored definitions."""
+
+    def __init__(self, core: Core, api: Access, spawn: Callable[[Coroutine[Any, Any, None]], object]) -> None:
+        self._core = core
+        self._api = api
+        self._spawn = spawn
+        self._served: dict[str, tuple[int, list[Resource]]] = {}
+        self._ending: set[str] = set()
+
+    @property
+    def _definitions(self) -> Collection:
+        return self._core.store.collection(f"{PLURAL}.{GROUP}")
+
+    def restore(self) -> None:
+        """Serve what was established before a restart."""
+        for record in self._definitions.records():
+            crd = decode(record.data)
+            if is_true(crd, "Established"):
+                self._serve(crd)
+
+    async def run(self) -> None:
+        """Follow the definitions until cancelled."""
+        loop = asyncio.get_running_loop()
+        collection = self._definitions
+        for record in collection.records():
+            await self._reconcile(record.key)
+        cursor = self._core.store.revision
+        while True:
+            events = collection.after(cursor)
+            for event in events:
+                cursor = event.revision
+                await self._reconcile(event.key)
+            if not events:
+                await collection.changed(loop.time() + _LONG)
+
+    async def _reconcile(self, name: str) -> None:
+        record = self._definitions.get(name)
+        if record is None:
+            self._withdraw(name)
+            await self._reconsider(name)
+            return
+        crd = decode(record.data)
+        try:
+            if meta(crd).get("deletionTimestamp"):
+                self._begin_end(name, crd)
+            else:
+                await self._establish(crd)
+        except StatusError as error:
+            _log.warning("custom resource definition %s: %s", name, error)
+
+    async def _reconsider(self, name: str) -> None:
+        """Look again at the others of a group after one of them has freed its names."""
+        group = name.partition(".")[2]
+        for record in self._definitions.records():
+            crd = decode(record.data)
+            if crd["spec"]["group"] == group and not is_true(crd, "NamesAccepted"):
+                await self._establish(crd)
+
+    async def _establish(self, crd: Wire) -> None:
+        naming = accept_names(crd, self._others(crd))
+        if not self._settled(crd, naming):
+            await self._pause(NAMING_SECONDS)
+            crd = await self._write(crd, lambda draft: self._accept(draft, naming))
+        if naming.fine and not is_true(crd, "Established"):
+            await self._pause(ESTABLISHING_SECONDS)
+            crd = await self._write(crd, self._mark_established)
+        if is_true(crd, "Established"):
+            self._serve(crd)
+
+    def _others(self, crd: Wire) -> list[Wire]:
+        found = [decode(record.data) for record in self._definitions.records()]
+        group, name = crd["spec"]["group"], crd["metadata"]["name"]
+        return [item for item in found if item["spec"]["group"] == group and item["metadata"]["name"] != name]
+
+    @staticmethod
+    def _settled(crd: Wire, naming: Naming) -> bool:
+        status: Wire = crd.get("status") or {}
+        conditions: list[Wire] = status.get("conditions") or []
+        known = any(item["type"] == "NamesAccepted" and item.get("reason") == naming.reason for item in conditions)
+        return known and (status.get("acceptedNames") or {}) == naming.accepted
+
+    def _accept(self, crd: Wire, naming: Naming) -> None:
+        stamp = self._core.clock.stamp()
+        crd.setdefault("status", {})["acceptedNames"] = naming.accepted
+        status = "True" if naming.fine else "False"
+        set_condition(crd, "NamesAccepted", status, naming.reason, naming.message, stamp)
+        if naming.fine and not self._core.realistic:
+            self._mark_established(crd)
+        elif not is_true(crd, "Established"):
+            reason, text = ("Installing", "the initial names have been accepted") if naming.fine else (
+                "NotAccepted",
+                "not all names are accepted",
+            )
+            set_condition(crd, "Established", "False", reason, text, stamp)
+
+    def _mark_established(self, crd: Wire) -> None:
+        text = "the initial names have been accepted"
+        set_condition(crd, "Established", "True", "InitialNamesAccepted", text, self._core.clock.stamp())
+
+    async def _write(self, crd: Wire, change: Callable[[Wire], None]) -> Wire:
+        return await self._api.update(GROUP, PLURAL, "", crd["metadata"]["name"], change, subresource="status")
+
+    async def _pause(self, seconds: float) -> None:
+        if self._core.realistic:
+            await asyncio.sleep(seconds)
+
+    def _serve(self, crd: Wire) -> None:
+        name, generation = crd["metadata"]["name"], crd["metadata"].get("generation", 0)
+        before = self._served.get(name)
+        if before is not None and before[0] == generation:
+            return
+        resources = list(custom_resources(self._core.types, self._core.store, crd))
+        for old in before[1] if before is not None else ():
+            self._core.registry.remove(old)
+        loop = asyncio.get_running_loop()
+        for resource in resources:
+            if self._core.realistic:
+                resource.ready_at = loop.time() + INITIALIZING_SECONDS
+            self._core.registry.add(resource)
+        self._served[name] = (generation, resources)
+        if before is not None:
+            self._end_watches(before[1])
+
+    def _end_watches(self, resources: list[Resource]) -> None:
+        """End the watches on a kind whose definition has changed, as the real server does."""
+        for collection in {resource.collection for resource in resources}:
+            if self._core.realistic:
+                asyncio.get_running_loop().call_later(WATCH_END_SECONDS, collection.end_watches)
+            else:
+                collection.end_watches()
+
+    def _withdraw(self, name: str) -> None:
+        _, resources = self._served.pop(name, (0, list[Resource]()))
+        for resource in resources:
+            self._core.registry.remove(resource)
+        for collection in {resource.collection for resource in resources}:
+            collection.end_watches()
+
+    def _begin_end(self, name: str, crd: Wire) -> None:
+        if CLEANUP in (meta(crd).get("finalizers") or ()) and name not in self._ending:
+            self._ending.add(name)
+            for resource in self._served.get(name, (0, list[Resource]()))[1]:
+                resource.terminating = True
+            self._spawn(self._end(name, crd))
+
+    async def _end(self, name: str, crd: Wire) -> None:
+        """Delete all objects of a definition, then let it go."""
+        try:
+            group, plural = crd["spec"]["group"], crd["spec"]["names"]["plural"]
+            await self._pause(NAMING_SECONDS)
+            await self._delete_objects(group, plural)
+            await self._api.update(GROUP, PLURAL, "", name, self._release)
+        except StatusError as error:
+            _log.warning("custom resource definition %s: %s", name, error)
+        finally:
+            self._ending.discard(name)
+
+    @staticmethod
+    def _release(crd: Wire) -> None:
+        metadata = meta(crd)
+        metadata["finalizers"] = [item for item in metadata.get("finalizers") or () if item != CLEANUP]
+
+    async def _delete_objects(self, group: str, plural: str) -> None:
+        loop = asyncio.get_running_loop()
+        resource = self._core.registry.stored(group, plural)
+        if resource is None:
+            return
+        collection = resource.collection
+        for record in collection.records():
+            namespace, _, name = record.key.rpartition("/")
+            try:
+                await self._api.delete(group, plural, namespace, name)
+            except StatusError as error:
+                if error.reason != "NotFound":
+                    raise
+        while len(collection):
+            await collection.changed(loop.time() + _LONG)

@@ -1,0 +1,77 @@
+"""The kind CustomResourceDefinition itself: its defaults, its rules, and what happens when one is deleted."""
+
+from kubewright.api import FieldError, problems
+from kubewright.devserver.clock import Clock
+from kubewright.devserver.objects import Wire, meta
+from kubewright.devserver.strategy import Strategy
+from kubewright.schema import check_crd
+
+from .conditions import is_true, set_condition
+
+CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+
+
+def definition_strategy(clock: Clock) -> Strategy:
+    """Make the strategy of CustomResourceDefinition."""
+
+    def begin_delete(crd: Wire) -> None:
+        finalizers: list[str] = meta(crd).setdefault("finalizers", [])
+        if CLEANUP not in finalizers:
+            finalizers.append(CLEANUP)
+        text = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+        set_condition(crd, "Terminating", "True", "InstanceDeletionPending", text, clock.stamp())
+
+    return Strategy(
+        default=default,
+        prepare_create=note_stored_version,
+        prepare_update=lambda new, old: note_stored_version(new),
+        validate=lambda crd: list(check_crd(crd)),
+        validate_update=check_update,
+        has_generation=True,
+        allow_unconditional_update=False,
+        begin_delete=begin_delete,
+    )
+
+
+def default(crd: Wire) -> None:
+    """Fill in names, the conversion and the stored version."""
+    spec: Wire = crd.setdefault("spec", {})
+    names: Wire = spec.setdefault("names", {})
+    kind = names.get("kind", "")
+    if not names.get("singular"):
+        names["singular"] = kind.lower()
+    if not names.get("listKind") and kind:
+        names["listKind"] = f"{kind}List"
+    conversion: Wire = spec.setdefault("conversion", {"strategy": "None"})
+    service: Wire | None = ((conversion.get("webhook") or {}).get("clientConfig") or {}).get("service")
+    if service is not None:
+        service.setdefault("port", 443)
+    if not (crd.get("status") or {}).get("storedVersions"):
+        note_stored_version(crd)
+
+
+def note_stored_version(crd: Wire) -> None:
+    """Remember that objects are now stored in the storage version."""
+    status: Wire = crd.setdefault("status", {})
+    stored: list[str] = list(status.get("storedVersions") or [])
+    for version in crd["spec"].get("versions") or []:
+        if version.get("storage"):
+            if version["name"] not in stored:
+                stored.append(version["name"])
+            break
+    status["storedVersions"] = stored or None
+
+
+def check_update(new: Wire, old: Wire) -> list[FieldError]:
+    """Check a changed definition: its rules, and what may not change any more."""
+    errors = list(check_crd(new))
+    fixed = [("group",), ("names", "plural")]
+    if is_true(old, "Established"):
+        fixed = [("scope",), ("names", "kind"), *fixed]
+    for path in fixed:
+        before, after = old["spec"], new["spec"]
+        for name in path:
+            before, after = before.get(name, ""), after.get(name, "")
+        if before != after:
+            errors.append(problems.invalid(f"spec.{'.'.join(path)}", after, "field is immutable"))
+    return errors

@@ -1,0 +1,56 @@
+"""Which names a definition gets: those it asks for, unless another of its group has them."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from kubewright.devserver.objects import Wire
+from kubewright.devserver.status import quote
+
+
+class Naming(NamedTuple):
+    """The names a definition may use, and why it does not get the others."""
+
+    accepted: Wire
+    reason: str
+    message: str
+
+    @property
+    def fine(self) -> bool:
+        """Tell whether all names are accepted."""
+        return self.reason == "NoConflicts"
+
+
+def accept_names(crd: Wire, others: Iterable[Wire]) -> Naming:
+    """Work out the names of a definition beside the others of its group."""
+    resources, kinds = set[str](), set[str]()
+    for other in others:
+        taken: Wire = (other.get("status") or {}).get("acceptedNames") or {}
+        resources.update([taken.get("plural", ""), taken.get("singular", ""), *(taken.get("shortNames") or [])])
+        kinds.update([taken.get("kind", ""), taken.get("listKind", "")])
+    wanted: Wire = crd["spec"]["names"]
+    present: Wire = (crd.get("status") or {}).get("acceptedNames") or {}
+    accepted: Wire = {name: value for name, value in present.items() if value}
+    reason, message = "NoConflicts", "no conflicts found"
+    for name, used in (("plural", resources), ("singular", resources), ("shortNames", resources), ("kind", kinds), ("listKind", kinds)):
+        conflict = _conflict(wanted.get(name), present.get(name), used)
+        if conflict:
+            reason, message = f"{name[0].upper()}{name[1:]}Conflict", conflict
+        elif wanted.get(name):
+            accepted[name] = wanted[name]
+        else:
+            accepted.pop(name, None)
+    if wanted.get("categories"):
+        accepted["categories"] = wanted["categories"]
+    accepted.setdefault("plural", "")
+    accepted.setdefault("kind", "")
+    return Naming(accepted, reason, message)
+
+
+def _conflict(wanted: str | list[str] | None, present: str | list[str] | None, used: set[str]) -> str:
+    if wanted == present or not wanted:
+        return ""
+    if isinstance(wanted, str):
+        return f"{quote(wanted)} is already in use" if wanted in used else ""
+    own = present if isinstance(present, list) else []
+    clashes = [f"{quote(name)} is already in use" for name in wanted if name in used and name not in own]
+    return clashes[0] if len(clashes) == 1 else f"[{', '.join(clashes)}]" if clashes else ""

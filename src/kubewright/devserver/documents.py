@@ -1,0 +1,117 @@
+"""Paths that are no objects: discovery, OpenAPI, health, version, and the keys of the token issuer."""
+
+from collections.abc import Callable
+
+from .negotiation import aggregated_version
+from .objects import Wire, encode
+from .registry import AGGREGATED, Discovery, Document, OpenApi
+from .request import Request
+from .responses import JSON, Response, text
+from .status import StatusError
+
+VERSION: Wire = {
+    "major": "1",
+    "minor": "36",
+    "emulationMajor": "1",
+    "emulationMinor": "36",
+    "minCompatibilityMajor": "1",
+    "minCompatibilityMinor": "35",
+    "gitVersion": "v1.36.4+kubewright",
+    "gitCommit": "",
+    "gitTreeState": "",
+    "buildDate": "1970-01-01T00:00:00Z",
+    "goVersion": "",
+    "compiler": "",
+    "platform": "linux/amd64",
+}
+CHECKS = ("ping", "log", "etcd", "informer-sync", "poststarthook/start-apiextensions-controllers")
+_HEALTH = ("healthz", "livez", "readyz")
+_IMMUTABLE = ("Cache-Control", "public, immutable")
+
+
+class Documents:
+    """Answer GET requests for everything that is not an object."""
+
+    def __init__(
+        self, discovery: Discovery, openapi: OpenApi, key_set: Callable[[], Wire], issuer: Callable[[], Wire]
+    ) -> None:
+        self._discovery = discovery
+        self._openapi = openapi
+        self._pages: dict[str, Callable[[], Wire]] = {
+            "/version": lambda: VERSION,
+            "/openid/v1/jwks": key_set,
+            "/.well-known/openid-configuration": issuer,
+            "/": self._root,
+        }
+
+    def answer(self, request: Request) -> Response:
+        """Answer by path."""
+        path = request.path.rstrip("/") or "/"
+        if request.method not in ("GET", "HEAD"):
+            raise StatusError.method_not_allowed()
+        if path in self._pages:
+            return Response(200, encode(self._pages[path]()))
+        parts = path.strip("/").split("/")
+        if parts[0] in _HEALTH:
+            return self._health(request, parts[0], "/".join(parts[1:]))
+        if parts[0] == "openapi":
+            return self._openapi_document(request, parts[1:])
+        if parts[0] in ("api", "apis"):
+            return self._discover(request, parts)
+        return _missing()
+
+    def _root(self) -> Wire:
+        known = [*self._discovery.paths(), "/openapi/v2", "/openapi/v3", *(f"/{name}" for name in _HEALTH)]
+        return {"paths": sorted([*known, *(path for path in self._pages if path != "/")])}
+
+    def _discover(self, request: Request, parts: list[str]) -> Response:
+        version = aggregated_version(request.headers.get("accept", ""))
+        if len(parts) == 1:
+            core = parts[0] == "api"
+            if version:
+                document = self._discovery.aggregated(version, core=core)
+                return _tagged(request, document, AGGREGATED.format(version))
+            return _tagged(request, self._discovery.versions() if core else self._discovery.groups())
+        found: Document | None = None
+        if parts[0] == "api" and len(parts) == 2:
+            found = self._discovery.resources("", parts[1])
+        elif parts[0] == "apis" and len(parts) == 2:
+            found = self._discovery.group(parts[1])
+        elif parts[0] == "apis" and len(parts) == 3:
+            found = self._discovery.resources(parts[1], parts[2])
+        return _missing() if found is None else Response(200, found.body)
+
+    def _openapi_document(self, request: Request, parts: list[str]) -> Response:
+        if parts == ["v2"]:
+            accept = request.headers.get("accept", "*/*")
+            if "json" not in accept and "*" not in accept:
+                return text(406, "406 Not Acceptable\n")
+            return Response(200, self._openapi.version2())
+        if parts == ["v3"]:
+            return Response(200, self._openapi.index())
+        found = self._openapi.document("/".join(parts[1:])) if parts[:1] == ["v3"] else None
+        if found is None:
+            return _missing()
+        accept = request.headers.get("accept", "*/*")
+        if "json" not in accept and "*" not in accept:
+            return text(406, "406 Not Acceptable\n")
+        return Response(200, found, JSON, [_IMMUTABLE] if "hash" in request.query else [])
+
+    def _health(self, request: Request, kind: str, name: str) -> Response:
+        if name:
+            return text(200, "ok") if name in CHECKS else _missing()
+        if "verbose" not in request.query:
+            return text(200, "ok")
+        lines = "".join(f"[+]{check} ok\n" for check in CHECKS)
+        return text(200, f"{lines}{kind} check passed\n")
+
+
+def _missing() -> Response:
+    return text(404, "404 page not found\n")
+
+
+def _tagged(request: Request, document: Document, content_type: str = JSON) -> Response:
+    headers = [("ETag", document.etag), ("Vary", "Accept"), ("Cache-Control", "public")]
+    if request.headers.get("if-none-match") == document.etag:
+        return Response(304, b"", content_type, headers)
+    return Response(200, document.body, content_type, headers)

@@ -1,0 +1,112 @@
+"""One API request on its way through a verb: what it asks for, who asks, and how the answer is shaped."""
+
+from dataclasses import dataclass, field
+
+import msgspec
+import yaml
+
+from kubewright.api import problems
+from kubewright.devserver.access import Access
+from kubewright.devserver.core import Core
+from kubewright.devserver.identity import User
+from kubewright.devserver.negotiation import Format, negotiate, negotiate_error
+from kubewright.devserver.objects import Wire, decode, encode
+from kubewright.devserver.options import manager_of
+from kubewright.devserver.registry import Resource
+from kubewright.devserver.request import Request, RequestInfo
+from kubewright.devserver.responses import JSON, YAML, Response, warning_header
+from kubewright.devserver.status import StatusError
+from kubewright.devserver.strategy import WriteOptions
+
+from .read import object_body
+from .scope import Scope
+
+_BROWSERS = ("curl", "Wget", "Mozilla/5.0")
+_Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+@dataclass(slots=True)
+class Call:
+    """A request for a resource by a known user."""
+
+    core: Core
+    api: Access
+    request: Request
+    info: RequestInfo
+    resource: Resource
+    user: User
+    warnings: list[str] = field(default_factory=list[str])
+
+    def format(self) -> Format:
+        """Choose the form of the answer, before anything is done."""
+        return negotiate(self.request.headers.get("accept", ""), custom=self.resource.custom)
+
+    def include(self) -> str:
+        """Read what a Table's rows should carry."""
+        wanted = self.request.one("includeObject") or "Metadata"
+        if wanted not in ("Metadata", "Object", "None"):
+            text = "must be 'Metadata', 'Object', 'None', or empty"
+            error = problems.invalid("includeObject", wanted, text)
+            raise StatusError.invalid("meta.k8s.io", "TableOptions", "", [error])
+        return wanted
+
+    def scope(self, options: WriteOptions, *, subresource: str = "") -> Scope:
+        """Aim a write at what the path names."""
+        return Scope(
+            self.core,
+            self.resource,
+            self.info.namespace,
+            self.info.name,
+            self.user,
+            options,
+            manager_of(options, self.request),
+            subresource,
+            warnings=self.warnings,
+        )
+
+    def answer(self, status: int, data: bytes, form: Format) -> Response:
+        """Answer with one object in the chosen form; a Status stays as it is."""
+        if form.form != "object" and b'"kind":"Status"' not in data[:40]:
+            data = object_body(self.core, self.resource, data, form, self.include())
+        return self.plain(status, data, form)
+
+    def plain(self, status: int, data: bytes, form: Format) -> Response:
+        """Answer with bytes that are already in the chosen form, in the chosen format."""
+        headers = [warning_header(text) for text in dict.fromkeys(self.warnings)]
+        body, media = write(self.request, data, form.media)
+        return Response(status, body, media, headers)
+
+
+def write(request: Request, data: bytes, media: str) -> tuple[bytes, str]:
+    """Write JSON bytes as YAML, or prettily, where that is wanted."""
+    if media == YAML:
+        return dump_yaml(decode(data)), YAML
+    if _pretty(request):
+        return prettify(data), JSON
+    return data, JSON
+
+
+def dump_yaml(document: Wire) -> bytes:
+    """Write a document as YAML with sorted keys."""
+    return yaml.dump(document, Dumper=_Dumper, default_flow_style=False, allow_unicode=True).encode()
+
+
+def _pretty(request: Request) -> bool:
+    if "pretty" in request.query:
+        return request.flag("pretty")
+    return request.headers.get("user-agent", "").startswith(_BROWSERS)
+
+
+def prettify(data: bytes) -> bytes:
+    """Indent JSON by two spaces."""
+    return msgspec.json.format(data, indent=2)
+
+
+def refuse(request: Request, error: StatusError, warnings: list[str]) -> Response:
+    """Answer with a Status that tells what went wrong."""
+    headers = [warning_header(text) for text in dict.fromkeys(warnings)]
+    if error.retry_after:
+        headers.append(("Retry-After", str(error.retry_after)))
+    data = encode(error.wire())
+    body, media = write(request, data, negotiate_error(request.headers.get("accept", "")))
+    return Response(error.code, body, media, headers)

@@ -1,0 +1,208 @@
+"""The verbs as HTTP knows them: read the request, do the work, shape the answer."""
+
+from collections.abc import Coroutine
+from typing import Any
+
+from kubewright.api import GroupVersionKind
+from kubewright.devserver.bodies import read_kind, read_object
+from kubewright.devserver.negotiation import Format, negotiate_watch
+from kubewright.devserver.objects import encode, meta, order_object
+from kubewright.devserver.options import APPLY_PATCH, DeleteOptions, delete_options, list_options, write_options
+from kubewright.devserver.responses import Answer, Response, Stream, warning_header
+from kubewright.devserver.status import StatusError
+from kubewright.devserver.strategy import Endpoint, Invocation, Outcome, WriteOptions
+
+from .call import Call
+from .create import create
+from .delete import delete
+from .patch import applied, document_patch, patch_type, patched
+from .read import (
+    Page,
+    get_record,
+    list_body,
+    list_page,
+    read_revision,
+    wait_for_revision,
+)
+from .scale import SCALE, patch_scale, read_scale, replace_scale
+from .selection import Selection, selection
+from .update import replacement, update
+from .watch import Watch
+
+DELETE_OPTIONS = GroupVersionKind("meta.k8s.io", "v1", "DeleteOptions")
+
+Later = Coroutine[Any, Any, Answer]
+
+
+def get(call: Call) -> Response | Later:
+    """Answer with one object, its status or its scale."""
+    form = call.format()
+    revision = read_revision(call.request.one("resourceVersion"))
+    if revision > call.core.store.revision:
+        return _get_later(call, form, revision)
+    return _get_now(call, form)
+
+
+async def _get_later(call: Call, form: Format, revision: int) -> Answer:
+    await wait_for_revision(call.core, revision)
+    return _get_now(call, form)
+
+
+def _get_now(call: Call, form: Format) -> Response:
+    record = get_record(call.resource, call.info.namespace, call.info.name)
+    if call.info.subresource == "scale":
+        return call.plain(200, read_scale(call.resource, record), form)
+    return call.answer(200, call.resource.render(record), form)
+
+
+def _selection(call: Call, labels: str, fields: str) -> Selection:
+    return selection(call.resource, call.info.namespace, call.info.name, labels, fields)
+
+
+def list_objects(call: Call) -> Response | Later:
+    """Answer with a list."""
+    form = call.format()
+    options = list_options(call.request, watch=False)
+    chosen = _selection(call, options.labels, options.fields)
+    page = list_page(call.core, chosen, options)
+    if isinstance(page, Page):
+        return _list_answer(call, chosen, page, form)
+    return _list_later(call, chosen, page, form)
+
+
+async def _list_later(call: Call, chosen: Selection, page: Coroutine[Any, Any, Page], form: Format) -> Answer:
+    return _list_answer(call, chosen, await page, form)
+
+
+def _list_answer(call: Call, chosen: Selection, page: Page, form: Format) -> Response:
+    include = call.include() if form.form == "Table" else ""
+    return call.plain(200, list_body(call.core, chosen, page, form, include), form)
+
+
+def watch(call: Call) -> Stream:
+    """Answer with a stream of changes."""
+    form = negotiate_watch(call.request.headers.get("accept", ""), custom=call.resource.custom)
+    options = list_options(call.request, watch=True)
+    chosen = _selection(call, options.labels, options.fields)
+    include = call.include() if form.form == "Table" else ""
+    stream = Watch(call.core, chosen, options, form, include).answer()
+    stream.headers = [warning_header(text) for text in call.warnings]
+    return stream
+
+
+async def create_object(call: Call) -> Answer:
+    """Create an object, or let its kind answer when it is never stored."""
+    form = call.format()
+    options = write_options(call.request, "CreateOptions")
+    body = read_object(call.core, call.request, call.resource, options.field_validation, call.warnings)
+    endpoint = call.resource.strategy.endpoints.get("")
+    if endpoint is not None:
+        return await _invoke(call, endpoint, options, form, call.resource.gvk)
+    scope = call.scope(options)
+    scope.name = meta(body.object).get("name", "")
+    return call.answer(201, await create(scope, body.object, call.api), form)
+
+
+async def update_object(call: Call) -> Answer:
+    """Replace an object, its status or its scale."""
+    form = call.format()
+    part = call.info.subresource
+    options = write_options(call.request, "UpdateOptions")
+    scope = call.scope(options, subresource=part)
+    if part == "scale":
+        scale = read_kind(call.core, call.request, SCALE, options.field_validation, call.warnings)
+        return call.plain(200, await replace_scale(scope, scale.object, call.api), form)
+    body = read_object(call.core, call.request, call.resource, options.field_validation, call.warnings)
+    change = replacement(scope, body.object, forget=body.forget)
+    data, created = await update(scope, change, call.api, uid=meta(body.object).get("uid", ""))
+    return call.answer(201 if created else 200, data, form)
+
+
+async def patch_object(call: Call) -> Answer:
+    """Patch an object, its status or its scale."""
+    kind = patch_type(call.request, call.resource)
+    form = call.format()
+    part = call.info.subresource
+    options = write_options(call.request, "PatchOptions", patch_type=kind)
+    scope = call.scope(options, subresource=part)
+    if kind == APPLY_PATCH and part != "scale":
+        data, created = await update(scope, applied(scope, call.request.body), call.api, may_create=not part)
+        return call.answer(201 if created else 200, data, form)
+    if part == "scale":
+        patch = document_patch(kind, call.request.body, call.core.types.patch_schema(SCALE))
+        return call.plain(200, await patch_scale(scope, patch, call.api), form)
+    schema = None if call.resource.custom else call.core.types.patch_schema(call.resource.gvk)
+    data, _ = await update(scope, patched(scope, document_patch(kind, call.request.body, schema)), call.api)
+    return call.answer(200, data, form)
+
+
+def _delete_options(call: Call) -> DeleteOptions:
+    if not call.request.body:
+        return delete_options(call.request, None)
+    return delete_options(call.request, read_kind(call.core, call.request, DELETE_OPTIONS, "Ignore", []).object)
+
+
+async def delete_object(call: Call) -> Answer:
+    """Delete an object."""
+    form = call.format()
+    options = _delete_options(call)
+    scope = call.scope(WriteOptions(dry_run=options.dry_run))
+    done = await delete(scope, options)
+    accepted = not done.gone and options.orphan_dependents is False
+    return call.answer(202 if accepted else 200, done.body, form)
+
+
+async def delete_collection(call: Call) -> Answer:
+    """Delete all objects that a list with the same options would show."""
+    form = call.format()
+    found = list_options(call.request, watch=False)
+    chosen = _selection(call, found.labels, found.fields)
+    options = _delete_options(call)
+    page = list_page(call.core, chosen, found)
+    if not isinstance(page, Page):
+        page = await page
+    for record in page.records:
+        scope = call.scope(WriteOptions(dry_run=options.dry_run))
+        namespace, _, scope.name = record.key.rpartition("/")
+        scope.namespace = namespace or scope.namespace
+        try:
+            await delete(scope, options)
+        except StatusError as error:
+            if error.reason != "NotFound":
+                raise
+    return _list_answer(call, chosen, page, form)
+
+
+async def connect(call: Call, endpoint: Endpoint) -> Answer:
+    """Let a kind answer one of its special subresources."""
+    form = call.format()
+    gvk = call.resource.subresources[call.info.subresource].gvk
+    options = write_options(call.request, "CreateOptions")
+    return await _invoke(call, endpoint, options, form, gvk)
+
+
+async def _invoke(
+    call: Call, endpoint: Endpoint, options: WriteOptions, form: Format, gvk: GroupVersionKind
+) -> Answer:
+    body = None
+    if call.request.body and call.core.types.has(gvk):
+        body = read_kind(call.core, call.request, gvk, options.field_validation, list[str]()).object
+        body["kind"], body["apiVersion"] = gvk.kind, gvk.api_version
+    outcome = await endpoint(
+        Invocation(
+            call.api,
+            call.request,
+            call.info.verb,
+            gvk,
+            call.info.namespace,
+            call.info.name,
+            call.info.subresource,
+            body,
+            options,
+            call.user,
+            call.warnings,
+        )
+    )
+    if not isinstance(outcome, Outcome):
+        return outcome
+    return call.plain(outcome.status, encode(order_object(outcome.object)), form)

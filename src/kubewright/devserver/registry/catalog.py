@@ -1,0 +1,52 @@
+"""Built-in resources: what discovery data says is served, with what is particular to each kind."""
+
+from collections.abc import Callable, Iterator
+
+from kubewright.api import GroupVersionKind
+from kubewright.devserver.status import group_resource
+from kubewright.devserver.storage import Store
+from kubewright.devserver.strategy import Strategy
+from kubewright.devserver.wire import BuiltinResource, TypeTable
+
+from .codecs import BuiltinCodec
+from .resources import Resource, Subresource
+
+Strategies = Callable[[str, str], Strategy]
+
+
+def builtin_resources(types: TypeTable, store: Store, strategies: Strategies) -> Iterator[Resource]:
+    """Give every built-in resource."""
+    for served in types.discovery():
+        for entry in served.resources:
+            yield _resource(types, store, strategies, served.group, served.version, entry)
+
+
+def _resource(
+    types: TypeTable, store: Store, strategies: Strategies, group: str, version: str, entry: BuiltinResource
+) -> Resource:
+    strategy = strategies(group, entry.kind)
+    gvk = GroupVersionKind(group, version, entry.kind)
+    codec = BuiltinCodec(types, gvk, strategy)
+    home_group, home_plural = strategy.stored_as or (group, entry.name)
+    stored = GroupVersionKind(home_group, strategy.storage_version or version, entry.kind)
+    subresources = {
+        item.name: Subresource(item.name, GroupVersionKind(item.group, item.version, item.kind), item.verbs)
+        for item in entry.subresources
+    }
+    return Resource(
+        group=group,
+        version=version,
+        plural=entry.name,
+        singular=entry.singular,
+        kind=entry.kind,
+        list_kind=f"{entry.kind}List",
+        namespaced=entry.namespaced,
+        verbs=entry.verbs,
+        codec=codec,
+        storage_codec=codec if stored == gvk else BuiltinCodec(types, stored, strategy),
+        strategy=strategy,
+        collection=store.collection(group_resource(home_group, home_plural)),
+        short_names=entry.short_names,
+        categories=entry.categories,
+        subresources=subresources,
+    )

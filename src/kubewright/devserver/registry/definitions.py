@@ -1,0 +1,156 @@
+"""Custom resources: what a CustomResourceDefinition makes the server serve, and what is particular to its kind."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+from kubewright.api import FieldError, GroupVersionKind, problems
+from kubewright.devserver.jsonpath import compile_path
+from kubewright.devserver.metadata import finalizer_warnings
+from kubewright.devserver.objects import Wire, api_version
+from kubewright.devserver.status import group_resource
+from kubewright.devserver.storage import Store
+from kubewright.devserver.strategy import ScaleAccess, Strategy
+from kubewright.devserver.tables import CustomColumns
+from kubewright.devserver.wire import TypeTable
+
+from .codecs import CustomCodec
+from .resources import Resource, Subresource
+
+VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+PART_VERBS = ("get", "patch", "update")
+SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
+
+
+def custom_resources(types: TypeTable, store: Store, crd: Wire) -> Iterator[Resource]:
+    """Give the resources of a definition, one for each served version."""
+    spec = crd["spec"]
+    names = crd["status"]["acceptedNames"]
+    kind = names["kind"]
+    versions: list[Wire] = spec["versions"]
+    codecs = {item["name"]: _codec(types, spec["group"], kind, item) for item in versions}
+    stored = next(item["name"] for item in versions if item.get("storage"))
+    for item in versions:
+        if item.get("served"):
+            yield _resource(store, spec, names, item, codecs[item["name"]], codecs[stored])
+
+
+def _codec(types: TypeTable, group: str, kind: str, version: Wire) -> CustomCodec:
+    schema = (version.get("schema") or {}).get("openAPIV3Schema") or {"type": "object"}
+    return CustomCodec(types, GroupVersionKind(group, version["name"], kind), schema)
+
+
+def _resource(
+    store: Store, spec: Wire, names: Wire, version: Wire, codec: CustomCodec, stored: CustomCodec
+) -> Resource:
+    group, name, kind = spec["group"], version["name"], names["kind"]
+    parts: Wire = version.get("subresources") or {}
+    subresources: dict[str, Subresource] = {}
+    if "status" in parts:
+        subresources["status"] = Subresource("status", codec.gvk, PART_VERBS)
+    if parts.get("scale"):
+        subresources["scale"] = Subresource("scale", SCALE, PART_VERBS)
+    return Resource(
+        group=group,
+        version=name,
+        plural=names["plural"],
+        singular=names.get("singular", ""),
+        kind=kind,
+        list_kind=names.get("listKind") or f"{kind}List",
+        namespaced=spec["scope"] == "Namespaced",
+        verbs=VERBS,
+        codec=codec,
+        storage_codec=codec if codec.gvk == stored.gvk else stored,
+        strategy=_strategy(version, parts),
+        collection=store.collection(group_resource(group, names["plural"])),
+        short_names=names.get("shortNames") or (),
+        categories=names.get("categories") or (),
+        subresources=subresources,
+        custom=True,
+        deprecation=_deprecation(group, kind, version),
+    )
+
+
+def _deprecation(group: str, kind: str, version: Wire) -> str:
+    if not version.get("deprecated"):
+        return ""
+    return version.get("deprecationWarning") or f"{api_version(group, version['name'])} {kind} is deprecated"
+
+
+def _strategy(version: Wire, parts: Wire) -> Strategy:
+    columns = CustomColumns(version.get("additionalPrinterColumns") or [])
+    scale: Wire = parts.get("scale") or {}
+    check = _replica_check(scale) if scale else _no_check
+    selectable = {
+        item["jsonPath"].removeprefix("."): _selectable(item["jsonPath"])
+        for item in version.get("selectableFields") or []
+    }
+    return Strategy(
+        validate=check,
+        validate_update=lambda new, old: check(new),
+        warnings=finalizer_warnings,
+        has_generation=True,
+        allow_unconditional_update=False,
+        selectable_fields=selectable,
+        columns=columns.columns,
+        row=columns.row,
+        scale=_scale_access(scale) if scale else None,
+    )
+
+
+def _no_check(obj: Wire) -> list[FieldError]:
+    return []
+
+
+def _replica_check(scale: Wire) -> Callable[[Wire], list[FieldError]]:
+    paths = [(scale["specReplicasPath"], _one(scale["specReplicasPath"]))]
+    paths.append((scale["statusReplicasPath"], _one(scale["statusReplicasPath"])))
+
+    def check(obj: Wire) -> list[FieldError]:
+        errors: list[FieldError] = []
+        for path, find in paths:
+            value = find(obj)
+            if isinstance(value, int) and value < 0:
+                errors.append(problems.invalid(path, value, "should be a non-negative integer"))
+        return errors
+
+    return check
+
+
+def _one(path: str) -> Callable[[Wire], Any]:
+    find = compile_path(path)
+
+    def first(obj: Wire) -> Any:
+        values = find(obj)
+        return values[0] if values else None
+
+    return first
+
+
+def _selectable(path: str) -> Callable[[Wire], str]:
+    find = _one(path)
+
+    def read(obj: Wire) -> str:
+        value = find(obj)
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        return "" if value is None else str(value)
+
+    return read
+
+
+def _scale_access(scale: Wire) -> ScaleAccess:
+    wanted, present = _one(scale["specReplicasPath"]), _one(scale["statusReplicasPath"])
+    selector = _one(scale["labelSelectorPath"]) if scale.get("labelSelectorPath") else None
+
+    def read(obj: Wire) -> tuple[int, int, str]:
+        text = selector(obj) if selector is not None else ""
+        return int(wanted(obj) or 0), int(present(obj) or 0), str(text or "")
+
+    def write(obj: Wire, replicas: int) -> None:
+        *parents, last = scale["specReplicasPath"].removeprefix(".").split(".")
+        place = obj
+        for name in parents:
+            place = cast(Wire, place.setdefault(name, {}))
+        place[last] = replicas
+
+    return ScaleAccess(read, write)

@@ -1,0 +1,212 @@
+"""OpenAPI documents: the built-in ones from the data bundle, those of custom resources from their schemas."""
+
+import hashlib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from kubewright.devserver.objects import Wire, api_version, copy, encode
+from kubewright.devserver.wire import TypeTable
+
+from .codecs import CustomCodec
+from .resources import Registry, Resource
+
+_BUNDLE = Path(__file__).parents[1] / "data" / "bundle.json"
+_META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+_OBJECT_META = f"{_META}ObjectMeta"
+_REF = "#/components/schemas/"
+_INFO = {"title": "Kubernetes", "version": "v1.36.4"}
+_BODY = {"application/json": {"schema": {"type": "object"}}}
+_PARAMETERS = ("dryRun", "fieldManager", "fieldValidation", "force", "pretty")
+
+
+@cache
+def _bundle_hashes() -> dict[str, str]:
+    bundle: Wire = msgspec.json.decode(_BUNDLE.read_bytes())
+    return cast(dict[str, str], bundle["sha256"])
+
+
+class OpenApi:
+    """Tell clients what objects look like."""
+
+    def __init__(self, registry: Registry, types: TypeTable) -> None:
+        self._registry = registry
+        self._types = types
+        self._custom: dict[str, bytes] = {}
+        self._builtin: dict[str, bytes] = {}
+        self._index = b""
+        self._generation = -1
+
+    def _refresh(self) -> None:
+        if self._generation != self._registry.generation:
+            self._custom.clear()
+            self._index = b""
+            self._generation = self._registry.generation
+
+    def index(self) -> bytes:
+        """Give the paths of all documents with the hashes of their contents."""
+        self._refresh()
+        if not self._index:
+            paths = {
+                path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={self._hash(path)}"} for path in self._paths()
+            }
+            self._index = encode({"paths": paths})
+        return self._index
+
+    def document(self, path: str) -> bytes | None:
+        """Give the document of a path such as `apis/apps/v1`."""
+        self._refresh()
+        version = path.removeprefix("apis/").removeprefix("api/")
+        if path not in self._paths():
+            return None
+        custom = self._custom_resources(version)
+        if custom:
+            if path not in self._custom:
+                self._custom[path] = encode(custom_document(custom))
+            return self._custom[path]
+        if path not in self._builtin:
+            self._builtin[path] = self._types.openapi(version)
+        return self._builtin[path]
+
+    def _paths(self) -> list[str]:
+        found = [
+            f"apis/{group}/{version}" if group else f"api/{version}"
+            for group, version in self._registry.group_versions()
+        ]
+        return sorted(found)
+
+    def _hash(self, path: str) -> str:
+        known = _bundle_hashes().get(f"openapi/{path.replace('/', '__')}.json.xz")
+        if known:
+            return known.upper()
+        return hashlib.sha256(self.document(path) or b"").hexdigest().upper()
+
+    def _custom_resources(self, version: str) -> list[Resource]:
+        group, _, name = version.rpartition("/")
+        return [item for item in self._registry.resources(group, name) if item.custom]
+
+    def version2(self) -> bytes:
+        """Give everything as one OpenAPI v2 document, for clients that know no other."""
+        definitions: Wire = {}
+        for path in self._paths():
+            document: Wire = msgspec.json.decode(self.document(path) or b"{}")
+            definitions.update(document.get("components", {}).get("schemas", {}))
+        swagger = {
+            "swagger": "2.0",
+            "info": _INFO,
+            "paths": {},
+            "definitions": {name: _as_version2(item) for name, item in sorted(definitions.items())},
+        }
+        return encode(swagger)
+
+
+def _as_version2(value: Any) -> Any:
+    if isinstance(value, dict):
+        found: Wire = {}
+        for name, item in cast(Wire, value).items():
+            if name == "allOf" and isinstance(item, list) and len(cast(list[Any], item)) == 1:
+                found.update(_as_version2(item[0]))
+            elif name == "$ref" and isinstance(item, str):
+                found[name] = item.replace(_REF, "#/definitions/")
+            elif name not in ("nullable", "oneOf", "anyOf", "not"):
+                found[name] = _as_version2(item)
+        return found
+    if isinstance(value, list):
+        return [_as_version2(item) for item in cast(list[Any], value)]
+    return value
+
+
+def schema_name(resource: Resource) -> str:
+    """Name a custom kind's schema: the group reversed, the version, the kind."""
+    return ".".join([*reversed(resource.group.split(".")), resource.version, resource.kind])
+
+
+def custom_document(resources: list[Resource]) -> Wire:
+    """Build the document of a group version of custom resources."""
+    schemas: Wire = {_OBJECT_META: _object_meta()}
+    paths: Wire = {}
+    for resource in resources:
+        name = schema_name(resource)
+        schemas[name] = _kind_schema(resource)
+        items = {"type": "array", "items": {"$ref": f"{_REF}{name}"}}
+        schemas[f"{name}List"] = {
+            "type": "object",
+            "required": ["items"],
+            "properties": {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "items": items},
+            "x-kubernetes-group-version-kind": [{**_gvk(resource), "kind": resource.list_kind}],
+        }
+        paths.update(_paths_of(resource))
+    return {"openapi": "3.0.0", "info": _INFO, "paths": paths, "components": {"schemas": schemas}}
+
+
+def _gvk(resource: Resource) -> Wire:
+    return {"group": resource.group, "kind": resource.kind, "version": resource.version}
+
+
+def _kind_schema(resource: Resource) -> Wire:
+    schema: Wire = copy(resource.codec.schema) if isinstance(resource.codec, CustomCodec) else {"type": "object"}
+    properties: Wire = schema.setdefault("properties", {})
+    own: Wire = {
+        "apiVersion": {"type": "string", "description": "The version of the schema of this object."},
+        "kind": {"type": "string", "description": "The kind of this object."},
+        "metadata": {"description": "Standard object's metadata.", "allOf": [{"$ref": f"{_REF}{_OBJECT_META}"}]},
+    }
+    schema["properties"] = {**own, **{name: item for name, item in properties.items() if name not in own}}
+    schema["x-kubernetes-group-version-kind"] = [_gvk(resource)]
+    return schema
+
+
+def _object_meta() -> Wire:
+    text, texts = {"type": "string"}, {"type": "object", "additionalProperties": {"type": "string"}}
+    moment = {"type": "string", "format": "date-time"}
+    number = {"type": "integer", "format": "int64"}
+    entries = {"type": "array", "items": {"type": "object"}}
+    return {
+        "type": "object",
+        "properties": {
+            "annotations": texts,
+            "creationTimestamp": moment,
+            "deletionGracePeriodSeconds": number,
+            "deletionTimestamp": moment,
+            "finalizers": {"type": "array", "items": text},
+            "generateName": text,
+            "generation": number,
+            "labels": texts,
+            "managedFields": entries,
+            "name": text,
+            "namespace": text,
+            "ownerReferences": entries,
+            "resourceVersion": text,
+            "selfLink": text,
+            "uid": text,
+        },
+    }
+
+
+def _paths_of(resource: Resource) -> Wire:
+    base = f"/apis/{api_version(resource.group, resource.version)}"
+    if resource.namespaced:
+        base = f"{base}/namespaces/{{namespace}}"
+    one = f"{base}/{resource.plural}/{{name}}"
+    found: Wire = {f"{base}/{resource.plural}": dict(_operations(resource, {"get": "list", "post": "post"}))}
+    found[one] = dict(_operations(resource, {"get": "get", "put": "put", "patch": "patch", "delete": "delete"}))
+    for part in resource.subresources:
+        found[f"{one}/{part}"] = dict(_operations(resource, {"get": "get", "put": "put", "patch": "patch"}))
+    return found
+
+
+def _operations(resource: Resource, methods: dict[str, str]) -> Iterator[tuple[str, Wire]]:
+    parameters = [{"name": name, "in": "query", "schema": {"type": "string"}} for name in _PARAMETERS]
+    for method, action in methods.items():
+        operation: Wire = {
+            "responses": {"200": {"description": "OK", "content": _BODY}},
+            "x-kubernetes-action": action,
+            "x-kubernetes-group-version-kind": _gvk(resource),
+        }
+        if method in ("post", "put", "patch"):
+            operation["parameters"] = parameters
+            operation["requestBody"] = {"content": _BODY}
+        yield method, operation

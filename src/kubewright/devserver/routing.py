@@ -1,0 +1,111 @@
+"""From a request to the handler that answers it."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from .access import Access
+from .core import Core
+from .documents import Documents
+from .handlers import (
+    Call,
+    connect,
+    create_object,
+    delete_collection,
+    delete_object,
+    get,
+    list_objects,
+    patch_object,
+    refuse,
+    update_object,
+    watch,
+)
+from .identity import User
+from .registry import Resource
+from .request import Request, RequestInfo
+from .responses import Answer, text
+from .status import StatusError
+
+Handler = Callable[[Call], Answer | Coroutine[Any, Any, Answer]]
+
+_HANDLERS: dict[str, Handler] = {
+    "get": get,
+    "list": list_objects,
+    "watch": watch,
+    "create": create_object,
+    "update": update_object,
+    "patch": patch_object,
+    "delete": delete_object,
+    "deletecollection": delete_collection,
+}
+_PARTS = frozenset({"status", "scale"})
+
+
+class Router:
+    """Find the resource and the verb, or the document, that a path asks for."""
+
+    def __init__(self, core: Core, api: Access, documents: Documents) -> None:
+        self._core = core
+        self._api = api
+        self._documents = documents
+
+    def route(self, request: Request, info: RequestInfo, user: User) -> Answer | Coroutine[Any, Any, Answer]:
+        """Answer a request of a user who may make it."""
+        if not info.resource:
+            return self._documents.answer(request)
+        resource = self._core.registry.find(info.group, info.version, info.resource)
+        if resource is None:
+            if self._core.registry.serves(info.group, info.version):
+                raise StatusError.no_such_path()
+            return text(404, "404 page not found\n")
+        self._check_path(resource, info)
+        warnings = [resource.deprecation] if resource.deprecation else []
+        call = Call(self._core, self._api, request, info, resource, user, warnings)
+        if info.subresource:
+            return self._part(call)
+        if not info.verb or info.verb not in resource.verbs:
+            raise StatusError.method_not_allowed()
+        return self._run(_HANDLERS[info.verb], call)
+
+    def _check_path(self, resource: Resource, info: RequestInfo) -> None:
+        if info.scoped and not resource.namespaced:
+            raise StatusError.no_such_path()
+        if resource.namespaced and not info.scoped and (info.name or info.verb == "deletecollection"):
+            raise StatusError.no_such_path()
+        misplaced = resource.namespaced and not info.scoped and info.verb == "create"
+        if misplaced or (info.verb == "create" and info.name and not info.subresource):
+            raise StatusError.method_not_allowed()
+        if info.verb in ("update", "patch") and not info.name:
+            raise StatusError.method_not_allowed()
+        if resource.ready_at > asyncio.get_running_loop().time():
+            raise StatusError.too_many_requests("storage is (re)initializing")
+
+    def _part(self, call: Call) -> Answer | Coroutine[Any, Any, Answer]:
+        info, resource = call.info, call.resource
+        part = resource.subresources.get(info.subresource)
+        if part is None or (info.rest and info.subresource != "proxy"):
+            raise StatusError.no_such_path()
+        if info.verb not in part.verbs:
+            raise StatusError.method_not_allowed()
+        endpoint = resource.strategy.endpoints.get(info.subresource)
+        if endpoint is not None:
+            return self._later(connect(call, endpoint), call)
+        if info.subresource not in _PARTS:
+            name = f"{resource.group_resource}/{info.subresource}"
+            raise StatusError(501, "NotImplemented", f"the development server does not answer {name}")
+        return self._run(_HANDLERS[info.verb], call)
+
+    def _run(self, handler: Handler, call: Call) -> Answer | Coroutine[Any, Any, Answer]:
+        try:
+            answer = handler(call)
+        except StatusError as error:
+            return refuse(call.request, error, call.warnings)
+        return self._later(answer, call) if isinstance(answer, Coroutine) else answer
+
+    @staticmethod
+    async def _later(answer: Coroutine[Any, Any, Answer], call: Call) -> Answer:
+        try:
+            return await answer
+        except StatusError as error:
+            return refuse(call.request, error, call.warnings)
+

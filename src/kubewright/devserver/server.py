@@ -1,0 +1,302 @@
+"""The embedded API server: its parts put together, listening on loopback inside the current event loop."""
+
+import asyncio
+import base64
+import logging
+import secrets
+from collections.abc import Collection, Coroutine, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from email.utils import formatdate
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from .admission import AdmissionChain, standard_admission
+from .auth import (
+    ISSUER,
+    RequestAuthenticator,
+    Reviews,
+    RoleAuthorizer,
+    TokenAuthenticator,
+    TokenIssuer,
+    impersonated,
+    refuse_escalation,
+)
+from .bootstrap import first_objects, seed
+from .certificates import Authority, KeyPair, new_key, server_context
+from .clock import Clock
+from .connection import Connection
+from .core import Core
+from .definitions import DefinitionController, definition_strategy
+from .documents import Documents
+from .handlers import StoreAccess, refuse
+from .identity import MASTERS, Attributes, User, forbidden
+from .objects import Wire
+from .operation import Operation
+from .registry import Discovery, OpenApi, Registry, builtin_resources
+from .request import Request, request_info
+from .responses import Answer
+from .routing import Router
+from .status import StatusError
+from .storage import Journal, Store
+from .strategy import Strategy
+from .wire import load_types
+
+Timing = Literal["fast", "realistic"]
+
+ADMIN = "kubernetes-admin"
+IDLE_SECONDS = 90.0
+HEADER_SECONDS = 32.0
+SLOW_READER_SECONDS = 30.0
+SWEEP_SECONDS = 5.0
+
+_log = logging.getLogger("kubewright.devserver")
+
+
+@dataclass(slots=True)
+class _Keys:
+    """What makes the server recognizable to its clients; kept with the data, else made anew."""
+
+    authority: Authority
+    tokens: bytes
+
+    @classmethod
+    def load(cls, journal: Journal | None) -> "_Keys":
+        if journal is None:
+            return cls(Authority.create(), new_key())
+        certificate, key = journal.setting("ca.crt"), journal.setting("ca.key")
+        tokens = journal.setting("sa.key")
+        if certificate is None or key is None or tokens is None:
+            made = cls(Authority.create(), new_key())
+            journal.keep_setting("ca.crt", made.authority.pair.certificate)
+            journal.keep_setting("ca.key", made.authority.pair.key)
+            journal.keep_setting("sa.key", made.tokens)
+            return made
+        return cls(Authority(KeyPair(certificate, key)), tokens)
+
+
+class _EscalationGuard:
+    """Keep users from granting what they do not have."""
+
+    def __init__(self, authorizer: RoleAuthorizer, policies: StoreAccess) -> None:
+        self._authorizer = authorizer
+        self._policies = policies
+
+    async def admit(self, operation: Operation) -> None:
+        """Change nothing."""
+
+    async def validate(self, operation: Operation) -> None:
+        """Refuse roles and bindings that give away too much."""
+        refuse_escalation(operation, self._authorizer, self._policies)
+
+
+class Server:
+    """Serve the Kubernetes API while the context is open.
+
+    `data` names a file that keeps the cluster between runs; `timing="realistic"` takes the real server's
+    time where it answers before its work is done; admission plugins are disabled by their Kubernetes names.
+    """
+
+    def __init__(
+        self,
+        *,
+        data: Path | None = None,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        timing: Timing = "fast",
+        anonymous: bool = False,
+        disable_admission_plugins: Collection[str] = (),
+    ) -> None:
+        self._data = data
+        self._host = host
+        self._timing = timing
+        self._anonymous = anonymous
+        self._disabled = disable_admission_plugins
+        self._connections: set[Connection] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._stack = AsyncExitStack()
+        self._second, self._date = -1, ""
+        self.port = port
+
+    async def __aenter__(self) -> Self:
+        loop = asyncio.get_running_loop()
+        async with AsyncExitStack() as stack:
+            self._group = await stack.enter_async_context(asyncio.TaskGroup())
+            journal = Journal(self._data) if self._data is not None else None
+            keys = _Keys.load(journal)
+            self._authority = keys.authority
+            self._assemble(loop, journal, keys)
+            stack.callback(self._core.store.close)
+            context = server_context(self._authority.serving(self._host), self._authority.pair.certificate)
+            listener = await loop.create_server(
+                lambda: Connection(self, loop), self._host, self.port, ssl=context, backlog=1024
+            )
+            self.port = listener.sockets[0].getsockname()[1]
+            stack.callback(listener.close)
+            self._discovery.address = f"{self._host}:{self.port}"
+            seed(self._core, first_objects(self.port))
+            self._definitions.restore()
+            self.spawn(self._definitions.run())
+            self.spawn(self._sweep())
+            stack.callback(self._stop)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    def _stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        for connection in list(self._connections):
+            connection.abort()
+
+    def _assemble(self, loop: asyncio.AbstractEventLoop, journal: Journal | None, keys: _Keys) -> None:
+        clock, types, registry = Clock(loop), load_types(), Registry()
+        store = Store(journal, clock.seconds)
+        issuer = TokenIssuer.from_pem(keys.tokens)
+        self._core = core = Core(store, registry, types, clock, realistic=self._timing == "realistic")
+        self._api = api = StoreAccess(core)
+        self._tokens = TokenAuthenticator(issuer, api)
+        self._authenticator = RequestAuthenticator(self._tokens, anonymous=self._anonymous)
+        self._authorizer = authorizer = RoleAuthorizer(api)
+        standard = standard_admission(api, disabled=self._disabled)
+        core.admission = AdmissionChain([standard, _EscalationGuard(authorizer, api)])
+        strategies = _strategies(clock, Reviews(authorizer, self._tokens, issuer))
+        for resource in builtin_resources(types, store, strategies):
+            registry.add(resource)
+        self._discovery = Discovery(registry)
+        documents = Documents(
+            self._discovery, OpenApi(registry, types), issuer.key_set, lambda: _issuer_document(self.url)
+        )
+        self._router = Router(core, api, documents)
+        self._definitions = DefinitionController(core, api, self.spawn)
+
+    @property
+    def url(self) -> str:
+        """Give the address clients connect to."""
+        return f"https://{self._host}:{self.port}"
+
+    @property
+    def ca_pem(self) -> bytes:
+        """Give the certificate by which clients recognize the server."""
+        return self._authority.pair.certificate
+
+    def kubeconfig(self) -> Wire:
+        """Make a kubeconfig for the administrator, with a client certificate of its own."""
+        pair = self._authority.client(ADMIN, (MASTERS,))
+        user = {"client-certificate-data": _base64(pair.certificate), "client-key-data": _base64(pair.key)}
+        cluster = {"server": self.url, "certificate-authority-data": _base64(self.ca_pem)}
+        name = "kubewright"
+        return {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": name, "cluster": cluster}],
+            "users": [{"name": ADMIN, "user": user}],
+            "contexts": [{"name": name, "context": {"cluster": name, "user": ADMIN}}],
+            "current-context": name,
+            "preferences": {},
+        }
+
+    def add_user(self, name: str, groups: Sequence[str] = ()) -> str:
+        """Make a bearer token for a user."""
+        token = secrets.token_urlsafe(24)
+        self._tokens.add(token, name, groups)
+        return token
+
+    def compact(self) -> None:
+        """Forget all history, so that older revisions are expired."""
+        self._core.store.compact()
+
+    # what connections need
+
+    def handle(self, request: Request) -> Answer | Coroutine[Any, Any, Answer]:
+        """Answer a request: who is it, may they, and then the handler."""
+        try:
+            info = request_info(request)
+            user = self._user(request)
+            attributes = Attributes.of(info)
+            decision = self._authorizer.authorize(user, attributes)
+            if not decision.allowed:
+                raise forbidden(user, attributes, decision.reason)
+            return self._router.route(request, info, user)
+        except StatusError as error:
+            return refuse(request, error, [])
+        except Exception as error:
+            _log.exception("handling %s %s failed", request.method, request.path)
+            return refuse(request, StatusError.internal(str(error)), [])
+
+    def _user(self, request: Request) -> User:
+        user = self._authenticator.authenticate(request.headers, request.peer)
+        if "impersonate-user" in request.headers or "impersonate-group" in request.headers:
+            groups = request.every("impersonate-group")
+            user = impersonated(user, request.headers, groups, self._authorizer)
+        return user
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run work in the server's task group until it ends or the server does."""
+        task = self._group.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def date(self) -> str:
+        """Give the text of the Date header, made once a second."""
+        second = int(self._core.clock.seconds())
+        if second != self._second:
+            self._second, self._date = second, formatdate(second, usegmt=True)
+        return self._date
+
+    def opened(self, connection: Connection) -> None:
+        """Learn of a new connection."""
+        self._connections.add(connection)
+
+    def closed(self, connection: Connection) -> None:
+        """Learn that a connection is gone."""
+        self._connections.discard(connection)
+
+    async def _sweep(self) -> None:
+        """Close connections that are idle for long, and drop readers who do not read."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            now = loop.time()
+            for connection in list(self._connections):
+                blocked = connection.blocked_since
+                if blocked is not None and now - blocked > SLOW_READER_SECONDS:
+                    connection.abort()
+                elif connection.idle and now - connection.last_active > IDLE_SECONDS:
+                    connection.close()
+            self._core.store.tidy()
+
+
+def _strategies(clock: Clock, reviews: Reviews) -> Any:
+    special = {
+        **reviews.strategies(),
+        ("apiextensions.k8s.io", "CustomResourceDefinition"): definition_strategy(clock),
+    }
+
+    def find(group: str, kind: str) -> Strategy:
+        strategy = special.get((group, kind)) or Strategy()
+        if (group, kind) == ("", "ServiceAccount"):
+            return replace(strategy, endpoints={**strategy.endpoints, "token": reviews.issue_token})
+        return strategy
+
+    return find
+
+
+def _issuer_document(url: str) -> Wire:
+    return {
+        "issuer": ISSUER,
+        "jwks_uri": f"{url}/openid/v1/jwks",
+        "response_types_supported": ["id_token"],
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": ["ES256"],
+    }
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
