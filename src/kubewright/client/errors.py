@@ -1,291 +1,63 @@
-"""What can go wrong between us and an API server.
+"""Errors of the client, as the pure layer declares them."""
 
-KubewrightError
-├── ApiError                the server said no; chosen by Status.reason
-│   ├── BadRequest  Unauthorized  Forbidden  NotFound  MethodNotAllowed  NotAcceptable
-│   ├── AlreadyExists  Conflict  Expired  RequestTooLarge  UnsupportedMediaType  Invalid
-│   └── TooManyRequests  InternalError  ServerTimeout  ServiceUnavailable  GatewayTimeout
-├── ConnectionFailed        no answer came
-│   ├── ConnectionLost      an established connection broke, perhaps in the middle of an answer
-│   └── TimedOut            nothing came in time
-├── UnexpectedAnswer        what answered does not speak Kubernetes' API
-├── InvalidRequest          a request that cannot be made, refused before it is sent
-└── ConfigError             a kubeconfig or environment that cannot be used
-    └── CredentialError     credentials that could not be had
-"""
-
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-from kubewright.api import KubewrightError, Status
-
-_MISSING_RULE = re.compile(
-    r'cannot (?P<verb>\S+) resource "(?P<resource>[^"]+)" in API group "(?P<group>[^"]*)"'
-    r'(?: in the namespace "(?P<namespace>[^"]+)")?'
+from kubewright.api import (
+    AlreadyExists,
+    ApiError,
+    BadRequest,
+    ConfigError,
+    Conflict,
+    ConnectionFailed,
+    ConnectionLost,
+    CredentialError,
+    Expired,
+    FieldConflict,
+    Forbidden,
+    GatewayTimeout,
+    InternalError,
+    Invalid,
+    InvalidRequest,
+    MethodNotAllowed,
+    MissingRule,
+    NotAcceptable,
+    NotFound,
+    RequestTooLarge,
+    ServerTimeout,
+    ServiceUnavailable,
+    TimedOut,
+    TooManyRequests,
+    Unauthorized,
+    UnexpectedAnswer,
+    UnsupportedMediaType,
+    error_from_status,
 )
-_MISSING_PATH = re.compile(r'cannot (?P<verb>\S+) path "(?P<path>[^"]+)"')
-_MANAGER = re.compile(r'conflict with "(?P<manager>.*?)"(?: |$)')
 
-
-class ApiError(KubewrightError):
-    """An answer that says no: what was asked, of which object, why, and what to do about it."""
-
-    def __init__(
-        self,
-        status: Status,
-        *,
-        verb: str = "",
-        object: str = "",  # noqa: A002 (the word of the whole API)
-        retry_after: float | None = None,
-    ) -> None:
-        super().__init__(status, verb, object)
-        self.status = status
-        self.verb = verb
-        self.object = object
-        self.retry_after = retry_after
-
-    @property
-    def remedy(self) -> str:
-        """Return what the caller can do, or nothing."""
-        return ""
-
-    def __str__(self) -> str:
-        asked = f"{self.verb} {self.object}".strip()
-        message = self.status.message or self.status.reason or f"HTTP {self.status.code}"
-        return "; ".join(part for part in (f"{asked}: {message}" if asked else message, self.remedy) if part)
-
-
-class BadRequest(ApiError):
-    """The server could not make sense of the request."""
-
-
-class Unauthorized(ApiError):
-    """The server does not know who we are."""
-
-    hint = ""
-
-    @property
-    def remedy(self) -> str:
-        """Return what is known about the credentials."""
-        return self.hint or "check the token, certificate or plugin of the user in the kubeconfig"
-
-
-@dataclass(frozen=True, slots=True)
-class MissingRule:
-    """Hold the one permission that a refused request lacked."""
-
-    verb: str
-    group: str = ""
-    resource: str = ""
-    namespace: str = ""
-    path: str = ""
-
-    def __str__(self) -> str:
-        if self.path:
-            return f'{{nonResourceURLs: ["{self.path}"], verbs: ["{self.verb}"]}} in a ClusterRole'
-        where = (
-            f'a Role in namespace "{self.namespace}" or a ClusterRole' if self.namespace else "a ClusterRole"
-        )
-        return f'{{apiGroups: ["{self.group}"], resources: ["{self.resource}"], verbs: ["{self.verb}"]}} in {where}'
-
-
-class Forbidden(ApiError):
-    """We are known, and may not."""
-
-    @property
-    def rule(self) -> MissingRule | None:
-        """Return the RBAC rule that is missing; None when something else than a role forbids."""
-        message = self.status.message
-        if found := _MISSING_RULE.search(message):
-            return MissingRule(found["verb"], found["group"], found["resource"], found["namespace"] or "")
-        if found := _MISSING_PATH.search(message):
-            return MissingRule(found["verb"], path=found["path"])
-        return None
-
-    @property
-    def remedy(self) -> str:
-        """Return the rule to add."""
-        rule = self.rule
-        return f"missing rule: {rule}" if rule else ""
-
-
-class NotFound(ApiError):
-    """The object, its namespace, or its whole kind does not exist."""
-
-    @property
-    def kind_missing(self) -> bool:
-        """Tell whether the server does not serve the kind at all."""
-        return not self.status.details.name
-
-    @property
-    def remedy(self) -> str:
-        """Return what to install."""
-        return "the server does not serve this kind: is its CRD installed?" if self.kind_missing else ""
-
-
-class MethodNotAllowed(ApiError):
-    """The resource has no such verb."""
-
-
-class NotAcceptable(ApiError):
-    """The server cannot answer in the form that was asked for."""
-
-
-class AlreadyExists(ApiError):
-    """An object of this name is already there."""
-
-
-@dataclass(frozen=True, slots=True)
-class FieldConflict:
-    """Hold one field of an apply that another manager owns."""
-
-    field: str
-    manager: str
-    message: str
-
-
-class Conflict(ApiError):
-    """The object changed in between, is another one by now, or other managers own fields of it."""
-
-    @property
-    def fields(self) -> Sequence[FieldConflict]:
-        """Return the fields that other managers own; empty unless an apply conflicted."""
-        found: list[FieldConflict] = []
-        for cause in self.status.details.causes:
-            if cause.reason == "FieldManagerConflict":
-                manager = _MANAGER.search(cause.message)
-                found.append(FieldConflict(cause.field, manager["manager"] if manager else "", cause.message))
-        return found
-
-    @property
-    def remedy(self) -> str:
-        """Return how to go on."""
-        return "leave these fields out, or apply with force" if self.fields else ""
-
-
-class Expired(ApiError):
-    """The resourceVersion or continue token is too old: list again."""
-
-
-class RequestTooLarge(ApiError):
-    """The request is bigger than the server takes."""
-
-    @property
-    def remedy(self) -> str:
-        """Return the limit."""
-        return "an API server takes requests of 3 MiB and stores objects of about 1.5 MB"
-
-
-class UnsupportedMediaType(ApiError):
-    """The server does not read this form of body, such as a strategic patch of a custom resource."""
-
-
-class Invalid(ApiError):
-    """The object breaks the rules of its kind; `status.details.causes` has one entry a field."""
-
-
-class TooManyRequests(ApiError):
-    """The server asks us to slow down, or a disruption budget allows no eviction now."""
-
-
-class InternalError(ApiError):
-    """The server failed."""
-
-
-class ServerTimeout(ApiError):
-    """The server could not finish in time; it may be asked again."""
-
-
-class ServiceUnavailable(ApiError):
-    """The server, or the one behind it, is not ready."""
-
-
-class GatewayTimeout(ApiError):
-    """The request ran out of time on the server; it may or may not have happened."""
-
-
-class ConnectionFailed(KubewrightError):
-    """No answer came; `sent` tells whether the request may have reached the server."""
-
-    def __init__(self, message: str, *, sent: bool = False) -> None:
-        super().__init__(message)
-        self.sent = sent
-
-
-class ConnectionLost(ConnectionFailed):
-    """A connection that was there broke before the whole answer came."""
-
-
-class TimedOut(ConnectionFailed, TimeoutError):
-    """Nothing came in time; a write may or may not have happened."""
-
-
-class UnexpectedAnswer(KubewrightError):
-    """What answered does not speak Kubernetes' API: a login page, a proxy, another server."""
-
-
-class InvalidRequest(KubewrightError, ValueError):
-    """A request that cannot be made, such as a name with a slash; nothing was sent."""
-
-
-class ConfigError(KubewrightError):
-    """A kubeconfig, certificate or environment that cannot be used; the message says what to mend."""
-
-
-class CredentialError(ConfigError):
-    """Credentials that could not be had: a plugin failed, a token file is missing, a refresh was refused."""
-
-
-_BY_REASON: dict[str, type[ApiError]] = {
-    "BadRequest": BadRequest,
-    "Unauthorized": Unauthorized,
-    "Forbidden": Forbidden,
-    "NotFound": NotFound,
-    "MethodNotAllowed": MethodNotAllowed,
-    "NotAcceptable": NotAcceptable,
-    "AlreadyExists": AlreadyExists,
-    "Conflict": Conflict,
-    "Expired": Expired,
-    "Gone": Expired,
-    "RequestEntityTooLarge": RequestTooLarge,
-    "UnsupportedMediaType": UnsupportedMediaType,
-    "Invalid": Invalid,
-    "TooManyRequests": TooManyRequests,
-    "InternalError": InternalError,
-    "StoreReadError": InternalError,
-    "ServerTimeout": ServerTimeout,
-    "ServiceUnavailable": ServiceUnavailable,
-    "Timeout": GatewayTimeout,
-}
-_BY_CODE: dict[int, type[ApiError]] = {
-    400: BadRequest,
-    401: Unauthorized,
-    403: Forbidden,
-    404: NotFound,
-    405: MethodNotAllowed,
-    406: NotAcceptable,
-    409: Conflict,
-    410: Expired,
-    413: RequestTooLarge,
-    415: UnsupportedMediaType,
-    422: Invalid,
-    429: TooManyRequests,
-    500: InternalError,
-    503: ServiceUnavailable,
-    504: GatewayTimeout,
-}
-
-
-def error_from_status(
-    status: Status,
-    *,
-    verb: str = "",
-    object: str = "",  # noqa: A002 (the word of the whole API)
-    retry_after: float | None = None,
-) -> ApiError:
-    """Choose the error by the status' reason, by its code only where no known reason is given."""
-    chosen = _BY_REASON.get(status.reason) or _BY_CODE.get(status.code, ApiError)
-    if retry_after is None and status.details.retry_after_seconds:
-        retry_after = float(status.details.retry_after_seconds)
-    return chosen(status, verb=verb, object=object, retry_after=retry_after)
+__all__ = [
+    "AlreadyExists",
+    "ApiError",
+    "BadRequest",
+    "ConfigError",
+    "Conflict",
+    "ConnectionFailed",
+    "ConnectionLost",
+    "CredentialError",
+    "Expired",
+    "FieldConflict",
+    "Forbidden",
+    "GatewayTimeout",
+    "InternalError",
+    "Invalid",
+    "InvalidRequest",
+    "MethodNotAllowed",
+    "MissingRule",
+    "NotAcceptable",
+    "NotFound",
+    "RequestTooLarge",
+    "ServerTimeout",
+    "ServiceUnavailable",
+    "TimedOut",
+    "TooManyRequests",
+    "Unauthorized",
+    "UnexpectedAnswer",
+    "UnsupportedMediaType",
+    "error_from_status",
+]
