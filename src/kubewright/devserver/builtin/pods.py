@@ -69,6 +69,15 @@ def _comparable(spec: Wire) -> Wire:
     return kept
 
 
+def _ending(terminated: Wire) -> str:
+    """Tell why a container ended."""
+    if terminated.get("reason"):
+        return str(terminated["reason"])
+    if terminated.get("signal"):
+        return f"Signal:{terminated['signal']}"
+    return f"ExitCode:{terminated.get('exitCode', 0)}"
+
+
 def _phase(pod: Wire) -> tuple[str, int, int, float | None, str]:
     """Give the status text, ready and total containers, and restarts, as kubectl sums a Pod up."""
     status = pod.get("status") or {}
@@ -82,7 +91,7 @@ def _phase(pod: Wire) -> tuple[str, int, int, float | None, str]:
         if ended is not None and ended.get("exitCode") == 0:
             continue
         if ended is not None:
-            reason = f"Init:{ended.get('reason') or f'ExitCode:{ended.get("exitCode")}'}"
+            reason = f"Init:{_ending(ended)}"
         elif waiting and waiting.get("reason") and waiting["reason"] != "PodInitializing":
             reason = f"Init:{waiting['reason']}"
         else:
@@ -98,9 +107,7 @@ def _phase(pod: Wire) -> tuple[str, int, int, float | None, str]:
             reason = state["waiting"]["reason"]
         elif state.get("terminated") is not None:
             over = state["terminated"]
-            reason = over.get("reason") or (
-                f"Signal:{over['signal']}" if over.get("signal") else f"ExitCode:{over.get('exitCode')}"
-            )
+            reason = _ending(over)
         elif found.get("ready") and state.get("running") is not None:
             running = True
             ready += 1
