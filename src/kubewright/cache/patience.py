@@ -1,18 +1,16 @@
 """A limit on how long each of many quick waits may take, nearly free while they are quick."""
 
 import asyncio
-from collections.abc import Awaitable
 from types import TracebackType
-from typing import Self, TypeVar
-
-T = TypeVar("T")
+from typing import Self
 
 
 class Patience:
-    """Raise TimeoutError out of a wait that takes longer than so many seconds.
+    """Raise TimeoutError out of a wait inside this block that takes longer than so many seconds.
 
     One timer looks now and then whether a wait has become too long, instead of one timer for each wait:
-    ten thousand events of a cold cache arrive in a fraction of a second.
+    ten thousand events of a cold cache arrive in a fraction of a second. The block begins as a wait;
+    between `end_wait` and `begin_wait` it may take as long as it likes.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -27,27 +25,23 @@ class Patience:
         self._task = task
         self._loop = asyncio.get_running_loop()
         self._timer = self._loop.call_later(self._seconds, self._look)
+        self.begin_wait()
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._timer.cancel()
+        if self._ran_out and kind is asyncio.CancelledError and self._task.uncancel() == 0:
+            raise TimeoutError from error
 
-    async def wait(self, awaitable: Awaitable[T]) -> T:
-        """Wait for this one, not for too long."""
+    def begin_wait(self) -> None:
+        """Note that a wait begins."""
         self._waiting_since = self._loop.time()
-        try:
-            return await awaitable
-        except asyncio.CancelledError:
-            if self._ran_out and self._task.uncancel() == 0:
-                raise TimeoutError from None
-            raise
-        finally:
-            self._waiting_since = None
+
+    def end_wait(self) -> None:
+        """Note that what was waited for has come."""
+        self._waiting_since = None
 
     def _look(self) -> None:
         now = self._loop.time()

@@ -56,12 +56,11 @@ def keep_managers(obj: RawObject, managers: frozenset[str]) -> RawObject:
         return obj
     kept = _kept_entries(fields, managers)
     raw = obj.raw
-    needle = _FIELD + fields
-    start = raw.find(needle)
-    # Elsewhere in the body there may be the same text; then, or with unusual spaces, take the slow road.
-    if start < 0 or raw.find(needle, start + 1) >= 0:
+    start = raw.find(_FIELD)
+    end = start + len(_FIELD) + len(fields)
+    # Elsewhere in the body the same name may stand; then, or with unusual spaces, take the slow road.
+    if raw[start + len(_FIELD) : end] != fields or raw.find(_FIELD, end) >= 0:
         return _rebuilt(obj, kept)
-    end = start + len(needle)
     if kept:
         return _with_fields(obj.meta, raw[:start] + _FIELD + kept + raw[end:], kept)
     if raw[end : end + 1] == b",":

@@ -1,10 +1,12 @@
 """One selection followed for ever: listed, watched, resumed, listed again when history is lost."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TypedDict
+
+import msgspec
 
 from kubewright.api import DecodeError, KubewrightError, RawObject, Status, WatchEvent
 from kubewright.backoff import Backoff
@@ -30,41 +32,35 @@ _REFUSED = frozenset({401, 403, 404})
 _NOT_UNDERSTOOD = frozenset({400, 405, 406, 415, 422})
 
 
-@dataclass(frozen=True, slots=True)
-class Restarted:
+class Restarted(msgspec.Struct, frozen=True, gc=False):
     """All objects follow as Applied; those that do not, before the next Synced, are gone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
+class Applied(msgspec.Struct, frozen=True, gc=False):
     """An object is there, in this state."""
 
     object: RawObject
 
 
-@dataclass(frozen=True, slots=True)
-class Deleted:
+class Deleted(msgspec.Struct, frozen=True, gc=False):
     """An object is gone, or has left the selection; this was its last state."""
 
     object: RawObject
 
 
-@dataclass(frozen=True, slots=True)
-class Progressed:
+class Progressed(msgspec.Struct, frozen=True, gc=False):
     """Everything up to this version has been told."""
 
     resource_version: str
 
 
-@dataclass(frozen=True, slots=True)
-class Synced:
+class Synced(msgspec.Struct, frozen=True, gc=False):
     """The list that began with Restarted is whole; it is the state at this version."""
 
     resource_version: str
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(msgspec.Struct, frozen=True, gc=False):
     """Reading failed and is tried again; `refused` tells that a person must mend something first."""
 
     error: KubewrightError
@@ -177,11 +173,19 @@ class _Watcher:
         yield Restarted()
         self._watches.inc()
         async with aclosing(self._open_watch(initial_events=True)) as events:
-            async with aclosing(_initial_events(events)) as initial:
-                async for event in initial:
-                    yield event
-                    if isinstance(event, Synced):
-                        self._state = Watching(event.resource_version)
+            try:
+                with Patience(INITIAL_EVENTS_PATIENCE) as patience:
+                    async for event in events:
+                        patience.end_wait()
+                        if event.type == "BOOKMARK":
+                            yield self._end_initial_events(event)
+                            break
+                        yield _translate(event)
+                        patience.begin_wait()
+                    else:
+                        raise WatchFailed("the watch ended before its initial events did")
+            except TimeoutError:
+                raise InitialEventsMissing("no event came, nor the end of the initial ones") from None
             async for event in events:
                 yield self._follow(event)
 
@@ -225,6 +229,13 @@ class _Watcher:
             narrowed["metadata_only"] = True
         return narrowed
 
+    def _end_initial_events(self, bookmark: WatchEvent) -> Synced:
+        meta = bookmark.object.meta
+        if meta.annotations.get(INITIAL_EVENTS_END) != "true":
+            raise InitialEventsMissing("an ordinary bookmark came before the initial events had ended")
+        self._state = Watching(meta.resource_version)
+        return Synced(meta.resource_version)
+
     def _follow(self, event: WatchEvent) -> Event:
         told = _translate(event)
         self._silences = 0
@@ -265,26 +276,6 @@ class _Watcher:
         self._failures += 1
         self._failed_at = now + delay
         return delay
-
-
-async def _initial_events(events: AsyncIterator[WatchEvent]) -> AsyncGenerator[Event, None]:
-    """Yield what comes up to the bookmark that ends the present state, and that as Synced."""
-    with Patience(INITIAL_EVENTS_PATIENCE) as patience:
-        while True:
-            try:
-                event = await patience.wait(anext(events))
-            except TimeoutError:
-                raise InitialEventsMissing("no event came, nor the end of the initial ones") from None
-            except StopAsyncIteration:
-                raise WatchFailed("the watch ended before its initial events did") from None
-            if event.type == "BOOKMARK":
-                if event.object.meta.annotations.get(INITIAL_EVENTS_END) != "true":
-                    raise InitialEventsMissing(
-                        "an ordinary bookmark came before the initial events had ended"
-                    )
-                yield Synced(event.object.meta.resource_version)
-                return
-            yield _translate(event)
 
 
 def _translate(event: WatchEvent) -> Applied | Deleted | Progressed:

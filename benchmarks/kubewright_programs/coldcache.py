@@ -1,0 +1,62 @@
+"""Fill a kubewright cache with one kind and say what that took."""
+
+import asyncio
+import json
+import resource
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from kubewright.api import Model, Resource, kind_of
+from kubewright.cache import Cache, Selection
+from kubewright.client import Client, load_config
+
+
+class EnvVar(Model):
+    """One name and value."""
+
+    name: str
+    value: str
+
+
+class SampleSpec(Model):
+    """About two kilobytes of ordinary fields."""
+
+    replicas: int
+    image: str
+    env: list[EnvVar] = []
+    settings: dict[str, str] = {}
+
+
+class SampleStatus(Model):
+    """What a controller would report."""
+
+    ready: int = 0
+
+
+class Sample(Resource[SampleSpec, SampleStatus], group="bench.kubewright.dev", version="v1"):
+    """The benchmarked kind as its author would type it."""
+
+
+async def fill(kubeconfig: Path) -> dict[str, Any]:
+    started = time.perf_counter()
+    async with Client(load_config(kubeconfig)) as client, asyncio.TaskGroup() as tasks:
+        cache = Cache(client, pause_gc=True)
+        running = tasks.create_task(cache.run())
+        informer = cache.informer(Selection(kind_of(Sample)), Sample)
+        await informer.wait_synced()
+        seconds = time.perf_counter() - started
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        objects = len(informer.keys())
+        running.cancel()
+    return {
+        "objects": objects,
+        "seconds": seconds,
+        "cpu": usage.ru_utime + usage.ru_stime,
+        "rss": usage.ru_maxrss * 1024,
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(asyncio.run(fill(Path(sys.argv[1])))))
