@@ -18,24 +18,20 @@ from typing import Any, Protocol
 
 import msgspec
 
-from kubewright.api import Kind, KubewrightError
-from kubewright.client import (
+from kubewright.api import (
     AlreadyExists,
     ApiError,
-    Client,
-    ClusterConfig,
     Conflict,
     ConnectionFailed,
+    Kind,
+    KubewrightError,
     NotFound,
-    requests,
 )
+from kubewright.client import Client, ClusterConfig, requests
 
 LEASE = Kind(group="coordination.k8s.io", version="v1", kind="Lease", plural="leases", builtin=True)
 
 JITTER = 1.2
-MAIN_LOOP_SILENCE = 30.0
-"""Seconds without an answer from the main loop after which the lease is no longer renewed."""
-
 _log = logging.getLogger("kubewright.election")
 
 
@@ -53,22 +49,38 @@ def default_identity() -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ElectionOptions:
-    """Name the lease, and how long it lasts."""
+class LeaseTimes:
+    """How long a lease lasts, in seconds.
 
-    name: str
-    namespace: str
-    identity: str = field(default_factory=default_identity)
-    lease_duration: float = 15.0
+    After `main_loop_silence` without an answer from the main loop the lease is no longer renewed.
+    """
+
+    duration: float = 15.0
     renew_deadline: float = 10.0
     retry_period: float = 2.0
+    main_loop_silence: float = 30.0
 
     def __post_init__(self) -> None:
-        if not self.lease_duration > self.renew_deadline > self.retry_period * JITTER:
+        if not self.duration > self.renew_deadline > self.retry_period * JITTER:
             raise ValueError(
                 "leader election: the lease must last longer than the renew deadline, "
                 f"and that longer than {JITTER} retry periods"
             )
+
+    @property
+    def attempt(self) -> float:
+        """Return how long one attempt to reach the server may take."""
+        return max(1.0, self.renew_deadline / 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElectionOptions:
+    """Name the lease and this replica."""
+
+    name: str
+    namespace: str
+    identity: str = field(default_factory=default_identity)
+    times: LeaseTimes = field(default_factory=LeaseTimes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +166,7 @@ class Elector:
     def __init__(self, store: LeaseStore, options: ElectionOptions, leadership: Leadership) -> None:
         self._store = store
         self._options = options
+        self._times = options.times
         self._leadership = leadership
         self._observed: LeaseRecord | None = None
         self._observed_at = 0.0
@@ -161,18 +174,21 @@ class Elector:
     async def acquire(self) -> None:
         """Wait until this replica holds the lease."""
         while True:
-            if await self._attempt():
+            if await self._attempt(self._times.attempt):
                 return
-            await asyncio.sleep(self._options.retry_period * (1 + JITTER * random.random()))
+            await asyncio.sleep(self._times.retry_period * (1 + JITTER * random.random()))
 
     async def renew(self, may_renew: Callable[[], bool] = lambda: True) -> None:
         """Keep the lease; returns when it is lost, or when it ran out because it may not be renewed."""
         loop = asyncio.get_running_loop()
-        while loop.time() < self._leadership.valid_until:
+        while (left := self._leadership.valid_until - loop.time()) > 0:
+            await asyncio.sleep(min(self._times.retry_period, left))
             left = self._leadership.valid_until - loop.time()
-            await asyncio.sleep(min(self._options.retry_period, left))
-            if may_renew() and not await self._attempt() and self._held_by_another():
-                break
+            if left > 0 and may_renew():
+                # An attempt may not outlast the lease: whoever waits for its end must be told in time.
+                held = await self._attempt(min(self._times.attempt, left))
+                if not held and self._held_by_another():
+                    break
         self._leadership.valid_until = float("-inf")
 
     async def release(self) -> None:
@@ -183,11 +199,11 @@ class Elector:
             now = _micro_time()
             await self._store.write(replace(record, holder="", duration=1, acquired=now, renewed=now))
 
-    async def _attempt(self) -> bool:
+    async def _attempt(self, timeout: float) -> bool:
         """Try once to take or renew the lease; failures to reach the server count as no."""
         started = asyncio.get_running_loop().time()
         try:
-            async with asyncio.timeout(max(1.0, self._options.renew_deadline / 2)):
+            async with asyncio.timeout(timeout):
                 held = await self._take(started)
         except (Conflict, AlreadyExists):
             return False
@@ -225,12 +241,12 @@ class Elector:
             )
             self._observe(await self._store.write(taken), now)
         # Counted from before the request: others see the renewal no earlier than that.
-        self._leadership.valid_until = started + options.renew_deadline
+        self._leadership.valid_until = started + self._times.renew_deadline
         return True
 
     @property
     def _seconds(self) -> int:
-        return max(1, round(self._options.lease_duration))
+        return max(1, round(self._times.duration))
 
     def _observe(self, record: LeaseRecord, now: float) -> None:
         self._observed, self._observed_at = record, now
@@ -293,7 +309,7 @@ class ElectionThread:
                 self._loop.call_soon_threadsafe(self._task.cancel)
             except RuntimeError:
                 pass  # its loop ended by itself
-        await asyncio.to_thread(self._thread.join, self._options.renew_deadline)
+        await asyncio.to_thread(self._thread.join, self._options.times.renew_deadline)
 
     def _run(self) -> None:
         try:
@@ -312,12 +328,13 @@ class ElectionThread:
     @property
     def _patience(self) -> float:
         """Seconds from the loss of the lease until another replica may write, less one to be safe."""
-        return max(0.5, self._options.lease_duration - self._options.renew_deadline - 1.0)
+        times = self._options.times
+        return max(0.5, times.duration - times.renew_deadline - 1.0)
 
     async def _elect(self) -> None:
         self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
         options = self._options
-        async with Client(self._config, timeout=max(1.0, options.renew_deadline / 2)) as client:
+        async with Client(self._config, timeout=options.times.attempt) as client:
             elector = Elector(ClusterLease(client, options.name, options.namespace), options, self.leadership)
             try:
                 await elector.acquire()
@@ -328,13 +345,13 @@ class ElectionThread:
                 _log.error("Lost the lease %s/%s", options.namespace, options.name)
             finally:
                 if self._release:
-                    async with asyncio.timeout(max(1.0, options.renew_deadline / 2)):
+                    async with asyncio.timeout(options.times.attempt):
                         await elector.release()
 
     def _main_loop_answers(self) -> bool:
         self._tell_main(self._answer)
         silence = self._main.time() - self._answered_at
-        if silence < MAIN_LOOP_SILENCE:
+        if silence < self._options.times.main_loop_silence:
             return True
         _log.error("The main loop has not answered for %.0f s: the lease is not renewed", silence)
         return False

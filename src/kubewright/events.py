@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
-from kubewright.api import Kind
+from kubewright.api import ApiError, ConnectionFailed, Kind, NotFound
 from kubewright.backoff import Backoff
-from kubewright.client import ApiError, Client, ConnectionFailed, NotFound, requests
+from kubewright.client import Client, requests
 from kubewright.metrics import Registry
 
 EventType = Literal["Normal", "Warning"]

@@ -16,7 +16,14 @@ from kubewright.cache import Cache
 from kubewright.client import Client, ClusterConfig
 from kubewright.controller import Controller, Operator
 from kubewright.controller.running import Runner, RunnerStatistics, Surroundings, Watchdog
-from kubewright.election import LEASE, ElectionOptions, ElectionThread, LeaseLost, default_identity
+from kubewright.election import (
+    LEASE,
+    ElectionOptions,
+    ElectionThread,
+    LeaseLost,
+    LeaseTimes,
+    default_identity,
+)
 from kubewright.events import EventRecorder, Reference
 from kubewright.metrics import Registry
 from kubewright.serving import Checks, Guard, HttpServer, MetricsPage, ServingCertificate, parse_address
@@ -36,6 +43,7 @@ class ManagerOptions:
     leader_elect: bool = False
     leader_election_id: str = ""
     leader_election_namespace: str = ""
+    lease_times: LeaseTimes = field(default_factory=LeaseTimes)
     identity: str = field(default_factory=default_identity)
     metrics_bind_address: str = ":8080"
     metrics_secure: bool = False
@@ -236,6 +244,7 @@ class Manager:
             name=self._lease_name,
             namespace=self._options.leader_election_namespace or self._config.namespace,
             identity=self._options.identity,
+            times=self._options.lease_times,
         )
 
     @property

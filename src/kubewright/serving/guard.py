@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from kubewright.api import Kind
-from kubewright.client import ApiError, Client, ConnectionFailed, requests
+from kubewright.api import ApiError, ConnectionFailed, Kind
+from kubewright.client import Client, requests
 
 TOKEN_LIFE = 60.0
 ALLOWED_LIFE = 300.0

@@ -4,9 +4,9 @@ import builtins
 from collections.abc import Sequence
 from typing import Any, cast
 
-from kubewright.api import Kind, ObjectKey, RawObject, kind_of, raw_object
+from kubewright.api import Kind, NotFound, ObjectKey, RawObject, kind_of, raw_object
 from kubewright.cache import Index
-from kubewright.client import Client, NotFound, requests
+from kubewright.client import Client, requests
 from kubewright.controller.change import decode_as
 from kubewright.controller.context import Reader
 from kubewright.controller.permissions import Permissions

@@ -7,9 +7,11 @@ from typing import Any, Literal, NamedTuple, cast
 import msgspec
 
 from kubewright.api import (
+    Conflict,
     DecodeError,
     Kind,
     Model,
+    NotFound,
     Object,
     ObjectKey,
     PartialMeta,
@@ -20,7 +22,7 @@ from kubewright.api import (
     to_wire,
     typed_diff,
 )
-from kubewright.client import Conflict, NotFound, Request, requests
+from kubewright.client import Request, requests
 from kubewright.controller import finalizers, ownership
 from kubewright.controller.change import decode_as
 from kubewright.controller.children import check_controllable, sent_form, with_finalizer, with_owner
