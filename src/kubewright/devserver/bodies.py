@@ -41,7 +41,9 @@ def parse(core: Core, request: Request, default: GroupVersionKind) -> tuple[Any,
     raise StatusError.unsupported_media_type(OFFERED)
 
 
-def read_object(core: Core, request: Request, resource: Resource, validation: str, warnings: list[str]) -> Body:
+def read_object(
+    core: Core, request: Request, resource: Resource, validation: str, warnings: list[str]
+) -> Body:
     """Read the object a client sends to a resource, canonical and with its defaults."""
     return read_kind(core, request, resource.gvk, validation, warnings, resource=resource)
 
@@ -59,7 +61,9 @@ def read_kind(
     try:
         value, strict = parse(core, request, gvk)
     except DecodeError as error:
-        raise _unrecognized(gvk, f"couldn't get version/kind; json parse error: {error}", request.body) from None
+        raise _unrecognized(
+            gvk, f"couldn't get version/kind; json parse error: {error}", request.body
+        ) from None
     if not isinstance(value, dict):
         sort = "array" if isinstance(value, list) else type(value).__name__
         text = (
@@ -97,7 +101,9 @@ def report_strict(
 def unhandled(found: GroupVersionKind, wanted: GroupVersionKind, why: str) -> StatusError:
     """Say that a body cannot be taken for the wanted kind."""
     version = problems.quoted(found.version)
-    return StatusError.bad_request(f"{found.kind} in version {version} cannot be handled as a {wanted.kind}: {why}")
+    return StatusError.bad_request(
+        f"{found.kind} in version {version} cannot be handled as a {wanted.kind}: {why}"
+    )
 
 
 def _builtin_kind(core: Core, value: Wire, gvk: GroupVersionKind) -> GroupVersionKind:
@@ -120,7 +126,9 @@ def _builtin_kind(core: Core, value: Wire, gvk: GroupVersionKind) -> GroupVersio
         )
     internal = gvk.group.partition(".")[0] or "core"
     raise unhandled(
-        found, gvk, f"converting ({found.version}.{found.kind}) to ({internal}.{gvk.kind}): unknown conversion"
+        found,
+        gvk,
+        f"converting ({found.version}.{found.kind}) to ({internal}.{gvk.kind}): unknown conversion",
     )
 
 
@@ -146,4 +154,6 @@ def _unrecognized(gvk: GroupVersionKind, why: str, body: bytes) -> StatusError:
         shown = body[:_SUMMARY].hex()
     if len(body) > _SUMMARY:
         shown += " ..."
-    return StatusError.bad_request(f"the object provided is unrecognized (must be of type {gvk.kind}): {why} ({shown})")
+    return StatusError.bad_request(
+        f"the object provided is unrecognized (must be of type {gvk.kind}): {why} ({shown})"
+    )

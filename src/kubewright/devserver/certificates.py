@@ -27,7 +27,9 @@ class KeyPair:
 
 def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
     return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.TraditionalOpenSSL,
+        serialization.NoEncryption(),
     )
 
 
@@ -36,7 +38,9 @@ def new_key() -> bytes:
     return _key_pem(ec.generate_private_key(ec.SECP256R1()))
 
 
-def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey
+) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
     return (
         x509.CertificateBuilder()
@@ -87,13 +91,13 @@ class Authority:
 
     def serving(self, host: str) -> KeyPair:
         """Issue the certificate the server shows."""
-        addresses = dict.fromkeys(("127.0.0.1", "::1", "10.0.0.1"))
+        addresses = {"127.0.0.1", "::1", "10.0.0.1"}
         names: list[x509.GeneralName] = [x509.DNSName(name) for name in _SERVICE_NAMES]
         try:
-            addresses[str(ipaddress.ip_address(host))] = None
+            addresses.add(str(ipaddress.ip_address(host)))
         except ValueError:
             names.append(x509.DNSName(host))
-        names += [x509.IPAddress(ipaddress.ip_address(address)) for address in addresses]
+        names += [x509.IPAddress(ipaddress.ip_address(address)) for address in sorted(addresses)]
         return self._issue("kube-apiserver", (), ExtendedKeyUsageOID.SERVER_AUTH, names)
 
     def client(self, name: str, groups: Sequence[str]) -> KeyPair:

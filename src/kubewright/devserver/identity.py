@@ -113,9 +113,7 @@ def forbidden(user: User, attributes: Attributes, reason: str = "") -> StatusErr
     if attributes.subresource:
         resource = f"{resource}/{attributes.subresource}"
     where = f'in the namespace "{attributes.namespace}"' if attributes.namespace else "at the cluster scope"
-    why = (
-        f'User "{user.name}" cannot {attributes.verb} resource "{resource}" in API group "{attributes.group}" {where}'
-    )
+    why = f'User "{user.name}" cannot {attributes.verb} resource "{resource}" in API group "{attributes.group}" {where}'
     if reason:
         why = f"{why}: {reason}"
     return StatusError.forbidden(attributes.group, attributes.resource, attributes.name, why)

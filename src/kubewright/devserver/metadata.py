@@ -111,7 +111,14 @@ def check_meta_update(new: Wire, old: Wire) -> list[FieldError]:
                 f"found new finalizers []string{{{listed}}}"
             )
             errors.append(problems.forbidden("metadata.finalizers", text))
-    for name in ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
+    for name in (
+        "name",
+        "namespace",
+        "uid",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+    ):
         if metadata.get(name) != before.get(name):
             errors.append(problems.invalid(f"metadata.{name}", metadata.get(name), "field is immutable"))
     errors += _check_descriptions(metadata)
@@ -125,12 +132,15 @@ def _check_namespace(metadata: Wire, *, namespaced: bool) -> list[FieldError]:
         return [problems.forbidden("metadata.namespace", "not allowed on this type")] if namespace else []
     if not namespace:
         return [problems.required("metadata.namespace")]
-    return [problems.invalid("metadata.namespace", namespace, text) for text in names.dns1123_label(namespace)]
+    return [
+        problems.invalid("metadata.namespace", namespace, text) for text in names.dns1123_label(namespace)
+    ]
 
 
 def _check_descriptions(metadata: Wire) -> list[FieldError]:
     errors: list[FieldError] = []
-    for key, value in (metadata.get("labels") or {}).items():
+    labels: dict[str, str] = metadata.get("labels") or {}
+    for key, value in labels.items():
         errors += [problems.invalid("metadata.labels", key, text) for text in names.qualified_name(key)]
         errors += [problems.invalid("metadata.labels", value, text) for text in names.label_value(value)]
     annotations: dict[str, str] = metadata.get("annotations") or {}

@@ -115,6 +115,10 @@ def aggregated_version(header: str) -> str:
             return ""
         version = clause.params.get("v", "")
         group = clause.params.get("g")
-        if wanted == "APIGroupDiscoveryList" and group == "apidiscovery.k8s.io" and version in ("v2", "v2beta1"):
+        if (
+            wanted == "APIGroupDiscoveryList"
+            and group == "apidiscovery.k8s.io"
+            and version in ("v2", "v2beta1")
+        ):
             return version
     return ""

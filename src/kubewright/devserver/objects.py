@@ -44,6 +44,23 @@ def meta(obj: Wire) -> Wire:
     return cast(Wire, found)
 
 
+def section(obj: Wire, *names: str) -> Wire:
+    """Give an object's part by its path, empty when it is missing or null."""
+    part = obj
+    for name in names:
+        found = part.get(name)
+        if not isinstance(found, dict):
+            return {}
+        part = cast(Wire, found)
+    return part
+
+
+def items(obj: Wire, name: str) -> list[Any]:
+    """Give a list of an object, empty when it is missing or null."""
+    found = obj.get(name)
+    return cast(list[Any], found) if isinstance(found, list) else []
+
+
 def labels_of(obj: Wire) -> dict[str, str]:
     """Give an object's labels."""
     return obj.get("metadata", {}).get("labels") or {}

@@ -119,7 +119,9 @@ def read_delete_options(body: Wire) -> DeleteOptions:
             text = "orphanDependents and deletionPropagation cannot be both set"
             errors.append(problems.invalid("propagationPolicy", options.propagation, text))
         if options.propagation not in _PROPAGATIONS:
-            errors.append(problems.not_supported("propagationPolicy", options.propagation, (*_PROPAGATIONS, "nil")))
+            errors.append(
+                problems.not_supported("propagationPolicy", options.propagation, (*_PROPAGATIONS, "nil"))
+            )
     errors += _dry_run_errors(dry_run)
     if errors:
         raise StatusError.invalid(_META_GROUP, "DeleteOptions", "", errors)
@@ -193,7 +195,9 @@ def _list_errors(options: ListOptions) -> list[FieldError]:
             text = "resourceVersionMatch is forbidden unless resourceVersion is provided"
             errors.append(problems.forbidden(field, text))
         if options.token:
-            errors.append(problems.forbidden(field, "resourceVersionMatch is forbidden when continue is provided"))
+            errors.append(
+                problems.forbidden(field, "resourceVersionMatch is forbidden when continue is provided")
+            )
         if options.match not in ("Exact", "NotOlderThan"):
             errors.append(problems.not_supported(field, options.match, ("Exact", "NotOlderThan", "")))
         if options.match == "Exact" and options.resource_version == "0":
@@ -217,7 +221,9 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
         if options.match != "NotOlderThan":
             errors.append(problems.not_supported(field, options.match, ("NotOlderThan",)))
         if options.token:
-            errors.append(problems.forbidden(field, "resourceVersionMatch is forbidden when continue is provided"))
+            errors.append(
+                problems.forbidden(field, "resourceVersionMatch is forbidden when continue is provided")
+            )
     return errors
 
 

@@ -108,4 +108,3 @@ class Router:
             return await answer
         except StatusError as error:
             return refuse(call.request, error, call.warnings)
-

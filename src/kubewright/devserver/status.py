@@ -5,7 +5,9 @@ from typing import Any, Self
 
 from kubewright.api import FieldError, KubewrightError, invalid_message, problems
 
-OPTIMISTIC_LOCK = "the object has been modified; please apply your changes to the latest version and try again"
+OPTIMISTIC_LOCK = (
+    "the object has been modified; please apply your changes to the latest version and try again"
+)
 
 quote = problems.quoted
 
@@ -93,7 +95,12 @@ class StatusError(KubewrightError):
             message = f"{group_resource(group, resource)} is forbidden: {why}"
         else:
             message = f"{group_resource(group, resource)} {quote(name)} is forbidden: {why}"
-        details = {"name": name, "group": group, "kind": resource, "causes": [dict(cause) for cause in causes]}
+        details = {
+            "name": name,
+            "group": group,
+            "kind": resource,
+            "causes": [dict(cause) for cause in causes],
+        }
         return cls(403, "Forbidden", message, details)
 
     @classmethod
@@ -110,7 +117,9 @@ class StatusError(KubewrightError):
     @classmethod
     def method_not_allowed(cls) -> Self:
         """Say that the path does not take this method."""
-        return cls(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
+        return cls(
+            405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {}
+        )
 
     @classmethod
     def verb_not_supported(cls, group: str, resource: str, verb: str) -> Self:

@@ -179,7 +179,9 @@ class Strategy:
     """Mark an object whose deletion waits for `deletable`, as a namespace does."""
     deletable: Callable[[Wire], bool] = _finished
     """Tell whether an object that is being deleted and has no finalizers may go."""
-    selectable_fields: Mapping[str, Callable[[Wire], str]] = field(default_factory=dict[str, Callable[[Wire], str]])
+    selectable_fields: Mapping[str, Callable[[Wire], str]] = field(
+        default_factory=dict[str, Callable[[Wire], str]]
+    )
     """Field selectors beyond metadata.name and metadata.namespace."""
     columns: Sequence[Column] = ()
     row: Callable[[Wire, float], list[Any]] | None = None

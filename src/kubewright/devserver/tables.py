@@ -118,9 +118,13 @@ class CustomColumns:
         self._cells: list[tuple[str, Any]] = []
         for item in wanted:
             path = str(item.get("jsonPath", ""))
-            text = item.get("description") or f"Custom resource definition column (in JSONPath format): {path}"
+            text = (
+                item.get("description") or f"Custom resource definition column (in JSONPath format): {path}"
+            )
             kind = str(item.get("type", "string"))
-            self.columns.append(Column(item["name"], kind, item.get("format", ""), text, item.get("priority", 0)))
+            self.columns.append(
+                Column(item["name"], kind, item.get("format", ""), text, item.get("priority", 0))
+            )
             try:
                 self._cells.append((kind, compile_path(path)))
             except PathError:

@@ -1,11 +1,11 @@
 """Conditions of a CustomResourceDefinition."""
 
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items, section
 
 
 def find_condition(crd: Wire, kind: str) -> Wire | None:
     """Find a condition by its type."""
-    conditions: list[Wire] = (crd.get("status") or {}).get("conditions") or []
+    conditions: list[Wire] = items(section(crd, "status"), "conditions")
     return next((item for item in conditions if item["type"] == kind), None)
 
 
@@ -18,13 +18,19 @@ def is_true(crd: Wire, kind: str) -> bool:
 def set_condition(crd: Wire, kind: str, status: str, reason: str, message: str, stamp: str) -> None:
     """Set a condition; its time moves only when its status does."""
     state: Wire = crd.setdefault("status", {})
-    if not state.get("conditions"):
-        state["conditions"] = []
+    conditions: list[Wire] = items(state, "conditions")
+    state["conditions"] = conditions
     found = find_condition(crd, kind)
     moment = stamp if found is None or found["status"] != status else found.get("lastTransitionTime", stamp)
-    fresh = {"type": kind, "status": status, "lastTransitionTime": moment, "reason": reason, "message": message}
+    fresh = {
+        "type": kind,
+        "status": status,
+        "lastTransitionTime": moment,
+        "reason": reason,
+        "message": message,
+    }
     if found is None:
-        state["conditions"].append(fresh)
+        conditions.append(fresh)
     else:
         found.clear()
         found.update(fresh)

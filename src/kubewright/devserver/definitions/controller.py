@@ -105,7 +105,9 @@ class DefinitionController:
     def _settled(crd: Wire, naming: Naming) -> bool:
         status: Wire = crd.get("status") or {}
         conditions: list[Wire] = status.get("conditions") or []
-        known = any(item["type"] == "NamesAccepted" and item.get("reason") == naming.reason for item in conditions)
+        known = any(
+            item["type"] == "NamesAccepted" and item.get("reason") == naming.reason for item in conditions
+        )
         return known and (status.get("acceptedNames") or {}) == naming.accepted
 
     def _accept(self, crd: Wire, naming: Naming) -> None:
@@ -116,9 +118,13 @@ class DefinitionController:
         if naming.fine and not self._core.realistic:
             self._mark_established(crd)
         elif not is_true(crd, "Established"):
-            reason, text = ("Installing", "the initial names have been accepted") if naming.fine else (
-                "NotAccepted",
-                "not all names are accepted",
+            reason, text = (
+                ("Installing", "the initial names have been accepted")
+                if naming.fine
+                else (
+                    "NotAccepted",
+                    "not all names are accepted",
+                )
             )
             set_condition(crd, "Established", "False", reason, text, stamp)
 
@@ -127,7 +133,9 @@ class DefinitionController:
         set_condition(crd, "Established", "True", "InitialNamesAccepted", text, self._core.clock.stamp())
 
     async def _write(self, crd: Wire, change: Callable[[Wire], None]) -> Wire:
-        return await self._api.update(GROUP, PLURAL, "", crd["metadata"]["name"], change, subresource="status")
+        return await self._api.update(
+            GROUP, PLURAL, "", crd["metadata"]["name"], change, subresource="status"
+        )
 
     async def _pause(self, seconds: float) -> None:
         if self._core.realistic:

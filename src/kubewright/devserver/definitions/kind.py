@@ -2,7 +2,7 @@
 
 from kubewright.api import FieldError, problems
 from kubewright.devserver.clock import Clock
-from kubewright.devserver.objects import Wire, meta
+from kubewright.devserver.objects import Wire, items, meta, section
 from kubewright.devserver.strategy import Strategy
 from kubewright.schema import check_crd
 
@@ -43,18 +43,17 @@ def default(crd: Wire) -> None:
     if not names.get("listKind") and kind:
         names["listKind"] = f"{kind}List"
     conversion: Wire = spec.setdefault("conversion", {"strategy": "None"})
-    service: Wire | None = ((conversion.get("webhook") or {}).get("clientConfig") or {}).get("service")
-    if service is not None:
+    if service := section(conversion, "webhook", "clientConfig", "service"):
         service.setdefault("port", 443)
-    if not (crd.get("status") or {}).get("storedVersions"):
+    if not section(crd, "status").get("storedVersions"):
         note_stored_version(crd)
 
 
 def note_stored_version(crd: Wire) -> None:
     """Remember that objects are now stored in the storage version."""
     status: Wire = crd.setdefault("status", {})
-    stored: list[str] = list(status.get("storedVersions") or [])
-    for version in crd["spec"].get("versions") or []:
+    stored: list[str] = list(items(status, "storedVersions"))
+    for version in items(crd["spec"], "versions"):
         if version.get("storage"):
             if version["name"] not in stored:
                 stored.append(version["name"])

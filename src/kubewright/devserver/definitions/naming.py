@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items, section
 from kubewright.devserver.status import quote
 
 
@@ -24,14 +24,20 @@ def accept_names(crd: Wire, others: Iterable[Wire]) -> Naming:
     """Work out the names of a definition beside the others of its group."""
     resources, kinds = set[str](), set[str]()
     for other in others:
-        taken: Wire = (other.get("status") or {}).get("acceptedNames") or {}
-        resources.update([taken.get("plural", ""), taken.get("singular", ""), *(taken.get("shortNames") or [])])
+        taken = section(other, "status", "acceptedNames")
+        resources.update([taken.get("plural", ""), taken.get("singular", ""), *items(taken, "shortNames")])
         kinds.update([taken.get("kind", ""), taken.get("listKind", "")])
     wanted: Wire = crd["spec"]["names"]
-    present: Wire = (crd.get("status") or {}).get("acceptedNames") or {}
+    present = section(crd, "status", "acceptedNames")
     accepted: Wire = {name: value for name, value in present.items() if value}
     reason, message = "NoConflicts", "no conflicts found"
-    for name, used in (("plural", resources), ("singular", resources), ("shortNames", resources), ("kind", kinds), ("listKind", kinds)):
+    for name, used in (
+        ("plural", resources),
+        ("singular", resources),
+        ("shortNames", resources),
+        ("kind", kinds),
+        ("listKind", kinds),
+    ):
         conflict = _conflict(wanted.get(name), present.get(name), used)
         if conflict:
             reason, message = f"{name[0].upper()}{name[1:]}Conflict", conflict

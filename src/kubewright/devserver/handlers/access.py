@@ -18,7 +18,8 @@ from .update import update
 
 MANAGER = "kube-apiserver"
 POLICIES = tuple(
-    f"{name}.rbac.authorization.k8s.io" for name in ("roles", "rolebindings", "clusterroles", "clusterrolebindings")
+    f"{name}.rbac.authorization.k8s.io"
+    for name in ("roles", "rolebindings", "clusterroles", "clusterrolebindings")
 )
 
 

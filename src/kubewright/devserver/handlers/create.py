@@ -87,7 +87,9 @@ def _check(scope: Scope, obj: Wire) -> None:
     errors += strategy.validate(obj)
     errors += resource.codec.validate(obj, None)
     if not errors:
-        errors = [problems.invalid("metadata.name", scope.name, text) for text in names.path_segment(scope.name)]
+        errors = [
+            problems.invalid("metadata.name", scope.name, text) for text in names.path_segment(scope.name)
+        ]
     if errors:
         raise StatusError.invalid(resource.group, resource.kind, scope.name, errors)
 

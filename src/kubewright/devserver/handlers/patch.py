@@ -6,7 +6,7 @@ from typing import Any, cast
 from kubewright.api import PatchError, json_patch, merge_patch, problems, strategic_patch
 from kubewright.devserver.bodies import media_type
 from kubewright.devserver.merge import ApplyConflicts, ApplyError, apply, resets_ownership
-from kubewright.devserver.objects import Wire, copy, encode, meta
+from kubewright.devserver.objects import Wire, copy, encode, meta, section
 from kubewright.devserver.options import APPLY_PATCH
 from kubewright.devserver.registry import Resource
 from kubewright.devserver.request import Request
@@ -162,7 +162,9 @@ def _configuration(body: bytes) -> Wire:
     except DecodeError as error:
         raise StatusError.bad_request(f"error decoding YAML: {error}") from None
     if not isinstance(value, dict):
-        raise StatusError.bad_request("error decoding YAML: error unmarshaling JSON: json: cannot unmarshal into Go value")
+        raise StatusError.bad_request(
+            "error decoding YAML: error unmarshaling JSON: json: cannot unmarshal into Go value"
+        )
     return cast(Wire, value)
 
 
@@ -172,10 +174,8 @@ def _check_configuration(scope: Scope, config: Wire) -> None:
     kind = str(config.get("kind") or "")
     if not version or not kind:
         raise StatusError.bad_request(f"invalid object type: {group}/{version}, Kind={kind}")
-    metadata = config.get("metadata")
-    if isinstance(metadata, dict) and "managedFields" in metadata:
-        if cast(Wire, metadata)["managedFields"] is not None:
-            raise StatusError.bad_request("metadata.managedFields must be nil")
+    if section(config, "metadata").get("managedFields") is not None:
+        raise StatusError.bad_request("metadata.managedFields must be nil")
     if (config["apiVersion"], kind) != (resource.api_version, resource.kind):
         raise StatusError.bad_request(
             f"Incorrect version specified in apply patch. Specified patch version: {config['apiVersion']}, "
@@ -189,6 +189,8 @@ def _read_applied(scope: Scope, merged: Wire) -> Wire:
     try:
         new, _ = resource.codec.decode(merged)
     except DecodeError as error:
-        raise StatusError.unknown(f"failed to convert new object ({scope.name}) to proper version: {error}") from None
+        raise StatusError.unknown(
+            f"failed to convert new object ({scope.name}) to proper version: {error}"
+        ) from None
     resource.codec.default(new)
     return new

@@ -69,7 +69,9 @@ class Page:
 
     __slots__ = ("records", "remaining", "revision", "token")
 
-    def __init__(self, records: list[Record], revision: int, token: str = "", remaining: int | None = None) -> None:
+    def __init__(
+        self, records: list[Record], revision: int, token: str = "", remaining: int | None = None
+    ) -> None:
         self.records = records
         self.revision = revision
         self.token = token

@@ -77,7 +77,9 @@ def _read(scope: Scope, document: Wire, strict: list[str]) -> Wire:
     try:
         scale, unknown = scope.core.types.decode(SCALE, document)
     except DecodeError as error:
-        raise StatusError.bad_request(f'Scale in version "v1" cannot be handled as a Scale: {error}') from None
+        raise StatusError.bad_request(
+            f'Scale in version "v1" cannot be handled as a Scale: {error}'
+        ) from None
     if scope.options.field_validation == "Warn":
         scope.warnings.extend([*strict, *unknown])
     name = meta(scale).get("name", "")

@@ -130,5 +130,7 @@ class Scope:
             meta(stored)["resourceVersion"] = str(revision)
             return storage.encode(stored)
 
-        record = self.core.store.put(resource.collection, self.key, expected, encode, storage.shape, labels_of(stored))
+        record = self.core.store.put(
+            resource.collection, self.key, expected, encode, storage.shape, labels_of(stored)
+        )
         return resource.render(record)

@@ -40,7 +40,9 @@ async def update(
 async def _create(scope: Scope, change: Change, api: Access) -> bytes:
     obj = change(None)
     if uid := meta(obj).get("uid"):
-        raise scope.conflict(f"uid mismatch: the provided object specified uid {uid}, and no existing object was found")
+        raise scope.conflict(
+            f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+        )
     scope.place(obj)
     _check_name(scope, obj)
     operation = scope.operation("CREATE", obj, None)

@@ -7,7 +7,13 @@ from kubewright.api import GroupVersionKind
 from kubewright.devserver.bodies import read_kind, read_object
 from kubewright.devserver.negotiation import Format, negotiate_watch
 from kubewright.devserver.objects import encode, meta, order_object
-from kubewright.devserver.options import APPLY_PATCH, DeleteOptions, delete_options, list_options, write_options
+from kubewright.devserver.options import (
+    APPLY_PATCH,
+    DeleteOptions,
+    delete_options,
+    list_options,
+    write_options,
+)
 from kubewright.devserver.responses import Answer, Response, Stream, warning_header
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.strategy import Endpoint, Invocation, Outcome, WriteOptions
@@ -139,7 +145,9 @@ async def patch_object(call: Call) -> Answer:
 def _delete_options(call: Call) -> DeleteOptions:
     if not call.request.body:
         return delete_options(call.request, None)
-    return delete_options(call.request, read_kind(call.core, call.request, DELETE_OPTIONS, "Ignore", []).object)
+    return delete_options(
+        call.request, read_kind(call.core, call.request, DELETE_OPTIONS, "Ignore", []).object
+    )
 
 
 async def delete_object(call: Call) -> Answer:

@@ -1,7 +1,6 @@
 """How a version's objects are read and written: built-in kinds by their Go types, custom ones by their schema."""
 
 import hashlib
-from functools import cached_property
 from typing import Protocol
 
 from kubewright.api import FieldError, GroupVersionKind
@@ -66,6 +65,7 @@ class BuiltinCodec:
         self.shape = f"{gvk.api_version}/{gvk.kind}"
         self.types = types
         self._strategy = strategy
+        self._merge_schema: MergeSchema | None = None
         # Lists of built-in kinds leave kind and apiVersion out; `encode` puts them first.
         self.list_prefix = len(f'{{"kind":"{gvk.kind}","apiVersion":"{gvk.api_version}",')
 
@@ -91,10 +91,12 @@ class BuiltinCodec:
         """Write kind, apiVersion and metadata first, as Go does."""
         return encode(order_object(obj))
 
-    @cached_property
+    @property
     def merge_schema(self) -> MergeSchema:
-        """Give the kind's merge schema."""
-        return self.types.merge_schema(self.gvk)
+        """Give the kind's merge schema, made when first asked for."""
+        if self._merge_schema is None:
+            self._merge_schema = self.types.merge_schema(self.gvk)
+        return self._merge_schema
 
 
 class CustomCodec:
@@ -109,6 +111,7 @@ class CustomCodec:
         self.shape = f"{gvk.api_version}/{gvk.kind}@{fingerprint}"
         self._types = types
         self._validator = compile_schema(schema)
+        self._merge_schema: MergeSchema | None = None
 
     def decode(self, value: Wire) -> tuple[Wire, list[str]]:
         """Prune what the schema does not know and bring metadata into form."""
@@ -138,7 +141,9 @@ class CustomCodec:
         """Write all fields in alphabetical order."""
         return encode_sorted(obj)
 
-    @cached_property
+    @property
     def merge_schema(self) -> MergeSchema:
-        """Give the merge schema that the structural schema stands for."""
-        return merge_schema_of_crd(self.schema)
+        """Give the merge schema that the structural schema stands for, made when first asked for."""
+        if self._merge_schema is None:
+            self._merge_schema = merge_schema_of_crd(self.schema)
+        return self._merge_schema

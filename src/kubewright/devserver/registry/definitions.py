@@ -6,7 +6,7 @@ from typing import Any, cast
 from kubewright.api import FieldError, GroupVersionKind, problems
 from kubewright.devserver.jsonpath import compile_path
 from kubewright.devserver.metadata import finalizer_warnings
-from kubewright.devserver.objects import Wire, api_version
+from kubewright.devserver.objects import Wire, api_version, items, section
 from kubewright.devserver.status import group_resource
 from kubewright.devserver.storage import Store
 from kubewright.devserver.strategy import ScaleAccess, Strategy
@@ -35,7 +35,7 @@ def custom_resources(types: TypeTable, store: Store, crd: Wire) -> Iterator[Reso
 
 
 def _codec(types: TypeTable, group: str, kind: str, version: Wire) -> CustomCodec:
-    schema = (version.get("schema") or {}).get("openAPIV3Schema") or {"type": "object"}
+    schema = section(version, "schema", "openAPIV3Schema") or {"type": "object"}
     return CustomCodec(types, GroupVersionKind(group, version["name"], kind), schema)
 
 
@@ -43,7 +43,7 @@ def _resource(
     store: Store, spec: Wire, names: Wire, version: Wire, codec: CustomCodec, stored: CustomCodec
 ) -> Resource:
     group, name, kind = spec["group"], version["name"], names["kind"]
-    parts: Wire = version.get("subresources") or {}
+    parts = section(version, "subresources")
     subresources: dict[str, Subresource] = {}
     if "status" in parts:
         subresources["status"] = Subresource("status", codec.gvk, PART_VERBS)
@@ -77,12 +77,12 @@ def _deprecation(group: str, kind: str, version: Wire) -> str:
 
 
 def _strategy(version: Wire, parts: Wire) -> Strategy:
-    columns = CustomColumns(version.get("additionalPrinterColumns") or [])
-    scale: Wire = parts.get("scale") or {}
+    columns = CustomColumns(items(version, "additionalPrinterColumns"))
+    scale = section(parts, "scale")
     check = _replica_check(scale) if scale else _no_check
     selectable = {
         item["jsonPath"].removeprefix("."): _selectable(item["jsonPath"])
-        for item in version.get("selectableFields") or []
+        for item in items(version, "selectableFields")
     }
     return Strategy(
         validate=check,

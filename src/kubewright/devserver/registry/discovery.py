@@ -119,7 +119,8 @@ class Discovery:
 
     def _group(self, name: str) -> Wire:
         versions = [
-            {"groupVersion": api_version(name, version), "version": version} for version in self._group_versions(name)
+            {"groupVersion": api_version(name, version), "version": version}
+            for version in self._group_versions(name)
         ]
         return {"name": name, "versions": versions, "preferredVersion": versions[0]}
 
@@ -161,7 +162,11 @@ def _legacy_entries(resource: Resource) -> Iterable[Wire]:
         entry["storageVersionHash"] = storage_version_hash(resource)
     yield entry
     for sub in resource.subresources.values():
-        part: Wire = {"name": f"{resource.plural}/{sub.name}", "singularName": "", "namespaced": resource.namespaced}
+        part: Wire = {
+            "name": f"{resource.plural}/{sub.name}",
+            "singularName": "",
+            "namespaced": resource.namespaced,
+        }
         if (sub.gvk.group, sub.gvk.version) != (resource.group, resource.version):
             part["group"], part["version"] = sub.gvk.group, sub.gvk.version
         yield {**part, "kind": sub.gvk.kind, "verbs": list(sub.verbs)}

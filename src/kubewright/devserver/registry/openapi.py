@@ -51,7 +51,8 @@ class OpenApi:
         self._refresh()
         if not self._index:
             paths = {
-                path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={self._hash(path)}"} for path in self._paths()
+                path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={self._hash(path)}"}
+                for path in self._paths()
             }
             self._index = encode({"paths": paths})
         return self._index
@@ -147,12 +148,17 @@ def _gvk(resource: Resource) -> Wire:
 
 
 def _kind_schema(resource: Resource) -> Wire:
-    schema: Wire = copy(resource.codec.schema) if isinstance(resource.codec, CustomCodec) else {"type": "object"}
+    schema: Wire = (
+        copy(resource.codec.schema) if isinstance(resource.codec, CustomCodec) else {"type": "object"}
+    )
     properties: Wire = schema.setdefault("properties", {})
     own: Wire = {
         "apiVersion": {"type": "string", "description": "The version of the schema of this object."},
         "kind": {"type": "string", "description": "The kind of this object."},
-        "metadata": {"description": "Standard object's metadata.", "allOf": [{"$ref": f"{_REF}{_OBJECT_META}"}]},
+        "metadata": {
+            "description": "Standard object's metadata.",
+            "allOf": [{"$ref": f"{_REF}{_OBJECT_META}"}],
+        },
     }
     schema["properties"] = {**own, **{name: item for name, item in properties.items() if name not in own}}
     schema["x-kubernetes-group-version-kind"] = [_gvk(resource)]
@@ -192,7 +198,9 @@ def _paths_of(resource: Resource) -> Wire:
         base = f"{base}/namespaces/{{namespace}}"
     one = f"{base}/{resource.plural}/{{name}}"
     found: Wire = {f"{base}/{resource.plural}": dict(_operations(resource, {"get": "list", "post": "post"}))}
-    found[one] = dict(_operations(resource, {"get": "get", "put": "put", "patch": "patch", "delete": "delete"}))
+    found[one] = dict(
+        _operations(resource, {"get": "get", "put": "put", "patch": "patch", "delete": "delete"})
+    )
     for part in resource.subresources:
         found[f"{one}/{part}"] = dict(_operations(resource, {"get": "get", "put": "put", "patch": "patch"}))
     return found

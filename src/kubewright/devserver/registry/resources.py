@@ -134,7 +134,11 @@ class Registry:
     def stored(self, group: str, plural: str) -> Resource | None:
         """Find the resource in the version it is stored in."""
         for resource in self._resources.values():
-            if resource.group == group and resource.plural == plural and resource.storage_codec is resource.codec:
+            if (
+                resource.group == group
+                and resource.plural == plural
+                and resource.storage_codec is resource.codec
+            ):
                 return resource
         return None
 

@@ -37,7 +37,9 @@ class Journal:
 
     def collections(self) -> Iterator[tuple[str, list[Record]]]:
         """Give all stored records, collection by collection, in key order."""
-        rows = self._db.execute("SELECT collection, key, revision, shape, data FROM objects ORDER BY collection, key")
+        rows = self._db.execute(
+            "SELECT collection, key, revision, shape, data FROM objects ORDER BY collection, key"
+        )
         name, records = "", list[Record]()
         for collection, key, revision, shape, data in rows:
             if collection != name:

@@ -18,7 +18,9 @@ class Token(NamedTuple):
 def encode_token(revision: int, last_key: str) -> str:
     """Make the token that goes on after a key, which is relative to the list's prefix."""
     body = json.dumps(
-        {"v": "meta.k8s.io/v1", "rv": revision, "start": f"/{last_key}\0"}, separators=(",", ":"), ensure_ascii=True
+        {"v": "meta.k8s.io/v1", "rv": revision, "start": f"/{last_key}\0"},
+        separators=(",", ":"),
+        ensure_ascii=True,
     )
     return base64.urlsafe_b64encode(body.encode()).rstrip(b"=").decode()
 
