@@ -79,7 +79,7 @@ def read(source: str, group: str, version: str, ending: str) -> dict[str, Any]:
 def reachable(schemas: dict[str, Any], resources: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
     """Keep the schemas of the served kinds and what they refer to, bare."""
     kinds = {
-        (*GROUPS[module], item["kind"])
+        (item.get("group", GROUPS[module][0]), item.get("version", GROUPS[module][1]), item["kind"])
         for module, found in resources.items()
         for item in found
         if not item["kind"].endswith("Options")

@@ -38,6 +38,8 @@ class _Unknown:
         return self
 
     def __getattr__(self, name: str) -> "_Unknown":
+        if name.startswith("__"):
+            raise AttributeError(name)
         return self
 
     def __or__(self, other: object) -> "_Unknown":

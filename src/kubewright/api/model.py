@@ -32,6 +32,14 @@ class ModelType(msgspec.StructMeta):
     __lists__: dict[str, tuple[str, ...]]
     __builtin__: bool
 
+    @classmethod
+    def __prepare__(cls, name: str, bases: tuple[type, ...], /, **keywords: Any) -> dict[str, object]:
+        """Refuse class keywords that the metaclass does not take, naming the class."""
+        unknown = keywords.keys() - (cls.__new__.__kwdefaults__ or {}).keys()
+        if unknown:
+            raise DeclarationError(f"{name}: there is no class keyword {min(unknown)}=")
+        return {}
+
     def __new__(
         mcls: type[_M],
         name: str,
@@ -44,11 +52,8 @@ class ModelType(msgspec.StructMeta):
         lists: Mapping[str, tuple[str, ...]] | None = None,
         builtin: bool = False,
         kw_only: bool = True,
-        **unknown: Any,
     ) -> _M:
         """Make one model; `wire_names`, `lists` and `builtin` are for generated classes."""
-        if unknown:
-            raise DeclarationError(f"{name}: there is no class keyword {next(iter(unknown))}=")
         names = _names_seen(namespace)
         annotations = {key: names.read(value) for key, value in body_annotations(namespace).items()}
         namespace["__annotations__"] = annotations
@@ -119,18 +124,6 @@ class Model(msgspec.Struct, metaclass=ModelType):
     __rules__: ClassVar[tuple[Rule, ...]]
     __lists__: ClassVar[dict[str, tuple[str, ...]]]
     __builtin__: ClassVar[bool]
-
-    def __init_subclass__(
-        cls,
-        *,
-        rules: Sequence[Rule] = (),
-        wire_names: Mapping[str, str] | None = None,
-        lists: Mapping[str, tuple[str, ...]] | None = None,
-        builtin: bool = False,
-        kw_only: bool = True,
-    ) -> None:
-        """Tell type checkers the class keywords; the metaclass has already taken them."""
-        super().__init_subclass__()
 
 
 def is_builtin(cls: type) -> bool:

@@ -19,21 +19,6 @@ Spec = TypeVar("Spec")
 Status = TypeVar("Status")
 _O = TypeVar("_O", bound="ObjectType")
 _RESERVED = frozenset({"apiVersion", "kind"})
-_KIND_KEYWORDS = frozenset(
-    {
-        "kind",
-        "group",
-        "version",
-        "plural",
-        "singular",
-        "list_kind",
-        "scope",
-        "short_names",
-        "categories",
-        "columns",
-    }
-    | {"scale", "status", "stored", "served", "deprecated", "selectable_fields"}
-)
 
 
 class ObjectType(ModelType):
@@ -42,15 +27,73 @@ class ObjectType(ModelType):
     __kind__: Kind
 
     def __new__(
-        mcls: type[_O], name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **keywords: Any
+        mcls: type[_O],
+        name: str,
+        bases: tuple[type, ...],
+        namespace: dict[str, Any],
+        /,
+        *,
+        group: str = "",
+        version: str = "",
+        kind: str = "",
+        plural: str = "",
+        singular: str = "",
+        list_kind: str = "",
+        scope: Scope = "Namespaced",
+        short_names: Sequence[str] = (),
+        categories: Sequence[str] = (),
+        columns: Sequence[Column] = (),
+        scale: Scale | None = None,
+        status: bool | None = None,
+        stored: bool = False,
+        served: bool = True,
+        deprecated: str | bool = False,
+        selectable_fields: Sequence[str] = (),
+        rules: Sequence[Rule] = (),
+        wire_names: Mapping[str, str] | None = None,
+        lists: Mapping[str, tuple[str, ...]] | None = None,
+        builtin: bool = False,
+        kw_only: bool = True,
     ) -> _O:
-        """Make one kind; without class keywords, a class for others to derive from."""
-        said = {key: keywords.pop(key) for key in _KIND_KEYWORDS & keywords.keys()}
+        """Make one kind; without group and version, a class for others to derive from."""
         _fill_generics(name, namespace)
-        cls = super().__new__(mcls, name, bases, namespace, **keywords)
+        cls = super().__new__(
+            mcls,
+            name,
+            bases,
+            namespace,
+            rules=rules,
+            wire_names=wire_names,
+            lists=lists,
+            builtin=builtin,
+            kw_only=kw_only,
+        )
         _refuse_reserved(cls)
-        if said:
-            cls.__kind__ = _kind_from(cls, said)
+        if not (group or version or kind):
+            return cls
+        if scope not in ("Namespaced", "Cluster"):
+            raise DeclarationError(f'{name}: scope={scope!r}: use "Namespaced" or "Cluster"')
+        cls.__kind__ = Kind(
+            group=group,
+            version=version,
+            kind=kind or name,
+            plural=plural or plural_of(kind or name),
+            namespaced=scope == "Namespaced",
+            singular=singular,
+            list_kind=list_kind,
+            short_names=short_names,
+            categories=categories,
+            columns=columns,
+            scale=scale,
+            status="status" in cls.__struct_fields__ if status is None else status,
+            stored=stored,
+            served=served,
+            deprecated=deprecated,
+            selectable_fields=selectable_fields,
+            builtin=builtin,
+        )
+        if not builtin:
+            _refuse_names(name, cls.__kind__)
         return cls
 
 
@@ -87,25 +130,10 @@ def _refuse_reserved(cls: ObjectType) -> None:
             raise DeclarationError(f"{cls.__name__}.key: an object calls its namespace and name `key`: {way}")
 
 
-def _kind_from(cls: ObjectType, said: dict[str, Any]) -> Kind:
-    name, builtin = cls.__name__, cls.__builtin__
-    for needed in ("version",) if builtin else ("group", "version"):
-        if not said.get(needed):
-            raise DeclarationError(f"{name}: a kind needs {needed}=: give group= and version=")
-    scope = said.pop("scope", "Namespaced")
-    if scope not in ("Namespaced", "Cluster"):
-        raise DeclarationError(f'{name}: scope={scope!r}: use "Namespaced" or "Cluster"')
-    kind = said.pop("kind", "") or name
-    if said.get("status") is None:
-        said["status"] = "status" in cls.__struct_fields__
-    plural = said.pop("plural", "") or plural_of(kind)
-    made = Kind(kind=kind, plural=plural, namespaced=scope == "Namespaced", builtin=builtin, **said)
-    if not builtin:
-        _refuse_names(name, made)
-    return made
-
-
 def _refuse_names(name: str, kind: Kind) -> None:
+    for needed in ("group", "version"):
+        if not getattr(kind, needed):
+            raise DeclarationError(f"{name}: a kind needs {needed}=: give group= and version=")
     if not re.fullmatch(r"[A-Z][A-Za-z0-9]*", kind.kind):
         raise DeclarationError(f"{name}: kind {kind.kind!r} is not CamelCase: give another with kind=")
     if "." not in kind.group:
@@ -136,34 +164,6 @@ class Object(Model, metaclass=ObjectType, kw_only=False):
 
     __kind__: ClassVar[Kind]
     metadata: Meta = msgspec.field(default_factory=Meta)
-
-    def __init_subclass__(
-        cls,
-        *,
-        group: str = "",
-        version: str = "",
-        kind: str = "",
-        plural: str = "",
-        singular: str = "",
-        list_kind: str = "",
-        scope: Scope = "Namespaced",
-        short_names: Sequence[str] = (),
-        categories: Sequence[str] = (),
-        columns: Sequence[Column] = (),
-        scale: Scale | None = None,
-        status: bool | None = None,
-        stored: bool = False,
-        served: bool = True,
-        deprecated: str | bool = False,
-        selectable_fields: Sequence[str] = (),
-        rules: Sequence[Rule] = (),
-        wire_names: Mapping[str, str] | None = None,
-        lists: Mapping[str, tuple[str, ...]] | None = None,
-        builtin: bool = False,
-        kw_only: bool = True,
-    ) -> None:
-        """Tell type checkers the class keywords; the metaclass has already taken them."""
-        super().__init_subclass__()
 
     @property
     def key(self) -> ObjectKey:

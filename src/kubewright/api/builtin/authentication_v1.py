@@ -1,9 +1,18 @@
 """The kinds of authentication.k8s.io/v1; written by tools/generate_builtin.py."""
 
+from datetime import datetime
+
 from msgspec import field as _field
 
 from kubewright.api.model import Model
 from kubewright.api.resource import Object
+
+
+class BoundObjectReference(Model, builtin=True):
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
 
 
 class UserInfo(Model, builtin=True):
@@ -27,6 +36,22 @@ class SelfSubjectReview(
     builtin=True,
 ):
     status: SelfSubjectReviewStatus = _field(default_factory=SelfSubjectReviewStatus)
+
+
+class TokenRequestSpec(Model, builtin=True):
+    audiences: list[str] = []
+    bound_object_ref: BoundObjectReference | None = None
+    expiration_seconds: int | None = None
+
+
+class TokenRequestStatus(Model, builtin=True):
+    expiration_timestamp: datetime | None = None
+    token: str = ""
+
+
+class TokenRequest(Object, group="authentication.k8s.io", version="v1", status=False, builtin=True):
+    spec: TokenRequestSpec = _field(default_factory=TokenRequestSpec)
+    status: TokenRequestStatus = _field(default_factory=TokenRequestStatus)
 
 
 class TokenReviewSpec(Model, builtin=True):
@@ -55,8 +80,12 @@ class TokenReview(
 
 
 __all__ = [
+    "BoundObjectReference",
     "SelfSubjectReview",
     "SelfSubjectReviewStatus",
+    "TokenRequest",
+    "TokenRequestSpec",
+    "TokenRequestStatus",
     "TokenReview",
     "TokenReviewSpec",
     "TokenReviewStatus",

@@ -50,9 +50,26 @@ class HorizontalPodAutoscaler(
     )
 
 
+class ScaleSpec(Model, builtin=True):
+    replicas: int = 0
+
+
+class ScaleStatus(Model, builtin=True):
+    replicas: int
+    selector: str = ""
+
+
+class Scale(Object, group="autoscaling", version="v1", status=False, builtin=True):
+    spec: ScaleSpec = _field(default_factory=ScaleSpec)
+    status: ScaleStatus = _field(default_factory=lambda: zero(ScaleStatus))
+
+
 __all__ = [
     "CrossVersionObjectReference",
     "HorizontalPodAutoscaler",
     "HorizontalPodAutoscalerSpec",
     "HorizontalPodAutoscalerStatus",
+    "Scale",
+    "ScaleSpec",
+    "ScaleStatus",
 ]

@@ -4,10 +4,14 @@ from datetime import datetime
 
 from msgspec import field as _field
 
-from kubewright.api.builtin.meta_v1 import LabelSelector
+from kubewright.api.builtin.meta_v1 import DeleteOptions, LabelSelector
 from kubewright.api.conditions import Condition
 from kubewright.api.model import Model
 from kubewright.api.resource import Object
+
+
+class Eviction(Object, group="policy", version="v1", status=False, builtin=True):
+    delete_options: DeleteOptions | None = None
 
 
 class PodDisruptionBudgetSpec(Model, builtin=True):
@@ -41,6 +45,7 @@ class PodDisruptionBudget(
 
 
 __all__ = [
+    "Eviction",
     "PodDisruptionBudget",
     "PodDisruptionBudgetSpec",
     "PodDisruptionBudgetStatus",

@@ -1,0 +1,72 @@
+"""Objects as caches keep them."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from kubewright.api import DecodeError, ObjectKey, PartialMeta, decode_event, raw_object, split_list
+
+
+def item(name: str, **metadata: Any) -> dict[str, Any]:
+    return {
+        "kind": "Foo",
+        "metadata": {"name": name, "namespace": "n", **metadata},
+        "spec": {"text": "x" * 10},
+    }
+
+
+def test_splits_a_list_into_bytes_and_metadata() -> None:
+    items = [item("a", uid="1", labels={"x": "y"}), item("b", creationTimestamp="2024-01-02T03:04:05Z")]
+    page = {"metadata": {"resourceVersion": "7", "continue": "more", "remainingItemCount": 3}, "items": items}
+    found = split_list(json.dumps(page).encode())
+    assert (found.resource_version, found.continue_, found.remaining) == ("7", "more", 3)
+    assert [json.loads(each.raw) for each in found.items] == items
+    assert [each.key for each in found.items] == [ObjectKey("n", "a"), ObjectKey("n", "b")]
+    assert found.items[0].meta.labels == {"x": "y"}
+    assert found.items[1].meta.creation_timestamp == datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC)
+    assert type(found.items[0].raw) is bytes
+
+
+def test_reads_lists_with_nulls() -> None:
+    assert split_list(b'{"metadata":{},"items":null}').items == []
+    page = b'{"metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"a","labels":null,"finalizers":null}}]}'
+    assert split_list(page).items[0].meta == PartialMeta(name="a")
+
+
+def test_keeps_owners_and_unread_managed_fields() -> None:
+    owner = {"apiVersion": "v1", "kind": "Foo", "name": "f", "uid": "u", "controller": True}
+    raw = json.dumps(item("a", ownerReferences=[owner], managedFields=[{"manager": "m"}])).encode()
+    found = raw_object(raw)
+    assert found.raw is raw
+    assert found.meta.owner_references[0].controller is True
+    assert json.loads(bytes(found.meta.managed_fields)) == [{"manager": "m"}]
+
+
+@pytest.mark.parametrize("kind", ["ADDED", "MODIFIED", "DELETED", "BOOKMARK"])
+def test_reads_events(kind: str) -> None:
+    event = decode_event(json.dumps({"type": kind, "object": item("a", resourceVersion="9")}).encode())
+    assert (event.type, event.object.meta.resource_version, event.status) == (kind, "9", None)
+    assert json.loads(event.object.raw) == item("a", resourceVersion="9")
+
+
+def test_reads_what_an_error_event_says() -> None:
+    line = b'{"type":"ERROR","object":{"kind":"Status","metadata":{},"message":"too old","reason":"Expired","code":410}}'
+    status = decode_event(line).status
+    assert status is not None
+    assert (status.reason, status.code, status.message) == ("Expired", 410, "too old")
+
+
+@pytest.mark.parametrize(
+    "line", [b"", b"{", b"[]", b'{"type":"LATER","object":{}}', b'{"type":"ADDED"}', b"<html>"]
+)
+def test_refuses_what_is_no_event(line: bytes) -> None:
+    with pytest.raises(DecodeError):
+        decode_event(line)
+
+
+@pytest.mark.parametrize("page", [b"", b"{}", b'{"metadata":{},"items":{}}', b'{"metadata":{},"items":[{}]}'])
+def test_refuses_what_is_no_list(page: bytes) -> None:
+    with pytest.raises(DecodeError):
+        split_list(page)
