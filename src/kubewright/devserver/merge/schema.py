@@ -97,6 +97,7 @@ ANY_SCALAR = MergeSchema(scalar="untyped")
 UNTYPED = _atomic_any()
 # Anything, merged by what the value turns out to be: objects field by field, lists as one value.
 DEDUCED = _deduced()
+DEDUCED_OBJECT = object_of({}, item=DEDUCED)
 
 _STRINGS = object_of({}, item=STRING)
 _OWNER_STRINGS: tuple[str, ...] = ("apiVersion", "kind", "name", "uid")
@@ -107,7 +108,7 @@ _OWNER = object_of(
 )
 _MANAGED_FIELDS_ENTRY = object_of(
     dict.fromkeys(("manager", "operation", "apiVersion", "fieldsType", "subresource"), STRING)
-    | {"time": ANY_SCALAR, "fieldsV1": object_of({}, item=DEDUCED)}
+    | {"time": ANY_SCALAR, "fieldsV1": DEDUCED_OBJECT}
 )
 OBJECT_META = object_of(
     dict.fromkeys(("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion"), STRING)

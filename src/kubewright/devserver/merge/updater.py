@@ -56,7 +56,7 @@ class Updater:
         return out
 
     def _in_version(self, value: Wire, api_version: str) -> tuple[Wire, MergeSchema] | None:
-        if api_version == self.api_version or self.convert is None:
+        if self.convert is None or api_version == self.api_version == value.get("apiVersion"):
             return value, self.schema
         return self.convert(value, api_version)
 
@@ -107,19 +107,18 @@ class Updater:
             return merged
         value, schema = version
         owned = with_parents(last.fields, schema)
-        pruned = self._add_back_owned(
-            value, remove(value, owned, schema) or {}, last.api_version, schema, managers
-        )
+        pruned = self._add_back_owned(value, remove(value, owned, schema) or {}, last.api_version, managers)
+        compared = self._in_version(pruned, last.api_version)
+        if compared is None:
+            return merged
         had = with_parents(fields_of(value, schema), schema)
-        kept = with_parents(fields_of(pruned, schema), schema)
+        kept = with_parents(fields_of(compared[0], schema), schema)
         dangling = intersection(difference(had, kept), owned)
-        result: Wire = remove(value, dangling, schema) or {}
-        back = self._in_version(result, self.api_version) if last.api_version != self.api_version else None
-        return back[0] if back is not None else result
+        back = self._in_version(remove(value, dangling, schema) or {}, self.api_version)
+        return back[0] if back is not None else merged
 
-    def _add_back_owned(
-        self, merged: Wire, pruned: Wire, api_version: str, schema: MergeSchema, managers: Managers
-    ) -> Wire:
+    def _add_back_owned(self, merged: Wire, pruned: Wire, api_version: str, managers: Managers) -> Wire:
+        """Put back what anybody owns, the applier's new configuration included."""
         by_version: dict[str, Fields] = {api_version: {}}
         for managed in managers.values():
             by_version[managed.api_version] = union(by_version.get(managed.api_version, {}), managed.fields)
@@ -131,7 +130,7 @@ class Updater:
             had = with_parents(fields_of(value, schema), schema)
             kept = with_parents(fields_of(less[0], schema), schema)
             surplus = difference(had, union(kept, with_parents(owned, schema)))
-            pruned = remove(value, surplus, schema) or {}
+            merged, pruned = value, remove(value, surplus, schema) or {}
         return pruned
 
 

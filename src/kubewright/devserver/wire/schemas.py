@@ -7,6 +7,7 @@ from kubewright.devserver.merge import (
     ANY_SCALAR,
     BOOLEAN,
     DEDUCED,
+    DEDUCED_OBJECT,
     NUMERIC,
     STRING,
     UNTYPED,
@@ -18,7 +19,7 @@ from kubewright.devserver.merge import (
 from .gotypes import Field, GoType, GoTypes, scalar_name
 
 _LEAVES = {
-    "meta/v1.FieldsV1": DEDUCED,
+    "meta/v1.FieldsV1": DEDUCED_OBJECT,
     "runtime.RawExtension": UNTYPED,
     "apiextensions/v1.JSON": DEDUCED,
     "apiextensions/v1.JSONSchemaPropsOrBool": DEDUCED,
