@@ -39,10 +39,10 @@ class Sample(Resource[SampleSpec, SampleStatus], group="bench.kubewright.dev", v
     """The benchmarked kind as its author would type it."""
 
 
-async def fill(kubeconfig: Path) -> dict[str, Any]:
+async def fill(kubeconfig: Path, *, streaming: bool) -> dict[str, Any]:
     started = time.perf_counter()
     async with Client(load_config(kubeconfig)) as client, asyncio.TaskGroup() as tasks:
-        cache = Cache(client, pause_gc=True)
+        cache = Cache(client, streaming=streaming, pause_gc=True)
         running = tasks.create_task(cache.run())
         informer = cache.informer(Selection(kind_of(Sample)), Sample)
         await informer.wait_synced()
@@ -59,4 +59,4 @@ async def fill(kubeconfig: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(fill(Path(sys.argv[1])))))
+    print(json.dumps(asyncio.run(fill(Path(sys.argv[1]), streaming="--pages" not in sys.argv))))

@@ -108,6 +108,18 @@ def test_lists_in_pages_where_the_server_does_not_know_watchlist(source: Any, ma
 
 
 @virtual_time
+async def test_lists_at_first_and_again_where_streaming_is_not_wanted(source: Any, make: Any) -> None:
+    source.script = [
+        make.answer(make.page(7, make.object("a", 3))),
+        make.answer(error=make.error("too old", 410, "Expired")),
+        make.answer(make.page(9)),
+    ]
+    events = await take(source, Selection(make.kind), 6, streaming=False)
+    assert told(events) == ["Restarted", "+a@3", "Synced@7", "Failed", "Restarted", "Synced@9"]
+    assert [call.verb for call in source.calls] == ["list", "watch", "list"]
+
+
+@virtual_time
 async def test_lists_when_the_end_of_the_initial_events_never_comes(source: Any, make: Any) -> None:
     source.script = [make.answer(make.event("ADDED", "a", 3), hangs=True), make.answer(make.page(7))]
     events = await take(source, Selection(make.kind), 4)

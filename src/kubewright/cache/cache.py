@@ -17,7 +17,8 @@ T = TypeVar("T")
 class Cache:
     """Keep one informer per selection, however many use it.
 
-    `field_managers` are the managers whose managed fields are kept with the objects. `pause_gc` stops
+    `field_managers` are the managers whose managed fields are kept with the objects. `streaming` fills
+    informers by WatchList where the server has it, instead of lists in pages. `pause_gc` stops
     Python's cyclic garbage collector while informers fill: a process that mostly fills a cache spends
     much of that time in it. It is for programs, not for libraries, to decide that.
     """
@@ -29,6 +30,7 @@ class Cache:
         metrics: Registry | None = None,
         sync_timeout: float = 120.0,
         field_managers: Collection[str] = (),
+        streaming: bool = True,
         pause_gc: bool = False,
     ) -> None:
         filling: Callable[[], AbstractContextManager[None]] = (
@@ -39,6 +41,7 @@ class Cache:
             metrics=metrics or Registry(),
             sync_timeout=sync_timeout,
             field_managers=field_managers,
+            streaming=streaming,
             filling=filling,
         )
         self._informers: dict[tuple[Selection, type[Any]], Informer[Any]] = {}

@@ -46,6 +46,7 @@ class InformerOptions:
     metrics: Registry
     sync_timeout: float = 120.0
     field_managers: Collection[str] = ()
+    streaming: bool = True
     filling: Callable[[], AbstractContextManager[None]] = nullcontext
 
 
@@ -81,7 +82,12 @@ class Informer(Generic[T]):
         count = 0
         with ExitStack() as filling:
             filling.enter_context(self._options.filling())
-            events = watch_forever(self._source, self.selection, metrics=self._options.metrics)
+            events = watch_forever(
+                self._source,
+                self.selection,
+                streaming=self._options.streaming,
+                metrics=self._options.metrics,
+            )
             async with aclosing(events):
                 async for event in events:
                     self._handle(event)

@@ -106,16 +106,18 @@ class InitialEventsMissing(KubewrightError):
 
 
 def watch_forever(
-    source: Source, selection: Selection, *, metrics: Registry | None = None
+    source: Source, selection: Selection, *, streaming: bool = True, metrics: Registry | None = None
 ) -> AsyncGenerator[Event, None]:
     """Yield what happens to the selected objects; never ends by itself.
+
+    With `streaming` the present state comes from a WatchList where the server has it, else from a list in pages.
 
     Streaming ─ bookmark ─▶ Watching ◀─ whole ─ Listing
         │ not understood ────────────────────────▶ │
         ◀─ expired, refused, silent ─ Watching     ◀─ pages expired: without pages
     Each failure rests in between, longer each time.
     """
-    return _Watcher(source, selection, metrics or Registry()).events()
+    return _Watcher(source, selection, streaming, metrics or Registry()).events()
 
 
 class _Narrowed(TypedDict, total=False):
@@ -126,11 +128,11 @@ class _Narrowed(TypedDict, total=False):
 
 
 class _Watcher:
-    def __init__(self, source: Source, selection: Selection, metrics: Registry) -> None:
+    def __init__(self, source: Source, selection: Selection, streaming: bool, metrics: Registry) -> None:
         self._source = source
         self._selection = selection
-        self._state: State = Streaming()
-        self._streams = True
+        self._streams = streaming
+        self._state: State = self._afresh()
         self._failures = 0
         self._failed_at = float("-inf")
         self._silences = 0
@@ -255,8 +257,11 @@ class _Watcher:
         if isinstance(state, Listing) and code == _EXPIRED:
             self._state = Listing(limit=0)
         elif code in _REFUSED or code == _EXPIRED or _unreadable(error) or self._silent(lasted):
-            self._state = Streaming() if self._streams else Listing()
+            self._state = self._afresh()
         return Failed(error, self._rest(error, code), code in _REFUSED)
+
+    def _afresh(self) -> State:
+        return Streaming() if self._streams else Listing()
 
     def _silent(self, lasted: float) -> bool:
         """Return whether to start afresh: a version from the server's future is answered by silence."""
