@@ -1,6 +1,7 @@
 """What an empty server starts with: the first namespaces, its own service, roles and priority classes."""
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 
 from .auth import bootstrap_objects
 from .core import Core
@@ -38,7 +39,12 @@ def first_objects(port: int) -> Iterator[Wire]:
             "internalTrafficPolicy": "Cluster",
         },
     }
-    yield from bootstrap_objects()
+
+
+@cache
+def recorded_objects() -> list[Wire]:
+    """Give the roles, bindings and priority classes of every cluster, read once."""
+    return bootstrap_objects()
 
 
 def seed(core: Core, objects: Iterable[Wire]) -> None:

@@ -1,12 +1,13 @@
 """Paths that are no objects: discovery, OpenAPI, health, version, and the keys of the token issuer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from .negotiation import aggregated_version
 from .objects import Wire, encode
 from .registry import AGGREGATED, Discovery, Document, OpenApi
 from .request import Request
-from .responses import JSON, Response, text
+from .responses import JSON, TEXT, Response, text
 from .status import StatusError
 
 VERSION: Wire = {
@@ -44,7 +45,7 @@ class Documents:
             "/": self._root,
         }
 
-    def answer(self, request: Request) -> Response:
+    def answer(self, request: Request) -> Response | Coroutine[Any, Any, Response]:
         """Answer by path."""
         path = request.path.rstrip("/") or "/"
         if request.method not in ("GET", "HEAD"):
@@ -81,20 +82,17 @@ class Documents:
             found = self._discovery.resources(parts[1], parts[2])
         return _missing() if found is None else Response(200, found.body)
 
-    def _openapi_document(self, request: Request, parts: list[str]) -> Response:
-        if parts == ["v2"]:
-            accept = request.headers.get("accept", "*/*")
-            if "json" not in accept and "*" not in accept:
-                return text(406, "406 Not Acceptable\n")
-            return Response(200, self._openapi.version2())
-        if parts == ["v3"]:
-            return Response(200, self._openapi.index())
-        found = self._openapi.document("/".join(parts[1:])) if parts[:1] == ["v3"] else None
-        if found is None:
-            return _missing()
+    async def _openapi_document(self, request: Request, parts: list[str]) -> Response:
         accept = request.headers.get("accept", "*/*")
         if "json" not in accept and "*" not in accept:
             return text(406, "406 Not Acceptable\n")
+        if parts == ["v2"]:
+            return Response(200, await self._openapi.version2())
+        if parts == ["v3"]:
+            return Response(200, await self._openapi.index(), TEXT)
+        found = await self._openapi.document("/".join(parts[1:])) if parts[:1] == ["v3"] else None
+        if found is None:
+            return _missing()
         return Response(200, found, JSON, [_IMMUTABLE] if "hash" in request.query else [])
 
     def _health(self, request: Request, kind: str, name: str) -> Response:

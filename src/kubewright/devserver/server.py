@@ -4,6 +4,7 @@ import asyncio
 import base64
 import logging
 import secrets
+import ssl
 from collections.abc import Collection, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
@@ -23,7 +24,8 @@ from .auth import (
     impersonated,
     refuse_escalation,
 )
-from .bootstrap import first_objects, seed
+from .bootstrap import first_objects, recorded_objects, seed
+from .builtin import strategy_for
 from .certificates import Authority, KeyPair, new_key, server_context
 from .clock import Clock
 from .connection import Connection
@@ -34,14 +36,14 @@ from .handlers import StoreAccess, refuse
 from .identity import MASTERS, Attributes, User, forbidden
 from .objects import Wire
 from .operation import Operation
-from .registry import Discovery, OpenApi, Registry, builtin_resources
+from .registry import Discovery, OpenApi, Registry, Strategies, builtin_resources
 from .request import Request, request_info
 from .responses import Answer
 from .routing import Router
 from .status import StatusError
 from .storage import Journal, Store
 from .strategy import Strategy
-from .wire import load_types
+from .wire import TypeTable, load_types
 
 Timing = Literal["fast", "realistic"]
 
@@ -55,25 +57,37 @@ _log = logging.getLogger("kubewright.devserver")
 
 
 @dataclass(slots=True)
-class _Keys:
-    """What makes the server recognizable to its clients; kept with the data, else made anew."""
+class _Parts:
+    """What is read from files or costs time, made in a thread before the server starts."""
 
+    journal: Journal | None
     authority: Authority
-    tokens: bytes
+    token_key: bytes
+    context: ssl.SSLContext
+    types: TypeTable
+    roles: list[Wire]
 
     @classmethod
-    def load(cls, journal: Journal | None) -> "_Keys":
-        if journal is None:
-            return cls(Authority.create(), new_key())
-        certificate, key = journal.setting("ca.crt"), journal.setting("ca.key")
-        tokens = journal.setting("sa.key")
-        if certificate is None or key is None or tokens is None:
-            made = cls(Authority.create(), new_key())
-            journal.keep_setting("ca.crt", made.authority.pair.certificate)
-            journal.keep_setting("ca.key", made.authority.pair.key)
-            journal.keep_setting("sa.key", made.tokens)
-            return made
-        return cls(Authority(KeyPair(certificate, key)), tokens)
+    def load(cls, data: Path | None, host: str) -> "_Parts":
+        journal = Journal(data) if data is not None else None
+        authority, token_key = _keys(journal)
+        context = server_context(authority.serving(host), authority.pair.certificate)
+        return cls(journal, authority, token_key, context, load_types(), recorded_objects())
+
+
+def _keys(journal: Journal | None) -> tuple[Authority, bytes]:
+    """Give what makes the server recognizable to its clients; kept with the data, else made anew."""
+    if journal is None:
+        return Authority.create(), new_key()
+    certificate, key = journal.setting("ca.crt"), journal.setting("ca.key")
+    token_key = journal.setting("sa.key")
+    if certificate is not None and key is not None and token_key is not None:
+        return Authority(KeyPair(certificate, key)), token_key
+    authority, token_key = Authority.create(), new_key()
+    journal.keep_setting("ca.crt", authority.pair.certificate)
+    journal.keep_setting("ca.key", authority.pair.key)
+    journal.keep_setting("sa.key", token_key)
+    return authority, token_key
 
 
 class _EscalationGuard:
@@ -123,19 +137,17 @@ class Server:
         loop = asyncio.get_running_loop()
         async with AsyncExitStack() as stack:
             self._group = await stack.enter_async_context(asyncio.TaskGroup())
-            journal = Journal(self._data) if self._data is not None else None
-            keys = _Keys.load(journal)
-            self._authority = keys.authority
-            self._assemble(loop, journal, keys)
+            parts = await asyncio.to_thread(_Parts.load, self._data, self._host)
+            self._authority = parts.authority
+            self._assemble(loop, parts)
             stack.callback(self._core.store.close)
-            context = server_context(self._authority.serving(self._host), self._authority.pair.certificate)
             listener = await loop.create_server(
-                lambda: Connection(self, loop), self._host, self.port, ssl=context, backlog=1024
+                lambda: Connection(self, loop), self._host, self.port, ssl=parts.context, backlog=1024
             )
             self.port = listener.sockets[0].getsockname()[1]
             stack.callback(listener.close)
             self._discovery.address = f"{self._host}:{self.port}"
-            seed(self._core, first_objects(self.port))
+            seed(self._core, [*first_objects(self.port), *parts.roles])
             self._definitions.restore()
             self.spawn(self._definitions.run())
             self.spawn(self._sweep())
@@ -154,10 +166,10 @@ class Server:
         for connection in list(self._connections):
             connection.abort()
 
-    def _assemble(self, loop: asyncio.AbstractEventLoop, journal: Journal | None, keys: _Keys) -> None:
-        clock, types, registry = Clock(loop), load_types(), Registry()
-        store = Store(journal, clock.seconds)
-        issuer = TokenIssuer.from_pem(keys.tokens)
+    def _assemble(self, loop: asyncio.AbstractEventLoop, parts: _Parts) -> None:
+        clock, types, registry = Clock(loop), parts.types, Registry()
+        store = Store(parts.journal, clock.seconds)
+        issuer = TokenIssuer.from_pem(parts.token_key)
         self._core = core = Core(store, registry, types, clock, realistic=self._timing == "realistic")
         self._api = api = StoreAccess(core)
         self._tokens = TokenAuthenticator(issuer, api)
@@ -273,14 +285,14 @@ class Server:
             self._core.store.tidy()
 
 
-def _strategies(clock: Clock, reviews: Reviews) -> Any:
+def _strategies(clock: Clock, reviews: Reviews) -> Strategies:
     special = {
         **reviews.strategies(),
         ("apiextensions.k8s.io", "CustomResourceDefinition"): definition_strategy(clock),
     }
 
     def find(group: str, kind: str) -> Strategy:
-        strategy = special.get((group, kind)) or Strategy()
+        strategy = special.get((group, kind)) or strategy_for(group, kind)
         if (group, kind) == ("", "ServiceAccount"):
             return replace(strategy, endpoints={**strategy.endpoints, "token": reviews.issue_token})
         return strategy

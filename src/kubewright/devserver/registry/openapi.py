@@ -1,5 +1,6 @@
 """OpenAPI documents: the built-in ones from the data bundle, those of custom resources from their schemas."""
 
+import asyncio
 import hashlib
 from collections.abc import Iterator
 from functools import cache
@@ -24,7 +25,8 @@ _PARAMETERS = ("dryRun", "fieldManager", "fieldValidation", "force", "pretty")
 
 
 @cache
-def _bundle_hashes() -> dict[str, str]:
+def bundle_hashes() -> dict[str, str]:
+    """Read the hashes of the bundled documents, once."""
     bundle: Wire = msgspec.json.decode(_BUNDLE.read_bytes())
     return cast(dict[str, str], bundle["sha256"])
 
@@ -37,6 +39,7 @@ class OpenApi:
         self._types = types
         self._custom: dict[str, bytes] = {}
         self._builtin: dict[str, bytes] = {}
+        self._hashes: dict[str, str] = {}
         self._index = b""
         self._generation = -1
 
@@ -46,8 +49,9 @@ class OpenApi:
             self._index = b""
             self._generation = self._registry.generation
 
-    def index(self) -> bytes:
+    async def index(self) -> bytes:
         """Give the paths of all documents with the hashes of their contents."""
+        self._hashes = await asyncio.to_thread(bundle_hashes)
         self._refresh()
         if not self._index:
             paths = {
@@ -57,20 +61,22 @@ class OpenApi:
             self._index = encode({"paths": paths})
         return self._index
 
-    def document(self, path: str) -> bytes | None:
+    async def document(self, path: str) -> bytes | None:
         """Give the document of a path such as `apis/apps/v1`."""
         self._refresh()
-        version = path.removeprefix("apis/").removeprefix("api/")
         if path not in self._paths():
             return None
-        custom = self._custom_resources(version)
-        if custom:
-            if path not in self._custom:
-                self._custom[path] = encode(custom_document(custom))
-            return self._custom[path]
+        if self._custom_resources(path):
+            return self._custom_document(path)
         if path not in self._builtin:
-            self._builtin[path] = self._types.openapi(version)
+            version = path.partition("/")[2]
+            self._builtin[path] = await asyncio.to_thread(self._types.openapi, version)
         return self._builtin[path]
+
+    def _custom_document(self, path: str) -> bytes:
+        if path not in self._custom:
+            self._custom[path] = encode(custom_document(self._custom_resources(path)))
+        return self._custom[path]
 
     def _paths(self) -> list[str]:
         found = [
@@ -80,20 +86,20 @@ class OpenApi:
         return sorted(found)
 
     def _hash(self, path: str) -> str:
-        known = _bundle_hashes().get(f"openapi/{path.replace('/', '__')}.json.xz")
+        known = self._hashes.get(f"openapi/{path.replace('/', '__')}.json.xz")
         if known:
             return known.upper()
-        return hashlib.sha256(self.document(path) or b"").hexdigest().upper()
+        return hashlib.sha256(self._custom_document(path)).hexdigest().upper()
 
-    def _custom_resources(self, version: str) -> list[Resource]:
-        group, _, name = version.rpartition("/")
+    def _custom_resources(self, path: str) -> list[Resource]:
+        group, _, name = path.partition("/")[2].rpartition("/")
         return [item for item in self._registry.resources(group, name) if item.custom]
 
-    def version2(self) -> bytes:
+    async def version2(self) -> bytes:
         """Give everything as one OpenAPI v2 document, for clients that know no other."""
         definitions: Wire = {}
         for path in self._paths():
-            document: Wire = msgspec.json.decode(self.document(path) or b"{}")
+            document: Wire = msgspec.json.decode(await self.document(path) or b"{}")
             definitions.update(document.get("components", {}).get("schemas", {}))
         swagger = {
             "swagger": "2.0",

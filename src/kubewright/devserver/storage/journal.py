@@ -23,7 +23,8 @@ class Journal:
     def __init__(self, path: Path) -> None:
         if not path.exists():
             os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
-        self._db = sqlite3.connect(path, isolation_level=None)
+        # The file is opened in a thread and used on the event loop, never by both at once.
+        self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         # NORMAL writes the log at each commit but leaves flushing the disk to the system: a killed
         # process loses nothing, which is what a development server promises.
         self._db.execute("PRAGMA journal_mode = WAL")
