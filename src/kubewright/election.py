@@ -333,6 +333,8 @@ class ElectionThread:
 
     async def _elect(self) -> None:
         self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
+        if self._ended.is_set():
+            return  # stopped before there was a task to cancel
         options = self._options
         async with Client(self._config, timeout=options.times.attempt) as client:
             elector = Elector(ClusterLease(client, options.name, options.namespace), options, self.leadership)

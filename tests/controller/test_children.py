@@ -1,6 +1,7 @@
 from datetime import UTC, datetime
 
 import pytest
+
 from kubewright.api import Kind, OwnerReference, PartialMeta, json_patch, kind_of
 from kubewright.controller import CannotOwn, OwnedByAnother
 from kubewright.controller.children import check_controllable, sent_form, with_finalizer, with_owner

@@ -4,6 +4,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kubewright.controller.comparison import apply_difference, content_of, fingerprint, status_difference
 from kubewright.controller.ownership import applied_fields, hand_over, read_entries, union
 

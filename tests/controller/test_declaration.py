@@ -2,6 +2,7 @@ from datetime import timedelta
 from typing import Any, cast
 
 import pytest
+
 from kubewright.api import DeclarationError, Kind, Meta
 from kubewright.controller import (
     Context,

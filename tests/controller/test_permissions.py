@@ -1,4 +1,5 @@
 import pytest
+
 from kubewright.api import kind_of
 from kubewright.controller import (
     Context,

@@ -1,0 +1,48 @@
+"""A cluster for each test: the embedded server by default, one real control plane for all with --server real."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from kubewright.client import Client, ClusterConfig, config_from_kubeconfig, load_config
+from kubewright.devserver import Server
+from kubewright.testing.controlplane import ControlPlane
+
+from .cluster import Cluster
+
+
+@pytest.fixture(scope="session")
+def real_config(request: pytest.FixtureRequest) -> Iterator[ClusterConfig | None]:
+    if request.config.getoption("--server") != "real":
+        yield None
+        return
+    started, ended = threading.Event(), threading.Event()
+    kubeconfig: list[Path] = []
+
+    async def serve() -> None:
+        async with ControlPlane(controllers=False) as plane:
+            kubeconfig.append(plane.kubeconfig)
+            started.set()
+            await asyncio.to_thread(ended.wait)
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    assert started.wait(60)
+    yield load_config(kubeconfig[0])
+    ended.set()
+    thread.join()
+
+
+@pytest.fixture
+async def cluster(real_config: ClusterConfig | None) -> AsyncIterator[Cluster]:
+    if real_config is not None:
+        async with Client(real_config, field_manager="test") as client:
+            yield await Cluster.prepare(real_config, client)
+        return
+    async with Server(disable_admission_plugins=("ServiceAccount",)) as server:
+        config = config_from_kubeconfig(server.kubeconfig())
+        async with Client(config, field_manager="test") as client:
+            yield await Cluster.prepare(config, client)

@@ -1,0 +1,28 @@
+"""Kinds of the tests that need a cluster."""
+
+from typing import Annotated
+
+from kubewright.api import Condition, Field, Model, Object, Resource
+
+
+class BoxSpec(Model):
+    size: int = 1
+    labels: dict[str, str] = {}
+
+
+class BoxStatus(Model):
+    ready: int = 0
+    note: str | None = None
+    conditions: Annotated[list[Condition], Field(list_type="map", list_keys=("type",))] = []
+
+
+class Box(Resource[BoxSpec, BoxStatus], group="running.example.com", version="v1", plural="boxes"):
+    """Has children."""
+
+
+class Paper(Object, group="running.example.com", version="v1"):
+    """Is a child, or is watched."""
+
+    text: str = ""
+    number: int | None = None
+    friend: str = ""

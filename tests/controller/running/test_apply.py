@@ -1,0 +1,254 @@
+from typing import Any
+
+import pytest
+
+from kubewright.api import Kind, Meta, Object, OwnerReference, Quantity, to_wire
+from kubewright.api.builtin import apps_v1, batch_v1, core_v1, meta_v1, networking_v1
+from kubewright.controller import Context, Controller, Tuning, needs
+
+from .cluster import Cluster, settled, writes
+from .kinds import Box, Paper
+
+
+def pod_template(**labels: str) -> core_v1.PodTemplateSpec:
+    container = core_v1.Container(
+        name="main",
+        image="busybox",
+        command=["sleep", "1"],
+        ports=[core_v1.ContainerPort(container_port=80)],
+        env=[core_v1.EnvVar(name="A", value="1"), core_v1.EnvVar(name="B", value="2")],
+        resources=core_v1.ResourceRequirements(
+            limits={"cpu": Quantity("1000m"), "memory": Quantity("1024Mi")}
+        ),
+    )
+    return core_v1.PodTemplateSpec(metadata=Meta(labels=labels), spec=core_v1.PodSpec(containers=[container]))
+
+
+def deployment(name: str) -> apps_v1.Deployment:
+    return apps_v1.Deployment(
+        Meta(name, labels={"app": name, "extra": "1"}),
+        spec=apps_v1.DeploymentSpec(
+            replicas=2,
+            selector=meta_v1.LabelSelector(match_labels={"app": name}),
+            template=pod_template(app=name),
+        ),
+    )
+
+
+async def test_a_child_is_made_with_its_owner_and_an_unchanged_world_is_not_written(cluster: Cluster) -> None:
+    await cluster.install(Box, Paper)
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        await ctx.apply(Paper(Meta(box.metadata.name), text="hello"))
+
+    boxes = Controller(Box, reconcile, owns=[Paper])
+    async with cluster.running(boxes):
+        box = await cluster.create(Box(Meta("a")))
+        paper = await cluster.until(Paper, "a", lambda paper: paper.text == "hello")
+        assert [owner.uid for owner in paper.metadata.owner_references] == [box.metadata.uid]
+    async with cluster.running(boxes) as manager:
+        await settled(manager)
+        assert writes(manager) == 0
+        await cluster.merge(box, {"metadata": {"annotations": {"touched": "yes"}}})
+        await settled(manager)
+        assert writes(manager) == 0
+    assert (await cluster.get(Paper, "a")).metadata.resource_version == paper.metadata.resource_version
+
+
+async def test_a_changed_or_deleted_child_is_put_right(cluster: Cluster) -> None:
+    await cluster.install(Box, Paper)
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        await ctx.apply(Paper(Meta(box.metadata.name), text="hello"))
+
+    async with cluster.running(Controller(Box, reconcile, owns=[Paper])):
+        await cluster.create(Box(Meta("a")))
+        paper = await cluster.until(Paper, "a", lambda paper: paper.text == "hello")
+        await cluster.merge(paper, {"text": "spoilt"})
+        await cluster.until(Paper, "a", lambda paper: paper.text == "hello")
+        await cluster.client.delete(paper)
+        await cluster.until(Paper, "a", lambda found: found.metadata.uid != paper.metadata.uid)
+
+
+async def test_what_is_taken_out_of_the_desired_child_is_removed(cluster: Cluster) -> None:
+    await cluster.install(Box)
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        child = deployment(box.metadata.name)
+        if box.spec.size > 1:
+            child.metadata.labels.pop("extra")
+            child.spec.template.spec.containers[0].env.pop()
+        if box.spec.size > 2:
+            child.spec.replicas = None
+            child.spec.template.spec.containers[0].ports = []
+        if box.spec.size == 1:
+            child.spec.template.spec.containers.append(core_v1.Container(name="side", image="side"))
+        await ctx.apply(child)
+
+    async with cluster.running(Controller(Box, reconcile, owns=[apps_v1.Deployment])):
+        box = await cluster.create(Box(Meta("a")))
+        made = await cluster.until(apps_v1.Deployment, "a", lambda found: found.spec.replicas == 2)
+        assert [one.name for one in made.spec.template.spec.containers] == ["main", "side"]
+        await cluster.merge(box, {"spec": {"size": 2}})
+        thinner = await cluster.until(
+            apps_v1.Deployment, "a", lambda found: len(found.spec.template.spec.containers) == 1
+        )
+        assert thinner.metadata.labels == {"app": "a"}
+        assert [entry.name for entry in thinner.spec.template.spec.containers[0].env] == ["A"]
+        await cluster.merge(box, {"spec": {"size": 3}})
+        await cluster.until(
+            apps_v1.Deployment, "a", lambda found: not found.spec.template.spec.containers[0].ports
+        )
+
+
+def defaulted_children(name: str) -> list[Object]:
+    selector = meta_v1.LabelSelector(match_labels={"app": name})
+    job = batch_v1.JobSpec(template=pod_template(app=name))
+    job.template.spec.restart_policy = "Never"
+    volume = core_v1.Volume(name="tmp", empty_dir=core_v1.EmptyDirVolumeSource())
+    claim = core_v1.PersistentVolumeClaim(
+        Meta("data"),
+        spec=core_v1.PersistentVolumeClaimSpec(
+            access_modes=["ReadWriteOnce"],
+            resources=core_v1.VolumeResourceRequirements(requests={"storage": Quantity("1Gi")}),
+        ),
+    )
+    stateful = apps_v1.StatefulSetSpec(
+        service_name=name, selector=selector, template=pod_template(app=name), volume_claim_templates=[claim]
+    )
+    stateful.template.spec.volumes = [volume]
+    rule = networking_v1.IngressRule(
+        host="example.com",
+        http=networking_v1.HTTPIngressRuleValue(
+            paths=[
+                networking_v1.HTTPIngressPath(
+                    path="/",
+                    path_type="Prefix",
+                    backend=networking_v1.IngressBackend(
+                        service=networking_v1.IngressServiceBackend(
+                            name=name, port=networking_v1.ServiceBackendPort(number=80)
+                        )
+                    ),
+                )
+            ]
+        ),
+    )
+    return [
+        deployment(name),
+        core_v1.Service(
+            Meta(name), spec=core_v1.ServiceSpec(selector={"app": name}, ports=[core_v1.ServicePort(port=80)])
+        ),
+        apps_v1.StatefulSet(Meta(name), spec=stateful),
+        batch_v1.Job(Meta(name), spec=job),
+        batch_v1.CronJob(
+            Meta(name),
+            spec=batch_v1.CronJobSpec(schedule="* * * * *", job_template=batch_v1.JobTemplateSpec(spec=job)),
+        ),
+        networking_v1.Ingress(Meta(name), spec=networking_v1.IngressSpec(rules=[rule])),
+        core_v1.Secret(Meta(name), string_data={"password": "secret"}),
+        core_v1.ConfigMap(Meta(name), data={"a": "1", "empty": ""}),
+    ]
+
+
+@pytest.mark.parametrize("number", range(8))
+async def test_the_servers_defaults_do_not_lead_to_a_second_write(cluster: Cluster, number: int) -> None:
+    await cluster.install(Box)
+    kind = type(defaulted_children("a")[number])
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        await ctx.apply(defaulted_children(box.metadata.name)[number])
+
+    boxes = Controller(Box, reconcile, owns=[kind])
+    async with cluster.running(boxes) as manager:
+        box = await cluster.create(Box(Meta("a")))
+        made = await cluster.eventually(lambda: cluster.find(kind, "a"))
+        await settled(manager)
+        assert writes(manager) == 1
+        await cluster.merge(box, {"metadata": {"annotations": {"touched": "yes"}}})
+        await settled(manager)
+        assert writes(manager) == 1
+    async with cluster.running(boxes) as manager:
+        await settled(manager)
+        assert writes(manager) == 0
+    assert (await cluster.get(kind, "a")).metadata.resource_version == made.metadata.resource_version
+    assert not await cluster.events("ApplyAltered")
+
+
+async def test_a_child_of_another_owner_is_left_alone(cluster: Cluster) -> None:
+    await cluster.install(Box, Paper)
+    owner = await cluster.create(core_v1.ConfigMap(Meta("owner")))
+    reference = OwnerReference(
+        api_version="v1", kind="ConfigMap", name="owner", uid=owner.metadata.uid, controller=True
+    )
+    await cluster.create(Paper(Meta("a", owner_references=[reference]), text="theirs"))
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        await ctx.apply(Paper(Meta("a"), text="ours"))
+
+    async with cluster.running(Controller(Box, reconcile, owns=[Paper])) as manager:
+        await cluster.create(Box(Meta("a")))
+
+        async def failed() -> bool:
+            return manager.statistics().controllers[0].outcomes["error"] > 0
+
+        await cluster.eventually(failed)
+    assert (await cluster.get(Paper, "a")).text == "theirs"
+
+
+async def test_a_renamed_controller_can_take_back_what_its_former_name_applied(cluster: Cluster) -> None:
+    await cluster.install(Box, Paper)
+
+    async def first(box: Box, ctx: Context) -> None:
+        await ctx.apply(Paper(Meta("a", labels={"old": "label"}), text="hello", number=1))
+
+    async def second(box: Box, ctx: Context) -> None:
+        await ctx.apply(Paper(Meta("a"), text="hello"))
+
+    async with cluster.running(Controller(Box, first, name="before", owns=[Paper])):
+        await cluster.create(Box(Meta("a")))
+        await cluster.until(Paper, "a", lambda paper: paper.number == 1)
+    renamed = Controller(
+        Box, second, name="after", owns=[Paper], tuning=Tuning(former_field_managers=("before",))
+    )
+    async with cluster.running(renamed):
+        paper = await cluster.until(Paper, "a", lambda paper: paper.number is None)
+    assert paper.metadata.labels == {}
+    assert {entry.manager for entry in paper.metadata.managed_fields} == {"after"}
+
+
+async def test_what_the_server_does_not_take_is_told_once_and_not_asked_again(cluster: Cluster) -> None:
+    await cluster.install(Box)
+    untyped = Kind(group="apps", version="v1", kind="Deployment", plural="deployments", status=True)
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        child: dict[str, Any] = to_wire(deployment("a"))
+        # Without a class nobody knows that this text is a quantity; the server writes it as 1.
+        child["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["cpu"] = "1000m"
+        await ctx.apply(child)
+
+    async with cluster.running(Controller(Box, reconcile, owns=[untyped])) as manager:
+        box = await cluster.create(Box(Meta("a")))
+        await cluster.until(apps_v1.Deployment, "a", lambda found: found.spec.replicas == 2)
+        await settled(manager)
+        assert writes(manager) == 1
+        for count in range(3):
+            await cluster.merge(box, {"metadata": {"annotations": {"count": str(count)}}})
+            await settled(manager)
+        assert writes(manager) == 1
+    field = "spec.template.spec.containers[0].resources.limits.cpu"
+    assert [event.note for event in await cluster.events("ApplyAltered")] == [
+        f"The server did not take {field} as controller box applied it"
+    ]
+
+
+async def test_a_kind_that_is_only_needed_is_applied_without_an_owner(cluster: Cluster) -> None:
+    await cluster.install(Box)
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        await ctx.apply(core_v1.ConfigMap(Meta("a"), data={"a": "1"}))
+
+    need = needs(core_v1.ConfigMap, "get", "create", "patch")
+    async with cluster.running(Controller(Box, reconcile, needs=[need])):
+        await cluster.create(Box(Meta("a")))
+        made = await cluster.until(core_v1.ConfigMap, "a", lambda found: found.data == {"a": "1"})
+    assert made.metadata.owner_references == []
