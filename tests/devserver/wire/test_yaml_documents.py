@@ -63,7 +63,7 @@ def test_reads_only_the_first_document() -> None:
 def test_tells_repeated_keys_with_their_lines() -> None:
     value, problems = parse_yaml(b"a: 1\nb: 2\na: 3\n")
     assert value == {"a": 3, "b": 2}
-    assert problems == ['yaml: unmarshal errors:\n  line 3: key "a" already set in map']
+    assert problems == ['line 3: key "a" already set in map']
 
 
 def test_takes_json_with_its_own_rules() -> None:
@@ -74,7 +74,7 @@ def test_takes_json_with_its_own_rules() -> None:
 @pytest.mark.parametrize(
     ("body", "text"),
     [
-        (b"a: b: c", "yaml: line 1: mapping values are not allowed in this context"),
+        (b"a: b: c", "yaml: mapping values are not allowed in this context"),
         (b"&a [*a]", "anchor 'a' value contains itself"),
         (b"a: *nope", "unknown anchor 'nope' referenced"),
         (b"[[[" * 2000, "exceeded max depth"),
@@ -87,7 +87,6 @@ def test_takes_json_with_its_own_rules() -> None:
 def test_refuses_what_is_no_json_value(body: bytes, text: str) -> None:
     with pytest.raises(DecodeError) as problem:
         parse_yaml(body)
-    assert str(problem.value).startswith("error converting YAML to JSON: ")
     assert text in str(problem.value)
 
 

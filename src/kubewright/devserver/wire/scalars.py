@@ -1,7 +1,7 @@
 """Types whose JSON form is their own: quantities, times, bytes, ints that may be strings, raw JSON."""
 
 import base64
-import binascii
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -13,6 +13,8 @@ from .values import is_list, is_object
 
 INT32 = 1 << 31
 INT64 = 1 << 63
+_STANDARD = re.compile(rb"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+_LINE_BREAKS = frozenset(b"\r\n")
 _BASE64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 
 
@@ -77,41 +79,48 @@ def octets(value: Any, _: list[str]) -> str:
     """Decode `[]byte`: base64 text, written again in the standard form."""
     if type(value) is not str:
         raise TypeMismatch(json_sort(value), "[]uint8")
-    try:
-        base64.b64decode(value, validate=True)
-    except (binascii.Error, ValueError):
-        return _lenient_base64(value)
-    return value
+    data = value.encode()
+    if not _STANDARD.fullmatch(data):
+        fault = _base64_fault(data)
+        if fault is not None:
+            raise DecodeError(f"illegal base64 data at input byte {fault}")
+    return base64.b64encode(base64.b64decode(data)).decode()
 
 
-def _lenient_base64(text: str) -> str:
-    """Skip line breaks as Go does; name the first offending byte otherwise."""
-    data = text.encode()
-    digits = bytearray()
-    ends_at = len(data)
-    for position, byte in enumerate(data):
-        if byte in b"\r\n":
-            continue
-        if byte == 0x3D:
-            ends_at = position
-            break
-        if byte not in _BASE64:
-            raise DecodeError(f"illegal base64 data at input byte {position}")
-        digits.append(byte)
-    padding = bytes(byte for byte in data[ends_at:] if byte not in b"\r\n")
-    expected = -len(digits) % 4
-    if expected == 3 or padding != b"=" * expected:
-        raise DecodeError(f"illegal base64 data at input byte {_padding_fault(data, ends_at, expected)}")
-    return base64.b64encode(base64.b64decode(bytes(digits) + padding)).decode()
+def _base64_fault(data: bytes) -> int | None:
+    """Say where Go gives up on base64, if it does; line breaks are skipped, padding is not optional."""
+    at, end = 0, len(data)
+    while at < end:
+        digits = 0
+        while digits < 4:
+            if at == end:
+                return at - digits if digits else None
+            byte = data[at]
+            at += 1
+            if byte in _BASE64:
+                digits += 1
+            elif byte == 0x3D:
+                return at - 1 if digits < 2 else _padding_fault(data, at, pad_follows=digits == 2)
+            elif byte not in _LINE_BREAKS:
+                return at - 1
+    return None
 
 
-def _padding_fault(data: bytes, ends_at: int, expected: int) -> int:
-    """Say where Go gives up on wrong padding."""
-    if ends_at == len(data):
-        return len(data) // 4 * 4 if expected else len(data)
-    if expected in {0, 3}:
-        return ends_at
-    return min(ends_at + expected, len(data))
+def _padding_fault(data: bytes, at: int, *, pad_follows: bool) -> int | None:
+    at = _past_line_breaks(data, at)
+    if pad_follows:
+        if at == len(data):
+            return at
+        if data[at] != 0x3D:
+            return at - 1
+        at = _past_line_breaks(data, at + 1)
+    return at if at < len(data) else None
+
+
+def _past_line_breaks(data: bytes, at: int) -> int:
+    while at < len(data) and data[at] in _LINE_BREAKS:
+        at += 1
+    return at
 
 
 def number_text(value: Any) -> str:

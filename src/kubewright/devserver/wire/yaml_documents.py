@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import yaml
+from yaml.scanner import ScannerError
 
 from .errors import DecodeError
 from .json_documents import parse_json
@@ -22,24 +23,21 @@ _MERGE = "<<"
 # Python's own call stack has to carry what comes out, so the bound lies below the real server's 10,000.
 _MAX_DEPTH = 500
 _MAX_ALIASED = 100_000
-_CONVERTING = "error converting YAML to JSON: "
-_PREFIX = f"{_CONVERTING}yaml: "
+_PREFIX = "yaml: "
 
 # libyaml's parser where PyYAML was built with it; both have the same methods.
 _Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def parse_yaml(body: bytes) -> tuple[Any, list[str]]:
-    """Parse the first document of a YAML body; repeated keys are told as one strict error."""
+    """Parse the first document of a YAML body; also list repeated keys with their lines."""
     if body.lstrip()[:1] == b"{":
         try:
             return parse_json(body)
         except DecodeError:
             pass  # flow style that is no JSON
     reader = _Reader(body)
-    value = reader.read()
-    problems = "".join(f"\n  {line}" for line in reader.repeated)
-    return value, [f"yaml: unmarshal errors:{problems}"] if problems else []
+    return reader.read(), reader.repeated
 
 
 class _Open:
@@ -150,7 +148,7 @@ class _Reader:
         if isinstance(value, float):
             return f"{value:g}"
         if value is None:
-            raise DecodeError(f"{_CONVERTING}unsupported map key of type: %!s(<nil>), key: <nil>")
+            raise DecodeError("unsupported map key of type: %!s(<nil>), key: <nil>")
         raise DecodeError(f"{_PREFIX}invalid map key: {value!r}")
 
 
@@ -174,7 +172,7 @@ def _scalar(event: yaml.ScalarEvent) -> Any:
     if _FLOAT.fullmatch(plain) and math.isfinite(number := float(plain)):
         return number
     if text.lstrip("+-") in _NOT_FINITE:
-        raise DecodeError(f"{_CONVERTING}json: unsupported value: {text}")
+        raise DecodeError(f"json: unsupported value: {text}")
     return text
 
 
@@ -191,7 +189,12 @@ def _line(mark: Any) -> int:
 
 
 def _described(problem: yaml.YAMLError) -> str:
-    """Say the problem as the Go port of the same parser does."""
-    if isinstance(problem, yaml.MarkedYAMLError) and problem.problem_mark is not None:
-        return f"line {_line(problem.problem_mark)}: {problem.problem}"
-    return str(getattr(problem, "reason", problem))
+    """Say the problem as the Go port of the same parser does; the first line goes without a number."""
+    if not isinstance(problem, yaml.MarkedYAMLError):
+        return str(getattr(problem, "reason", problem))
+    line = problem.problem_mark.line if problem.problem_mark is not None else 0
+    if line and isinstance(problem, ScannerError):
+        line += 1
+    elif not line and problem.context_mark is not None:
+        line = problem.context_mark.line
+    return f"line {line}: {problem.problem}" if line else str(problem.problem)
