@@ -87,7 +87,7 @@ func main() {
 
 func run(kubeconfig string) error {
 	log.SetLogger(logr.Discard())
-	started := time.Now()
+	started, startup := time.Now(), cpuTime()
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return err
@@ -116,19 +116,27 @@ func run(kubeconfig string) error {
 	if err := samples.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
-	return report(len(list.Items), elapsed)
+	return report(len(list.Items), elapsed, startup)
 }
 
-func report(objects int, elapsed time.Duration) error {
+func report(objects int, elapsed, startup time.Duration) error {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
 		return err
 	}
-	cpu := time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 	return json.NewEncoder(os.Stdout).Encode(map[string]float64{
 		"objects": float64(objects),
 		"seconds": elapsed.Seconds(),
-		"cpu":     cpu.Seconds(),
+		"startup": startup.Seconds(),
+		"cpu":     cpuTime().Seconds(),
 		"rss":     float64(usage.Maxrss) * 1024,
 	})
+}
+
+func cpuTime() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
