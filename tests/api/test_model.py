@@ -182,8 +182,8 @@ def test_takes_every_type_the_wire_can_carry() -> None:
 
 
 def refused(name: str, annotation: Any, **keywords: Any) -> str:
+    body = {"__module__": __name__, "__annotations__": {"part": annotation}}
     with pytest.raises(DeclarationError) as caught:
-        body = {"__module__": __name__, "__annotations__": {"part": annotation}}
         types.new_class(name, (Model,), keywords, lambda namespace: namespace.update(body))
     return str(caught.value)
 

@@ -98,7 +98,11 @@ def raw_object(data: bytes) -> RawObject:
 def split_list(data: bytes) -> RawList:
     """Split a list into its objects, each with bytes of its own so that the page can be freed."""
     page = _read(_lists, _List, data)
-    items = [raw_object(bytes(item)) for item in page.items or ()]
+    objects, read = list(map(bytes, page.items or ())), _items.decode
+    try:
+        items = [RawObject(read(raw).metadata, raw) for raw in objects]
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        items = list(map(raw_object, objects))
     meta = page.metadata
     return RawList(meta.resource_version, meta.continue_, items, meta.remaining_item_count)
 
