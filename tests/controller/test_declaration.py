@@ -92,7 +92,7 @@ async def test_a_declared_controller_can_still_be_called() -> None:
         (lambda: owned(Note, finalizer="a b"), "a b"),
         (lambda: Env("A", value="x", secret="y"), "give one of"),
         (lambda: Env("A", key="x"), "key= belongs to"),
-        (lambda: Operator(), "has no controllers"),
+        (Operator, "has no controllers"),
         (lambda: Operator(Controller(Shell, reconcile), name="A"), "operator name 'A'"),
         (
             lambda: Operator(

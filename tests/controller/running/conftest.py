@@ -9,9 +9,16 @@ import pytest
 
 from kubewright.client import Client, ClusterConfig, config_from_kubeconfig, load_config
 from kubewright.devserver import Server
+from kubewright.devserver.wire import load_types
 from kubewright.testing.controlplane import ControlPlane
 
 from .cluster import Cluster
+
+
+@pytest.fixture(scope="session", autouse=True)
+def known_types() -> None:
+    """Read the embedded server's tables before any event loop runs."""
+    load_types().discovery()
 
 
 @pytest.fixture(scope="session")

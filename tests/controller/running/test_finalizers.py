@@ -1,0 +1,99 @@
+from kubewright.api import Meta
+from kubewright.controller import Context, Controller, owned
+
+from .cluster import Cluster, settled, writes
+from .kinds import Box, Paper
+
+OWN = "running.example.com/own"
+CHILD = "running.example.com/child"
+
+
+class Boxes:
+    def __init__(self) -> None:
+        self.reconciled: list[str] = []
+        self.finalized: list[str] = []
+        self.failures = 0
+
+    async def reconcile(self, box: Box, ctx: Context) -> None:
+        assert OWN in box.metadata.finalizers
+        self.reconciled.append(box.metadata.name)
+
+    async def finalize(self, box: Box, ctx: Context) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise ConnectionError("not yet")
+        self.finalized.append(box.metadata.name)
+
+
+async def test_an_object_is_kept_until_its_finalizer_has_run(cluster: Cluster) -> None:
+    await cluster.install(Box)
+    boxes = Boxes()
+    boxes.failures = 2
+    async with cluster.running(Controller(Box, boxes, finalizer=OWN)) as manager:
+        box = await cluster.create(Box(Meta("a")))
+        await cluster.until(Box, "a", lambda found: found.metadata.finalizers == [OWN])
+        await settled(manager)
+        assert boxes.reconciled
+        boxes.reconciled.clear()
+        await cluster.client.delete(box)
+        await cluster.gone(Box, "a")
+        assert boxes.finalized == ["a"]
+        assert boxes.reconciled == []
+        assert manager.statistics().controllers[0].outcomes["error"] == 2
+
+
+async def test_what_was_deleted_while_the_operator_was_away_is_finalized_on_its_return(
+    cluster: Cluster,
+) -> None:
+    await cluster.install(Box)
+    boxes = Boxes()
+    declared = Controller(Box, boxes, finalizer=OWN)
+    async with cluster.running(declared):
+        box = await cluster.create(Box(Meta("a")))
+        await cluster.until(Box, "a", lambda found: found.metadata.finalizers == [OWN])
+    await cluster.client.delete(box)
+    assert (await cluster.get(Box, "a")).metadata.deletion_timestamp is not None
+    async with cluster.running(declared):
+        await cluster.gone(Box, "a")
+    assert boxes.finalized == ["a"]
+
+
+async def test_finalizers_of_others_are_left_alone(cluster: Cluster) -> None:
+    await cluster.install(Box)
+    boxes = Boxes()
+    async with cluster.running(Controller(Box, boxes, finalizer=OWN)) as manager:
+        box = await cluster.create(Box(Meta("a", finalizers=["other.example.com/x"])))
+        await cluster.until(Box, "a", lambda found: OWN in found.metadata.finalizers)
+        await cluster.client.delete(box)
+        left = await cluster.until(
+            Box, "a", lambda found: found.metadata.finalizers == ["other.example.com/x"]
+        )
+        await settled(manager)
+        assert boxes.finalized == ["a"]
+        await cluster.merge(left, {"metadata": {"finalizers": None}})
+        await cluster.gone(Box, "a")
+
+
+async def make_paper(box: Box, ctx: Context) -> None:
+    await ctx.apply(Paper(Meta(box.metadata.name), text="hello"))
+
+
+async def test_a_child_with_a_finalizer_is_let_go_and_made_again(cluster: Cluster) -> None:
+    await cluster.install(Box, Paper)
+    async with cluster.running(Controller(Box, make_paper, owns=[owned(Paper, finalizer=CHILD)])) as manager:
+        await cluster.create(Box(Meta("a")))
+        paper = await cluster.until(Paper, "a", lambda found: found.metadata.finalizers == [CHILD])
+        await settled(manager)
+        assert writes(manager) == 1
+        await cluster.client.delete(paper)
+        again = await cluster.until(Paper, "a", lambda found: found.metadata.uid != paper.metadata.uid)
+        assert again.metadata.finalizers == [CHILD]
+
+
+async def test_children_are_let_go_when_their_owner_goes(cluster: Cluster) -> None:
+    await cluster.install(Box, Paper)
+    async with cluster.running(Controller(Box, make_paper, owns=[owned(Paper, finalizer=CHILD)])):
+        box = await cluster.create(Box(Meta("a")))
+        await cluster.until(Paper, "a", lambda found: found.metadata.finalizers == [CHILD])
+        await cluster.client.delete(box)
+        await cluster.until(Paper, "a", lambda found: found.metadata.finalizers == [])

@@ -1,0 +1,450 @@
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Any, cast
+
+import pytest
+
+from kubewright.api import Kind, Meta, ObjectKey, kind_of
+from kubewright.api.builtin import core_v1
+from kubewright.backoff import Backoff
+from kubewright.controller import (
+    Context,
+    Controller,
+    Index,
+    Result,
+    TerminalError,
+    Tuning,
+    Undeclared,
+    generation_changed,
+    needs,
+    source,
+    watch,
+)
+
+from .cluster import Cluster, settled
+from .kinds import Box, BoxStatus, Paper
+
+
+class Recorder:
+    """A reconciler that notes what it was given and does what it is told."""
+
+    def __init__(self, *outcomes: Any) -> None:
+        self.runs: list[str] = []
+        self.causes: list[tuple[str, ...]] = []
+        self.outcomes = list(outcomes)
+
+    async def reconcile(self, box: Box, ctx: Context) -> Result | None:
+        self.runs.append(box.metadata.name)
+        self.causes.append(ctx.causes)
+        outcome = self.outcomes.pop(0) if self.outcomes else None
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
+
+
+async def wait_for_runs(cluster: Cluster, recorder: Recorder, count: int) -> None:
+    async def enough() -> bool:
+        return len(recorder.runs) >= count
+
+    await cluster.eventually(enough)
+
+
+async def test_an_error_is_retried_and_others_go_on(cluster: Cluster) -> None:
+    await cluster.install(Box)
+    recorder = Recorder(ConnectionError("a"), SystemExit("b"), asyncio.CancelledError(), None)
+    async with cluster.running(Controller(Box, recorder)) as manager:
+        await cluster.create(Box(Meta("a")))
+        await wait_for_runs(cluster, recorder, 4)
+        await settled(manager)
+        outcomes = manager.statistics().controllers[0].outcomes
+        assert (outcomes["error"], outcomes["success"]) == (3, 1)
+
+
+async def test_a_terminal_error_is_not_retried_until_something_changes(cluster: Cluster) -> None:
+    await cluster.install(Box)
+    failure = RuntimeError("outer")
+    failure.__cause__ = TerminalError("inner")
+    recorder = Recorder(TerminalError("never"), failure)
+    async with cluster.running(Controller(Box, recorder)) as manager:
+        box = await cluster.create(Box(Meta("a")))
+        await wait_for_runs(cluster, recorder, 1)
+        await settled(manager)
+        assert len(recorder.runs) == 1
+        await cluster.merge(box, {"spec": {"size": 2}})
+        await wait_for_runs(cluster, recorder, 2)
+        await settled(manager)
+        assert len(recorder.runs) == 2
+        assert manager.statistics().controllers[0].queue.retrying == 0
+
+
+async def test_a_result_leads_to_another_look(cluster: Cluster) -> None:
+    await cluster.install(Box)
+    recorder = Recorder(Result(after=timedelta(milliseconds=20)), Result(after=timedelta(milliseconds=20)))
+    async with cluster.running(Controller(Box, recorder)) as manager:
+        await cluster.create(Box(Meta("a")))
+        await wait_for_runs(cluster, recorder, 3)
+        await settled(manager)
+        assert manager.statistics().controllers[0].outcomes["requeue_after"] == 2
+
+
+async def test_a_resync_looks_at_what_nobody_changed(cluster: Cluster) -> None:
+    await cluster.install(Box)
+    recorder = Recorder()
+    async with cluster.running(Controller(Box, recorder, resync=timedelta(milliseconds=50))):
+        await cluster.create(Box(Meta("a")))
+        await wait_for_runs(cluster, recorder, 4)
+
+
+async def test_a_reconcile_that_never_returns_is_bounded(cluster: Cluster) -> None:
+    await cluster.install(Box)
+    deadlines: list[float | None] = []
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        deadlines.append(ctx.deadline)
+        if len(deadlines) == 1:
+            await asyncio.get_running_loop().create_future()
+
+    tuning = Tuning(timeout=timedelta(milliseconds=50))
+    async with cluster.running(Controller(Box, reconcile, tuning=tuning)) as manager:
+        await cluster.create(Box(Meta("a")))
+
+        async def twice() -> bool:
+            return len(deadlines) == 2
+
+        await cluster.eventually(twice)
+        assert all(deadlines)
+        timeouts = manager.metrics.counter("controller_runtime_reconcile_timeouts_total", "", ("controller",))
+        assert timeouts.labels(controller="box").value == 1
+
+
+async def test_a_forgotten_await_is_named(cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:
+    await cluster.install(Box)
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        return cast(Any, ctx.patch_status(box))
+
+    async with cluster.running(Controller(Box, reconcile)) as manager:
+        await cluster.create(Box(Meta("a")))
+
+        async def failed() -> bool:
+            return manager.statistics().controllers[0].outcomes["error"] == 1
+
+        await cluster.eventually(failed)
+    assert "an `await` is missing" in caplog.text
+
+
+async def test_a_malformed_object_is_told_once_and_does_not_stop_the_others(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    await cluster.install(Box)
+    wrong = kind_of(Box)
+    loose = {
+        "type": "object",
+        "x-kubernetes-preserve-unknown-fields": True,
+        "properties": {"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+    }
+    crd = Kind(
+        group="apiextensions.k8s.io",
+        version="v1",
+        kind="CustomResourceDefinition",
+        plural="customresourcedefinitions",
+        namespaced=False,
+    )
+    await cluster.client.patch(
+        crd,
+        [{"op": "replace", "path": "/spec/versions/0/schema/openAPIV3Schema", "value": loose}],
+        name=f"{wrong.plural}.{wrong.group}",
+        type="json",
+    )
+    broken = {
+        "apiVersion": wrong.api_version,
+        "kind": wrong.kind,
+        "metadata": {"name": "broken", "namespace": cluster.namespace},
+        "spec": {"size": "not a number"},
+    }
+    untyped = Kind(group=wrong.group, version="v1", kind="Box", plural="boxes", status=True)
+
+    async def accepted() -> bool:
+        try:
+            await cluster.client.create(broken, kind=untyped)
+        except Exception as error:
+            return "already exists" in str(error)
+        return True
+
+    await cluster.eventually(accepted)
+    recorder = Recorder()
+    async with cluster.running(Controller(Box, recorder)) as manager:
+        await cluster.create(Box(Meta("fine")))
+        await wait_for_runs(cluster, recorder, 1)
+        await settled(manager)
+        assert set(recorder.runs) == {"fine"}
+        malformed = manager.metrics.counter("kubewright_malformed_objects_total", "", ("controller",))
+        assert malformed.labels(controller="box").value == 1
+
+        async def told() -> Any:
+            return await cluster.events("Malformed")
+
+        [event] = await cluster.eventually(told)
+        assert "spec.size" in event.note
+        await cluster.client.patch(
+            untyped, {"spec": {"size": 3}}, name="broken", namespace=cluster.namespace, type="merge"
+        )
+        await wait_for_runs(cluster, recorder, 2)
+    assert caplog.text.count("cannot be read") == 1
+
+
+async def test_a_watched_object_leads_to_those_that_name_it_and_to_no_others(cluster: Cluster) -> None:
+    await cluster.install(Box, Paper)
+    by_label = Index(Box, lambda box: [box.spec.labels.get("friend", "")])
+    papers = Index(Paper, lambda paper: [paper.friend])
+    seen: list[tuple[str, int]] = []
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        friends = await ctx.list(papers, box.spec.labels["friend"])
+        seen.append((box.metadata.name, len(friends)))
+
+    declared = Controller(
+        Box, reconcile, watches=[watch(Paper, via=by_label, key=lambda paper: paper.friend)]
+    )
+    async with cluster.running(declared) as manager:
+        for name, friend in (("a", "joe"), ("b", "ann")):
+            box = Box(Meta(name))
+            box.spec.labels = {"friend": friend}
+            await cluster.create(box)
+
+        async def both() -> bool:
+            return {("a", 0), ("b", 0)} <= set(seen)
+
+        await cluster.eventually(both)
+        await settled(manager)
+        seen.clear()
+        paper = await cluster.create(Paper(Meta("p"), friend="joe"))
+        await cluster.create(Paper(Meta("q"), friend="nobody"))
+
+        async def met() -> bool:
+            return ("a", 1) in seen
+
+        await cluster.eventually(met)
+        await cluster.merge(paper, {"friend": "ann"})
+
+        async def moved() -> bool:
+            return ("a", 0) in seen and ("b", 1) in seen
+
+        await cluster.eventually(moved)
+        await settled(manager)
+        assert seen.count(("a", 1)) == 1
+
+
+async def test_a_filter_drops_changes_but_never_a_deletion(cluster: Cluster) -> None:
+    await cluster.install(Box)
+    finalized: list[str] = []
+
+    class Boxes(Recorder):
+        async def finalize(self, box: Box, ctx: Context) -> None:
+            finalized.append(box.metadata.name)
+
+    recorder = Boxes()
+    declared = Controller(Box, recorder, finalizer="example.com/x", when=generation_changed)
+    async with cluster.running(declared) as manager:
+        box = await cluster.create(Box(Meta("a")))
+        await wait_for_runs(cluster, recorder, 1)
+        await settled(manager)
+        await cluster.merge(box, {"metadata": {"labels": {"a": "b"}}})
+        await cluster.merge(box, {"spec": {"size": 2}})
+        await wait_for_runs(cluster, recorder, 2)
+        await settled(manager)
+        assert len(recorder.runs) == 2
+        await cluster.client.delete(box)
+        await cluster.gone(Box, "a")
+    assert finalized == ["a"]
+
+
+async def test_events_from_outside_lead_to_reconciles_and_a_broken_stream_is_opened_anew(
+    cluster: Cluster,
+) -> None:
+    await cluster.install(Box)
+    await cluster.create(Box(Meta("a")))
+    recorder = Recorder()
+    opened: list[int] = []
+
+    async def stream() -> AsyncIterator[str]:
+        opened.append(1)
+        yield "a"
+        if len(opened) < 3:
+            raise ConnectionError("cut")
+
+    declared = Controller(
+        Box,
+        recorder,
+        watches=[source(stream, map=lambda name: [ObjectKey(cluster.namespace, name)])],
+        tuning=Tuning(backoff=Backoff(base=0.01)),
+    )
+    async with cluster.running(declared):
+
+        async def three() -> bool:
+            return len(opened) == 3 and ("an event from outside",) in recorder.causes
+
+        await cluster.eventually(three)
+
+
+async def test_a_map_that_fails_does_not_stop_the_others(cluster: Cluster) -> None:
+    await cluster.install(Box, Paper)
+    recorder = Recorder()
+
+    def to_keys(paper: Paper) -> list[ObjectKey]:
+        if paper.text == "bad":
+            raise LookupError("a mistake in a map")
+        return [paper.key]
+
+    async with cluster.running(Controller(Box, recorder, watches=[watch(Paper, map=to_keys)])) as manager:
+        await cluster.create(Box(Meta("a")))
+        await wait_for_runs(cluster, recorder, 1)
+        await settled(manager)
+        await cluster.create(Paper(Meta("x"), text="bad"))
+        await cluster.create(Paper(Meta("a")))
+        await wait_for_runs(cluster, recorder, 2)
+        assert recorder.causes[-1] == (f"Paper {cluster.namespace}/a created",)
+
+
+async def test_the_context_serves_only_what_is_declared(cluster: Cluster) -> None:
+    await cluster.install(Box)
+    refusals: list[str] = []
+    await cluster.create(core_v1.ConfigMap(Meta("settings"), data={"a": "1"}))
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        settings = await ctx.get(core_v1.ConfigMap, "settings")
+        assert settings is not None
+        assert await ctx.get(core_v1.ConfigMap, "absent") is None
+        assert await ctx.live.get(Box, box.metadata.name) is not None
+        for attempt in (
+            ctx.list(core_v1.ConfigMap),
+            ctx.get(core_v1.Secret, "a"),
+            ctx.delete(settings),
+            ctx.apply(settings),
+            ctx.create(core_v1.Secret(Meta("a"))),
+            ctx.patch(box, {"spec": {"size": 7}}),
+        ):
+            try:
+                await attempt
+            except Undeclared as refusal:
+                refusals.append(str(refusal))
+
+    async with cluster.running(Controller(Box, reconcile, needs=[needs(core_v1.ConfigMap, "get")])):
+        await cluster.create(Box(Meta("a")))
+
+        async def all_refused() -> bool:
+            return len(refusals) >= 6
+
+        await cluster.eventually(all_refused)
+    assert 'add needs=[kw.needs(ConfigMap, "list")]' in refusals[0]
+
+
+async def test_own_writes_are_read_at_once(cluster: Cluster) -> None:
+    await cluster.install(Box, Paper)
+    read: list[tuple[str | None, int | None, bool]] = []
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        if read:
+            return
+        made = await ctx.apply(Paper(Meta("p"), text="one", number=1))
+        first = await ctx.get(Paper, "p")
+        await ctx.update(made, lambda paper: setattr(paper, "number", 5))
+        second = await ctx.get(Paper, "p")
+        await ctx.delete(made)
+        third = await ctx.get(Paper, "p")
+        read.append((first and first.text, second and second.number, third is None))
+        await ctx.patch_status(box, BoxStatus(ready=9))
+        own = await ctx.get(Box, box.metadata.name)
+        assert own is not None
+        assert own.status.ready == 9
+
+    declared = Controller(Box, reconcile, owns=[Paper], needs=[needs(Paper, "delete")])
+    async with cluster.running(declared) as manager:
+        await cluster.create(Box(Meta("a")))
+
+        async def done() -> bool:
+            return bool(read)
+
+        await cluster.eventually(done)
+        await settled(manager)
+        assert manager.statistics().controllers[0].outcomes["error"] == 0
+    assert read == [("one", 5, True)]
+
+
+async def test_blocking_work_runs_in_threads_and_events_may_be_told_from_there(cluster: Cluster) -> None:
+    await cluster.install(Box)
+    names: list[str] = []
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        def work(text: str) -> str:
+            time.sleep(0.01)
+            ctx.event("Worked", text)
+            return threading.current_thread().name
+
+        names.append(await ctx.run_sync(work, "in a thread"))
+
+    async with cluster.running(Controller(Box, reconcile)):
+        await cluster.create(Box(Meta("a")))
+
+        async def told() -> Any:
+            return await cluster.events("Worked")
+
+        [event] = await cluster.eventually(told)
+        assert event.note == "in a thread"
+    assert names[0].startswith("kubewright-box")
+
+
+async def test_each_log_line_says_what_it_is_about(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    await cluster.install(Box)
+    caplog.set_level(logging.INFO)
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        ctx.log.info("looking", extra={"size": box.spec.size})
+
+    async with cluster.running(Controller(Box, reconcile)):
+        await cluster.create(Box(Meta("a")))
+
+        async def logged() -> bool:
+            return "looking" in caplog.text
+
+        await cluster.eventually(logged)
+    record = next(record for record in caplog.records if record.message == "looking")
+    fields: dict[str, Any] = record.__dict__["fields"]
+    assert len(fields.pop("reconcileID")) == 36
+    assert fields == {
+        "controller": "box",
+        "controllerGroup": "running.example.com",
+        "controllerKind": "Box",
+        "Box": {"namespace": cluster.namespace, "name": "a"},
+        "namespace": cluster.namespace,
+        "name": "a",
+        "size": 1,
+    }
+
+
+async def test_several_objects_are_reconciled_at_once_but_never_one_twice(cluster: Cluster) -> None:
+    await cluster.install(Box)
+    active: set[str] = set()
+    most = 0
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        nonlocal most
+        assert box.metadata.name not in active
+        active.add(box.metadata.name)
+        most = max(most, len(active))
+        await asyncio.sleep(0.02)
+        active.remove(box.metadata.name)
+
+    async with cluster.running(Controller(Box, reconcile, concurrency=3)) as manager:
+        for number in range(6):
+            box = await cluster.create(Box(Meta(f"b{number}")))
+            await cluster.merge(box, {"spec": {"size": 2}})
+        await settled(manager)
+        assert manager.statistics().controllers[0].outcomes["error"] == 0
+    assert most == 3

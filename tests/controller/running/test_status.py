@@ -1,0 +1,85 @@
+from datetime import UTC, datetime
+
+from kubewright.api import Condition, Meta, get_condition
+from kubewright.controller import Context, Controller
+
+from .cluster import Cluster, settled, writes
+from .kinds import Box, BoxStatus
+
+
+async def test_a_status_is_sent_only_where_it_differs(cluster: Cluster) -> None:
+    await cluster.install(Box)
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        await ctx.patch_status(box, BoxStatus(ready=box.spec.size))
+
+    boxes = Controller(Box, reconcile)
+    async with cluster.running(boxes) as manager:
+        box = await cluster.create(Box(Meta("a")))
+        await cluster.until(Box, "a", lambda found: found.status.ready == 1)
+        await settled(manager)
+        assert writes(manager) == 1
+        await cluster.merge(box, {"spec": {"size": 0}})
+        await cluster.until(Box, "a", lambda found: found.status.ready == 0)
+        await settled(manager)
+        assert writes(manager) == 2
+    async with cluster.running(boxes) as manager:
+        await settled(manager)
+        assert writes(manager) == 0
+
+
+async def test_a_field_that_is_none_again_is_taken_out(cluster: Cluster) -> None:
+    await cluster.install(Box)
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        await ctx.patch_status(box, BoxStatus(ready=1, note="one" if box.spec.size == 1 else None))
+
+    async with cluster.running(Controller(Box, reconcile)):
+        box = await cluster.create(Box(Meta("a")))
+        await cluster.until(Box, "a", lambda found: found.status.note == "one")
+        await cluster.merge(box, {"spec": {"size": 2}})
+        await cluster.until(Box, "a", lambda found: found.status.note is None)
+
+
+async def test_conditions_of_others_stay_and_times_move_only_with_the_status(cluster: Cluster) -> None:
+    await cluster.install(Box)
+    long_ago = datetime(2020, 1, 1, tzinfo=UTC)
+    box = await cluster.create(Box(Meta("a")))
+    theirs = Condition(type="Theirs", status="True", reason="Theirs", last_transition_time=long_ago)
+    ours = Condition(type="Ready", status="True", reason="Old", last_transition_time=long_ago)
+    box.status.conditions = [theirs, ours]
+    await cluster.client.replace(box, subresource="status")
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        ready = Condition(type="Ready", status="True", reason=f"Size{box.spec.size}")
+        await ctx.patch_status(box, BoxStatus(conditions=[ready]))
+
+    async with cluster.running(Controller(Box, reconcile)):
+        found = await cluster.until(
+            Box, "a", lambda found: any(one.reason == "Size1" for one in found.status.conditions)
+        )
+        ready = get_condition(found.status.conditions, "Ready")
+        assert ready is not None
+        assert ready.last_transition_time == long_ago
+        assert ready.observed_generation == found.metadata.generation
+        assert get_condition(found.status.conditions, "Theirs") == theirs
+
+
+async def test_the_status_of_an_object_that_is_gone_is_no_error(cluster: Cluster) -> None:
+    await cluster.install(Box)
+    ends: list[Box] = []
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        await cluster.client.delete(box)
+        await cluster.gone(Box, "a")
+        ends.append(await ctx.patch_status(box, BoxStatus(ready=7)))
+
+    async with cluster.running(Controller(Box, reconcile)) as manager:
+        await cluster.create(Box(Meta("a")))
+
+        async def ended() -> bool:
+            return bool(ends)
+
+        await cluster.eventually(ended)
+        await settled(manager)
+        assert manager.statistics().controllers[0].outcomes["error"] == 0
