@@ -20,19 +20,29 @@ ENTRIES = st.lists(
 PLACES = st.sampled_from(["first", "middle", "last", "only"])
 
 
-def document(entries: list[dict[str, Any]], place: str, body: dict[str, Any]) -> dict[str, Any]:
+def document(
+    entries: list[dict[str, Any]], place: str, body: dict[str, Any], body_first: bool
+) -> dict[str, Any]:
     fields = {"managedFields": entries}
     before = {"name": "a"} if place in ("middle", "last") else {}
     after = {"uid": "u"} if place in ("first", "middle") else {}
-    return {"apiVersion": "v1", **body, "metadata": {**before, **fields, **after}}
+    metadata = {"metadata": {**before, **fields, **after}}
+    return (
+        {"apiVersion": "v1", **body, **metadata} if body_first else {"apiVersion": "v1", **metadata, **body}
+    )
 
 
-@given(entries=ENTRIES, place=PLACES, keep=st.frozensets(NAMES), copies=st.booleans(), spaces=st.booleans())
+@given(ENTRIES, PLACES, st.frozensets(NAMES), st.booleans(), st.booleans(), st.booleans())
 def test_cutting_bytes_equals_decoding_filtering_and_encoding(
-    entries: list[dict[str, Any]], place: str, keep: frozenset[str], copies: bool, spaces: bool
+    entries: list[dict[str, Any]],
+    place: str,
+    keep: frozenset[str],
+    copies: bool,
+    spaces: bool,
+    body_first: bool,
 ) -> None:
     body = {"data": {"managedFields": entries}} if copies else {"data": {"text": '"managedFields":[{}]'}}
-    wire = document(entries, place, body)
+    wire = document(entries, place, body, body_first)
     data = msgspec.json.encode(wire)
     kept = keep_managers(raw_object(msgspec.json.format(data) if spaces else data), keep)
     own = [entry for entry in entries if entry["manager"] in keep]

@@ -10,6 +10,8 @@ from kubewright.api import PartialMeta, RawObject, encode, parse, raw_object
 from kubewright.cache.selection import Selection
 
 _FIELD = b'"managedFields":'
+_METADATA = b'"metadata":'
+_NONE = msgspec.Raw()
 _PLAIN = re.compile(r"[A-Za-z0-9 ._:@-]*")
 
 
@@ -54,12 +56,11 @@ def keep_managers(obj: RawObject, managers: frozenset[str]) -> RawObject:
     fields = bytes(obj.meta.managed_fields)
     if not fields:
         return obj
-    kept = _kept_entries(fields, managers)
+    kept = _kept_entries(fields, managers) if managers else b""
     raw = obj.raw
     start = raw.find(_FIELD)
     end = start + len(_FIELD) + len(fields)
-    # Elsewhere in the body the same name may stand; then, or with unusual spaces, take the slow road.
-    if raw[start + len(_FIELD) : end] != fields or raw.find(_FIELD, end) >= 0:
+    if start < 0 or raw[start + len(_FIELD) : end] != fields or not _is_only_place(raw, end):
         return _rebuilt(obj, kept)
     if kept:
         return _with_fields(obj.meta, raw[:start] + _FIELD + kept + raw[end:], kept)
@@ -68,6 +69,13 @@ def keep_managers(obj: RawObject, managers: frozenset[str]) -> RawObject:
     elif raw[start - 1 : start] == b",":
         start -= 1
     return _with_fields(obj.meta, raw[:start] + raw[end:], b"")
+
+
+def _is_only_place(raw: bytes, end: int) -> bool:
+    """Return whether the fields found first, ending here, are surely those of the object itself."""
+    # Where metadata is the first struct of the body, as servers write it, nothing nested comes before.
+    brace = raw.find(b"{", 1)
+    return raw.endswith(_METADATA, 0, brace) or raw.find(_FIELD, end) < 0
 
 
 def _kept_entries(fields: bytes, managers: frozenset[str]) -> bytes:
@@ -86,7 +94,7 @@ def _needles(managers: frozenset[str]) -> tuple[bytes, ...]:
 
 def _with_fields(meta: PartialMeta, raw: bytes, fields: bytes) -> RawObject:
     # The record's view of its fields would keep the bytes before the splice alive.
-    meta.managed_fields = msgspec.Raw(fields)
+    meta.managed_fields = msgspec.Raw(fields) if fields else _NONE
     return RawObject(meta, raw)
 
 
