@@ -76,14 +76,26 @@ class Recorder:
             query = f"?fieldManager={step['manager']}" + ("&force=true" if step.get("force") else "")
             if step.get("subresource"):
                 path += f"/{step['subresource']}"
-            body = step["body"]
+            body, before = (
+                step["body"],
+                self._changed_since(f"{scenario['path']}/{scenario['name']}", answers),
+            )
             if step["verb"] == "replace":
                 body = self._replacement(f"{scenario['path']}/{scenario['name']}", body)
             status, answer = self.send(method, path + query, body, content_type)
-            answers.append({"status": status, "sent": body, "body": answer})
+            answers.append({"status": status, "sent": body, "body": answer, **before})
             # Managers are put in order by whole seconds: let the next write fall into another one.
             time.sleep(1.05 if step.get("pause", True) else 0)
         return {**scenario, "answers": answers}
+
+    def _changed_since(self, path: str, answers: list[Any]) -> dict[str, Any]:
+        """Tell the object as it is when the server itself has written to it since our last write."""
+        status, live = self.send("GET", path, None)
+        versions = [
+            answer["body"]["metadata"].get("resourceVersion") for answer in answers if answer["status"] < 300
+        ]
+        unchanged = status != 200 or not versions or live["metadata"]["resourceVersion"] == versions[-1]
+        return {} if unchanged else {"before": live}
 
     def _replacement(self, path: str, changes: dict[str, Any]) -> Any:
         """Make a whole object for PUT from the present one: a key path to a value each, None removes."""

@@ -1,5 +1,6 @@
 """Sequences of writes whose effect on field ownership is recorded from a real server."""
 
+import json
 from typing import Any
 
 Wire = dict[str, Any]
@@ -139,6 +140,39 @@ def _service(*ports: Wire, **spec: Any) -> Wire:
 
 def _pod(**rest: Any) -> Wire:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": POD_SPEC, **rest}
+
+
+def _with_last_applied(value: Wire) -> Wire:
+    text = json.dumps(value, separators=(",", ":")) + "\n"
+    annotation = {"kubectl.kubernetes.io/last-applied-configuration": text}
+    return {**value, "metadata": {**value["metadata"], "annotations": annotation}}
+
+
+def _cluster_role(*rules: Wire) -> Wire:
+    value: Wire = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": "r"},
+    }
+    return {**value, "rules": list(rules)} if rules else value
+
+
+def _ingress(host: str, service: str) -> Wire:
+    backend = {"service": {"name": service, "port": {"number": 80}}}
+    paths = [{"path": "/", "pathType": "Prefix", "backend": backend}]
+    spec = {"rules": [{"host": host, "http": {"paths": paths}}]}
+    return {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": {"name": "i"}, "spec": spec}
+
+
+def _stateful_set(replicas: int) -> Wire:
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1024Mi"}}}
+    spec = {
+        "replicas": replicas,
+        "selector": {"matchLabels": WEB},
+        "template": _template({"name": "c", "image": "i"}),
+        "volumeClaimTemplates": [{"metadata": {"name": "v"}, "spec": claim}],
+    }
+    return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "sts"}, "spec": spec}
 
 
 HTTP, HTTPS, DNS = (
@@ -401,5 +435,194 @@ SCENARIOS = [
         _step("apply", "m1", _thing("n", labels={}, ports=[{"port": 1, "deep": {"a": "b"}}])),
         _step("merge", "user", {"spec": {"labels": {"a": "2", "b": None}}}),
         _step("apply", "m1", _thing("n")),
+    ),
+    _scenario(
+        "a deployment of client-side kubectl that goes over to the server",
+        DEPLOYS,
+        "k",
+        _step("create", "kubectl-client-side-apply", _with_last_applied(_named(_deployment(), "k"))),
+        _step("merge", "scaler", {"spec": {"replicas": 9}}),
+        _step("apply", "kubectl", _named(_deployment(replicas=4), "k")),
+        _step("apply", "kubectl", _named(_deployment(replicas=9, minReadySeconds=3), "k")),
+        _step(
+            "apply",
+            "kubectl",
+            _named(_deployment(replicas=9, template=_template({"name": "c", "image": "<new>"})), "k"),
+        ),
+        _step(
+            "apply",
+            "other",
+            _named(_deployment(replicas=9, template=_template({"name": "c", "image": "x"})), "k"),
+        ),
+    ),
+    _scenario(
+        "a config map of client-side kubectl that another changed",
+        MAPS,
+        "ka",
+        _step(
+            "create",
+            "kubectl-client-side-apply",
+            _with_last_applied(_config_map("ka", data={"a": "1", "b": "1"})),
+        ),
+        _step("apply", "kubectl", _config_map("ka", data={"a": "2", "b": "1"})),
+        _step("merge", "edit", {"data": {"b": "7"}}),
+        _step("apply", "kubectl", _config_map("ka", data={"a": "3", "b": "8"})),
+    ),
+    _scenario(
+        "a cluster role whose rules are one value",
+        "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+        "r",
+        _step("apply", "m1", _cluster_role({"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]})),
+        _step("apply", "m2", _cluster_role({"verbs": ["list"], "apiGroups": [""], "resources": ["pods"]})),
+        _step("merge", "upd", {"rules": None}),
+        _step("apply", "m1", _cluster_role(), force=True),
+        _step("replace", "put", {"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}}),
+    ),
+    _scenario(
+        "a definition applied to by two",
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+        "others.ex.io",
+        _step(
+            "apply",
+            "m1",
+            _crd(
+                "Other",
+                "others",
+                {"type": "object", "properties": {"spec": {"type": "object"}}},
+                status=False,
+            ),
+        ),
+        _step(
+            "apply",
+            "m2",
+            _crd(
+                "Other", "others", {"type": "object", "properties": {"spec": {"type": "object"}}}, status=True
+            ),
+        ),
+        _step(
+            "apply",
+            "m2",
+            _crd(
+                "Other", "others", {"type": "object", "properties": {"spec": {"type": "string"}}}, status=True
+            ),
+        ),
+        _step("merge", "upd", {"spec": {"names": {"shortNames": ["ot"]}}}),
+    ),
+    _scenario(
+        "an ingress and its rules",
+        "/apis/networking.k8s.io/v1/namespaces/t/ingresses",
+        "i",
+        _step("apply", "m1", _ingress("a.b", "svc")),
+        _step("apply", "m2", _ingress("c.d", "svc")),
+        _step("apply", "m1", _ingress("a.b", "other")),
+        _step(
+            "merge",
+            "lb",
+            {"status": {"loadBalancer": {"ingress": [{"ip": "1.2.3.4"}]}}},
+            subresource="status",
+        ),
+    ),
+    _scenario(
+        "a stateful set with claims",
+        "/apis/apps/v1/namespaces/t/statefulsets",
+        "sts",
+        _step("create", "maker", _stateful_set(2)),
+        _step("apply", "app", _stateful_set(3)),
+        _step("apply", "app", _stateful_set(3), force=True),
+    ),
+    _scenario(
+        "a service account and what hangs on it",
+        "/api/v1/namespaces/t/serviceaccounts",
+        "sa",
+        _step(
+            "apply",
+            "m1",
+            {
+                "apiVersion": "v1",
+                "kind": "ServiceAccount",
+                "metadata": {"name": "sa"},
+                "secrets": [{"name": "b"}, {"name": "a"}],
+            },
+        ),
+        _step(
+            "apply",
+            "m2",
+            {
+                "apiVersion": "v1",
+                "kind": "ServiceAccount",
+                "metadata": {"name": "sa"},
+                "secrets": [{"name": "c"}],
+                "imagePullSecrets": [{"name": "p"}],
+            },
+        ),
+        _step("merge", "m3", {"secrets": [{"name": "a"}], "automountServiceAccountToken": False}),
+    ),
+    _scenario(
+        "a node, its taints and its conditions",
+        "/api/v1/nodes",
+        "n1",
+        _step(
+            "create",
+            "kubelet",
+            {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "metadata": {"name": "n1"},
+                "spec": {"taints": [{"key": "a", "effect": "NoSchedule"}]},
+            },
+        ),
+        _step(
+            "merge",
+            "kubelet",
+            {
+                "status": {
+                    "conditions": [{"type": "Ready", "status": "True"}],
+                    "capacity": {"cpu": "2000m"},
+                    "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}],
+                }
+            },
+            subresource="status",
+        ),
+        _step(
+            "apply",
+            "cloud",
+            {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "metadata": {"name": "n1"},
+                "status": {
+                    "addresses": [{"type": "Hostname", "address": "n1"}],
+                    "capacity": {"gpu.io/x": "1"},
+                },
+            },
+            subresource="status",
+        ),
+        _step("merge", "upd", {"spec": {"unschedulable": True}}),
+    ),
+    _scenario(
+        "labels and annotations taken away by null",
+        MAPS,
+        "nul",
+        _step(
+            "apply",
+            "m1",
+            _config_map(
+                "nul",
+                metadata={"name": "nul", "labels": {"a": "1"}, "annotations": {"x": "y"}},
+                data={"k": "v"},
+            ),
+        ),
+        _step("apply", "m1", _config_map("nul", metadata={"name": "nul", "labels": None}, data={"k": None})),
+        _step("apply", "m1", _config_map("nul", metadata={"name": "nul", "labels": {}}, data=None)),
+    ),
+    _scenario(
+        "a config map born with a generated name part",
+        MAPS,
+        "gen",
+        _step(
+            "create", "g", _config_map("gen", metadata={"name": "gen", "generateName": "ge"}, data={"k": "v"})
+        ),
+        _step("apply", "m1", _config_map("gen", data={"k": "v"})),
+        _step("apply", "m1", _config_map("gen")),
     ),
 ]

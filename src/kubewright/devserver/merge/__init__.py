@@ -4,8 +4,9 @@
 nothing but times; `merge_schema_of_crd` and the schema classes say how a kind merges.
 """
 
+from .conflicts import ApplyConflicts, Conflict
 from .crd_schema import merge_schema_of_crd
-from .errors import ApplyConflicts, ApplyError, Conflict
+from .errors import ApplyError
 from .ownership import Write, apply, keep_timestamps, resets_ownership, update_managed_fields
 from .schema import (
     ANY_SCALAR,

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -25,7 +26,7 @@ def go_json(value: Any) -> str:
         return f'"{value}"'
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
     return _GO_ESCAPED.sub(lambda match: _GO_ESCAPES[match[0]], text)
 
 
@@ -107,6 +108,11 @@ def element_text(element: str) -> str:
     if sort == "v:":
         return f"[={value_text(json.loads(text))}]"
     return f"[{text}]"
+
+
+def path_text(path: Iterable[str]) -> str:
+    """Write a path as messages do: `.spec.template.spec.containers[name="c"].image`."""
+    return "".join(map(element_text, path))
 
 
 def value_text(value: Any) -> str:

@@ -1,40 +1,7 @@
-"""What keeps an apply from happening."""
-
-from dataclasses import dataclass
+"""What keeps an apply from happening, conflicts aside."""
 
 from kubewright.api import KubewrightError
 
 
 class ApplyError(KubewrightError, ValueError):
     """A value that does not fit its merge schema; the text is what the real server says."""
-
-
-@dataclass(frozen=True, slots=True)
-class Conflict:
-    """One field that another manager owns: who, as the real server names them, and where."""
-
-    manager: str
-    field: str
-
-    @property
-    def message(self) -> str:
-        """Say it as a cause of the Status does."""
-        return f"conflict with {self.manager}"
-
-
-class ApplyConflicts(KubewrightError):
-    """Fields of an unforced apply that other managers own; the text is the Status message."""
-
-    def __init__(self, conflicts: list[Conflict]) -> None:
-        super().__init__(_message(conflicts))
-        self.conflicts = conflicts
-
-
-def _message(conflicts: list[Conflict]) -> str:
-    if len(conflicts) == 1:
-        return f"Apply failed with 1 conflict: {conflicts[0].message}: {conflicts[0].field}"
-    lines: list[str] = []
-    for manager in dict.fromkeys(conflict.manager for conflict in conflicts):
-        lines.append(f"conflicts with {manager}:")
-        lines += [f"- {conflict.field}" for conflict in conflicts if conflict.manager == manager]
-    return f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)

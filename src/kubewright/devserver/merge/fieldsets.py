@@ -8,7 +8,7 @@ share what they can.
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from .elements import SELF, element_text, is_element, ordered
+from .elements import SELF, is_element, ordered
 from .values import is_object
 
 Fields = dict[str, Any]
@@ -116,6 +116,16 @@ def without_below(left: Fields, right: Fields) -> Fields:
     return out
 
 
+def has(fields: Fields, path: Iterable[str]) -> bool:
+    """Tell whether one path is in a set."""
+    node = fields
+    for element in path:
+        if element not in node:
+            return False
+        node = node[element]
+    return is_member(node)
+
+
 def paths(fields: Fields, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """Yield every path: the members of a level in order, then what lies below each."""
     elements = ordered([element for element in fields if element != SELF])
@@ -124,11 +134,6 @@ def paths(fields: Fields, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, .
             yield (*prefix, element)
     for element in elements:
         yield from paths(below(fields[element]), (*prefix, element))
-
-
-def path_text(path: Iterable[str]) -> str:
-    """Write a path as messages do: `.spec.template.spec.containers[name="c"].image`."""
-    return "".join(map(element_text, path))
 
 
 def encode(fields: Fields) -> Fields:

@@ -4,8 +4,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .conflicts import ApplyConflicts
 from .errors import ApplyError
-from .fieldsets import Fields, difference, insert, union
+from .fieldsets import Fields, difference, has, insert, union
+from .last_applied import KUBECTL, may_be_taken, with_annotation
 from .managers import (
     APPLY,
     UPDATE,
@@ -17,9 +19,9 @@ from .managers import (
     write_managers,
 )
 from .schema import MergeSchema
-from .updater import Convert, Updater, Wire
+from .updater import Convert, Updater
 from .validation import check
-from .values import is_list, is_object, same
+from .values import Wire, is_list, is_object, metadata_of, same
 
 # An object that existed before anybody applied to it: its fields belong to this manager from then on.
 BEFORE_FIRST_APPLY = "before-first-apply"
@@ -83,7 +85,7 @@ def update_managed_fields(
     which decoding may have hidden.
     """
     managers = _managers_for_update(live, new, write, reset=reset or resets_ownership(new))
-    if not managers and _metadata(live).get("uid"):
+    if not managers and metadata_of(live).get("uid"):
         # Nobody tracks this object: writing to it does not begin to.
         return _with_managers(new, {})
     updater = Updater(schema, write.api_version, field_paths(reset_fields), convert)
@@ -111,10 +113,38 @@ def apply(
     except ApplyError as problem:
         raise ApplyError(f"failed to create typed patch object ({_described(config)}): {problem}") from None
     updater = Updater(schema, write.api_version, field_paths(reset_fields), convert)
-    managers = read_managers(_metadata(live).get("managedFields") or ())
+    managers = read_managers(metadata_of(live).get("managedFields") or ())
     if not managers:
         before = Write(BEFORE_FIRST_APPLY, write.api_version, write.time, write.subresource)
         managers = _update(updater, empty or {}, live, {}, before)
+    if write.manager != KUBECTL:
+        return _apply(updater, live, config, managers, write, force=force)
+    try:
+        result = _apply(updater, live, config, managers, write, force=force)
+    except ApplyConflicts as problem:
+        free = may_be_taken(live, schema, write.api_version)
+        conflicts = [conflict for conflict in problem.conflicts if not has(free, conflict.path)]
+        if conflicts:
+            raise ApplyConflicts(conflicts) from None
+        result = _apply(updater, live, config, managers, write, force=True)
+    return with_annotation(result, config)
+
+
+def keep_timestamps(new: Wire, old: Wire) -> Wire:
+    """Return the new object with the old managedFields when it differs from the old one in nothing but their times."""
+    fresh, former = metadata_of(new).get("managedFields"), metadata_of(old).get("managedFields")
+    if not fresh or not former or len(fresh) != len(former) or fresh == former:
+        return new
+    if not all(same(_timeless(a), _timeless(b)) for a, b in zip(fresh, former, strict=True)):
+        return new
+    if not same(_without_managers(new), _without_managers(old)):
+        return new
+    return {**new, "metadata": {**new["metadata"], "managedFields": former}}
+
+
+def _apply(
+    updater: Updater, live: Wire, config: Wire, managers: Managers, write: Write, *, force: bool
+) -> Wire:
     applier = manager_id(write.manager, APPLY, write.api_version, write.subresource)
     new, managers = updater.apply(_without_managers(live), config, managers, applier, force=force)
     owned = managers.get(applier)
@@ -126,18 +156,6 @@ def apply(
             time = owned.time if new is None else write.time
             managers[applier] = Managed(fields, owned.api_version, time)
     return _with_managers(live if new is None else new, managers)
-
-
-def keep_timestamps(new: Wire, old: Wire) -> Wire:
-    """Return the new object with the old managedFields when it differs from the old one in nothing but their times."""
-    fresh, former = _metadata(new).get("managedFields"), _metadata(old).get("managedFields")
-    if not fresh or not former or len(fresh) != len(former) or fresh == former:
-        return new
-    if not all(same(_timeless(a), _timeless(b)) for a, b in zip(fresh, former, strict=True)):
-        return new
-    if not same(_without_managers(new), _without_managers(old)):
-        return new
-    return {**new, "metadata": {**new["metadata"], "managedFields": former}}
 
 
 def _update(updater: Updater, live: Wire, new: Wire, managers: Managers, write: Write) -> Managers:
@@ -163,17 +181,13 @@ def _managers_for_update(live: Wire, new: Wire, write: Write, *, reset: bool) ->
 
 def _readable_managers(value: Wire) -> Managers:
     try:
-        return read_managers(_metadata(value).get("managedFields") or ())
+        return read_managers(metadata_of(value).get("managedFields") or ())
     except ApplyError:
         return {}
 
 
-def _metadata(value: Wire) -> Wire:
-    return value.get("metadata") or {}
-
-
 def _without_managers(value: Wire) -> Wire:
-    metadata = _metadata(value)
+    metadata = metadata_of(value)
     if "managedFields" not in metadata:
         return value
     return {**value, "metadata": {key: item for key, item in metadata.items() if key != "managedFields"}}
@@ -183,7 +197,7 @@ def _with_managers(value: Wire, managers: Managers) -> Wire:
     value = _without_managers(value)
     if not managers:
         return value
-    return {**value, "metadata": {**_metadata(value), "managedFields": write_managers(managers)}}
+    return {**value, "metadata": {**metadata_of(value), "managedFields": write_managers(managers)}}
 
 
 def _timeless(entry: Wire) -> Wire:
@@ -191,6 +205,6 @@ def _timeless(entry: Wire) -> Wire:
 
 
 def _described(value: Wire) -> str:
-    metadata = _metadata(value)
+    metadata = metadata_of(value)
     where = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
     return f"{where}; {value.get('apiVersion', '')}, Kind={value.get('kind', '')}"

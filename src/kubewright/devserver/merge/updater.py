@@ -2,18 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from .comparison import Comparison, compare
-from .errors import ApplyConflicts, Conflict
-from .fieldsets import Fields, difference, intersection, path_text, paths, union, without_below
+from .conflicts import ApplyConflicts, Conflict
+from .fieldsets import Fields, difference, intersection, paths, union, without_below
 from .managers import Managed, ManagerId, Managers
 from .membership import fields_of, reconciled, with_parents
 from .merging import merge, remove
 from .schema import MergeSchema
-from .values import ABSENT, same
+from .values import ABSENT, Wire, same
 
-Wire = dict[str, Any]
 # (object, apiVersion) -> the object in that version and its schema; None when there is no such version any more
 Convert = Callable[[Wire, str], tuple[Wire, MergeSchema] | None]
 
@@ -137,5 +135,5 @@ class Updater:
 def _conflicts(taken: dict[ManagerId, Fields]) -> ApplyConflicts:
     found: list[Conflict] = []
     for who in sorted(taken, key=ManagerId.sort_key):
-        found += [Conflict(who.shown(), path_text(path)) for path in paths(taken[who])]
+        found += [Conflict(who.shown(), path) for path in paths(taken[who])]
     return ApplyConflicts(found)

@@ -14,6 +14,8 @@ class Absent(Enum):
     ABSENT = "absent"
 
 
+Wire = dict[str, Any]
+
 ABSENT: Final = Absent.ABSENT
 
 # The three ways to look at a value through its schema.
@@ -66,3 +68,8 @@ def _same_inside(left: Any, right: Any) -> bool:
 def encoded_same(left: Any, right: Any) -> bool:
     """Tell cheaply that two values are surely the same; false means nothing."""
     return left is right or msgspec.json.encode(left) == msgspec.json.encode(right)
+
+
+def metadata_of(value: Wire) -> Wire:
+    """Return an object's metadata, empty when it has none."""
+    return value.get("metadata") or {}
