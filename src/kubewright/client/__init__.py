@@ -1,15 +1,11 @@
 """One asynchronous client for any cluster.
 
 Read in this order: `config` and `kubeconfig` (which cluster, as whom), `requests` (every verb as a pure function to a
-request value), `transport` (HTTP, and nothing else knows it), `errors` (what can go wrong), then the verbs themselves:
-`reader`, `writer`, `client`.
+request value), `transport` (HTTP, and nothing else knows it), then the verbs themselves: `reader`, `writer`, `client`.
+What can go wrong is in `kubewright.api.failures`, and named here too.
 """
 
-from kubewright.client import requests
-from kubewright.client.client import Client, ScaleReplicas, ScaleState, ServiceAccountToken
-from kubewright.client.config import ClusterConfig, ExecPlugin, Impersonation, OidcProvider, RateLimit
-from kubewright.client.discovery import ApiResource, ServerVersion
-from kubewright.client.errors import (
+from kubewright.api import (
     AlreadyExists,
     ApiError,
     BadRequest,
@@ -39,6 +35,10 @@ from kubewright.client.errors import (
     UnsupportedMediaType,
     error_from_status,
 )
+from kubewright.client import requests
+from kubewright.client.client import Client, ScaleReplicas, ScaleState, ServiceAccountToken
+from kubewright.client.config import ClusterConfig, ExecPlugin, Impersonation, OidcProvider, RateLimit
+from kubewright.client.discovery import ApiResource, ServerVersion
 from kubewright.client.kubeconfig import config_from_kubeconfig, in_cluster_config, load_config
 from kubewright.client.reader import ObjectList
 from kubewright.client.requests import Request

@@ -6,9 +6,15 @@ from typing import Any
 
 import msgspec
 
-from kubewright.api import DecodeError, Kind, Object, decode, kind_of
+from kubewright.api import (
+    DecodeError,
+    Kind,
+    Object,
+    UnexpectedAnswer,
+    decode,
+    kind_of,
+)
 from kubewright.client import requests
-from kubewright.client.errors import UnexpectedAnswer
 from kubewright.client.requests import Propagation, Request, Wire
 from kubewright.client.writer import Writer
 
@@ -57,7 +63,7 @@ class Client(Writer):
     """Speak to one cluster: `async with Client(load_config()) as client: ...`.
 
     Kinds are given as classes, and objects come typed; or as `Kind`, and objects are wire dictionaries.
-    Every request has a time-out. Errors are in `kubewright.client.errors`.
+    Every request has a time-out. What can go wrong is in `kubewright.api.failures`.
     """
 
     async def get_scale(self, kind: type[Object] | Kind, name: str, namespace: str = "") -> ScaleState:

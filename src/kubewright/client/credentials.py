@@ -8,8 +8,10 @@ from math import inf
 from pathlib import Path
 from typing import Protocol
 
+from kubewright.api import (
+    CredentialError,
+)
 from kubewright.client.config import ClusterConfig
-from kubewright.client.errors import CredentialError
 
 logger = logging.getLogger("kubewright.client")
 
@@ -114,8 +116,7 @@ def _configured(config: ClusterConfig, token: str, certificate: bytes, key: byte
     if token:
         authorization = bearer(token, config.source)
     elif config.username:
-        pair = base64.b64encode(f"{config.username}:{config.password}".encode()).decode()
-        authorization = f"Basic {pair}"
+        authorization = basic_authorization(config.username, config.password)
     return Credential(authorization, certificate, key)
 
 
@@ -124,3 +125,8 @@ def bearer(token: str, source: str) -> str:
     if not token.isascii() or not token.isprintable() or " " in token:
         raise CredentialError(f"the token of {source} holds characters that no token has")
     return f"Bearer {token}"
+
+
+def basic_authorization(user: str, password: str) -> str:
+    """Return the Authorization header of a user and a password."""
+    return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"

@@ -5,8 +5,14 @@ from typing import Any
 
 import msgspec
 
-from kubewright.api import GroupVersionKind, Kind, Status
-from kubewright.client.errors import ApiError, NotFound, UnexpectedAnswer
+from kubewright.api import (
+    ApiError,
+    GroupVersionKind,
+    Kind,
+    NotFound,
+    Status,
+    UnexpectedAnswer,
+)
 from kubewright.client.requests import JSON, Request, get_path
 from kubewright.client.transport import Answer
 

@@ -7,7 +7,9 @@ from typing import Any
 import msgspec
 import yaml
 
-from kubewright.client.errors import ConfigError
+from kubewright.api import (
+    ConfigError,
+)
 
 try:
     from yaml import CSafeLoader as Loader

@@ -10,9 +10,11 @@ from typing import Any
 
 import msgspec
 
+from kubewright.api import (
+    CredentialError,
+)
 from kubewright.client.config import ClusterConfig, ExecPlugin
 from kubewright.client.credentials import Credential, bearer
-from kubewright.client.errors import CredentialError
 
 TIMEOUT = 60.0
 INTERACTIVE_TIMEOUT = 600.0

@@ -7,9 +7,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from kubewright.api import (
+    ConfigError,
+)
 from kubewright.client.config import ClusterConfig, ExecPlugin, Impersonation, InteractiveMode, OidcProvider
 from kubewright.client.documents import AuthProvider, Cluster, Documents, Exec, Origin, User
-from kubewright.client.errors import ConfigError
 from kubewright.client.proxies import check_proxy
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")

@@ -1,6 +1,7 @@
 """Limit how fast a client starts requests, when asked to."""
 
 import asyncio
+from math import inf
 
 from kubewright.client.config import RateLimit
 
@@ -13,7 +14,7 @@ class RateLimiter:
             raise ValueError(f"a rate limit needs rate > 0 and burst >= 1: {limit}")
         self._interval = 1.0 / limit.rate
         self._slack = self._interval * (limit.burst - 1)
-        self._next = 0.0
+        self._next = -inf
 
     async def wait_turn(self) -> None:
         """Return when the next request may start."""

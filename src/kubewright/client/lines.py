@@ -1,6 +1,8 @@
 """Cut a stream of bytes into lines, at a cost that does not grow with their length."""
 
-from kubewright.client.errors import UnexpectedAnswer
+from kubewright.api import (
+    UnexpectedAnswer,
+)
 
 LONGEST_LINE = 64 * 1024 * 1024
 

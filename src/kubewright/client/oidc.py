@@ -15,9 +15,12 @@ from urllib.parse import quote
 import msgspec
 import yaml
 
+from kubewright.api import (
+    ConnectionFailed,
+    CredentialError,
+)
 from kubewright.client.config import OidcProvider
 from kubewright.client.credentials import Credential, bearer
-from kubewright.client.errors import ConnectionFailed, CredentialError
 from kubewright.client.exec_plugin import loop_time_of
 
 logger = logging.getLogger("kubewright.client")

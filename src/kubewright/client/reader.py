@@ -8,15 +8,19 @@ from typing import Any, Generic, Self, TypeVar, cast, overload
 import msgspec
 
 from kubewright.api import (
+    ConnectionLost,
     DecodeError,
+    Expired,
     GroupVersionKind,
     Kind,
     Object,
     RawList,
     RawObject,
+    UnexpectedAnswer,
     WatchEvent,
     decode,
     decode_event,
+    error_from_status,
     kind_of,
     parse,
     raw_object,
@@ -25,7 +29,6 @@ from kubewright.api import (
 from kubewright.client import requests
 from kubewright.client.config import ClusterConfig, RateLimit
 from kubewright.client.discovery import ApiResource, Discovery, ServerVersion
-from kubewright.client.errors import ConnectionLost, Expired, UnexpectedAnswer, error_from_status
 from kubewright.client.lines import LineSplitter
 from kubewright.client.requests import Request, Wire
 from kubewright.client.transport import Answer, Transport
@@ -169,6 +172,7 @@ class Reader:
         fields: str = "",
         resource_version: str = "",
         limit: int = PAGE,
+        metadata_only: bool = False,
     ) -> AsyncGenerator[RawList, None]:
         """Yield the pages of a collection as bytes with metadata, so that no more than one is held.
 
@@ -184,6 +188,7 @@ class Reader:
                 resource_version=resource_version,
                 limit=limit,
                 continue_token=token,
+                metadata_only=metadata_only,
             )
             body = (await self._transport.send(request)).body
             try:
@@ -204,6 +209,7 @@ class Reader:
         fields: str = "",
         resource_version: str = "",
         initial_events: bool = False,
+        metadata_only: bool = False,
         timeout: float | None = None,
     ) -> AsyncGenerator[WatchEvent, None]:
         """Yield events until the server ends the watch; `Expired` when the version is too old to go on from.
@@ -220,6 +226,7 @@ class Reader:
             resource_version=resource_version,
             initial_events=initial_events,
             timeout_seconds=max(1, round(seconds)),
+            metadata_only=metadata_only,
         )
         async with self._transport.stream(request, idle=seconds + WATCH_MARGIN) as stream:
             splitter = LineSplitter()
@@ -250,7 +257,7 @@ class Reader:
         """Send a request that is answered with an object of the kind, and decode it."""
         body = (await self._transport.send(request)).body
         try:
-            return parse(body) if isinstance(kind, Kind) else decode(kind, body)
+            return _named(body) if isinstance(kind, Kind) else _typed(kind, body)
         except DecodeError as error:
             raise _strange(request, body, error) from error
 
@@ -282,6 +289,21 @@ def _typed_page(kind: type[Object] | Kind, body: bytes) -> tuple[list[Any], _Pag
         return [item if "kind" in item else {**named, **item} for item in page.items or ()], page.metadata
     typed = cast(Any, decode(_page_of(kind), body))
     return typed.items, typed.metadata
+
+
+def _typed(kind: type[Object], body: bytes) -> Object:
+    obj = decode(kind, body)
+    if not obj.metadata.name:
+        # Classes with defaults for everything would take any JSON object for one of theirs.
+        raise DecodeError(f"{kind.__name__}: metadata.name: is required", path="metadata.name")
+    return obj
+
+
+def _named(body: bytes) -> Wire:
+    document = parse(body)
+    if not isinstance(document, dict) or "metadata" not in document:
+        raise DecodeError("object: metadata: is required", path="metadata")
+    return cast(Wire, document)
 
 
 def _event(request: Request, line: bytes) -> WatchEvent:

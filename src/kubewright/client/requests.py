@@ -6,8 +6,15 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from kubewright.api import Kind, Object, encode, kind_of, status_wire, to_wire
-from kubewright.client.errors import InvalidRequest
+from kubewright.api import (
+    InvalidRequest,
+    Kind,
+    Object,
+    encode,
+    kind_of,
+    status_wire,
+    to_wire,
+)
 
 Wire = dict[str, Any]
 PatchType = Literal["json", "merge", "strategic", "apply"]
@@ -16,6 +23,8 @@ FieldValidation = Literal["", "Ignore", "Warn", "Strict"]
 
 JSON = "application/json"
 TEXT = "text/plain, application/json"
+METADATA = f"{JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+METADATA_LIST = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 PATCH_TYPES: Mapping[PatchType, str] = {
     "json": "application/json-patch+json",
     "merge": "application/merge-patch+json",
@@ -84,11 +93,13 @@ def list_page(
     resource_version_match: str = "",
     limit: int = 0,
     continue_token: str = "",
+    metadata_only: bool = False,
 ) -> Request:
     """Read one page of a collection; a continue token fixes the version, so the two exclude each other."""
     return Request(
         method="GET",
         path=collection_path(kind, namespace),
+        accept=METADATA_LIST if metadata_only else JSON,
         query=_query(
             labelSelector=labels,
             fieldSelector=fields,
@@ -114,11 +125,13 @@ def watch(
     resource_version: str = "",
     initial_events: bool = False,
     timeout_seconds: int = 0,
+    metadata_only: bool = False,
 ) -> Request:
     """Follow a collection from a version on, or from its present state as events (`initial_events`)."""
     return Request(
         method="GET",
         path=collection_path(kind, namespace),
+        accept=METADATA if metadata_only else JSON,
         query=_query(
             watch="true",
             allowWatchBookmarks="true",

@@ -1,7 +1,10 @@
 """Decide whether a failed request may be sent again, and after how long (pure)."""
 
+from kubewright.api import (
+    ApiError,
+    ConnectionLost,
+)
 from kubewright.backoff import Backoff
-from kubewright.client.errors import ApiError, ConnectionLost
 from kubewright.client.requests import Request
 
 LOST_ATTEMPTS = 3

@@ -7,8 +7,10 @@ from datetime import UTC, datetime
 
 from cryptography import x509
 
+from kubewright.api import (
+    ConfigError,
+)
 from kubewright.client.config import ClusterConfig
-from kubewright.client.errors import ConfigError
 
 _EXPIRED = 10  # X509_V_ERR_CERT_HAS_EXPIRED
 _NOT_YET_VALID = 9  # X509_V_ERR_CERT_NOT_YET_VALID

@@ -18,18 +18,26 @@ import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
-from kubewright.api import DecodeError, Status, decode
-from kubewright.client.config import ClusterConfig, OidcProvider, RateLimit
-from kubewright.client.credentials import Authenticator, Credential, CredentialSource, StaticSource
-from kubewright.client.errors import (
+from kubewright.api import (
     ApiError,
     ConfigError,
     ConnectionFailed,
     ConnectionLost,
+    DecodeError,
+    Status,
     TimedOut,
     Unauthorized,
     UnexpectedAnswer,
+    decode,
     error_from_status,
+)
+from kubewright.client.config import ClusterConfig, OidcProvider, RateLimit
+from kubewright.client.credentials import (
+    Authenticator,
+    Credential,
+    CredentialSource,
+    StaticSource,
+    basic_authorization,
 )
 from kubewright.client.exec_plugin import ExecSource
 from kubewright.client.limits import RateLimiter
@@ -178,7 +186,7 @@ class Transport:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise self._failure(error, request) from error
         if response.status < 300:
-            if request.accept == JSON:
+            if request.accept.startswith(JSON):
                 self._check_json(request, response)
             return Answer(response.status, response.headers, body)
         if response.status == 304:
@@ -196,7 +204,7 @@ class Transport:
             raise self._failure(error, request) from error
         if response.status >= 300:
             raise self._refusal(request, response, body)
-        if request.accept == JSON:
+        if request.accept.startswith(JSON):
             try:
                 self._check_json(request, response)
             except UnexpectedAnswer:
@@ -410,7 +418,7 @@ async def _ask_provider(
                 "POST" if form else "GET",
                 url,
                 data=form,
-                auth=aiohttp.BasicAuth(*basic) if basic else None,
+                headers={"Authorization": basic_authorization(*basic)} if basic else None,
                 ssl=trusted,
                 allow_redirects=False,
                 proxy=proxy_for(url, "", os.environ) or None,
