@@ -156,7 +156,7 @@ class Manager:
         if not options.metrics_secure:
             server = HttpServer(metrics, MetricsPage(self.metrics).routes)
         else:
-            certificate = ServingCertificate(options.metrics_cert_dir)
+            certificate = await asyncio.to_thread(ServingCertificate, options.metrics_cert_dir)
             stack.callback(group.create_task(certificate.follow(), name="certificate").cancel)
             page = MetricsPage(self.metrics, Guard(client))
             server = HttpServer(metrics, page.routes, tls=certificate.context)

@@ -42,15 +42,19 @@ class HttpServer:
         self._tls = tls
         self._app = web.Application()
         self._app.add_routes(routes)
-        self._runner = web.AppRunner(self._app, access_log=None, handle_signals=False, keepalive_timeout=90.0)
+        self._runner = web.AppRunner(
+            self._app,
+            access_log=None,
+            handle_signals=False,
+            keepalive_timeout=90.0,
+            shutdown_timeout=SHUTDOWN_TIMEOUT,
+        )
         self.port = address.port
 
     async def __aenter__(self) -> Self:
         await self._runner.setup()
         host, port = self._address
-        site = web.TCPSite(
-            self._runner, host or None, port, ssl_context=self._tls, shutdown_timeout=SHUTDOWN_TIMEOUT
-        )
+        site = web.TCPSite(self._runner, host or None, port, ssl_context=self._tls)
         try:
             await site.start()
         except OSError as error:

@@ -1,6 +1,7 @@
 """Our metrics in the text format of Prometheus."""
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Iterable, Sequence
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry, ProcessCollector
@@ -12,30 +13,13 @@ from kubewright.metrics import Registry
 from kubewright.serving.guard import Guard
 
 
-class _RegistryCollector(Collector):
-    """Show our metrics to prometheus_client, which knows the formats."""
-
-    def __init__(self, registry: Registry) -> None:
-        self._registry = registry
-
-    def collect(self) -> Iterable[Metric]:
-        """Yield the present samples."""
-        for family in self._registry.families():
-            name = family.name.removesuffix("_total") if family.kind == "counter" else family.name
-            metric = Metric(name, family.help, family.kind)
-            for sample in family.samples:
-                metric.add_sample(sample.name, sample.labels, sample.value)
-            yield metric
-
-
 class MetricsPage:
     """The /metrics path; `guard` decides who may read it."""
 
     def __init__(self, registry: Registry, guard: Guard | None = None) -> None:
+        self._registry = registry
         self._guard = guard
-        self._collectors = CollectorRegistry(auto_describe=False)
-        self._collectors.register(_RegistryCollector(registry))
-        ProcessCollector(registry=self._collectors)
+        self._process = ProcessCollector(registry=None)
 
     @property
     def routes(self) -> list[web.RouteDef]:
@@ -47,5 +31,30 @@ class MetricsPage:
             refusal = await self._guard.refusal(request)
             if refusal is not None:
                 return refusal
+        # Those of the process are read from files; ours are the event loop's and read here.
+        of_process = await asyncio.to_thread(lambda: list(self._process.collect()))
+        moment = CollectorRegistry(auto_describe=False)
+        moment.register(_Moment([*_families(self._registry), *of_process]))
         encoder, content_type = choose_encoder(request.headers.get("Accept", ""))
-        return web.Response(body=encoder(self._collectors), headers={"Content-Type": content_type})
+        return web.Response(body=encoder(moment), headers={"Content-Type": content_type})
+
+
+class _Moment(Collector):
+    """Show what was collected to prometheus_client, which knows the formats."""
+
+    def __init__(self, metrics: Sequence[Metric]) -> None:
+        self._metrics = metrics
+
+    def collect(self) -> Iterable[Metric]:
+        """Return what was collected."""
+        return self._metrics
+
+
+def _families(registry: Registry) -> Iterable[Metric]:
+    """Yield our metrics as prometheus_client's."""
+    for family in registry.families():
+        name = family.name.removesuffix("_total") if family.kind == "counter" else family.name
+        metric = Metric(name, family.help, family.kind)
+        for sample in family.samples:
+            metric.add_sample(sample.name, sample.labels, sample.value)
+        yield metric

@@ -1,0 +1,172 @@
+import asyncio
+from typing import Any, cast
+
+import msgspec
+
+from kubewright.api import ConnectionFailed, Forbidden, NotFound, Status
+from kubewright.client import Answer, Client, Request
+from kubewright.events import BURST, MAX_PENDING, EventRecorder, Reference
+from kubewright.metrics import Registry
+from kubewright.testing.virtual_time import settle, virtual_time
+
+POD = Reference("v1", "Pod", "ns", "web", "u1")
+
+
+class Wire:
+    """The end of the line: keeps what is sent, fails when told."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, str, dict[str, Any]]] = []
+        self.failures: list[Exception] = []
+
+    async def raw(self, request: Request) -> Answer:
+        await asyncio.sleep(0.01)
+        if self.failures:
+            raise self.failures.pop(0)
+        self.sent.append((request.method, request.path, msgspec.json.decode(request.body)))
+        return Answer(200, {}, b"{}")
+
+
+class Recording:
+    def __init__(self) -> None:
+        self.wire = Wire()
+        self.metrics = Registry()
+        self.recorder = EventRecorder(
+            cast(Client, self.wire), controller="shells", instance="host_1", metrics=self.metrics
+        )
+
+    async def __aenter__(self) -> "Recording":
+        self._group = asyncio.TaskGroup()
+        await self._group.__aenter__()
+        self._task = self._group.create_task(self.recorder.run())
+        return self
+
+    async def __aexit__(self, *failure: Any) -> None:
+        self._task.cancel()
+        await self._group.__aexit__(*failure)
+
+    def dropped(self, reason: str) -> float:
+        return (
+            self.metrics.counter("kubewright_events_dropped_total", "", ("reason",))
+            .labels(reason=reason)
+            .value
+        )
+
+
+@virtual_time
+async def test_an_event_is_sent_in_the_background() -> None:
+    async with Recording() as recording:
+        recording.recorder.record(POD, "Normal", "Scaled", "from 1 to 3")
+        assert recording.wire.sent == []
+        await asyncio.sleep(1)
+    [(method, path, event)] = recording.wire.sent
+    assert (method, path) == ("POST", "/apis/events.k8s.io/v1/namespaces/ns/events")
+    assert event["regarding"] == {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "namespace": "ns",
+        "name": "web",
+        "uid": "u1",
+    }
+    assert event["reason"] == event["action"] == "Scaled"
+    assert event["note"] == "from 1 to 3"
+    assert event["reportingController"] == "shells"
+    assert event["reportingInstance"] == "host_1"
+    assert "series" not in event
+
+
+@virtual_time
+async def test_repeats_are_counted_and_sent_at_most_once_a_minute() -> None:
+    async with Recording() as recording:
+        for _ in range(300):
+            recording.recorder.record(POD, "Warning", "Failed", "again")
+            await asyncio.sleep(1)
+    creates = [event for method, _, event in recording.wire.sent if method == "POST"]
+    patches = [event for method, _, event in recording.wire.sent if method == "PATCH"]
+    assert len(creates) == 1
+    assert 4 <= len(patches) <= 6
+    assert patches[-1]["series"]["count"] == 300
+
+
+@virtual_time
+async def test_a_repeat_after_a_long_silence_is_a_new_event() -> None:
+    async with Recording() as recording:
+        for _ in range(2):
+            recording.recorder.record(POD, "Normal", "Seen", "it")
+            await asyncio.sleep(400)
+    assert [method for method, _, _ in recording.wire.sent] == ["POST", "POST"]
+
+
+@virtual_time
+async def test_a_flood_about_one_object_is_held_back_and_others_are_heard() -> None:
+    other = POD._replace(name="db", uid="u2")
+    async with Recording() as recording:
+        for number in range(100):
+            recording.recorder.record(POD, "Normal", "Flood", f"number {number}")
+        recording.recorder.record(other, "Normal", "Calm", "one")
+        await asyncio.sleep(60)
+        assert len(recording.wire.sent) == BURST + 1
+        assert recording.dropped("rate_limit") == 100 - BURST
+        await asyncio.sleep(601)
+        recording.recorder.record(POD, "Normal", "Flood", "later")
+        await asyncio.sleep(1)
+        assert len(recording.wire.sent) == BURST + 2
+
+
+@virtual_time
+async def test_the_queue_is_bounded() -> None:
+    async with Recording() as recording:
+        for number in range(MAX_PENDING + 50):
+            recording.recorder.record(POD._replace(uid=str(number)), "Normal", "Many", "x")
+        assert recording.dropped("queue_full") == 50
+        await asyncio.sleep(60)
+    assert len(recording.wire.sent) == MAX_PENDING
+
+
+@virtual_time
+async def test_what_fails_for_a_moment_is_sent_later_and_what_is_refused_is_dropped() -> None:
+    async with Recording() as recording:
+        recording.wire.failures = [ConnectionFailed("cut"), ConnectionFailed("cut")]
+        recording.recorder.record(POD, "Normal", "Seen", "it")
+        await asyncio.sleep(30)
+        assert len(recording.wire.sent) == 1
+        recording.wire.failures = [Forbidden(Status(reason="Forbidden", code=403))]
+        recording.recorder.record(POD, "Normal", "Refused", "it")
+        await asyncio.sleep(30)
+        assert len(recording.wire.sent) == 1
+        assert recording.dropped("error") == 1
+
+
+@virtual_time
+async def test_a_counted_event_that_expired_on_the_server_starts_anew() -> None:
+    async with Recording() as recording:
+        recording.recorder.record(POD, "Normal", "Seen", "it")
+        await asyncio.sleep(1)
+        recording.wire.failures = [NotFound(Status(reason="NotFound", code=404))]
+        recording.recorder.record(POD, "Normal", "Seen", "it")
+        await asyncio.sleep(70)
+        recording.recorder.record(POD, "Normal", "Seen", "it")
+        await asyncio.sleep(70)
+    assert [method for method, _, _ in recording.wire.sent] == ["POST", "POST"]
+
+
+@virtual_time
+async def test_what_is_still_to_send_goes_out_at_the_end() -> None:
+    async with Recording() as recording:
+        await settle()
+        recording.recorder.record(POD, "Normal", "Last", "words")
+        recording.recorder.record(POD._replace(namespace=""), "Normal", "Cluster", "scoped")
+    assert [path for _, path, _ in recording.wire.sent] == [
+        "/apis/events.k8s.io/v1/namespaces/ns/events",
+        "/apis/events.k8s.io/v1/namespaces/default/events",
+    ]
+
+
+@virtual_time
+async def test_long_texts_are_cut_to_what_the_server_takes() -> None:
+    async with Recording() as recording:
+        recording.recorder.record(POD._replace(name="n" * 253), "Normal", "R" * 200, "x" * 5000)
+        await asyncio.sleep(1)
+    [(_, _, event)] = recording.wire.sent
+    assert (len(event["reason"]), len(event["action"]), len(event["note"])) == (128, 128, 1024)
+    assert len(event["metadata"]["name"]) <= 253

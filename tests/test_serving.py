@@ -1,0 +1,164 @@
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import aiohttp
+import msgspec
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from kubewright.client import Answer, Client, Request
+from kubewright.metrics import Registry
+from kubewright.serving import (
+    Address,
+    BindError,
+    Checks,
+    Guard,
+    HttpServer,
+    MetricsPage,
+    ServingCertificate,
+    parse_address,
+)
+
+LOOPBACK = Address("127.0.0.1", 0)
+
+
+@asynccontextmanager
+async def asking(server: HttpServer, scheme: str = "http") -> AsyncIterator[Any]:
+    connector = aiohttp.TCPConnector(ssl=False)
+    async with server, aiohttp.ClientSession(connector=connector) as session:
+
+        async def ask(path: str, **headers: str) -> tuple[int, str]:
+            async with session.get(f"{scheme}://127.0.0.1:{server.port}{path}", headers=headers) as answer:
+                return answer.status, await answer.text()
+
+        yield ask
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        (":8080", Address("", 8080)),
+        ("127.0.0.1:0", Address("127.0.0.1", 0)),
+        ("[::1]:9443", Address("::1", 9443)),
+        ("0", None),
+        ("", None),
+    ],
+)
+def test_addresses_are_read_as_controller_runtime_takes_them(text: str, address: Address | None) -> None:
+    assert parse_address(text) == address
+
+
+@pytest.mark.parametrize("text", ["8080", "host", ":http", ":70000", "1.2.3.4:"])
+def test_an_address_that_is_none_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(BindError, match='":8080"'):
+        parse_address(text)
+
+
+async def test_a_port_that_is_taken_is_named() -> None:
+    async with HttpServer(LOOPBACK, []) as first:
+        with pytest.raises(BindError, match=f"cannot listen on 127.0.0.1:{first.port}"):
+            async with HttpServer(Address("127.0.0.1", first.port), []):
+                pass
+
+
+async def test_checks_tell_what_is_wrong() -> None:
+    checks = Checks("readyz")
+    trouble: list[str] = []
+    checks.add("caches", lambda: trouble[0] if trouble else None)
+    async with asking(HttpServer(LOOPBACK, checks.routes)) as ask:
+        assert await ask("/readyz") == (200, "ok")
+        assert await ask("/readyz?verbose") == (200, "[+]ping ok\n[+]caches ok\nreadyz check passed\n")
+        trouble.append("pods: forbidden")
+        status, text = await ask("/readyz")
+        assert status == 500
+        assert text == "[+]ping ok\n[-]caches failed: pods: forbidden\nreadyz check failed\n"
+        assert await ask("/readyz/ping") == (200, "ok")
+        assert (await ask("/readyz/caches"))[0] == 500
+        assert (await ask("/readyz/nothing"))[0] == 404
+        assert (await ask("/readyz?exclude=caches"))[0] == 200
+        assert (await ask("/healthz"))[0] == 404
+
+
+async def test_metrics_are_shown_in_the_text_format() -> None:
+    registry = Registry()
+    registry.counter("jobs_total", "Jobs done", ("kind",)).labels(kind="a").inc(3)
+    registry.gauge("depth", "Now waiting").labels().set(2)
+    registry.histogram("seconds", "Time taken", buckets=(1.0, 5.0)).labels().observe(3)
+    async with asking(HttpServer(LOOPBACK, MetricsPage(registry).routes)) as ask:
+        status, text = await ask("/metrics")
+    assert status == 200
+    families = {family.name: family for family in text_string_to_metric_families(text)}
+    assert families["jobs"].type == "counter"
+    assert families["jobs"].samples[0].labels == {"kind": "a"}
+    assert families["jobs"].samples[0].value == 3
+    assert families["depth"].samples[0].value == 2
+    buckets = {
+        sample.labels["le"]: sample.value
+        for sample in families["seconds"].samples
+        if sample.name == "seconds_bucket"
+    }
+    assert buckets == {"1.0": 0, "5.0": 1, "+Inf": 1}
+    assert "process_cpu_seconds" in families
+
+
+class Authority:
+    """Answers reviews as a cluster with one user would."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.allowed = True
+
+    async def raw(self, request: Request) -> Answer:
+        self.asked.append(request.resource)
+        spec = msgspec.json.decode(request.body)["spec"]
+        if request.resource.startswith("tokenreviews"):
+            known = spec["token"] == "good"
+            status: dict[str, Any] = {"authenticated": known}
+            if known:
+                status["user"] = {"username": "prometheus", "groups": ["scrapers"]}
+        else:
+            assert spec["user"] == "prometheus"
+            assert spec["groups"] == ["scrapers"]
+            assert spec["nonResourceAttributes"] == {"path": "/metrics", "verb": "get"}
+            status = {"allowed": self.allowed}
+        return Answer(201, {}, msgspec.json.encode({"status": status}))
+
+
+async def test_secure_metrics_ask_the_cluster_who_may_read_and_remember_the_answer() -> None:
+    authority = Authority()
+    page = MetricsPage(Registry(), Guard(cast(Client, authority)))
+    certificate = await asyncio.to_thread(ServingCertificate)
+    async with asking(HttpServer(LOOPBACK, page.routes, tls=certificate.context), "https") as ask:
+        assert (await ask("/metrics"))[0] == 401
+        assert (await ask("/metrics", Authorization="Basic eA=="))[0] == 401
+        assert authority.asked == []
+        assert (await ask("/metrics", Authorization="Bearer bad"))[0] == 401
+        for _ in range(3):
+            assert (await ask("/metrics", Authorization="Bearer good"))[0] == 200
+        assert [one.partition(".")[0] for one in authority.asked] == [
+            "tokenreviews",
+            "tokenreviews",
+            "subjectaccessreviews",
+        ]
+
+
+async def test_who_may_not_read_is_told_so() -> None:
+    authority = Authority()
+    authority.allowed = False
+    page = MetricsPage(Registry(), Guard(cast(Client, authority)))
+    async with asking(HttpServer(LOOPBACK, page.routes)) as ask:
+        status, text = await ask("/metrics", Authorization="Bearer good")
+    assert (status, text) == (403, "Authorization denied for user prometheus\n")
+
+
+def test_a_certificate_directory_without_certificates_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Exception, match=r"tls\.crt"):
+        ServingCertificate(tmp_path)
+
+
+def test_only_current_tls_is_spoken() -> None:
+    assert ServingCertificate().context.minimum_version == ssl.TLSVersion.TLSv1_2
