@@ -56,6 +56,9 @@ class _Walk:
             self._descend(f"f:{key}", left, right, inner)
 
     def _descend(self, element: str, left: Any, right: Any, schema: MergeSchema) -> None:
+        # Merging leaves untouched parts the very same objects.
+        if left is right or (type(left) is str and left == right):
+            return
         self._path.append(element)
         views = {view(schema, right)} if left is ABSENT else {view(schema, left)}
         if left is not ABSENT and right is not ABSENT:
