@@ -1,0 +1,103 @@
+//go:build ignore
+
+// Answers the cases of one golden file with Kubernetes' own code: go run record.go SUBJECT < SUBJECT.json
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+)
+
+func text(raw json.RawMessage) string {
+	var value string
+	if err := json.Unmarshal(raw, &value); err != nil {
+		panic(err)
+	}
+	return value
+}
+
+func answer(subject string, given []json.RawMessage) (any, error) {
+	switch subject {
+	case "quantities":
+		read, err := resource.ParseQuantity(text(given[0]))
+		return fmt.Sprintf("%s %s", read.String(), read.Format), err
+	case "quantity_sums":
+		left, err := resource.ParseQuantity(text(given[0]))
+		if err != nil {
+			return nil, err
+		}
+		right, err := resource.ParseQuantity(text(given[1]))
+		if err != nil {
+			return nil, err
+		}
+		order := left.Cmp(right)
+		left.Add(right)
+		return fmt.Sprintf("%d %s", order, left.String()), nil
+	case "label_selectors":
+		read, err := labels.Parse(text(given[0]))
+		if err != nil {
+			return nil, err
+		}
+		return read.String(), nil
+	case "field_selectors":
+		read, err := fields.ParseSelector(text(given[0]))
+		if err != nil {
+			return nil, err
+		}
+		return read.String(), nil
+	case "json_patches":
+		patch, err := jsonpatch.DecodePatch(given[1])
+		if err != nil {
+			return nil, err
+		}
+		patched, err := patch.Apply(given[0])
+		return json.RawMessage(patched), err
+	case "merge_patches":
+		patched, err := jsonpatch.MergePatch(given[0], given[1])
+		return json.RawMessage(patched), err
+	case "strategic_patches":
+		patched, err := strategicpatch.StrategicMergePatch(given[0], given[1], corev1.Pod{})
+		return json.RawMessage(patched), err
+	}
+	return nil, fmt.Errorf("no subject %q", subject)
+}
+
+func main() {
+	var cases []struct {
+		Given []json.RawMessage `json:"given"`
+	}
+	if err := json.NewDecoder(os.Stdin).Decode(&cases); err != nil {
+		panic(err)
+	}
+	for index, one := range cases {
+		row := map[string]any{"given": one.Given}
+		if found, err := answer(os.Args[1], one.Given); err != nil {
+			row["error"] = err.Error()
+		} else {
+			row["answer"] = found
+		}
+		var line bytes.Buffer
+		encoder := json.NewEncoder(&line)
+		encoder.SetEscapeHTML(false)
+		if err := encoder.Encode(row); err != nil {
+			panic(err)
+		}
+		opening, closing := "", ","
+		if index == 0 {
+			opening = "[\n"
+		}
+		if index == len(cases)-1 {
+			closing = "\n]"
+		}
+		fmt.Printf("%s%s%s\n", opening, bytes.TrimSpace(line.Bytes()), closing)
+	}
+}
