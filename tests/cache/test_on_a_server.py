@@ -153,6 +153,47 @@ async def test_an_own_write_is_read_at_once_and_told_once(start_cluster: Any) ->
         assert len(changes) == 21
 
 
+async def test_only_metadata_comes_where_only_that_is_wanted(start_cluster: Any) -> None:
+    async with start_cluster() as (_, client):
+        await install(client)
+        await client.create(gadget("g", "red"))
+        cache = Cache(client)
+        informer = cache.informer(Selection(kind_of(Gadget), metadata_only=True), Gadget)
+        async with running(cache):
+            await informer.wait_synced()
+            raw = informer.get_raw(key("g"))
+            assert raw is not None
+            assert b"red" not in raw.raw
+            assert not informer.covers(key("g"))
+            informer.record_write(await client.send(requests.create(gadget("h", "red"))))
+            written = informer.get_raw(key("h"))
+            assert written is not None
+            assert b"red" not in written.raw
+
+
+async def test_only_what_is_selected_comes_and_stays(start_cluster: Any) -> None:
+    async with start_cluster() as (_, client):
+        await install(client)
+        for name in ("in", "out"):
+            made = gadget(name)
+            made.metadata.labels["side"] = name
+            await client.create(made)
+        cache = Cache(client)
+        informer = cache.informer(Selection(kind_of(Gadget), "default", "side=in"), Gadget)
+        async with running(cache):
+            await informer.wait_synced()
+            assert informer.keys() == [key("in")]
+            for name, side in (("out", "in"), ("in", "out")):
+                await client.patch(
+                    Gadget, {"metadata": {"labels": {"side": side}}}, name=name, namespace="default"
+                )
+
+            async def changed_sides() -> bool:
+                return informer.keys() == [key("out")]
+
+            await eventually(changed_sides)
+
+
 async def test_a_kind_that_is_missing_at_first_is_named_and_found_later(start_cluster: Any) -> None:
     async with start_cluster() as (_, client):
         cache = Cache(client)

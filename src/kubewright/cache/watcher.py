@@ -120,7 +120,7 @@ def watch_forever(
     return _Watcher(source, selection, streaming, metrics or Registry()).events()
 
 
-class _Narrowed(TypedDict, total=False):
+class _Narrowed(TypedDict):
     namespace: str
     labels: str
     fields: str
@@ -226,10 +226,12 @@ class _Watcher:
 
     def _narrowed(self) -> _Narrowed:
         chosen = self._selection
-        narrowed = _Narrowed(namespace=chosen.namespace, labels=chosen.labels, fields=chosen.fields)
-        if chosen.metadata_only:
-            narrowed["metadata_only"] = True
-        return narrowed
+        return _Narrowed(
+            namespace=chosen.namespace,
+            labels=chosen.labels,
+            fields=chosen.fields,
+            metadata_only=chosen.metadata_only,
+        )
 
     def _end_initial_events(self, bookmark: WatchEvent) -> Synced:
         meta = bookmark.object.meta
