@@ -1,0 +1,12 @@
+"""A cluster to develop on: the embedded API server with the controllers, scheduler and kubelet around it.
+
+Written on kubewright's own runtime. `cluster` puts it together; `namespaces`, `deployments`, `replica_sets`,
+`scheduling` and `kubelet` are controllers like any author's; `garbage` follows every kind there is. `stages`
+and `rollouts` are the pure parts, `fates` says how a user makes a Pod fare badly.
+"""
+
+from kubewright.devcluster.cluster import DevCluster, register_node
+from kubewright.devcluster.fates import ANNOTATION, Fate
+from kubewright.devcluster.kubelet import NODE, kubelet_operator
+
+__all__ = ["ANNOTATION", "NODE", "DevCluster", "Fate", "kubelet_operator", "register_node"]

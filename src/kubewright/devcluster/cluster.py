@@ -1,0 +1,90 @@
+"""The dev cluster: the embedded server and the controllers that make it look alive."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from kubewright.api import AlreadyExists
+from kubewright.client import Client, ClusterConfig, config_from_kubeconfig
+from kubewright.controller import Operator
+from kubewright.devcluster import deployments, kubelet, namespaces, replica_sets, scheduling
+from kubewright.devcluster.garbage import GarbageCollector
+from kubewright.devserver import Server
+from kubewright.manager import Manager, ManagerOptions
+
+OFF = "0"
+
+
+async def register_node(client: Client, name: str = kubelet.NODE) -> None:
+    """Make the node unless it is there."""
+    try:
+        await client.create(kubelet.node_object(name))
+    except AlreadyExists:
+        return
+
+
+class DevCluster:
+    """Serve a cluster of one node while the context is open: API server, controllers, scheduler, kubelet.
+
+    `data` names a file that keeps the cluster between runs.
+    """
+
+    def __init__(self, *, data: Path | None = None, host: str = "127.0.0.1", port: int = 0) -> None:
+        self._server = Server(data=data, host=host, port=port)
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            server = await stack.enter_async_context(self._server)
+            client = await stack.enter_async_context(Client(self.config, field_manager="kubewright"))
+            group = await stack.enter_async_context(asyncio.TaskGroup())
+            await self._start(client, group, stack, server.ca_pem)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.__aexit__(kind, error, trace)
+
+    @property
+    def url(self) -> str:
+        """Where the API is served."""
+        return self._server.url
+
+    @property
+    def server(self) -> Server:
+        """The API server inside."""
+        return self._server
+
+    @property
+    def config(self) -> ClusterConfig:
+        """How an administrator connects."""
+        return config_from_kubeconfig(self.kubeconfig())
+
+    def kubeconfig(self) -> dict[str, Any]:
+        """Return the administrator's kubeconfig."""
+        return self._server.kubeconfig()
+
+    async def _start(
+        self, client: Client, group: asyncio.TaskGroup, stack: AsyncExitStack, ca_pem: bytes
+    ) -> None:
+        version = (await client.server_version()).git_version
+        await register_node(client)
+        operator = Operator(
+            namespaces.controller(client, ca_pem.decode()),
+            deployments.controller(),
+            replica_sets.controller(),
+            scheduling.controller(),
+            *kubelet.controllers(version),
+            name="kubewright-dev-cluster",
+        )
+        quiet = ManagerOptions(metrics_bind_address=OFF, health_probe_bind_address=OFF, graceful_timeout=1.0)
+        manager = Manager(operator, self.config, quiet)
+        collector = GarbageCollector(client)
+        for work in (manager.run(), collector.run()):
+            stack.callback(group.create_task(work).cancel)
+        await manager.ready.wait()
+        await collector.synced.wait()
