@@ -293,6 +293,25 @@ async def test_of_managed_fields_only_our_own_are_kept(source: Any, make: Any) -
 
 
 @virtual_time
+async def test_an_answer_given_to_several_informers_is_trimmed_in_each_and_left_whole(
+    source: Any, make: Any
+) -> None:
+    from kubewright.api import raw_object
+
+    answer = raw_object(
+        b'{"metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"3",'
+        b'"managedFields":[{"manager":"kubectl"}]}}'
+    )
+    informers = [informer_of(source, make), informer_of(source, make, namespace="default")]
+    for informer in informers:
+        informer.record_write(answer)
+        raw = informer.get_raw(A)
+        assert raw is not None
+        assert b"managedFields" not in raw.raw
+    assert bytes(answer.meta.managed_fields) == b'[{"manager":"kubectl"}]'
+
+
+@virtual_time
 async def test_a_long_list_lets_other_tasks_run(source: Any, make: Any) -> None:
     objects = [make.object(f"o{number}", number) for number in range(3000)]
     source.script = [make.answer(*initial(make, *objects, version=5000), hangs=True)]

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, ExitStack, aclosing, nullcontext
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast, get_origin
 
-from kubewright.api import KubewrightError, ObjectKey, RawObject, decode, parse, parse_labels
+from kubewright.api import KubewrightError, ObjectKey, RawObject, decode, parse, parse_labels, raw_object
 from kubewright.cache.indexes import Index, IndexTable
 from kubewright.cache.selection import Selection
 from kubewright.cache.source import Source
@@ -185,7 +185,8 @@ class Informer(Generic[T]):
 
     def record_write(self, raw: RawObject) -> None:
         """Take in the answer to a write of ours, so that it is read from here at once."""
-        self._tell(self._store.record_write(self._trimmer.trim(raw)))
+        # Trimming consumes a record; this one is the caller's, and other informers may be given it too.
+        self._tell(self._store.record_write(self._trimmer.trim(raw_object(raw.raw))))
 
     def record_delete(self, key: ObjectKey, uid: str, resource_version: str) -> None:
         """Take in that a delete of ours has ended the object; its last version may be unknown."""

@@ -37,7 +37,7 @@ class Trimmer:
         self._metadata_only = selection.metadata_only
 
     def trim(self, obj: RawObject) -> RawObject:
-        """Return the object as it shall be kept."""
+        """Return the object as it shall be kept; the one given is used up."""
         if self._metadata_only:
             # A write's answer is whole although the watch brings metadata only.
             obj = raw_object(b'{"metadata":' + bytes(_body.decode(obj.raw).metadata) + b"}")
