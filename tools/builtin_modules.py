@@ -175,13 +175,18 @@ class Writer:
             needs.add(target)
             return target.rpartition(".")[2]
         if prop.get("type") == "array":
-            return f"list[{self.type_text(prop['items'], needs)}]"
+            return f"list[{self.element_text(prop['items'], needs)}]"
         if prop.get("type") == "object":
             inner = prop.get("additionalProperties")
-            return f"dict[str, {self.type_text(inner, needs) if inner else 'Any'}]"
+            return f"dict[str, {self.element_text(inner, needs) if inner else 'Any'}]"
         if prop.get("format") == "byte":
             return "bytes"
         return SCALARS[prop["type"]][0] if "type" in prop else "Any"
+
+    def element_text(self, prop: dict[str, Any], needs: set[str]) -> str:
+        """Return the type of an element; Go writes a time that is not set as null there."""
+        text = self.type_text(prop, needs)
+        return f"{text} | None" if reference(prop) in TIMES else text
 
     def module(self, module: str) -> str:
         names = [name for name in self.fields if PACKAGES[name.rpartition(".")[0]] == module]

@@ -25,7 +25,7 @@ class PodDisruptionBudgetStatus(Model, builtin=True, lists={"conditions": ("type
     conditions: list[Condition] = []
     current_healthy: int = 0
     desired_healthy: int = 0
-    disrupted_pods: dict[str, datetime] = {}
+    disrupted_pods: dict[str, datetime | None] = {}
     disruptions_allowed: int = 0
     expected_pods: int = 0
     observed_generation: int = 0
