@@ -50,6 +50,18 @@ def test_says_what_is_wrong_as_go_does(body: bytes, text: str) -> None:
     assert str(problem.value) == text
 
 
+def test_refuses_nesting_that_nothing_behind_it_could_carry() -> None:
+    assert parse_json(b"[" * 200 + b"]" * 200)[0]
+    for depth in (201, 900, 9000):
+        with pytest.raises(DecodeError, match="exceeded max depth"):
+            parse_json(b'{"a":' * depth + b"1" + b"}" * depth)
+    value: Any = 1
+    for _ in range(5000):
+        value = [value]
+    with pytest.raises(DecodeError, match="exceeded max depth"):
+        untyped(value)
+
+
 @pytest.mark.parametrize("body", [b"1e999", b"-1e999", b"1" * 5000])
 def test_refuses_numbers_that_no_float_holds(body: bytes) -> None:
     with pytest.raises(DecodeError, match="number"):

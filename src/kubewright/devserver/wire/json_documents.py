@@ -10,7 +10,7 @@ import msgspec
 
 from .errors import DecodeError
 from .syntax import complaint
-from .values import is_list, is_object
+from .values import MAX_DEPTH, TOO_DEEP, depth_of, is_list, is_object
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_STRICT_ERRORS = 100
@@ -41,9 +41,11 @@ def parse_json(body: bytes) -> tuple[Any, list[str]]:
     try:
         value = decoder.decode(text)
     except RecursionError:
-        raise DecodeError(complaint(body) or "exceeded max depth") from None
+        raise DecodeError(complaint(body) or TOO_DEEP) from None
     except ValueError:
         raise DecodeError(complaint(body) or _NO_SUCH_NUMBER) from None
+    if text.count("{") + text.count("[") > MAX_DEPTH and depth_of(value) > MAX_DEPTH:
+        raise DecodeError(TOO_DEEP)
     if "\\u" in text:
         value = _without_surrogates(value)
     return value, _duplicates(text) if repeated else []
@@ -60,10 +62,17 @@ def encode_json(value: Any) -> bytes:
 
 def untyped(value: Any) -> Any:
     """Normalise a value without a Go type: keys in order, whole floats and huge integers as Go keeps them."""
+    try:
+        return _untyped(value)
+    except RecursionError:
+        raise DecodeError(TOO_DEEP) from None
+
+
+def _untyped(value: Any) -> Any:
     if is_object(value):
-        return {key: untyped(value[key]) for key in sorted(value)}
+        return {key: _untyped(value[key]) for key in sorted(value)}
     if is_list(value):
-        return [untyped(item) for item in value]
+        return [_untyped(item) for item in value]
     if isinstance(value, float):
         return int(value) if value.is_integer() and -_INT64 <= value < _INT64 else value
     if isinstance(value, int) and not -_INT64 <= value < _INT64:

@@ -1,7 +1,6 @@
 """Read protobuf request bodies with the Go field numbers of the type table."""
 
 import base64
-import json
 import struct
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -9,6 +8,7 @@ from typing import Any
 
 from .errors import DecodeError
 from .gotypes import INLINE, Field, GoType, GoTypes, scalar_name
+from .json_documents import parse_json
 
 MAGIC = b"k8s\0"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -252,10 +252,7 @@ def _read_raw(value: Any, _: int) -> Any:
     data = _octets(parse(_octets(value)).get(1, [b""])[-1])
     if not data:
         return None
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
-        raise DecodeError("proto: raw extension is no JSON") from None
+    return parse_json(data)[0]
 
 
 def _read_quantity(value: Any, _: int) -> str:

@@ -16,6 +16,7 @@ from .errors import DecodeError, TypeMismatch
 from .gotypes import GoType, GoTypes
 from .protobuf import Readers, envelope
 from .schemas import MergeSchemas, TypePatchSchema
+from .values import TOO_DEEP
 
 _DATA = Path(__file__).parents[1] / "data"
 _OPTIONS = "meta.k8s.io/v1"
@@ -82,6 +83,8 @@ class TypeTable:
             decoded = self._decoders.struct(struct)(value, unknown)
         except TypeMismatch as mismatch:
             raise DecodeError(mismatch.text()) from None
+        except RecursionError:
+            raise DecodeError(TOO_DEEP) from None
         if unknown:
             unknown = [f'unknown field "{path}"' for path in dict.fromkeys(unknown)][:_MAX_STRICT_ERRORS]
         return decoded, unknown

@@ -10,7 +10,7 @@ from yaml.scanner import ScannerError
 
 from .errors import DecodeError
 from .json_documents import parse_json
-from .values import is_list, is_object
+from .values import MAX_DEPTH, TOO_DEEP, is_list, is_object
 
 _TRUE = frozenset({"y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"})
 _FALSE = frozenset({"n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"})
@@ -20,8 +20,6 @@ _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", re.A
 _NOT_FINITE = frozenset({".inf", ".Inf", ".INF", ".nan", ".NaN", ".NAN"})
 _STR = "tag:yaml.org,2002:str"
 _MERGE = "<<"
-# Python's own call stack has to carry what comes out, so the bound lies below the real server's 10,000.
-_MAX_DEPTH = 500
 _MAX_ALIASED = 100_000
 _PREFIX = "yaml: "
 
@@ -82,8 +80,8 @@ class _Reader:
                 self._anchors[event.anchor] = (value, 1)
             self._add(value, event)
         elif isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
-            if len(self._open) >= _MAX_DEPTH:
-                raise DecodeError(f"{_PREFIX}exceeded max depth of {_MAX_DEPTH}")
+            if len(self._open) >= MAX_DEPTH:
+                raise DecodeError(f"{_PREFIX}{TOO_DEEP} of {MAX_DEPTH}")
             empty: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
             self._open.append(_Open(empty, event.anchor, self._count))
         elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
