@@ -6,7 +6,7 @@ import random
 import re
 import string
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Iterable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -95,7 +95,7 @@ class VmGroups:
         await self.provider.delete_folder(folder_of(group))
 
     @asynccontextmanager
-    async def session(self) -> AsyncIterator[None]:
+    async def session(self) -> AsyncGenerator[None, None]:
         """Connect to the provider named by VMGROUP_PROVIDER."""
         name = os.environ.get("VMGROUP_PROVIDER", "simulator")
         if name != "simulator":

@@ -1,0 +1,24 @@
+"""Kubeconfig files that commands write: for their owner's eyes only."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kubewright.api import ConfigError
+
+
+def write_kubeconfig(path: Path, document: dict[str, Any]) -> None:
+    """Write a kubeconfig whole or not at all, readable by its owner alone."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            yaml.safe_dump(document, file, sort_keys=False)
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise ConfigError(
+            f"cannot write the kubeconfig {path}: {error.strerror}; choose another with --kubeconfig"
+        ) from None

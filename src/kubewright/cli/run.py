@@ -1,0 +1,101 @@
+"""`kubewright run`: an operator at work."""
+
+import asyncio
+import gc
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kubewright.cli.installation import install
+from kubewright.cli.logs import LogFormat, set_up
+from kubewright.cli.loops import run_program, until_signalled
+from kubewright.cli.options import cluster_options, target_argument
+from kubewright.cli.target import load_operator
+from kubewright.client import Client, ClusterConfig, load_config
+from kubewright.controller import Operator
+from kubewright.devcluster import DevCluster
+from kubewright.generate import crds
+from kubewright.manager import Manager, ManagerOptions
+
+
+@click.command()
+@target_argument
+@click.option("--dev", is_flag=True, help="Run on an embedded cluster of its own, with the CRDs installed.")
+@click.option("--install", "installing", is_flag=True, help="Install the CRDs first.")
+@cluster_options
+@click.option("-n", "--namespace", "namespaces", multiple=True, help="Watch only this namespace; repeatable.")
+@click.option("--leader-elect", is_flag=True, help="Work only while holding the lease.")
+@click.option("--leader-election-id", default="", help="Name of the lease; default: the operator's name.")
+@click.option(
+    "--leader-election-namespace", default="", help="Namespace of the lease; default: where it runs."
+)
+@click.option(
+    "--metrics-bind-address", default=":8080", show_default=True, help="Address of /metrics; 0 is off."
+)
+@click.option(
+    "--metrics-secure", is_flag=True, help="Serve /metrics with TLS to those whom the cluster allows."
+)
+@click.option(
+    "--health-probe-bind-address",
+    default=":8081",
+    show_default=True,
+    help="Address of /healthz and /readyz; 0 is off.",
+)
+@click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("-v", "--verbose", is_flag=True, help="Log more.")
+def command(
+    target: str,
+    dev: bool,
+    installing: bool,
+    kubeconfig: Path | None,
+    context: str,
+    log_format: LogFormat,
+    verbose: bool,
+    **options: Any,
+) -> None:
+    """Run the operator TARGET until SIGTERM or Ctrl-C.
+
+    The first signal lets reconciles end, a second one ends at once.
+    """
+    set_up(log_format, verbose=verbose)
+    if dev and (kubeconfig or context):
+        raise click.UsageError("--dev brings a cluster of its own: leave --kubeconfig and --context out")
+    operator = load_operator(target)
+    manager_options = ManagerOptions(pause_gc=True, **options)
+
+    async def work() -> None:
+        async with _cluster(dev, kubeconfig, context) as config:
+            await _run(operator, config, manager_options, installing=installing or dev)
+
+    run_program(lambda: until_signalled(work()))
+
+
+async def _run(
+    operator: Operator, config: ClusterConfig, options: ManagerOptions, *, installing: bool
+) -> None:
+    if installing:
+        async with Client(config) as client:
+            await install(client, crds(operator), click.echo)
+    manager = Manager(operator, config, options)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(_settle_memory(manager))
+        await manager.run()
+
+
+async def _settle_memory(manager: Manager) -> None:
+    """What the caches hold lives as long as the process: the garbage collector need not look at it again."""
+    await manager.synced.wait()
+    gc.freeze()
+
+
+@asynccontextmanager
+async def _cluster(dev: bool, kubeconfig: Path | None, context: str) -> AsyncGenerator[ClusterConfig, None]:
+    if not dev:
+        yield load_config(kubeconfig, context or None)
+        return
+    async with DevCluster() as cluster:
+        click.echo(f"dev cluster at {cluster.url}", err=True)
+        yield cluster.config

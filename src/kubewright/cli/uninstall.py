@@ -1,0 +1,27 @@
+"""`kubewright uninstall`."""
+
+from pathlib import Path
+
+import click
+
+from kubewright.cli.installation import uninstall
+from kubewright.cli.loops import run_program
+from kubewright.cli.options import cluster_options, target_argument
+from kubewright.cli.target import load_operator
+from kubewright.client import Client, load_config
+from kubewright.generate import crds
+
+
+@click.command()
+@target_argument
+@click.option("--with-resources", is_flag=True, help="Delete the objects of these kinds too.")
+@cluster_options
+def command(target: str, with_resources: bool, kubeconfig: Path | None, context: str) -> None:
+    """Remove the CRDs of TARGET from the cluster."""
+    definitions = crds(load_operator(target))
+
+    async def work() -> None:
+        async with Client(load_config(kubeconfig, context or None)) as client:
+            await uninstall(client, definitions, click.echo, with_resources=with_resources)
+
+    run_program(work)

@@ -1,0 +1,8 @@
+"""Manifests from declarations: pure functions from an operator to Kubernetes documents."""
+
+from kubewright.generate.crds import crds
+from kubewright.generate.documents import file_name, to_yaml
+from kubewright.generate.names import Names
+from kubewright.generate.rbac import rbac
+
+__all__ = ["Names", "crds", "file_name", "rbac", "to_yaml"]

@@ -1,0 +1,35 @@
+"""What the objects of a deployed operator are called, as kubebuilder calls them."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Names of one operator's objects; all begin with its own."""
+
+    operator: str
+    namespace: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.namespace:
+            object.__setattr__(self, "namespace", f"{self.operator}-system")
+
+    @property
+    def account(self) -> str:
+        """Name the ServiceAccount."""
+        return f"{self.operator}-controller-manager"
+
+    @property
+    def role(self) -> str:
+        """Name the role with the operator's own rules."""
+        return f"{self.operator}-manager-role"
+
+    @property
+    def lease_role(self) -> str:
+        """Name the role for leader election."""
+        return f"{self.operator}-leader-election-role"
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Give the labels that all objects carry."""
+        return {"app.kubernetes.io/name": self.operator, "app.kubernetes.io/managed-by": "kubewright"}
