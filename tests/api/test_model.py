@@ -3,7 +3,7 @@
 import types
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import msgspec
 import pytest
@@ -147,6 +147,23 @@ def test_a_spec_of_defaults_may_be_left_out() -> None:
     assert msgspec.convert({}, Easy).spec == ShellStatus()
 
 
+S = TypeVar("S")
+
+
+class Staged(Resource[S, ShellStatus], Generic[S]):
+    stage: str = ""
+
+
+def test_generic_parents_can_be_in_between() -> None:
+    class Stage(Staged[ShellSpec], group="example.com", version="v1"): ...
+
+    class Next(Stage, group="example.com", version="v2"): ...
+
+    made = Next(Meta("a"), spec=ShellSpec(size=1), stage="x")
+    assert (made.status, field_types(Next)["spec"]) == (ShellStatus(), ShellSpec)
+    assert (kind_of(Stage).version, kind_of(Next).version, kind_of(Next).kind) == ("v1", "v2", "Next")
+
+
 def test_says_what_was_said_about_fields() -> None:
     assert field_info(ShellSpec)["size"] == Field(ge=0, description="Number of shell pods.")
     assert field_info(ShellStatus)["healthy"].name == "Healthy"
@@ -252,9 +269,7 @@ def test_refuses_a_status_that_cannot_start_empty() -> None:
 
 
 def test_refuses_a_spec_that_is_no_model() -> None:
-    with pytest.raises(
-        DeclarationError, match=r"Bad: Spec in Resource\[Spec, Status\] is <class 'dict'>: give a Model"
-    ):
+    with pytest.raises(DeclarationError, match=r"Bad.spec: <class 'dict'> is no Model: derive it from Model"):
 
         class Bad(Resource[dict, ShellStatus], group="example.com", version="v1"): ...  # pyright: ignore[reportMissingTypeArgument]
 

@@ -2,7 +2,17 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Generic, TypeVar, cast, dataclass_transform, get_args, get_origin
+from typing import (
+    Any,
+    ClassVar,
+    Generic,
+    TypeVar,
+    cast,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import msgspec
 
@@ -98,25 +108,29 @@ class ObjectType(ModelType):
 
 
 def _fill_generics(name: str, namespace: dict[str, Any]) -> None:
-    """Make `spec` and `status` of `Resource[Spec, Status]` concrete fields with what defaults they can have."""
+    """Make the fields that a generic parent left open concrete, with what defaults they can have."""
     for base in namespace.get("__orig_bases__", ()):
-        if not isinstance(get_origin(base), ObjectType):
+        origin = get_origin(base)
+        if not isinstance(origin, ObjectType):
             continue
-        spec, status = get_args(base)
-        for part, given in (("Spec", spec), ("Status", status)):
-            if not isinstance(given, ModelType | TypeVar):
-                raise DeclarationError(f"{name}: {part} in Resource[Spec, Status] is {given!r}: give a Model")
-        namespace["__annotations__"] = {"spec": spec, "status": status, **body_annotations(namespace)}
-        if isinstance(status, ModelType):
-            missing = required_fields(cast(type[msgspec.Struct], status))
-            if missing:
-                field = f"{status.__name__}.{missing[0]}"
-                raise DeclarationError(
-                    f"{name}.status: {field} has no default: give it one, because an object starts without a status"
-                )
-            namespace.setdefault("status", msgspec.field(default_factory=status))
-        if isinstance(spec, ModelType) and not required_fields(cast(type[msgspec.Struct], spec)):
-            namespace.setdefault("spec", msgspec.field(default_factory=spec))
+        given = dict(zip(cast(Any, origin).__parameters__, get_args(base), strict=True))
+        open_fields = {key: given[hint] for key, hint in get_type_hints(origin).items() if hint in given}
+        namespace["__annotations__"] = {**open_fields, **body_annotations(namespace)}
+        for key, model in open_fields.items():
+            if isinstance(model, ModelType):
+                _give_default(f"{name}.{key}", key, model, namespace)
+            elif not isinstance(model, TypeVar):
+                raise DeclarationError(f"{name}.{key}: {model!r} is no Model: derive it from Model")
+
+
+def _give_default(where: str, key: str, model: ModelType, namespace: dict[str, Any]) -> None:
+    missing = required_fields(cast(type[msgspec.Struct], model))
+    if not missing:
+        namespace.setdefault(key, msgspec.field(default_factory=model))
+    elif key == "status":
+        field = f"{model.__name__}.{missing[0]}"
+        way = "give it one, because an object starts without a status"
+        raise DeclarationError(f"{where}: {field} has no default: {way}")
 
 
 def _refuse_reserved(cls: ObjectType) -> None:
