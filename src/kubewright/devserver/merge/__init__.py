@@ -1,6 +1,6 @@
 """Server-side apply and field ownership: structured merge and diff of values by their schema.
 
-`update_managed_fields` and `apply` keep `metadata.managedFields`; `keep_timestamps` undoes a write that changed
+`update_managed_fields`, `apply` and `apply_scale` keep `metadata.managedFields`; `keep_timestamps` undoes a write that changed
 nothing but times; `merge_schema_of_crd` and the schema classes say how a kind merges.
 """
 
@@ -8,6 +8,7 @@ from .conflicts import ApplyConflicts, Conflict
 from .crd_schema import merge_schema_of_crd
 from .errors import ApplyError
 from .ownership import Write, apply, keep_timestamps, resets_ownership, update_managed_fields
+from .scale import apply_scale
 from .schema import (
     ANY_SCALAR,
     BOOLEAN,
@@ -41,6 +42,7 @@ __all__ = [
     "MergeSchema",
     "Write",
     "apply",
+    "apply_scale",
     "keep_timestamps",
     "merge_schema_of_crd",
     "resets_ownership",
