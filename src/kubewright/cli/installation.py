@@ -76,9 +76,8 @@ async def _wait_established(client: Client, name: str) -> None:
         async with asyncio.timeout(ESTABLISHED_WITHIN):
             while True:
                 found = await client.get(CRDS, name)
-                conditions = {
-                    item["type"]: item for item in (found.get("status") or {}).get("conditions") or ()
-                }
+                status: Wire = found.get("status") or {}
+                conditions = {item["type"]: item for item in status.get("conditions") or ()}
                 if conditions.get("Established", {}).get("status") == "True":
                     return
                 await asyncio.sleep(0.05)

@@ -112,8 +112,8 @@ def _operator_from(found: Any, target: str, module: ModuleType) -> Operator:
 
 
 def _controllers_in(module: ModuleType) -> list[Controller[Any]]:
-    values: list[Any] = list(vars(module).values())
-    return list(dict.fromkeys(value for value in values if isinstance(value, Controller)))
+    values: list[Any] = [value for value in vars(module).values() if isinstance(value, Controller)]
+    return list(dict.fromkeys(values))
 
 
 def _user_line(error: BaseException, place: str) -> str:

@@ -12,9 +12,12 @@ Wire = dict[str, Any]
 
 
 def rbac(operator: Operator, names: Names, namespaces: Sequence[str] = ()) -> list[Wire]:
-    """Render account, roles and bindings; limited to namespaces where they are given."""
+    """Render namespace, account, roles and bindings; limited to namespaces where they are given."""
     rules = [rule.to_wire() for rule in rules_for(operator)]
-    documents: list[Wire] = [_meta("v1", "ServiceAccount", names.account, names, names.namespace)]
+    documents: list[Wire] = [
+        _meta("v1", "Namespace", names.namespace, names),
+        _meta("v1", "ServiceAccount", names.account, names, names.namespace),
+    ]
     if namespaces:
         for namespace in namespaces:
             documents += _granted("Role", names.role, rules, names, namespace)
