@@ -34,9 +34,8 @@ def parse_duration(text: str) -> timedelta:
         total += int(whole or 0) * _UNITS[unit] + int(fraction or 0) * _UNITS[unit] // 10 ** len(fraction)
     if total > _MAX_NANOSECONDS:
         raise DurationError(f'invalid duration "{text}": more than 292 years')
-    return timedelta(
-        microseconds=(-total if text[0] == "-" else total) // 1000 if text[0] != "-" else -(total // 1000)
-    )
+    duration = timedelta(microseconds=total // 1000)
+    return -duration if text.startswith("-") else duration
 
 
 def format_duration(duration: timedelta) -> str:
