@@ -27,19 +27,22 @@ def apply_scale(
     """
     part: Wire = {key: live[key] for key in ("apiVersion", "kind") if key in live}
     part["metadata"] = {key: item for key, item in metadata_of(live).items() if key in {"name", "namespace"}}
-    wanted = (config.get("spec") or {}).get("replicas")
+    spec: Wire = config.get("spec") or {}
+    wanted = spec.get("replicas")
     if wanted is not None:
         _set(part, replicas, wanted)
     try:
         return apply(schema, live, part, write, force=force, empty=empty)
     except ApplyConflicts as problem:
-        using = f" using {write.api_version}"
-        managers = [conflict.manager.removesuffix(using) for conflict in problem.conflicts]
-        told = [
-            name if name == conflict.manager else f"{name} using {SCALE_VERSION}"
-            for name, conflict in zip(managers, problem.conflicts, strict=True)
-        ]
-        raise ApplyConflicts([Conflict(name, _REPLICAS) for name in told]) from None
+        raise ApplyConflicts(
+            [_retold(conflict, write.api_version) for conflict in problem.conflicts]
+        ) from None
+
+
+def _retold(conflict: Conflict, api_version: str) -> Conflict:
+    """Tell a conflict over the object's field as one over the Scale's."""
+    name = conflict.manager.removesuffix(f" using {api_version}")
+    return Conflict(name if name == conflict.manager else f"{name} using {SCALE_VERSION}", _REPLICAS)
 
 
 def _set(value: Wire, path: Sequence[str], item: object) -> None:
