@@ -15,6 +15,7 @@ from .status import StatusError
 from .wire import DecodeError, parse_json, parse_yaml
 
 _SUMMARY = 30
+_SORTS: dict[type[object], str] = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 
 
 class Body(NamedTuple):
@@ -64,8 +65,10 @@ def read_kind(
         raise _unrecognized(
             gvk, f"couldn't get version/kind; json parse error: {error}", request.body
         ) from None
+    if value is None:
+        value = {}
     if not isinstance(value, dict):
-        sort = "array" if isinstance(value, list) else type(value).__name__
+        sort = _SORTS[type(cast(object, value))]
         text = (
             f"couldn't get version/kind; json parse error: json: cannot unmarshal {sort} into Go value of type "
             'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'

@@ -57,31 +57,34 @@ def _offers(media: str, offered: str) -> bool:
 
 
 @lru_cache(maxsize=512)
-def negotiate(header: str, *, custom: bool, tables: bool = True) -> Format:
+def negotiate(header: str, *, custom: bool) -> Format:
     """Choose how to answer with an object or a list; raise when nothing wanted can be had."""
     clauses = parse_accept(header)
     if not clauses:
         return Format(JSON, "object")
+    if not custom:
+        # The router of built-in resources knows no wildcard but the one for everything.
+        clauses = tuple(clause for clause in clauses if clause.media in ("*/*", *OFFERED))
     for clause in clauses:
         for media in (JSON, YAML):
             if _offers(clause.media, media):
-                form = _form(clause.params, tables=tables)
+                form = _form(clause.params)
                 if form is not None:
                     return Format(media, form, clause.params.get("v", "v1"))
-    if custom or any(_offers(clause.media, offered) for clause in clauses for offered in OFFERED):
+    if custom or clauses:
         raise StatusError.not_acceptable(OFFERED)
     message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(OFFERED)}"
     raise StatusError(406, "NotAcceptable", message, {})
 
 
-def _form(params: dict[str, str], *, tables: bool) -> Form | None:
+def _form(params: dict[str, str]) -> Form | None:
     wanted = params.get("as", "")
     if not wanted:
         return "object"
     if params.get("g") != "meta.k8s.io" or params.get("v") not in ("v1", "v1beta1"):
         return None
     if wanted == "Table":
-        return "Table" if tables else None
+        return "Table"
     if wanted == "PartialObjectMetadata":
         return "PartialObjectMetadata"
     return "PartialObjectMetadataList" if wanted == "PartialObjectMetadataList" else None
@@ -92,7 +95,7 @@ def negotiate_watch(header: str, *, custom: bool) -> Format:
     """Choose how to answer a watch: JSON frames only."""
     for clause in parse_accept(header) or (Clause(JSON, {}, 1.0),):
         if _offers(clause.media, JSON):
-            form = _form(clause.params, tables=True)
+            form = _form(clause.params)
             if form is not None:
                 return Format(JSON, form, clause.params.get("v", "v1"))
     offered = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")

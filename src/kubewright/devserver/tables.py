@@ -88,8 +88,8 @@ def table(
         row: Wire = {"cells": cells_of(strategy, obj, now)}
         if include == "Object":
             row["object"] = obj
-        elif include != "None":
-            row["object"] = partial(obj, version)
+        else:
+            row["object"] = partial(obj, version) if include != "None" else None
         rows.append(row)
     return {
         "kind": "Table",

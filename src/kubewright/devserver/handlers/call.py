@@ -3,26 +3,25 @@
 from dataclasses import dataclass, field
 
 import msgspec
-import yaml
 
 from kubewright.api import problems
 from kubewright.devserver.access import Access
 from kubewright.devserver.core import Core
 from kubewright.devserver.identity import User
 from kubewright.devserver.negotiation import Format, negotiate, negotiate_error
-from kubewright.devserver.objects import Wire, decode, encode
+from kubewright.devserver.objects import decode, encode
 from kubewright.devserver.options import manager_of
 from kubewright.devserver.registry import Resource
 from kubewright.devserver.request import Request, RequestInfo
 from kubewright.devserver.responses import JSON, YAML, Response, warning_header
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.strategy import WriteOptions
+from kubewright.devserver.yaml_text import dump_yaml
 
 from .read import object_body
 from .scope import Scope
 
 _BROWSERS = ("curl", "Wget", "Mozilla/5.0")
-_Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 @dataclass(slots=True)
@@ -37,17 +36,31 @@ class Call:
     user: User
     warnings: list[str] = field(default_factory=list[str])
 
-    def format(self) -> Format:
+    def format(self, *, many: bool = False) -> Format:
         """Choose the form of the answer, before anything is done."""
-        return negotiate(self.request.headers.get("accept", ""), custom=self.resource.custom)
+        found = negotiate(self.request.headers.get("accept", ""), custom=self.resource.custom)
+        if found.form == ("PartialObjectMetadata" if many else "PartialObjectMetadataList"):
+            raise self._wrong_form(found.form, many=many)
+        return found
+
+    def _wrong_form(self, form: str, *, many: bool) -> StatusError:
+        resource = self.resource
+        package = resource.group.partition(".")[0] or "core"
+        kind = resource.list_kind if many else resource.kind
+        name = f"*{package}.{kind}"
+        if resource.custom:
+            name = "*unstructured.UnstructuredList" if many else "*unstructured.Unstructured"
+        what = f"a list ({name})" if many else f"not a list ({name})"
+        return StatusError(406, "NotAcceptable", f"you requested {form}, but the requested object is {what}")
 
     def include(self) -> str:
         """Read what a Table's rows should carry."""
         wanted = self.request.one("includeObject") or "Metadata"
         if wanted not in ("Metadata", "Object", "None"):
-            text = "must be 'Metadata', 'Object', 'None', or empty"
-            error = problems.invalid("includeObject", wanted, text)
-            raise StatusError.invalid("meta.k8s.io", "TableOptions", "", [error])
+            error = problems.invalid(
+                "includeObject", wanted, "must be 'Metadata', 'Object', 'None', or empty"
+            )
+            raise StatusError.bad_request(f"Unable to convert to Table as requested: {error}")
         return wanted
 
     def scope(self, options: WriteOptions, *, subresource: str = "") -> Scope:
@@ -84,11 +97,6 @@ def write(request: Request, data: bytes, media: str) -> tuple[bytes, str]:
     if _pretty(request):
         return prettify(data), JSON
     return data, JSON
-
-
-def dump_yaml(document: Wire) -> bytes:
-    """Write a document as YAML with sorted keys."""
-    return yaml.dump(document, Dumper=_Dumper, default_flow_style=False, allow_unicode=True).encode()
 
 
 def _pretty(request: Request) -> bool:

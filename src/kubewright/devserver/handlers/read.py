@@ -9,7 +9,6 @@ from kubewright.devserver.negotiation import Format
 from kubewright.devserver.objects import Wire, decode, encode
 from kubewright.devserver.options import ListOptions, parse_revision
 from kubewright.devserver.registry import Resource
-from kubewright.devserver.responses import JSON
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.storage import Record, Token, decode_token, encode_token
 from kubewright.devserver.tables import partial, table
@@ -25,14 +24,22 @@ async def wait_for_revision(core: Core, revision: int) -> None:
         raise StatusError.too_large_revision(revision, core.store.revision)
 
 
-def read_revision(text: str) -> int:
-    """Read the resourceVersion of a list or get."""
+def object_revision(text: str) -> int:
+    """Read the resourceVersion of a get or a watch."""
     try:
         return parse_revision(text)
     except ValueError as error:
-        shown = problems.quoted(text)
-        why = f"invalid resource version: resourceVersion: Invalid value: {shown}: {error}"
-        raise StatusError.bad_request(why) from None
+        raise StatusError.unknown(
+            f"resourceVersion: Invalid value: {problems.quoted(text)}: {error}"
+        ) from None
+
+
+def list_revision(text: str) -> int:
+    """Read the resourceVersion of a list, for which the real server has another answer."""
+    try:
+        return object_revision(text)
+    except StatusError as error:
+        raise StatusError.bad_request(f"invalid resource version: {error.message}") from None
 
 
 def get_record(resource: Resource, namespace: str, name: str) -> Record:
@@ -59,8 +66,6 @@ def object_body(core: Core, resource: Resource, data: bytes, form: Format, inclu
             version=form.version,
         )
         return encode(document)
-    if form.form == "PartialObjectMetadataList":
-        raise StatusError.not_acceptable((JSON,))
     return encode(partial(obj, form.version))
 
 
@@ -80,7 +85,7 @@ class Page:
 
 def list_page(core: Core, chosen: Selection, options: ListOptions) -> Page | Coroutine[Any, Any, Page]:
     """Find the records of a list; a list at a revision of the future has to be awaited."""
-    revision = read_revision(options.resource_version)
+    revision = list_revision(options.resource_version)
     if options.token:
         if revision:
             raise StatusError.bad_request("specifying resource version is not allowed when using continue")

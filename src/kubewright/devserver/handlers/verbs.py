@@ -27,7 +27,7 @@ from .read import (
     get_record,
     list_body,
     list_page,
-    read_revision,
+    object_revision,
     wait_for_revision,
 )
 from .scale import SCALE, patch_scale, read_scale, replace_scale
@@ -43,7 +43,7 @@ Later = Coroutine[Any, Any, Answer]
 def get(call: Call) -> Response | Later:
     """Answer with one object, its status or its scale."""
     form = call.format()
-    revision = read_revision(call.request.one("resourceVersion"))
+    revision = object_revision(call.request.one("resourceVersion"))
     if revision > call.core.store.revision:
         return _get_later(call, form, revision)
     return _get_now(call, form)
@@ -67,7 +67,7 @@ def _selection(call: Call, labels: str, fields: str) -> Selection:
 
 def list_objects(call: Call) -> Response | Later:
     """Answer with a list."""
-    form = call.format()
+    form = call.format(many=True)
     options = list_options(call.request, watch=False)
     chosen = _selection(call, options.labels, options.fields)
     page = list_page(call.core, chosen, options)
@@ -162,7 +162,7 @@ async def delete_object(call: Call) -> Answer:
 
 async def delete_collection(call: Call) -> Answer:
     """Delete all objects that a list with the same options would show."""
-    form = call.format()
+    form = call.format(many=True)
     found = list_options(call.request, watch=False)
     chosen = _selection(call, found.labels, found.fields)
     options = _delete_options(call)

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from kubewright.devserver.core import Core
 from kubewright.devserver.negotiation import Format
 from kubewright.devserver.objects import Wire, decode, encode, with_revision
-from kubewright.devserver.options import ListOptions, parse_revision
+from kubewright.devserver.options import ListOptions
 from kubewright.devserver.responses import Stream, Writer
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.storage import ADDED, DELETED, MODIFIED, Event, Record
 from kubewright.devserver.tables import partial, table
 
+from .read import object_revision
 from .selection import Selection
 
 MIN_SECONDS = 1800
@@ -36,11 +37,7 @@ class Watch:
 
     def answer(self) -> Stream:
         """Start the watch; what cannot be watched is refused before anything is sent."""
-        try:
-            revision = parse_revision(self.options.resource_version)
-        except ValueError as error:
-            text = self.options.resource_version.replace('"', '\\"')
-            raise StatusError.unknown(f'resourceVersion: Invalid value: "{text}": {error}') from None
+        revision = object_revision(self.options.resource_version)
         return Stream(lambda writer: self._run(writer, revision), self.format.media)
 
     async def _run(self, writer: Writer, revision: int) -> None:

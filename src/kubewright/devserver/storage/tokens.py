@@ -34,8 +34,8 @@ def decode_token(text: str) -> Token:
     try:
         parsed: Any = json.loads(raw)
     except ValueError:
-        first = raw[:1]
-        shown = first.decode() if first and 0x20 <= first[0] < 0x7F else f"\\x{first.hex()}"
+        first = raw[:1].decode("latin-1")
+        shown = first if first.isascii() and first.isprintable() else f"\\u{ord(first or chr(0)):04x}"
         raise _bad(f"invalid character '{shown}' looking for beginning of value") from None
     if not isinstance(parsed, dict):
         raise _bad("json: cannot unmarshal into Go value of type storage.continueToken")

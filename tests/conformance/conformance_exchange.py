@@ -1,0 +1,118 @@
+"""Plain HTTP to an API server: requests as data, answers as they came, watches read to their end."""
+
+import http.client
+import json
+import ssl
+import urllib.parse
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+USER_AGENT = "conformance/1.0"
+TIMEOUT = 30.0
+
+
+@dataclass(frozen=True)
+class Step:
+    """One request of a scenario. `{name}` in its path or body stands for a value that an earlier step saved."""
+
+    name: str
+    method: str
+    path: str
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    save: Mapping[str, str] = field(default_factory=dict)
+    """Values to keep from the answer: name to a dotted path."""
+    during: tuple["Step", ...] = ()
+    """Requests sent while this one, a watch, is open."""
+    until: Callable[[int, Any], bool] | None = None
+    """Ask again, for some seconds, until this holds for status and body: for what servers do in their own time."""
+    user: str = ""
+    """Whose token to send; the administrator's certificate when nobody is named."""
+    stream: bool = False
+    """The answer is a stream of frames, though the path does not say `watch=1`."""
+    compared: bool = True
+    """Steps that only prepare are not compared."""
+
+
+@dataclass
+class Answer:
+    """What came back: the status, the headers that matter, and the body, parsed where it can be."""
+
+    status: int
+    headers: dict[str, Any]
+    body: Any
+
+
+@dataclass
+class Target:
+    """A server to talk to."""
+
+    address: str
+    context: ssl.SSLContext
+    anonymous_context: ssl.SSLContext
+    tokens: Mapping[str, str]
+
+    def connect(self, user: str) -> http.client.HTTPSConnection:
+        context = self.anonymous_context if user else self.context
+        host = urllib.parse.urlsplit(self.address).netloc
+        return http.client.HTTPSConnection(host, context=context, timeout=TIMEOUT)
+
+    def send(self, step: Step, values: Mapping[str, str], run: Callable[[Step], None]) -> Answer:
+        """Send one step; `run` performs the steps that happen while a watch is open."""
+        connection = self.connect(step.user)
+        try:
+            path, body, headers = self._request(step, values)
+            connection.request(step.method, path, body, headers)
+            response = connection.getresponse()
+            for other in step.during:
+                run(other)
+            data = response.read()
+        finally:
+            connection.close()
+        stream = step.stream or "watch=1" in step.path
+        return Answer(response.status, _headers(response), _parse(response, data, stream=stream))
+
+    def _request(self, step: Step, values: Mapping[str, str]) -> tuple[str, bytes | None, dict[str, str]]:
+        headers = {"User-Agent": USER_AGENT, **step.headers}
+        if step.user in self.tokens:
+            headers["Authorization"] = f"Bearer {self.tokens[step.user]}"
+        elif step.user and step.user != "nobody":
+            headers["Authorization"] = f"Bearer {step.user}"
+        path = fill(step.path, values)
+        if step.body is None:
+            return path, None, headers
+        headers.setdefault("Content-Type", "application/json")
+        if isinstance(step.body, bytes):
+            return path, step.body, headers
+        text = step.body if isinstance(step.body, str) else json.dumps(step.body)
+        return path, fill(text, values).encode(), headers
+
+
+def fill(text: str, values: Mapping[str, str]) -> str:
+    """Put saved values in their places."""
+    for name, value in values.items():
+        text = text.replace("{" + name + "}", value)
+    return text
+
+
+def _headers(response: http.client.HTTPResponse) -> dict[str, Any]:
+    found: dict[str, Any] = {"content-type": response.getheader("Content-Type", "")}
+    if retry := response.getheader("Retry-After"):
+        found["retry-after"] = retry
+    if warnings := response.headers.get_all("Warning"):
+        found["warning"] = warnings
+    return found
+
+
+def _parse(response: http.client.HTTPResponse, data: bytes, *, stream: bool) -> Any:
+    kind = response.getheader("Content-Type", "")
+    if kind == "application/yaml":
+        return yaml.safe_load(data)
+    if not kind.startswith("application/json"):
+        return data.decode("utf-8", "replace")
+    if stream and response.status == 200:
+        return [json.loads(line) for line in data.splitlines()]
+    return json.loads(data) if data else None

@@ -1,0 +1,78 @@
+"""Make answers of two servers comparable: what differs by nature is replaced by its role."""
+
+import re
+from typing import Any
+
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+AGE = re.compile(r"(<unknown>|(\d+[smhdy]){1,2})")
+SUFFIX = re.compile(r"\b([Gg]en[-_][a-z-]*)[bcdfghjklmnpqrstvwxz2456789]{5}\b")
+ADDRESS = re.compile(r"\b10\.0\.\d+\.\d+\b")
+IN_TEXT = (
+    (re.compile(r"(resource version: )\d+( \()\d+"), r"\1RV\2RV"),
+    (re.compile(r"(resource version: \d+, current: )\d+"), r"\1RV"),
+    (re.compile(r"(ResourceVersion in record \()\d+"), r"\1RV"),
+    (re.compile(r'(resourceVersion\\?"?:\\?")\d+'), r"\1RV"),
+    (re.compile(r'in scheme "[^"]*"'), 'in scheme "SCHEME"'),
+    (re.compile(r"127\.0\.0\.1:\d+"), "HOST"),
+)
+
+
+class Normal:
+    """Normalise the answers of one scenario; identities are numbered in the order they are first seen."""
+
+    def __init__(self) -> None:
+        self._uids: dict[str, str] = {}
+        self._revisions: dict[str, dict[str, str]] = {}
+
+    def value(self, value: Any, key: str = "") -> Any:
+        """Normalise a JSON value."""
+        if isinstance(value, dict):
+            return self._object(value)
+        if isinstance(value, list):
+            return [self.value(item, key) for item in value]
+        if isinstance(value, str):
+            return self._text(value, key)
+        if key == "nodePort":
+            return "PORT"
+        return value
+
+    def _object(self, value: dict[str, Any]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for name, item in value.items():
+            if name == "metadata" and isinstance(item, dict):
+                found[name] = self._meta(item)
+            elif name == "cells" and isinstance(item, list):
+                found[name] = [self._cell(cell) for cell in item]
+            elif name == "columnDefinitions" and isinstance(item, list):
+                found[name] = [{**column, "description": "TEXT"} for column in item]
+            else:
+                found[name] = self.value(item, name)
+        return found
+
+    def _meta(self, metadata: dict[str, Any]) -> dict[str, Any]:
+        found = {name: self.value(item, name) for name, item in metadata.items()}
+        if found.get("continue"):
+            found["continue"] = "CONTINUE"
+        if "resourceVersion" in found:
+            uid = found.get("uid")
+            found["resourceVersion"] = self._revision(uid, metadata["resourceVersion"]) if uid else "RV"
+        return found
+
+    def _revision(self, uid: str, revision: str) -> str:
+        known = self._revisions.setdefault(uid, {})
+        return known.setdefault(revision, f"RV{len(known) + 1}")
+
+    def _cell(self, cell: Any) -> Any:
+        if isinstance(cell, str) and AGE.fullmatch(cell):
+            return "AGE"
+        return self.value(cell)
+
+    def _text(self, text: str, key: str) -> str:
+        text = UUID.sub(lambda found: self._uids.setdefault(found[0], f"UID{len(self._uids) + 1}"), text)
+        text = TIME.sub("TIME", text)
+        text = SUFFIX.sub(r"\1XXXXX", text)
+        text = ADDRESS.sub("ADDRESS", text)
+        for pattern, replacement in IN_TEXT:
+            text = pattern.sub(replacement, text)
+        return "HASH" if key == "etag" else text

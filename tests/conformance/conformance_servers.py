@@ -1,0 +1,75 @@
+"""The servers that scenarios run against, each in an event loop of its own thread."""
+
+import asyncio
+import base64
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import yaml
+from conformance_exchange import Target
+
+USERS = {"jane": (), "mallory": ()}
+
+
+@contextmanager
+def running(kind: str) -> Iterator[Target]:
+    """Run a server of a kind for the length of the context."""
+    with _Thread() as thread, TemporaryDirectory() as folder:
+        server = _embedded() if kind == "embedded" else _real()
+        thread.run(server.__aenter__())
+        try:
+            yield _target(server, kind, Path(folder))
+        finally:
+            thread.run(server.__aexit__(None, None, None))
+
+
+def _embedded() -> Any:
+    from kubewright.devserver import Server
+
+    return Server(disable_admission_plugins=["ServiceAccount"], anonymous=True)
+
+
+def _real() -> Any:
+    from kubewright.testing.controlplane import ControlPlane
+
+    return ControlPlane(
+        controllers=False, users=USERS, api_server_flags=["--disable-admission-plugins=ServiceAccount"]
+    )
+
+
+def _target(server: Any, kind: str, folder: Path) -> Target:
+    config = server.kubeconfig() if kind == "embedded" else yaml.safe_load(server.kubeconfig.read_text())
+    cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+    authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
+    context, anonymous = (ssl.create_default_context(cadata=authority) for _ in range(2))
+    file = folder / "client.pem"
+    file.touch(mode=0o600)
+    file.write_bytes(
+        base64.b64decode(user["client-certificate-data"]) + base64.b64decode(user["client-key-data"])
+    )
+    context.load_cert_chain(file)
+    tokens = {name: server.add_user(name) for name in USERS} if kind == "embedded" else dict(server.tokens)
+    return Target(cluster["server"], context, anonymous, tokens)
+
+
+class _Thread:
+    """An event loop in a thread, so that plain blocking HTTP can talk to what runs in it."""
+
+    def __enter__(self) -> "_Thread":
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="conformance-server")
+        self._thread.start()
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def run(self, work: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(120)

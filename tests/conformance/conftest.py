@@ -1,0 +1,47 @@
+"""The server that the conformance scenarios run on, by the --server switch."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from conformance_exchange import Target
+from conformance_scenario import Run, scenarios
+from conformance_servers import running
+
+
+@pytest.fixture(scope="session")
+def target(request: pytest.FixtureRequest) -> Iterator[Target]:
+    kind = request.config.getoption("--server")
+    if kind == "existing":
+        pytest.skip("the scenarios change roles and definitions: not on somebody's cluster")
+    with running(kind) as found:
+        yield found
+
+
+class Answers:
+    """The answers of each scenario, asked for once."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._found: dict[str, Any] = {}
+
+    def of(self, name: str) -> dict[str, Any]:
+        if name not in self._found:
+            scenario = next(item for item in scenarios() if item.name == name)
+            run = Run(scenario, self._target)
+            try:
+                run.play()
+            except Exception as error:
+                run.answers["failure"] = repr(error)
+            self._found[name] = run.answers
+        return self._found[name]
+
+
+@pytest.fixture(scope="session")
+def answers(target: Target) -> Answers:
+    return Answers(target)

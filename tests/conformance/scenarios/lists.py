@@ -1,0 +1,85 @@
+"""Lists: chunks, revisions, selectors, tables."""
+
+from conformance_exchange import Step
+
+P = "/api/v1/namespaces/lists/configmaps"
+TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
+PARTIAL = {"Accept": "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"}
+PARTIALS = {"Accept": "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"}
+G = "labelSelector=g%3Dl"
+
+STEPS = [
+    Step("namespace", "POST", "/api/v1/namespaces", {"metadata": {"name": "lists"}}, compared=False),
+    *(
+        Step(
+            f"create-{index}",
+            "POST",
+            P,
+            {"metadata": {"name": f"l{index}", "labels": {"g": "l", "n": str(index)}}},
+            save={f"rv{index}": "metadata.resourceVersion"},
+            compared=False,
+        )
+        for index in range(5)
+    ),
+    Step("other", "POST", P, {"metadata": {"name": "other"}}, compared=False),
+    Step("all", "GET", P),
+    Step("first-chunk", "GET", f"{P}?limit=2&{G}", save={"token": "metadata.continue"}),
+    Step("second-chunk", "GET", f"{P}?limit=2&{G}&continue={{token}}", save={"token2": "metadata.continue"}),
+    Step("last-chunk", "GET", f"{P}?limit=2&{G}&continue={{token2}}"),
+    Step("chunk-counts-the-rest", "GET", f"{P}?limit=2"),
+    Step("limit-of-all", "GET", f"{P}?limit=6"),
+    Step("rest-without-limit", "GET", f"{P}?{G}&continue={{token}}"),
+    Step("bad-token", "GET", f"{P}?continue=garbage"),
+    Step("token-and-version", "GET", f"{P}?limit=2&continue={{token}}&resourceVersion=5"),
+    Step("token-and-match", "GET", f"{P}?limit=2&continue={{token}}&resourceVersionMatch=Exact"),
+    Step("future", "GET", f"{P}?resourceVersion=99999999"),
+    Step("any-ignores-limit", "GET", f"{P}?resourceVersion=0&limit=1"),
+    Step("match-without-version", "GET", f"{P}?resourceVersionMatch=Exact"),
+    Step("exact-zero", "GET", f"{P}?resourceVersionMatch=Exact&resourceVersion=0"),
+    Step("exact-past", "GET", f"{P}?resourceVersionMatch=Exact&resourceVersion={{rv2}}"),
+    Step("exact-by-limit", "GET", f"{P}?limit=10&resourceVersion={{rv1}}"),
+    Step("exact-future", "GET", f"{P}?resourceVersionMatch=Exact&resourceVersion=99999999"),
+    Step("not-older", "GET", f"{P}?resourceVersionMatch=NotOlderThan&resourceVersion=1"),
+    Step("bad-match", "GET", f"{P}?resourceVersionMatch=Bogus&resourceVersion=1"),
+    Step("bad-version", "GET", f"{P}?resourceVersion=abc"),
+    Step("initial-events-on-list", "GET", f"{P}?sendInitialEvents=true"),
+    Step("negative-limit", "GET", f"{P}?limit=-1"),
+    Step("bad-limit", "GET", f"{P}?limit=x"),
+    Step("labels-in", "GET", f"{P}?labelSelector=n%20in%20(1,3)"),
+    Step("labels-not-in", "GET", f"{P}?labelSelector=n%20notin%20(1,3)"),
+    Step("labels-not-equal", "GET", f"{P}?labelSelector=g!%3Dl"),
+    Step("labels-exist", "GET", f"{P}?labelSelector=g,n%3E2"),
+    Step("labels-absent", "GET", f"{P}?labelSelector=!g"),
+    Step("labels-cut", "GET", f"{P}?labelSelector=g%20in"),
+    Step("labels-bad-key", "GET", f"{P}?labelSelector=a%20b%20c"),
+    Step("labels-bad-value", "GET", f"{P}?labelSelector=a%3Db!"),
+    Step("fields-unknown", "GET", f"{P}?fieldSelector=spec.foo%3Dx"),
+    Step("fields-name", "GET", f"{P}?fieldSelector=metadata.name%3Dl1"),
+    Step("fields-both", "GET", f"{P}?fieldSelector=metadata.name%3Dl1,metadata.namespace!%3Dq"),
+    Step("fields-not-name", "GET", f"{P}?fieldSelector=metadata.name!%3Dl1"),
+    Step("fields-bad", "GET", f"{P}?fieldSelector=metadata.name"),
+    Step("fields-of-pods", "GET", "/api/v1/namespaces/lists/pods?fieldSelector=spec.nope%3Dx"),
+    Step(
+        "fields-of-pods-known",
+        "GET",
+        "/api/v1/namespaces/lists/pods?fieldSelector=spec.nodeName%3Dx,status.phase%3DRunning",
+    ),
+    Step(
+        "all-namespaces",
+        "GET",
+        "/api/v1/configmaps?fieldSelector=metadata.namespace%3Dlists&limit=3",
+        save={"everywhere": "metadata.continue"},
+    ),
+    Step("table-of-one", "GET", f"{P}/l1", headers=TABLE),
+    Step("table", "GET", f"{P}?limit=2", headers=TABLE),
+    Step("table-with-objects", "GET", f"{P}/l1?includeObject=Object", headers=TABLE),
+    Step("table-without-objects", "GET", f"{P}?includeObject=None", headers=TABLE),
+    Step("table-bad-include", "GET", f"{P}?includeObject=Bogus", headers=TABLE),
+    Step("table-of-none", "GET", "/api/v1/namespaces/lists/secrets", headers=TABLE),
+    Step("table-missing", "GET", f"{P}/nope", headers=TABLE),
+    Step("partial", "GET", f"{P}/l1", headers=PARTIAL),
+    Step("partials", "GET", f"{P}?limit=1", headers=PARTIALS),
+    Step("partial-for-list", "GET", f"{P}?limit=1", headers=PARTIAL),
+    Step("list-yaml", "GET", f"{P}?limit=1", headers={"Accept": "application/yaml"}),
+    Step("namespaces-table", "GET", "/api/v1/namespaces/lists", headers=TABLE),
+]
