@@ -11,8 +11,9 @@ from kubewright.schema.defaulting import Defaulter, compile_defaults
 from kubewright.schema.embedded import EmbeddedCheck, compile_embedded_checks
 from kubewright.schema.findings import NO_PATH, Check, Finding, field_errors
 from kubewright.schema.listtypes import ListCheck, compile_list_checks
-from kubewright.schema.nodes import Schema
+from kubewright.schema.nodes import Schema, properties
 from kubewright.schema.pruning import Pruner, compile_pruning
+from kubewright.schema.rules import RuleTree, has_rules
 
 
 class _Absent:
@@ -54,9 +55,42 @@ class Validator:
         errors = field_errors(found, path) if found else []
         if self._embedded_check is not None:
             self._embedded_check(value, path, errors)
+        self._check_lists(value, old, path, errors)
+        if not path:
+            self._check_rules(value, old, correlation, errors)
+        return errors
+
+    def validate_status(self, value: dict[str, Any], old: dict[str, Any]) -> list[FieldError]:
+        """Return what is wrong with an update of the status subresource, given both whole objects.
+
+        Keywords are checked in the status only, rules and list types in the whole object, as the API server does.
+        """
+        errors: list[FieldError] = []
+        status = properties(self.schema).get("status")
+        if status is not None and "status" in value:
+            found: list[Finding] = []
+            before = old.get("status")
+            correlation = Correlation(value["status"], before, status)
+            ratcheted(compile_schema(status)._check, value["status"], correlation, "", found)
+            errors = field_errors(found, "status")
+        self._check_lists(value, old, "", errors)
+        self._check_rules(value, old, Correlation(value, old, self.schema), errors)
+        return errors
+
+    def _check_lists(self, value: Any, old: Any, path: str, errors: list[FieldError]) -> None:
         if self._list_check is not None and not (old is not ABSENT and self._has_list_errors(old, path)):
             self._list_check(value, path, errors)
-        return errors
+
+    def _check_rules(
+        self, value: Any, old: Any, correlation: Correlation | None, errors: list[FieldError]
+    ) -> None:
+        if self._rules is None:
+            return
+        skipped = _rules_not_checked(errors)
+        if skipped is not None:
+            errors.append(skipped)
+        else:
+            errors += self._rules.check(value, None if old is ABSENT else old, correlation)
 
     def check(self, value: Any, path: str = "") -> list[FieldError]:
         """Return what the OpenAPI keywords alone say against a value."""
@@ -91,6 +125,10 @@ class Validator:
     @cached_property
     def _list_check(self) -> ListCheck | None:
         return compile_list_checks(self.schema)
+
+    @cached_property
+    def _rules(self) -> RuleTree | None:
+        return RuleTree(self.schema, resource=True) if has_rules(self.schema) else None
 
     @cached_property
     def _defaulter(self) -> Defaulter:
@@ -134,7 +172,7 @@ def prune(schema: Schema, value: Any, *, resource: bool = True) -> list[str]:
     return compile_schema(schema).prune(value, resource=resource)
 
 
-def rules_not_checked(errors: list[FieldError]) -> FieldError | None:
+def _rules_not_checked(errors: list[FieldError]) -> FieldError | None:
     """Return the error that says why rules were skipped, where an error of the schema is in their way."""
     if any(error.type in _BLOCKING for error in errors):
         return problems.invalid(NO_PATH, None, _RULES_NOT_CHECKED)

@@ -22,6 +22,7 @@ from kubewright.schema.definition.parts import (
     check_subresources,
     named,
 )
+from kubewright.schema.definition.rules import check_rules
 from kubewright.schema.definition.structure import check_structure, unreadable
 from kubewright.schema.formats import is_request_uri
 from kubewright.schema.nodes import Schema, part
@@ -165,9 +166,12 @@ def check_schema(schema: Schema, path: str, *, has_status: bool = False) -> list
     if not trouble:
         structure = check_structure(schema, path) or check_defaults(schema, path)
         errors += structure
+    structural = not trouble and not errors
     errors += check_keywords(schema, path)
     if not errors and trouble:
         errors.append(problems.invalid(path, "", trouble))
+    if structural and not errors:
+        errors += check_rules(schema, path)
     return errors
 
 

@@ -1,0 +1,53 @@
+"""The Common Expression Language as the API server speaks it: typed by schemas, with Kubernetes' functions and costs.
+
+`lexer`, `parser` and `macros` read an expression, `checker` finds its types, `evaluator` makes closures of it, `charges`
+and `estimates` say what it costs, `standard` and the modules beside it hold the functions, `declarations` turns schemas
+into types, `environment` is what the rest uses.
+"""
+
+from kubewright.schema.cel.declarations import declare, escape
+from kubewright.schema.cel.environment import CALL_LIMIT, Environment, Program
+from kubewright.schema.cel.errors import CompileError, CostExceeded, EvaluationError
+from kubewright.schema.cel.overloads import Library
+from kubewright.schema.cel.types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    DYN,
+    INT,
+    STRING,
+    TIMESTAMP,
+    Declared,
+    Type,
+    list_of,
+    map_of,
+    opaque,
+    struct,
+)  # fmt: skip
+
+__all__ = [
+    "BOOL",
+    "BYTES",
+    "CALL_LIMIT",
+    "DOUBLE",
+    "DURATION",
+    "DYN",
+    "INT",
+    "STRING",
+    "TIMESTAMP",
+    "CompileError",
+    "CostExceeded",
+    "Declared",
+    "Environment",
+    "EvaluationError",
+    "Library",
+    "Program",
+    "Type",
+    "declare",
+    "escape",
+    "list_of",
+    "map_of",
+    "opaque",
+    "struct",
+]

@@ -1,0 +1,275 @@
+"""Tokens to a tree, by precedence."""
+
+from typing import NoReturn
+
+from kubewright.schema.cel.ast import (
+    Call,
+    CreateList,
+    CreateMap,
+    CreateStruct,
+    Entry,
+    Expr,
+    Ident,
+    Literal,
+    Select,
+)
+from kubewright.schema.cel.errors import CompileError, Issue
+from kubewright.schema.cel.lexer import Token, in_int_range, tokens
+from kubewright.schema.cel.macros import expand
+
+_MAX_DEPTH = 250
+_BINARY: list[tuple[str, ...]] = [
+    ("||",),
+    ("&&",),
+    ("<", "<=", ">=", ">", "==", "!=", "in"),
+    ("+", "-"),
+    ("*", "/", "%"),
+]
+_OPERATORS = {
+    sign: f"_{sign}_" for sign in ["||", "&&", "<", "<=", ">=", ">", "==", "!=", "+", "-", "*", "/", "%"]
+} | {"in": "@in"}
+_RESERVED = frozenset(
+    [
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "false",
+        "for",
+        "function",
+        "if",
+        "import",
+        "in",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "null",
+        "return",
+        "true",
+        "var",
+        "void",
+        "while",
+    ]
+)
+_KEYWORDS = {"true": True, "false": False, "null": None}
+_EXPECTED = (
+    "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', "
+    "NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
+)
+
+
+def parse(source: str) -> Expr:
+    """Return the tree of an expression."""
+    return _Parser(source).parse()
+
+
+class _Parser:
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._tokens = tokens(source)
+        self._at = 0
+        self._depth = 0
+
+    def parse(self) -> Expr:
+        node = self._expression()
+        if self._now.kind != "end":
+            expected = "<EOF>"
+            self._fail(
+                self._now.offset, f"Syntax error: extraneous input '{self._now.text}' expecting {expected}"
+            )
+        return node
+
+    @property
+    def _now(self) -> Token:
+        return self._tokens[self._at]
+
+    def _expression(self) -> Expr:
+        self._depth += 1
+        if self._depth > _MAX_DEPTH:
+            self._fail(-1, f"expression recursion limit exceeded: {_MAX_DEPTH}")
+        node = self._binary(0)
+        if self._is("?"):
+            offset = self._next().offset
+            then = self._binary(0)
+            self._expect(":")
+            node = Call(offset, "_?_:_", [node, then, self._expression()])
+        self._depth -= 1
+        return node
+
+    def _binary(self, level: int) -> Expr:
+        if level == len(_BINARY):
+            return self._unary()
+        node = self._binary(level + 1)
+        while self._now.text in _BINARY[level] and self._now.kind in ("sign", "name"):
+            sign = self._next()
+            node = Call(sign.offset, _OPERATORS[sign.text], [node, self._binary(level + 1)])
+        return node
+
+    def _unary(self) -> Expr:
+        sign, count = self._now, 0
+        if sign.kind != "sign" or sign.text not in ("!", "-"):
+            return self._member(self._primary())
+        while self._is(sign.text):
+            self._next()
+            count += 1
+        token = self._now
+        if sign.text == "-" and count == 1 and token.kind in ("int", "double"):
+            self._next()
+            if token.kind == "int" and not in_int_range(-token.value):
+                self._fail(sign.offset, "invalid int literal")
+            return self._member(Literal(sign.offset, -token.value))
+        operand = self._member(self._primary())
+        if count % 2 == 0:
+            return operand
+        return Call(sign.offset, "!_" if sign.text == "!" else "-_", [operand])
+
+    def _member(self, node: Expr) -> Expr:
+        while True:
+            if self._is("."):
+                node = self._field(node)
+            elif self._is("["):
+                offset = self._next().offset
+                optional = self._take("?")
+                index = self._expression()
+                self._expect("]")
+                node = Call(offset, "_[?_]" if optional else "_[_]", [node, index])
+            else:
+                return node
+
+    def _field(self, node: Expr) -> Expr:
+        dot = self._next()
+        optional = self._take("?")
+        name = self._next()
+        if name.kind not in ("name", "quoted name") or (
+            name.kind == "name" and name.text in ("true", "false", "null", "in")
+        ):
+            self._at -= 1
+            self._mismatched(name, "IDENTIFIER")
+        if optional:
+            return Call(dot.offset, "_?._", [node, Literal(name.offset, name.text)])
+        if self._is("("):
+            opening = self._next()
+            return self._call(opening.offset, name.text, node, self._arguments(")"))
+        return Select(dot.offset, node, name.text)
+
+    def _call(self, offset: int, function: str, target: Expr | None, args: list[Expr]) -> Expr:
+        expanded = expand(self._source, offset, function, target, args)
+        return expanded if expanded is not None else Call(offset, function, args, target)
+
+    def _primary(self) -> Expr:
+        token = self._next()
+        if token.kind in ("int", "uint", "double", "string", "bytes"):
+            if token.kind == "int" and not in_int_range(token.value):
+                self._fail(token.offset, "invalid int literal")
+            return Literal(token.offset, token.value)
+        if token.kind == "sign":
+            if token.text == "(":
+                node = self._expression()
+                self._expect(")")
+                return node
+            if token.text == "[":
+                return self._list(token.offset)
+            if token.text == "{":
+                return CreateMap(token.offset, self._entries())
+            if token.text == "." and self._now.kind == "name":
+                return self._named(self._next(), ".")
+        if token.kind == "name" and token.text in _KEYWORDS:
+            return Literal(token.offset, _KEYWORDS[token.text])
+        if token.kind != "name" or token.text == "in":
+            self._at -= 1
+            self._mismatched(token, _EXPECTED)
+        return self._named(token, "")
+
+    def _named(self, token: Token, dot: str) -> Expr:
+        if token.text in _RESERVED:
+            self._fail(token.offset, f"reserved identifier: {token.text}")
+        if self._is("("):
+            opening = self._next()
+            return self._call(opening.offset, dot + token.text, None, self._arguments(")"))
+        if self._is_struct():
+            return self._struct(dot + token.text)
+        return Ident(token.offset, dot + token.text)
+
+    def _is_struct(self) -> bool:
+        """Look ahead for `.name.name{`, which makes the names a type."""
+        at = self._at
+        while self._tokens[at].text == "." and self._tokens[at + 1].kind == "name":
+            at += 2
+        return self._tokens[at].text == "{" and self._tokens[at].kind == "sign"
+
+    def _struct(self, name: str) -> Expr:
+        while self._take("."):
+            name += f".{self._next().text}"
+        opening = self._expect("{")
+        entries: list[Entry] = []
+        while not self._is("}"):
+            optional = self._take("?")
+            field = self._next()
+            colon = self._expect(":")
+            entries.append(
+                Entry(colon.offset, Literal(field.offset, field.text), self._expression(), optional)
+            )
+            if not self._take(","):
+                break
+        self._expect("}")
+        return CreateStruct(opening.offset, name, entries)
+
+    def _list(self, offset: int) -> Expr:
+        elements: list[Expr] = []
+        optional: set[int] = set()
+        while not self._is("]"):
+            if self._take("?"):
+                optional.add(len(elements))
+            elements.append(self._expression())
+            if not self._take(","):
+                break
+        self._expect("]")
+        return CreateList(offset, elements, frozenset(optional))
+
+    def _entries(self) -> list[Entry]:
+        entries: list[Entry] = []
+        while not self._is("}"):
+            optional = self._take("?")
+            key = self._expression()
+            colon = self._expect(":")
+            entries.append(Entry(colon.offset, key, self._expression(), optional))
+            if not self._take(","):
+                break
+        self._expect("}")
+        return entries
+
+    def _arguments(self, closing: str) -> list[Expr]:
+        args: list[Expr] = []
+        if not self._is(closing):
+            args.append(self._expression())
+            while self._take(","):
+                args.append(self._expression())
+        self._expect(closing)
+        return args
+
+    def _is(self, sign: str) -> bool:
+        return self._now.kind == "sign" and self._now.text == sign
+
+    def _take(self, sign: str) -> bool:
+        if self._is(sign):
+            self._at += 1
+            return True
+        return False
+
+    def _next(self) -> Token:
+        token = self._now
+        self._at = min(self._at + 1, len(self._tokens) - 1)
+        return token
+
+    def _expect(self, sign: str) -> Token:
+        if not self._is(sign):
+            self._mismatched(self._now, f"'{sign}'")
+        return self._next()
+
+    def _mismatched(self, token: Token, expected: str) -> NoReturn:
+        self._fail(token.offset, f"Syntax error: mismatched input '{token.text}' expecting {expected}")
+
+    def _fail(self, offset: int, message: str) -> NoReturn:
+        raise CompileError(self._source, [Issue(max(offset, 0), message)])

@@ -1,0 +1,147 @@
+"""The rules of a CRD's schema: whether they compile, and what they can cost at most."""
+
+from dataclasses import dataclass, field, replace
+
+from kubewright.api import FieldError, problems
+from kubewright.schema.cel.declarations import MAX_REQUEST_SIZE, declare
+from kubewright.schema.definition.internal import internal_rule, invalid_as_shown
+from kubewright.schema.nodes import Schema, additional, items, properties
+from kubewright.schema.rules import Rule, compile_schema_rules
+
+_RULE_LIMIT = 10_000_000
+_SCHEMA_LIMIT = 100_000_000
+_LARGEST = 2**64 - 1
+_ADVICE = (
+    "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, "
+    "and strings are declared)"
+)
+
+
+@dataclass(slots=True)
+class _Total:
+    """What all rules of a schema cost together, and which cost most."""
+
+    cost: int = 0
+    greatest: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+
+    def add(self, path: str, cost: int) -> None:
+        """Count one expression."""
+        self.cost = min(self.cost + cost, _LARGEST)
+        if cost >= _SCHEMA_LIMIT // 100:
+            self.greatest = sorted([*self.greatest, (cost, path)], key=lambda item: -item[0])[:4]
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a node stands: its path, how often it can occur, and what keeps old values from being found."""
+
+    path: str
+    root: bool = False
+    occurrences: int | None = 1
+    uncorrelated: str = ""
+
+    def below(self, step: str, schema: Schema) -> "_Place":
+        """Return the place of a node below one with this schema."""
+        factor = _factor(schema)
+        occurrences = (
+            None if self.occurrences is None or factor is None else min(self.occurrences * factor, _LARGEST)
+        )
+        return replace(self, path=f"{self.path}.{step}", root=False, occurrences=occurrences)
+
+
+def check_rules(schema: Schema, path: str) -> list[FieldError]:
+    """Report rules that do not compile or could cost too much."""
+    total = _Total()
+    errors = _node(schema, _Place(path, root=True), total)
+    if total.cost > _SCHEMA_LIMIT:
+        text = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
+        errors += [problems.forbidden(place, text) for _, place in total.greatest]
+        name = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
+        errors.append(problems.forbidden(path, _too_expensive(name, total.cost, _SCHEMA_LIMIT)))
+    return errors
+
+
+def _node(schema: Schema, place: _Place, total: _Total) -> list[FieldError]:
+    errors: list[FieldError] = []
+    other, element = additional(schema), items(schema)
+    if other is not None:
+        errors += _node(other, place.below("additionalProperties", schema), total)
+    for name, sub in properties(schema).items():
+        errors += _node(sub, place.below(f"properties[{name}]", schema), total)
+    if element is not None:
+        below = place.below("items", schema)
+        if schema.get("x-kubernetes-list-type") != "map" and not place.uncorrelated:
+            below = replace(below, uncorrelated=place.path)
+        errors += _node(element, below, total)
+    if schema.get("x-kubernetes-validations"):
+        errors += _rules(schema, place, total)
+    return errors
+
+
+def _rules(schema: Schema, place: _Place, total: _Total) -> list[FieldError]:
+    resource = place.root or bool(schema.get("x-kubernetes-embedded-resource"))
+    declared = declare(schema, resource=resource, name="selfType")
+    if declared is None:
+        text = "failed to convert to declType for CEL validation rules"
+        return [problems.internal(f"{place.path}.x-kubernetes-validations", text)]
+    occurrences = place.occurrences
+    if occurrences is None:
+        occurrences = MAX_REQUEST_SIZE // (declared.min_size + 1)
+    errors: list[FieldError] = []
+    for position, rule in enumerate(compile_schema_rules(schema, declared)):
+        path = f"{place.path}.x-kubernetes-validations[{position}]"
+        errors += _costs(rule, path, occurrences, total)
+        errors += _problems(rule, schema["x-kubernetes-validations"][position], path, place)
+    return errors
+
+
+def _costs(rule: Rule, path: str, occurrences: int, total: _Total) -> list[FieldError]:
+    errors: list[FieldError] = []
+    cost = min(rule.program.greatest_cost * occurrences, _LARGEST) if rule.program is not None else 0
+    if cost > _RULE_LIMIT:
+        errors.append(
+            problems.forbidden(f"{path}.rule", _too_expensive("estimated rule cost", cost, _RULE_LIMIT))
+        )
+    total.add(f"{path}.rule", cost)
+    if rule.message_program is not None:
+        cost = rule.message_program.greatest_cost
+        if cost > _RULE_LIMIT:
+            text = _too_expensive("estimated messageExpression cost", cost, _RULE_LIMIT)
+            errors.append(problems.forbidden(f"{path}.messageExpression", text))
+        total.add(f"{path}.messageExpression", cost)
+    return errors
+
+
+def _problems(rule: Rule, wire: dict[str, object], path: str, place: _Place) -> list[FieldError]:
+    errors: list[FieldError] = []
+    if rule.problem:
+        errors.append(invalid_as_shown(f"{path}.rule", internal_rule(wire), rule.problem))
+    if rule.message_problem:
+        errors.append(
+            invalid_as_shown(f"{path}.messageExpression", internal_rule(wire), rule.message_problem)
+        )
+    if rule.uses_old:
+        if place.uncorrelated:
+            text = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {place.uncorrelated}"
+            errors.append(problems.invalid(f"{path}.rule", wire.get("rule"), text))
+    elif wire.get("optionalOldSelf") is not None:
+        text = "may not be set if oldSelf is not used in rule"
+        errors.append(problems.invalid(f"{path}.optionalOldSelf", wire["optionalOldSelf"], text))
+    return errors
+
+
+def _factor(schema: Schema) -> int | None:
+    """Return how many values a value of this schema can hold; None where there is no bound."""
+    if schema.get("type") == "object" and schema.get("additionalProperties") is not None:
+        most = schema.get("maxProperties")
+    elif schema.get("type") == "array":
+        most = schema.get("maxItems")
+    else:
+        return 1
+    return None if most is None else max(most, 0)
+
+
+def _too_expensive(name: str, cost: int, limit: int) -> str:
+    factor = cost / limit
+    shown = "more than 100x" if factor > 100 else f"{factor:f}x" if factor < 1.5 else f"{factor:.1f}x"
+    return f"{name} exceeds budget by factor of {shown} {_ADVICE}"

@@ -1,0 +1,329 @@
+"""The validation rules of a schema: compiled once, evaluated on values, with a budget for all of them."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from kubewright.api import FieldError, problems
+from kubewright.schema.cel import (
+    BOOL,
+    STRING,
+    CompileError,
+    CostExceeded,
+    Declared,
+    Environment,
+    EvaluationError,
+    Program,
+)
+from kubewright.schema.cel.declarations import declare
+from kubewright.schema.cel.types import optional_of
+from kubewright.schema.cel.values import NONE, Optional
+from kubewright.schema.correlation import Correlation, map_key
+from kubewright.schema.fieldpaths import FieldPathError, resolve_field_path
+from kubewright.schema.findings import NO_PATH
+from kubewright.schema.nodes import Schema, additional, items, properties
+from kubewright.schema.values import Json
+
+BUDGET = 10_000_000
+_MAX_MESSAGE = 5 * 1024
+_OUT_OF_BUDGET = (
+    "validation failed due to running out of cost budget, no further validation rules will be run"
+)
+
+
+class OutOfBudget(Exception):
+    """Ends the evaluation of an object's rules; carries the last error."""
+
+    def __init__(self, error: FieldError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+@dataclass(slots=True)
+class Ratchet:
+    """What is known of the old value here, or of the nearest place above where something is known."""
+
+    current: Correlation | None = None
+    above: Correlation | None = None
+
+    @property
+    def unchanged(self) -> bool:
+        """Tell whether errors here are forgiven because nothing changed."""
+        known = self.current if self.current is not None else self.above
+        return known is not None and known.unchanged
+
+    def key(self, name: str) -> "Ratchet":
+        """Go down to a field."""
+        if self.current is None:
+            return self
+        if self.above is None and name in ("apiVersion", "kind"):
+            return Ratchet()
+        return Ratchet(self.current.key(name), self.current)
+
+    def index(self, position: int) -> "Ratchet":
+        """Go down to an element."""
+        if self.current is None:
+            return self
+        return Ratchet(self.current.index(position), self.current)
+
+
+class Rule:
+    """One rule, compiled for the type of its schema."""
+
+    def __init__(self, wire: dict[str, Any], schema: Schema, declared: Declared) -> None:
+        self.text = str(wire.get("rule", "")).strip()
+        self.message = str(wire.get("message", "")).strip()
+        self.reason: str | None = wire.get("reason")
+        self.optional_old = bool(wire.get("optionalOldSelf"))
+        self.problem = ""
+        self.message_problem = ""
+        self.program: Program | None = None
+        self.message_program: Program | None = None
+        self.message_expression = str(wire.get("messageExpression", ""))
+        self.field_path = _field_path(str(wire.get("fieldPath", "")), schema)
+        if self.text:
+            self._compile(str(wire["rule"]), declared)
+
+    @property
+    def uses_old(self) -> bool:
+        """Tell whether the rule looks at the old value."""
+        return self.program is not None and "oldSelf" in self.program.names
+
+    @property
+    def shown(self) -> str:
+        """Return what errors call the rule."""
+        return self.message or self.text
+
+    @property
+    def failure(self) -> str:
+        """Return the message of a value that breaks the rule."""
+        return self.message or f"failed rule: {self.text}"
+
+    def _compile(self, source: str, declared: Declared) -> None:
+        environment = _environment(declared, self.optional_old)
+        try:
+            program = environment.compile(source)
+        except CompileError as error:
+            self.problem = f"compilation failed: {error}"
+            return
+        if program.type != BOOL:
+            self.problem = "cel expression must evaluate to a bool"
+            return
+        self.program = program
+        if self.message_expression:
+            self._compile_message(environment)
+
+    def _compile_message(self, environment: Environment) -> None:
+        try:
+            program = environment.compile(self.message_expression)
+        except CompileError as error:
+            self.message_problem = f"messageExpression compilation failed: {error}"
+            return
+        if program.type != STRING:
+            self.message_problem = "messageExpression must evaluate to a string"
+            return
+        self.message_program = program
+
+
+def _environment(declared: Declared, optional_old: bool) -> Environment:
+    old = Declared(optional_of(declared.type)) if optional_old else declared
+    return Environment({"self": declared, "oldSelf": old})
+
+
+def _field_path(text: str, schema: Schema) -> str:
+    try:
+        return resolve_field_path(text, schema)[0] if text else ""
+    except FieldPathError:
+        return ""
+
+
+def compile_schema_rules(schema: Schema, declared: Declared) -> list[Rule]:
+    """Compile the rules of one node."""
+    return [Rule(wire, schema, declared) for wire in schema.get("x-kubernetes-validations") or ()]
+
+
+def has_rules(schema: Schema) -> bool:
+    """Tell whether a schema has rules at any depth."""
+    below = [*properties(schema).values(), items(schema), additional(schema)]
+    return bool(schema.get("x-kubernetes-validations")) or any(
+        sub is not None and has_rules(sub) for sub in below
+    )
+
+
+class RuleTree:
+    """The rules of a schema node and of the nodes below it that have any."""
+
+    def __init__(self, schema: Schema, *, resource: bool = False) -> None:
+        self._schema = schema
+        self._resource = resource or bool(schema.get("x-kubernetes-embedded-resource"))
+        self._type = schema.get("type", "")
+        self._fields = {name: RuleTree(sub) for name, sub in properties(schema).items() if has_rules(sub)}
+        self._others = _tree(additional(schema))
+        self._elements = _tree(items(schema))
+
+    @cached_property
+    def _rules(self) -> list[Rule]:
+        if not self._schema.get("x-kubernetes-validations"):
+            return []
+        declared = declare(self._schema, resource=self._resource, name="selfType")
+        return compile_schema_rules(self._schema, declared) if declared is not None else []
+
+    def check(self, value: Any, old: Any, correlation: Correlation | None) -> list[FieldError]:
+        """Return the rules that a value breaks; `old` is None where there is no old value."""
+        errors: list[FieldError] = []
+        try:
+            self._check("", value, old, Ratchet(correlation), _Budget(), errors)
+        except OutOfBudget as end:
+            errors.append(end.error)
+        return errors
+
+    def _check(
+        self, path: str, value: Json, old: Json, ratchet: Ratchet, budget: "_Budget", errors: list[FieldError]
+    ) -> None:
+        if value is None:
+            return
+        if self._rules:
+            errors.extend(self._evaluate(path, value, old, ratchet, budget))
+        if isinstance(value, list):
+            self._check_elements(path, value, old, ratchet, budget, errors)
+        elif isinstance(value, dict):
+            previous = old if isinstance(old, dict) else {}
+            if self._others is not None:
+                for name, item in value.items():
+                    below = f"{path}[{name}]"
+                    self._others._check(below, item, previous.get(name), ratchet.key(name), budget, errors)
+            for name, tree in self._fields.items():
+                if name in value:
+                    below = f"{path}.{name}" if path else name
+                    tree._check(below, value[name], previous.get(name), ratchet.key(name), budget, errors)
+
+    def _check_elements(
+        self,
+        path: str,
+        value: list[Any],
+        old: Json,
+        ratchet: Ratchet,
+        budget: "_Budget",
+        errors: list[FieldError],
+    ) -> None:
+        if self._elements is None:
+            return
+        before = self._old_elements(old)
+        for position, item in enumerate(value):
+            key = map_key(self._schema, item) if before else None
+            previous = before.get(key) if key is not None else None
+            below = f"{path}[{position}]"
+            self._elements._check(below, item, previous, ratchet.index(position), budget, errors)
+
+    def _old_elements(self, old: Json) -> dict[tuple[Any, ...], Any]:
+        if self._schema.get("x-kubernetes-list-type") != "map" or not isinstance(old, list):
+            return {}
+        elements: dict[tuple[Any, ...], Any] = {}
+        for item in old:
+            key = map_key(self._schema, item)
+            if key is not None:
+                elements.setdefault(key, item)
+        return elements
+
+    def _evaluate(
+        self, path: str, value: Any, old: Any, ratchet: Ratchet, budget: "_Budget"
+    ) -> Iterator[FieldError]:
+        place = path or NO_PATH
+        for rule in self._rules:
+            if rule.problem:
+                yield problems.invalid(place, self._type, f"rule compile error: {rule.problem}")
+                continue
+            if rule.program is None or (rule.uses_old and old is None and not rule.optional_old):
+                continue
+            variables: dict[str, Any] = {"self": value}
+            if rule.optional_old:
+                variables["oldSelf"] = NONE if old is None else Optional(old)
+            elif old is not None:
+                variables["oldSelf"] = old
+            outcome = self._outcome(rule, place, variables, budget)
+            if isinstance(outcome, FieldError):
+                yield outcome
+            elif not outcome:
+                error = self._broken(rule, path, value, variables, budget)
+                if rule.uses_old or not ratchet.unchanged:
+                    yield error
+
+    def _outcome(
+        self, rule: Rule, place: str, variables: dict[str, Any], budget: "_Budget"
+    ) -> bool | FieldError:
+        """Evaluate a rule; a FieldError says why it has no outcome."""
+        if budget.left <= 0:
+            raise OutOfBudget(problems.invalid(place, self._type, _OUT_OF_BUDGET))
+        assert rule.program is not None
+        try:
+            return bool(budget.spend(rule.program, variables)) is True
+        except CostExceeded as error:
+            text = f"'{error}': no further validation rules will be run due to call cost exceeds limit for rule: {rule.shown}"
+            raise OutOfBudget(problems.invalid(place, self._type, text)) from None
+        except EvaluationError as error:
+            if budget.left < 0:
+                raise OutOfBudget(problems.invalid(place, self._type, _OUT_OF_BUDGET)) from None
+            if str(error).startswith("no such overload"):
+                text = (
+                    f"'{error}': call arguments did not match a supported operator, function or macro signature "
+                    f"for rule: {rule.shown}"
+                )
+            else:
+                text = f"{error} evaluating rule: {rule.shown}"
+            return problems.invalid(place, self._type, text)
+
+    def _broken(
+        self, rule: Rule, path: str, value: Any, variables: dict[str, Any], budget: "_Budget"
+    ) -> FieldError:
+        place = path or NO_PATH
+        if rule.field_path:
+            inner = rule.field_path
+            place = (
+                f"{path}{inner}" if path and inner.startswith("[") else f"{path}.{inner}" if path else inner
+            )
+        detail = self._message(rule, place, variables, budget)
+        shown = problems.OMITTED if self._type in ("object", "array") else value
+        made: dict[str | None, Callable[[], FieldError]] = {
+            "FieldValueForbidden": lambda: problems.forbidden(place, detail),
+            "FieldValueRequired": lambda: problems.required(place, detail),
+            "FieldValueDuplicate": lambda: problems.duplicate(place, shown),
+        }
+        return made.get(rule.reason, lambda: problems.invalid(place, shown, detail))()
+
+    def _message(self, rule: Rule, place: str, variables: dict[str, Any], budget: "_Budget") -> str:
+        if rule.message_program is None:
+            return rule.failure
+        try:
+            text = budget.spend(rule.message_program, variables)
+        except CostExceeded:
+            quoted = problems.quoted(rule.message_expression)
+            detail = f"no further validation rules will be run due to call cost exceeds limit for messageExpression: {quoted}"
+            raise OutOfBudget(problems.invalid(place, self._type, detail)) from None
+        except EvaluationError:
+            return rule.failure
+        if budget.left < 0:
+            detail = "messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run"
+            raise OutOfBudget(problems.invalid(place, self._type, detail))
+        text = text.strip()
+        usable = text and "\n" not in text and len(text.encode()) <= _MAX_MESSAGE
+        return text if usable else rule.failure
+
+
+def _tree(schema: Schema | None) -> RuleTree | None:
+    return RuleTree(schema) if schema is not None and has_rules(schema) else None
+
+
+class _Budget:
+    """What the rules of one object may still cost."""
+
+    def __init__(self) -> None:
+        self.left = BUDGET
+
+    def spend(self, program: Program, variables: dict[str, Any]) -> Any:
+        """Evaluate and pay for it."""
+        frame = program.frame(variables)
+        try:
+            return program.step(frame)
+        finally:
+            self.left -= frame.cost
