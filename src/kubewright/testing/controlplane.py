@@ -155,7 +155,9 @@ class ControlPlane:
     def _prepare(self) -> None:
         self._port = _free_port()
         self._write_pair(components.AUTHORITY, self._authority.pair)
-        self._write_pair(components.SERVING, self._authority.serving("kube-apiserver", hosts=components.HOSTS))
+        self._write_pair(
+            components.SERVING, self._authority.serving("kube-apiserver", hosts=components.HOSTS)
+        )
         self._write(components.SERVICE_ACCOUNT_KEY, private_key())
         self._write(components.TOKENS, "".join(map(self._token_line, self.tokens)).encode())
         self._write_yaml(components.SCHEDULER_CONFIGURATION, components.scheduler_configuration())
@@ -171,7 +173,9 @@ class ControlPlane:
         }
         self._processes = {
             name: Process(
-                [self.binaries / name, *flags[name]], log=self.directory / f"{name}.log", directory=self.directory
+                [self.binaries / name, *flags[name]],
+                log=self.directory / f"{name}.log",
+                directory=self.directory,
             )
             for name in self._names
         }

@@ -1,4 +1,6 @@
-"""The pytest plugin: which server the tests run on."""
+"""The pytest plugin: the switch that chooses the server; the fixtures come where pytest-asyncio is installed."""
+
+from importlib.util import find_spec
 
 import pytest
 
@@ -12,3 +14,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="embedded",
         help="run on the embedded server, on a real control plane, or on the current kubeconfig context",
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Bring the fixtures, which are coroutines, where something runs those."""
+    if find_spec("pytest_asyncio") is not None:
+        config.pluginmanager.import_plugin("kubewright.testing.fixtures")

@@ -1,0 +1,31 @@
+"""Test operators: one test on the embedded cluster, on a real control plane, or on a cluster that is there.
+
+The pytest plugin comes with the package: `--server embedded|real|existing` chooses, the fixture `cluster` gives
+each test a namespace of its own. `virtual_time` makes waiting cost nothing.
+"""
+
+from kubewright.testing.cluster import PATIENCE, Cluster
+from kubewright.testing.controlplane import ControlPlane, ControlPlaneError, find_binaries
+from kubewright.testing.environments import (
+    EmbeddedEnvironment,
+    Environment,
+    ExistingEnvironment,
+    RealEnvironment,
+    RunningEnvironment,
+)
+from kubewright.testing.virtual_time import settle, virtual_time
+
+__all__ = [
+    "PATIENCE",
+    "Cluster",
+    "ControlPlane",
+    "ControlPlaneError",
+    "EmbeddedEnvironment",
+    "Environment",
+    "ExistingEnvironment",
+    "RealEnvironment",
+    "RunningEnvironment",
+    "find_binaries",
+    "settle",
+    "virtual_time",
+]

@@ -1,0 +1,218 @@
+"""What a test works with: a namespace of its own on some cluster, and an operator running there."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar, overload
+
+from kubewright.api import Kind, NotFound, Object, kind_of
+from kubewright.client import Client, ClusterConfig
+from kubewright.controller import Operator
+from kubewright.manager import Manager, ManagerOptions
+from kubewright.schema import crd
+from kubewright.testing.accounts import grant, revoke
+from kubewright.testing.environments import ServerName
+from kubewright.testing.story import tell_story
+
+T = TypeVar("T", bound=Object)
+Wire = dict[str, Any]
+
+PATIENCE = 20.0
+"""Seconds a test waits for a condition before it fails; only failures take that long."""
+_POLL = 0.02
+_OFF = "0"
+_CRDS = Kind(
+    group="apiextensions.k8s.io",
+    version="v1",
+    kind="CustomResourceDefinition",
+    plural="customresourcedefinitions",
+    namespaced=False,
+    builtin=True,
+)
+
+
+class Cluster:
+    """A namespace of one test on a cluster, with everything to drive it."""
+
+    def __init__(
+        self, server: ServerName, client: Client, config: ClusterConfig, kubeconfig: Path, namespace: str
+    ) -> None:
+        self.server = server
+        self.client = client
+        self.config = config
+        self.kubeconfig = kubeconfig
+        self.namespace = namespace
+        self.log: deque[str] = deque(maxlen=200)
+        """The last lines of the operators that run here."""
+
+    @asynccontextmanager
+    async def running(
+        self,
+        operator: Operator,
+        *,
+        options: ManagerOptions | None = None,
+        everywhere: bool = False,
+        as_admin: bool = False,
+    ) -> AsyncGenerator[Manager, None]:
+        """Run an operator with its CRDs installed, in this namespace or `everywhere`.
+
+        It runs as a ServiceAccount with the rules of its declarations and no others, unless `as_admin`.
+        """
+        await self.install(operator)
+        config = self.config
+        if not as_admin:
+            config = await grant(self.client, self.config, operator, self.namespace)
+        chosen = options or ManagerOptions(metrics_bind_address=_OFF, health_probe_bind_address=_OFF)
+        if not everywhere and not chosen.namespaces:
+            chosen = replace(chosen, namespaces=(self.namespace,))
+        manager = Manager(operator, config, chosen)
+        try:
+            with _recorded(self.log):
+                async with asyncio.TaskGroup() as group:
+                    work = group.create_task(manager.run())
+                    await _until_ready(manager, work)
+                    yield manager
+                    work.cancel()
+        finally:
+            if not as_admin:
+                await revoke(self.client, operator, self.namespace)
+
+    async def install(self, operator: Operator) -> None:
+        """Install the CRDs of an operator and wait until they are served."""
+        versions: dict[tuple[str, str], list[Any]] = {}
+        for declared in operator.kinds:
+            kind = kind_of(declared)
+            versions.setdefault((kind.group, kind.kind), []).append(declared)
+        for classes in versions.values():
+            definition = crd(*classes)
+            await self.client.apply(definition, field_manager="kubewright-testing", kind=_CRDS)
+            await self.eventually(_CRDS, definition["metadata"]["name"], _established)
+
+    async def create(self, obj: T) -> T:
+        """Create an object, in this namespace unless it names one."""
+        if kind_of(obj).namespaced and not obj.metadata.namespace:
+            obj.metadata.namespace = self.namespace
+        return await self.client.create(obj)
+
+    async def get(self, kind: type[T], name: str) -> T:
+        """Read an object of this namespace from the server."""
+        return await self.client.get(kind, name, self.namespace if kind_of(kind).namespaced else "")
+
+    @overload
+    async def eventually(
+        self, kind: type[T], name: str, holds: Callable[[T], object] = ..., *, timeout: float = ...
+    ) -> T: ...
+    @overload
+    async def eventually(
+        self, kind: Kind, name: str, holds: Callable[[Wire], object] = ..., *, timeout: float = ...
+    ) -> Wire: ...
+    async def eventually(
+        self, kind: Any, name: str, holds: Callable[[Any], object] = bool, *, timeout: float = PATIENCE
+    ) -> Any:
+        """Wait until an object is there and something holds of it; a failure tells the object's story."""
+        namespace = self.namespace if kind_of(kind).namespaced else ""
+
+        async def look() -> Any:
+            try:
+                found = await self.client.get(kind, name, namespace)
+            except NotFound:
+                return None
+            return found if holds(found) else None
+
+        return await self._wait(look, kind, name, "did not become what the test waits for", timeout)
+
+    async def eventually_gone(
+        self, kind: type[Object] | Kind, name: str, *, timeout: float = PATIENCE
+    ) -> None:
+        """Wait until an object is gone."""
+        namespace = self.namespace if kind_of(kind).namespaced else ""
+
+        async def look() -> Any:
+            try:
+                await self.client.get(kind, name, namespace)
+            except NotFound:
+                return True
+            return None
+
+        await self._wait(look, kind, name, "is still there", timeout)
+
+    async def settled(
+        self, *kinds: type[Object] | Kind, quiet: float = 1.0, timeout: float = PATIENCE
+    ) -> None:
+        """Wait until no object of these kinds has changed for a while in this namespace."""
+        loop = asyncio.get_running_loop()
+        deadline, since, seen = loop.time() + timeout, loop.time(), await self._versions(kinds)
+        while loop.time() - since < quiet:
+            await asyncio.sleep(_POLL * 5)
+            now = await self._versions(kinds)
+            if now != seen:
+                seen, since = now, loop.time()
+            if loop.time() > deadline:
+                raise AssertionError(
+                    f"objects of {self.namespace} still change after {timeout:g} s: {sorted(now)}"
+                )
+
+    async def _versions(self, kinds: Sequence[type[Object] | Kind]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for kind in kinds:
+            known = kind_of(kind)
+            for item in await self.client.list(known, namespace=self.namespace if known.namespaced else ""):
+                found[f"{known.kind}/{item['metadata']['name']}"] = item["metadata"]["resourceVersion"]
+        return found
+
+    async def _wait(
+        self, look: Callable[[], Any], kind: type[Object] | Kind, name: str, failure: str, timeout: float
+    ) -> Any:
+        try:
+            async with asyncio.timeout(timeout):
+                while (found := await look()) is None:  # noqa: ASYNC110 (what is waited for lies in the cluster)
+                    await asyncio.sleep(_POLL)
+                return found
+        except TimeoutError:
+            known = kind_of(kind)
+            namespace = self.namespace if known.namespaced else ""
+            story = await tell_story(self.client, known, name, namespace, list(self.log))
+            raise AssertionError(f"{known.kind} {name} {failure} within {timeout:g} s\n{story}") from None
+
+
+async def _until_ready(manager: Manager, work: asyncio.Task[None]) -> None:
+    async with asyncio.TaskGroup() as group:
+        ready = group.create_task(manager.ready.wait())
+        await asyncio.wait({ready, work}, return_when=asyncio.FIRST_COMPLETED)
+        ready.cancel()
+
+
+def _established(definition: Wire) -> bool:
+    status: Wire = definition.get("status") or {}
+    return any(
+        item["type"] == "Established" and item["status"] == "True" for item in status.get("conditions") or ()
+    )
+
+
+class _Recorder(logging.Handler):
+    def __init__(self, lines: deque[str]) -> None:
+        super().__init__()
+        self._lines = lines
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the line."""
+        self._lines.append(self.format(record))
+
+
+class _recorded:  # noqa: N801 (reads as a word in `with`)
+    """Keep what the operator logs while the context is open."""
+
+    def __init__(self, lines: deque[str]) -> None:
+        self._handler = _Recorder(lines)
+        self._logger = logging.getLogger("kubewright")
+
+    def __enter__(self) -> None:
+        self._logger.addHandler(self._handler)
+        self._logger.setLevel(logging.INFO)
+
+    def __exit__(self, *failure: object) -> None:
+        self._logger.removeHandler(self._handler)

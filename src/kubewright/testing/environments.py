@@ -1,0 +1,126 @@
+"""Where tests run: the embedded cluster, a real control plane, or one that is there already."""
+
+import asyncio
+import threading
+from abc import ABC, abstractmethod
+from concurrent.futures import Future
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Literal
+
+import yaml
+
+from kubewright.client import Client, ClusterConfig, load_config
+from kubewright.devcluster import DevCluster, kubelet_operator, register_node
+from kubewright.manager import Manager, ManagerOptions
+from kubewright.testing.controlplane import ControlPlane
+from kubewright.testing.scratch import Scratch
+
+ServerName = Literal["embedded", "real", "existing"]
+_OFF = "0"
+
+
+class Environment(ABC):
+    """A cluster for tests; `start` gives the kubeconfig of its administrator."""
+
+    name: ServerName
+
+    @abstractmethod
+    async def start(self, stack: AsyncExitStack) -> Path:
+        """Bring the cluster up for as long as the stack is open."""
+
+
+class EmbeddedEnvironment(Environment):
+    """The dev cluster inside this process."""
+
+    name = "embedded"
+
+    async def start(self, stack: AsyncExitStack) -> Path:
+        """Start the dev cluster."""
+        scratch = await asyncio.to_thread(Scratch.create, "kubewright-embedded-")
+        stack.push_async_callback(asyncio.to_thread, scratch.close)
+        cluster = await stack.enter_async_context(DevCluster())
+        path = scratch.path / "kubeconfig"
+        await asyncio.to_thread(path.write_text, yaml.safe_dump(cluster.kubeconfig()))
+        return path
+
+
+class RealEnvironment(Environment):
+    """A real control plane, with kubelet stages of ours in place of a node."""
+
+    name = "real"
+
+    def __init__(self, binaries: Path | None = None) -> None:
+        self.plane = ControlPlane(binaries)
+
+    async def start(self, stack: AsyncExitStack) -> Path:
+        """Start the control plane and the kubelet."""
+        plane = await stack.enter_async_context(self.plane)
+        config = await asyncio.to_thread(load_config, plane.kubeconfig)
+        async with Client(config) as client:
+            await register_node(client)
+            version = (await client.server_version()).git_version
+        options = ManagerOptions(
+            metrics_bind_address=_OFF, health_probe_bind_address=_OFF, graceful_timeout=1.0
+        )
+        kubelet = Manager(kubelet_operator(version), config, options)
+        group = await stack.enter_async_context(asyncio.TaskGroup())
+        stack.callback(group.create_task(kubelet.run()).cancel)
+        await kubelet.ready.wait()
+        return plane.kubeconfig
+
+
+class ExistingEnvironment(Environment):
+    """The cluster of the current kubeconfig context, left as it is found."""
+
+    name = "existing"
+
+    def __init__(self, kubeconfig: Path) -> None:
+        self._kubeconfig = kubeconfig
+
+    async def start(self, stack: AsyncExitStack) -> Path:
+        """Use what is there."""
+        return self._kubeconfig
+
+
+class RunningEnvironment:
+    """An environment on an event loop of its own, so that tests that block their loop do not stop the cluster."""
+
+    def __init__(self, environment: Environment) -> None:
+        self.environment = environment
+        self._kubeconfig: Future[Path] = Future()
+        self._stop: Future[None] = Future()
+        self._thread = threading.Thread(target=self._run, name=f"{environment.name} cluster", daemon=True)
+
+    def start(self) -> None:
+        """Start it, and wait until it is ready."""
+        self._thread.start()
+        self._kubeconfig.result()
+
+    def stop(self) -> None:
+        """Stop it, and wait until nothing of it is left."""
+        self._stop.set_result(None)
+        self._thread.join()
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The kubeconfig of the administrator."""
+        return self._kubeconfig.result()
+
+    def config(self) -> ClusterConfig:
+        """How the administrator connects."""
+        return load_config(self.kubeconfig)
+
+    def _run(self) -> None:
+        asyncio.run(self._serve())
+
+    async def _serve(self) -> None:
+        try:
+            async with AsyncExitStack() as stack:
+                self._kubeconfig.set_result(await self.environment.start(stack))
+                await asyncio.wrap_future(self._stop)
+        except BaseException as error:
+            if not self._kubeconfig.done():
+                self._kubeconfig.set_exception(error)
+                return
+            raise

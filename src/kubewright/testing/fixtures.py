@@ -1,0 +1,52 @@
+"""The fixtures of the pytest plugin."""
+
+import os
+import secrets
+from collections.abc import AsyncGenerator, Generator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from kubewright.api import Meta
+from kubewright.api.builtin import core_v1
+from kubewright.client import Client
+from kubewright.testing.cluster import Cluster
+from kubewright.testing.environments import (
+    EmbeddedEnvironment,
+    Environment,
+    ExistingEnvironment,
+    RealEnvironment,
+    RunningEnvironment,
+)
+
+
+@pytest.fixture(scope="session")
+def environment(request: pytest.FixtureRequest) -> Generator[RunningEnvironment, None, None]:
+    """Run the chosen cluster for the whole session."""
+    running = RunningEnvironment(_chosen(str(request.config.getoption("--server"))))
+    running.start()
+    yield running
+    running.stop()
+
+
+@pytest_asyncio.fixture
+async def cluster(environment: RunningEnvironment) -> AsyncGenerator[Cluster, None]:
+    """Give a test a namespace of its own; it is deleted afterwards."""
+    config = environment.config()
+    namespace = f"test-{secrets.token_hex(4)}"
+    async with Client(config, field_manager="kubewright-testing") as client:
+        await client.create(core_v1.Namespace(Meta(namespace)))
+        made = Cluster(environment.environment.name, client, config, environment.kubeconfig, namespace)
+        # Pods are refused until the namespace has its ServiceAccount.
+        await made.eventually(core_v1.ServiceAccount, "default")
+        yield made
+        await client.delete(core_v1.Namespace, namespace)
+
+
+def _chosen(server: str) -> Environment:
+    if server == "real":
+        return RealEnvironment()
+    if server == "existing":
+        return ExistingEnvironment(Path(os.environ.get("KUBECONFIG", "~/.kube/config")).expanduser())
+    return EmbeddedEnvironment()
