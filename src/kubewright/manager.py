@@ -128,6 +128,7 @@ class Manager:
         )
         self.readiness.add("caches", self._cache_problem)
         events = group.create_task(recorder.run(), name="events")
+        stopped: asyncio.CancelledError | None = None
         try:
             async with AsyncExitStack() as stack:
                 if options.watchdog:
@@ -138,10 +139,16 @@ class Manager:
                 stack.callback(group.create_task(cache.run(), name="cache").cancel)
                 if self.operator.lifespan is not None:
                     await stack.enter_async_context(self.operator.lifespan())
-                await self._work(group, recorder)
+                try:
+                    await self._work(group, recorder)
+                except asyncio.CancelledError as error:
+                    # A stop is no failure of the lifespan: what follows its `yield` must run.
+                    stopped = error
         finally:
             await self._give_up_lease()
             events.cancel()
+        if stopped is not None:
+            raise stopped
 
     async def _serve(self, stack: AsyncExitStack, group: asyncio.TaskGroup, client: Client) -> None:
         """Answer probes and scrapes before anything else runs: a slow start must be seen."""
