@@ -6,6 +6,7 @@ Both go through `_repeated` (429, 503, lost connections, refused credentials) an
 """
 
 import asyncio
+import io
 import os
 import socket
 import ssl
@@ -55,6 +56,7 @@ T = TypeVar("T")
 CONNECT_TIMEOUT = 10.0
 IDENTITY_TIMEOUT = 30.0
 READ_BUFFER = 256 * 1024
+BIG_BODY = 512 * 1024
 _GATEWAY = (429, 502, 503, 504)
 _EXCERPT = 200
 _KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3), ("TCP_USER_TIMEOUT", 60_000))
@@ -224,7 +226,7 @@ class Transport:
             response = await self._session.request(
                 request.method,
                 URL(self._base + path, encoded=True),
-                data=request.body or None,
+                data=_payload(request.body),
                 headers=self._headers_of(request, credential),
                 allow_redirects=False,
                 proxy=self._proxy,
@@ -379,6 +381,13 @@ def _source_of(config: ClusterConfig) -> CredentialSource:
     return StaticSource(config)
 
 
+def _payload(body: bytes) -> bytes | io.BytesIO | None:
+    """Hand over a big body as a file, which is written in pieces that leave the loop room for others."""
+    if len(body) > BIG_BODY:
+        return io.BytesIO(body)
+    return body or None
+
+
 def _limits(seconds: float) -> aiohttp.ClientTimeout:
     return aiohttp.ClientTimeout(total=seconds, sock_connect=min(CONNECT_TIMEOUT, seconds))
 
@@ -441,4 +450,5 @@ def _keepalive_socket(address: Any) -> socket.socket:
 
 
 def _os_text(error: aiohttp.ClientConnectorError) -> str:
-    return error.os_error.strerror or type(error.os_error).__name__
+    number = error.os_error.errno
+    return os.strerror(number) if number and number > 0 else error.os_error.strerror or "unknown host"

@@ -1,0 +1,44 @@
+"""A stream is cut into lines whatever its chunks are."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kubewright.client import UnexpectedAnswer
+from kubewright.client.lines import LineSplitter
+
+
+@given(
+    st.lists(st.binary(min_size=1).filter(lambda line: b"\n" not in line)),
+    st.lists(st.integers(1, 7), min_size=1),
+)
+def test_lines_come_out_as_they_went_in_however_they_are_cut(lines: list[bytes], sizes: list[int]) -> None:
+    stream = b"".join(line + b"\n" for line in lines)
+    splitter = LineSplitter()
+    found: list[bytes] = []
+    position = turn = 0
+    while position < len(stream):
+        size = sizes[turn % len(sizes)]
+        found += splitter.feed(stream[position : position + size])
+        position, turn = position + size, turn + 1
+    assert found == lines
+    assert not splitter.pending
+
+
+def test_the_rest_of_a_line_is_pending() -> None:
+    splitter = LineSplitter()
+    assert splitter.feed(b'{"a":1}\n{"b"') == [b'{"a":1}']
+    assert splitter.pending
+    assert splitter.feed(b":2}\n") == [b'{"b":2}']
+    assert not splitter.pending
+
+
+def test_blank_lines_are_no_events() -> None:
+    assert LineSplitter().feed(b"\n\na\n") == [b"a"]
+
+
+def test_a_line_without_end_is_refused() -> None:
+    splitter = LineSplitter(limit=10)
+    splitter.feed(b"123456")
+    with pytest.raises(UnexpectedAnswer, match="more than 10 bytes"):
+        splitter.feed(b"7890ab")

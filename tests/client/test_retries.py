@@ -1,0 +1,53 @@
+"""A request is sent again only where that is safe."""
+
+import pytest
+
+from kubewright.api import Kind, Status
+from kubewright.client import ConnectionLost, Request, error_from_status, requests
+from kubewright.client.retries import LOST_ATTEMPTS, retry_delay
+
+PODS = Kind(group="", version="v1", kind="Pod", plural="pods")
+READ = requests.get(PODS, "a", "default")
+WRITE = requests.create({"metadata": {"name": "a", "namespace": "default"}}, PODS)
+LOCKED = requests.delete(PODS, "a", "default", uid="u")
+EVICTION = requests.post_subresource(PODS, "a", "default", "eviction", {}, patient=False)
+
+
+def refused(code: int, retry_after: float | None) -> Exception:
+    return error_from_status(Status(code=code), retry_after=retry_after)
+
+
+@pytest.mark.parametrize("request_", [READ, WRITE, LOCKED])
+@pytest.mark.parametrize("code", [429, 503])
+def test_every_verb_waits_as_long_as_the_server_asks(request_: Request, code: int) -> None:
+    assert retry_delay(request_, refused(code, 4), 0) == 4
+
+
+@pytest.mark.parametrize("code", [429, 503, 500, 404])
+def test_nothing_is_repeated_that_the_server_did_not_invite(code: int) -> None:
+    assert retry_delay(READ, refused(code, None), 0) is None
+
+
+def test_an_eviction_is_not_repeated() -> None:
+    assert retry_delay(EVICTION, refused(429, 10), 0) is None
+
+
+@pytest.mark.parametrize(("request_", "again"), [(READ, True), (LOCKED, True), (WRITE, False)])
+@pytest.mark.parametrize("code", [500, 504])
+def test_a_write_whose_fate_is_unknown_is_not_repeated(request_: Request, again: bool, code: int) -> None:
+    assert (retry_delay(request_, refused(code, 1), 0) is not None) is again
+
+
+@pytest.mark.parametrize(("request_", "again"), [(READ, True), (LOCKED, True), (WRITE, False)])
+def test_a_lost_connection_is_repeated_where_a_second_copy_cannot_harm(
+    request_: Request, again: bool
+) -> None:
+    assert (retry_delay(request_, ConnectionLost("x", sent=True), 0) is not None) is again
+
+
+def test_what_never_left_is_always_repeated() -> None:
+    assert retry_delay(WRITE, ConnectionLost("x", sent=False), 0) is not None
+
+
+def test_lost_connections_are_not_repeated_for_ever() -> None:
+    assert retry_delay(READ, ConnectionLost("x", sent=True), LOST_ATTEMPTS) is None
