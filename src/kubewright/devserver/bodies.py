@@ -14,6 +14,7 @@ from .responses import JSON, YAML
 from .status import StatusError
 from .wire import DecodeError, parse_json, parse_yaml
 
+_META_GROUP = "meta.k8s.io"
 _SUMMARY = 30
 _SORTS: dict[type[object], str] = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 
@@ -114,6 +115,9 @@ def _builtin_kind(core: Core, value: Wire, gvk: GroupVersionKind) -> GroupVersio
     found = GroupVersionKind(group, version, str(value.get("kind") or gvk.kind))
     if found == gvk:
         return found
+    if found.kind == gvk.kind and gvk.group == _META_GROUP:
+        # Every group version has the options kinds under its own name too.
+        return gvk
     if not core.types.has(found):
         where = problems.quoted(found.api_version)
         text = f'no kind "{found.kind}" is registered for version {where} in scheme "pkg/api/legacyscheme/scheme.go:30"'

@@ -1,14 +1,13 @@
 """Writes of one controller: applied only where something would change, and read from the cache at once."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal
 
 import msgspec
 
 from kubewright.api import (
     Conflict,
-    DecodeError,
     Kind,
     Model,
     NotFound,
@@ -26,39 +25,20 @@ from kubewright.client import Request, requests
 from kubewright.controller import finalizers, ownership
 from kubewright.controller.change import decode_as
 from kubewright.controller.children import check_controllable, sent_form, with_finalizer, with_owner
-from kubewright.controller.comparison import apply_difference, content_of, status_difference
 from kubewright.controller.conditions import stamped
 from kubewright.controller.declaration import Controller
 from kubewright.controller.errors import Undeclared
 from kubewright.controller.permissions import Permissions
+from kubewright.controller.running.answers import Answers
 from kubewright.controller.running.instruments import Instruments
-from kubewright.controller.running.memory import AnswerMemory
 from kubewright.controller.running.reading import CachedReader
+from kubewright.controller.running.subjects import Subject, status_of, status_wire
 from kubewright.controller.running.surroundings import Surroundings
 
 Wire = dict[str, Any]
 
 RACES = 5
 """How often a write that carries a version is repeated on the newer version when raced."""
-
-
-class Subject(NamedTuple):
-    """An object given to a verb: its kind, the form it comes and goes in, its wire value."""
-
-    kind: Kind
-    form: Any
-    wire: Wire
-
-    @property
-    def key(self) -> ObjectKey:
-        """Return namespace and name."""
-        meta = self.wire.get("metadata", {})
-        return ObjectKey(meta.get("namespace", ""), meta.get("name", ""))
-
-    @property
-    def uid(self) -> str:
-        """Return the uid that the object was read with, if any."""
-        return self.wire.get("metadata", {}).get("uid", "")
 
 
 class Writer:
@@ -78,7 +58,7 @@ class Writer:
         self._surroundings = surroundings
         self._permissions = permissions
         self._instruments = instruments
-        self._memory = AnswerMemory()
+        self._answers = Answers(controller.name, self._manager, surroundings, instruments)
         self._owned = {kind_of(child.kind): child for child in controller.owns}
         self._kinds = {
             (kind.api_version, kind.kind): kind
@@ -118,13 +98,13 @@ class Writer:
                 # What is going cannot be kept, and may not be given finalizers; its end leads here again.
                 return decode_as(child.form, live.raw)
             live = await self._take_over(kind, live)
-            if self._is_applied(child, desired, live):
+            if self._answers.is_applied(child, desired, live):
                 self._instruments.applies_skipped.inc()
                 return decode_as(child.form, live.raw)
         answer = await self._send(
             kind, requests.apply(desired, kind, field_manager=self._manager, force=force)
         )
-        self._note_answer(child, desired, answer)
+        self._answers.note(child, desired, answer)
         self._surroundings.record_write(kind, answer)
         return decode_as(child.form, answer.raw)
 
@@ -193,14 +173,13 @@ class Writer:
         live = await reader.get_raw(kind, key)
         if live is None or (target.uid and live.meta.uid != target.uid):
             return given
-        wanted = _status_wire(target, status)
-        live_status = _status_of(target.form, live)
-        desired = stamped(wanted, live_status, live.meta.generation, datetime.now(UTC))
-        entries = ownership.read_entries(live.meta.managed_fields)
-        owned = ownership.applied_fields(entries, self._manager, "status")
-        if status_difference(desired, live_status, owned) is None or self._memory.settled(
-            live.meta.uid, "status", desired, live_status
-        ):
+        desired = stamped(
+            status_wire(target, status),
+            status_of(target.form, live),
+            live.meta.generation,
+            datetime.now(UTC),
+        )
+        if self._answers.is_status_applied(target, desired, live):
             return decode_as(target.form, live.raw)
         document = {"metadata": _name(kind, key), "status": desired}
         try:
@@ -209,7 +188,7 @@ class Writer:
             )
         except NotFound:
             return given
-        self._note_status(target, desired, answer)
+        self._answers.note_status(target, desired, answer)
         self._surroundings.record_write(kind, answer)
         return decode_as(target.form, answer.raw)
 
@@ -324,36 +303,6 @@ class Writer:
     def _is_owned(self, kind: Kind, owned: bool | None) -> bool:
         return kind in self._owned if owned is None else owned
 
-    def _is_applied(self, child: Subject, desired: Wire, live: RawObject) -> bool:
-        owned = ownership.applied_fields(ownership.read_entries(live.meta.managed_fields), self._manager)
-        if apply_difference(desired, _typed_wire(child.form, live), owned) is None:
-            return True
-        return self._memory.settled(live.meta.uid, "", desired, _content(child.kind, live))
-
-    def _note_answer(self, child: Subject, desired: Wire, answer: RawObject) -> None:
-        owned = ownership.applied_fields(ownership.read_entries(answer.meta.managed_fields), self._manager)
-        field = apply_difference(desired, _typed_wire(child.form, answer), owned)
-        if field is None:
-            self._memory.forget(answer.meta.uid, "")
-        elif self._memory.remember(answer.meta.uid, "", desired, _content(child.kind, answer)):
-            self._report_altered(child.kind, answer.meta, field)
-
-    def _note_status(self, target: Subject, desired: Wire, answer: RawObject) -> None:
-        answered = _status_of(target.form, answer)
-        owned = ownership.applied_fields(
-            ownership.read_entries(answer.meta.managed_fields), self._manager, "status"
-        )
-        field = status_difference(desired, answered, owned)
-        if field is None:
-            self._memory.forget(answer.meta.uid, "status")
-        elif self._memory.remember(answer.meta.uid, "status", desired, answered):
-            self._report_altered(target.kind, answer.meta, field)
-
-    def _report_altered(self, kind: Kind, meta: PartialMeta, field: str) -> None:
-        self._instruments.applies_altered.inc()
-        note = f"The server did not take {field} as controller {self._controller.name} applied it"
-        self._surroundings.tell(kind, meta, "Warning", "ApplyAltered", note)
-
     def _record(self, kind: Kind, answer: RawObject) -> None:
         """Let an answer enter the store; an object whose last finalizer it took off is gone."""
         meta = answer.meta
@@ -368,30 +317,6 @@ class Writer:
     async def _send(self, kind: Kind, request: Request) -> RawObject:
         self._surroundings.check_may_write()
         return await self._surroundings.client.send(request)
-
-
-def _status_wire(target: Subject, status: Model | Wire | None) -> Wire:
-    if isinstance(status, Model):
-        return to_wire(status)
-    return dict(target.wire.get("status") or {} if status is None else status)
-
-
-def _typed_wire(form: Any, state: RawObject) -> Mapping[str, Any]:
-    """Return the object in the form that desired objects have, or as it is where it does not fit its class."""
-    if isinstance(form, Kind):
-        return cast("Wire", parse(state.raw))
-    try:
-        return to_wire(decode_as(cast("type[Object]", form), state.raw))
-    except DecodeError:
-        return cast("Wire", parse(state.raw))
-
-
-def _status_of(form: Any, state: RawObject) -> Wire:
-    return _typed_wire(form, state).get("status") or {}
-
-
-def _content(kind: Kind, state: RawObject) -> Wire:
-    return content_of(parse(state.raw), has_status=kind.status)
 
 
 def _name(kind: Kind, key: ObjectKey) -> Wire:
