@@ -97,6 +97,10 @@ def test_takes_null_for_absent() -> None:
 def test_writes_empty_lists_that_go_does_not_leave_out_as_null() -> None:
     role = GroupVersionKind("rbac.authorization.k8s.io", "v1", "Role")
     assert decode(role, {"rules": []}) == {"metadata": {}, "rules": None}
+    assert TYPES.decode_request(role, {"rules": []})[0] == {"metadata": {}, "rules": []}
+    assert TYPES.decode_request(role, {"rules": None})[0] == {"metadata": {}, "rules": None}
+    status = decode(CRD, {"status": {"conditions": [], "storedVersions": None}})["status"]
+    assert (status["conditions"], status["storedVersions"]) == ([], None)
 
 
 def test_makes_quantities_times_and_bytes_canonical() -> None:

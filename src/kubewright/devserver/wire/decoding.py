@@ -38,11 +38,19 @@ class _Row:
     embedded: tuple[str, ...]
 
 
-class Decoders:
-    """Compiled decoders by type, each made when first asked for."""
+# Kinds of these packages are stored as JSON, which keeps empty lists; protobuf, as the others are, does not.
+_STORED_AS_JSON = ("apiextensions/v1.", "apiregistration/v1.")
 
-    def __init__(self, types: GoTypes) -> None:
+
+class Decoders:
+    """Compiled decoders by type, each made when first asked for.
+
+    With `stored` values come out as they do from storage: empty lists and maps that Go writes are null then.
+    """
+
+    def __init__(self, types: GoTypes, *, stored: bool) -> None:
         self._types = types
+        self._stored = stored
         self._structs: dict[str, Decode] = {}
 
     def struct(self, name: str) -> Decode:
@@ -60,11 +68,12 @@ class Decoders:
 
     def _compile_struct(self, name: str) -> Decode:
         fields = self._types.fields(name)
-        rows = {field.name: self._row(field) for field in fields}
+        empty_mode = _EMPTY_IS_NULL if self._stored and not name.startswith(_STORED_AS_JSON) else _KEEP
+        rows = {field.name: self._row(field, empty_mode) for field in fields}
         absent = [(field.name, self._zero_maker(field.type)) for field in fields if _always_written(field)]
         return _struct_decoder(name, rows, absent)
 
-    def _row(self, field: Field) -> _Row:
+    def _row(self, field: Field, empty_mode: int) -> _Row:
         form = field.type.form
         zero = None
         if field.flags & OMITZERO:
@@ -72,7 +81,7 @@ class Decoders:
         elif form == "pointer":
             mode = _DROP_NONE if field.omitempty else _KEEP
         elif form in {"list", "map", "bytes"}:
-            mode = _DROP_EMPTY if field.omitempty else _EMPTY_IS_NULL
+            mode = _DROP_EMPTY if field.omitempty else empty_mode
         elif form == "scalar":
             mode = _DROP_EMPTY if field.omitempty else _KEEP
         else:

@@ -64,7 +64,8 @@ class TypeTable:
 
     def __init__(self, types: GoTypes) -> None:
         self._types = types
-        self._decoders = Decoders(types)
+        self._decoders = Decoders(types, stored=True)
+        self._request_decoders = Decoders(types, stored=False)
         self._readers = Readers(types)
         self._merge_schemas = MergeSchemas(types)
 
@@ -73,21 +74,16 @@ class TypeTable:
         return self._find(gvk) is not None
 
     def decode(self, gvk: GroupVersionKind, value: Any) -> tuple[dict[str, Any], list[str]]:
-        """Read a parsed JSON value and write it as Go would; also list unknown fields."""
-        return self.decode_struct(self._struct(gvk), value)
+        """Read a parsed JSON value and write it as the server answers it; also list unknown fields."""
+        return _decoded(self._decoders, self._struct(gvk), value)
+
+    def decode_request(self, gvk: GroupVersionKind, value: Any) -> tuple[dict[str, Any], list[str]]:
+        """Do the same for a request's body: until it is stored, an empty list is not null."""
+        return _decoded(self._request_decoders, self._struct(gvk), value)
 
     def decode_struct(self, struct: str, value: Any) -> tuple[dict[str, Any], list[str]]:
         """Do the same for a type that is no kind, named as in the table: `meta/v1.ObjectMeta`."""
-        unknown: list[str] = []
-        try:
-            decoded = self._decoders.struct(struct)(value, unknown)
-        except TypeMismatch as mismatch:
-            raise DecodeError(mismatch.text()) from None
-        except RecursionError:
-            raise DecodeError(TOO_DEEP) from None
-        if unknown:
-            unknown = [f'unknown field "{path}"' for path in dict.fromkeys(unknown)][:_MAX_STRICT_ERRORS]
-        return decoded, unknown
+        return _decoded(self._decoders, struct, value)
 
     def zero(self, gvk: GroupVersionKind) -> dict[str, Any]:
         """Write what Go writes for a new, empty object of the kind."""
@@ -136,6 +132,19 @@ class TypeTable:
         if struct is None:
             raise DecodeError(_UNREGISTERED.format(gvk.kind, gvk.api_version))
         return struct
+
+
+def _decoded(decoders: Decoders, struct: str, value: Any) -> tuple[dict[str, Any], list[str]]:
+    unknown: list[str] = []
+    try:
+        decoded = decoders.struct(struct)(value, unknown)
+    except TypeMismatch as mismatch:
+        raise DecodeError(mismatch.text()) from None
+    except RecursionError:
+        raise DecodeError(TOO_DEEP) from None
+    if unknown:
+        unknown = [f'unknown field "{path}"' for path in dict.fromkeys(unknown)][:_MAX_STRICT_ERRORS]
+    return decoded, unknown
 
 
 @cache
