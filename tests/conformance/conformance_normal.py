@@ -42,6 +42,8 @@ class Normal:
         for name, item in value.items():
             if name == "metadata" and isinstance(item, dict):
                 found[name] = self._meta(item)
+            elif name == "userInfo" and isinstance(item, dict):
+                found[name] = self.value({key: part for key, part in item.items() if key != "uid"})
             elif name == "cells" and isinstance(item, list):
                 found[name] = [self._cell(cell) for cell in item]
             elif name == "columnDefinitions" and isinstance(item, list):

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 from conformance_exchange import Target
 
-USERS = {"jane": (), "mallory": ()}
+USERS = {"jane": ("people",), "mallory": ("people",)}
 
 
 @contextmanager
@@ -53,7 +53,11 @@ def _target(server: Any, kind: str, folder: Path) -> Target:
         base64.b64decode(user["client-certificate-data"]) + base64.b64decode(user["client-key-data"])
     )
     context.load_cert_chain(file)
-    tokens = {name: server.add_user(name) for name in USERS} if kind == "embedded" else dict(server.tokens)
+    tokens = (
+        {name: server.add_user(name, groups) for name, groups in USERS.items()}
+        if kind == "embedded"
+        else dict(server.tokens)
+    )
     return Target(cluster["server"], context, anonymous, tokens)
 
 

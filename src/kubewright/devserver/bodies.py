@@ -91,6 +91,25 @@ def read_kind(
     return Body(obj, forget)
 
 
+def read_options(core: Core, request: Request, gvk: GroupVersionKind) -> Wire:
+    """Read an options object, which may name any group version."""
+    try:
+        value, _ = parse(core, request, gvk)
+    except DecodeError as error:
+        raise StatusError.bad_request(f"couldn't get version/kind; json parse error: {error}") from None
+    if not isinstance(value, dict):
+        raise StatusError.bad_request("decoded object cannot be converted to DeleteOptions")
+    value = cast(Wire, value)
+    kind, version = value.get("kind") or gvk.kind, value.get("apiVersion") or "v1"
+    if kind != gvk.kind:
+        text = f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"'
+        raise StatusError.bad_request(text)
+    try:
+        return core.types.decode(gvk, value)[0]
+    except DecodeError as error:
+        raise StatusError.bad_request(str(error)) from None
+
+
 def report_strict(
     found: list[str], validation: str, warnings: list[str], kind: GroupVersionKind, wanted: GroupVersionKind
 ) -> None:

@@ -245,9 +245,10 @@ class Connection(asyncio.Protocol):
         lines = [
             f"HTTP/1.1 {status} {phrase(status)}",
             f"Audit-Id: {audit[:8]}-{audit[8:12]}-{audit[12:16]}-{audit[16:20]}-{audit[20:]}",
-            f"Content-Type: {content_type}",
             f"Date: {self._host.date()}",
         ]
+        if content_type:
+            lines.append(f"Content-Type: {content_type}")
         if not any(name == "Cache-Control" for name, _ in headers):
             lines.append("Cache-Control: no-cache, private")
         lines += [f"{name}: {value}" for name, value in headers]

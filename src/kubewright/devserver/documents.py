@@ -80,7 +80,11 @@ class Documents:
             found = self._discovery.group(parts[1])
         elif parts[0] == "apis" and len(parts) == 3:
             found = self._discovery.resources(parts[1], parts[2])
-        return _missing() if found is None else Response(200, found.body)
+        if found is not None:
+            return Response(200, found.body)
+        if parts[0] == "api" or (len(parts) == 3 and self._discovery.group(parts[1]) is not None):
+            raise StatusError.no_such_path()
+        return _missing()
 
     async def _openapi_document(self, request: Request, parts: list[str]) -> Response:
         accept = request.headers.get("accept", "*/*")
@@ -92,7 +96,7 @@ class Documents:
             return Response(200, await self._openapi.index(), TEXT)
         found = await self._openapi.document("/".join(parts[1:])) if parts[:1] == ["v3"] else None
         if found is None:
-            return _missing()
+            return Response(404, b"", "")
         return Response(200, found, JSON, [_IMMUTABLE] if "hash" in request.query else [])
 
     def _health(self, request: Request, kind: str, name: str) -> Response:

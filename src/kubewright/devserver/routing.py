@@ -70,9 +70,9 @@ class Router:
     def _check_path(self, resource: Resource, info: RequestInfo) -> None:
         if info.scoped and not resource.namespaced:
             raise StatusError.no_such_path()
-        if resource.namespaced and not info.scoped and (info.name or info.verb == "deletecollection"):
+        if resource.namespaced and not info.scoped and info.name:
             raise StatusError.no_such_path()
-        misplaced = resource.namespaced and not info.scoped and info.verb == "create"
+        misplaced = resource.namespaced and not info.scoped and info.verb in ("create", "deletecollection")
         if misplaced or (info.verb == "create" and info.name and not info.subresource):
             raise StatusError.method_not_allowed()
         if info.verb in ("update", "patch") and not info.name:

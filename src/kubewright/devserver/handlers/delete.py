@@ -38,7 +38,9 @@ async def delete(scope: Scope, options: DeleteOptions) -> Deletion:
 async def _delete(scope: Scope, record: Record, options: DeleteOptions) -> Deletion:
     old = scope.resource.read(record)
     _check_preconditions(scope, old, options)
-    await scope.core.admission.validate(scope.operation("DELETE", None, old, options.wire()))
+    operation = scope.operation("DELETE", None, copy(old), options.wire())
+    await scope.core.admission.admit(operation)
+    await scope.core.admission.validate(operation)
     if scope.record() is not record:
         raise Conflict
     new = copy(old)

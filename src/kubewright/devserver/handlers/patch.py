@@ -6,7 +6,7 @@ from typing import Any, cast
 from kubewright.api import PatchError, json_patch, merge_patch, problems, strategic_patch
 from kubewright.devserver.bodies import media_type
 from kubewright.devserver.merge import ApplyConflicts, ApplyError, apply, resets_ownership
-from kubewright.devserver.objects import Wire, copy, encode, meta, section
+from kubewright.devserver.objects import Wire, copy, encode, encode_sorted, meta, section
 from kubewright.devserver.options import APPLY_PATCH
 from kubewright.devserver.registry import Resource
 from kubewright.devserver.request import Request
@@ -62,7 +62,7 @@ def document_patch(kind: str, body: bytes, schema: Any) -> Patch:
         try:
             return strategic_patch(document, patch, schema), strict
         except PatchError as error:
-            raise StatusError.bad_request(str(error)) from None
+            raise StatusError.unknown(str(error)) from None
 
     return patch_strategically
 
@@ -120,7 +120,13 @@ def read_patched(scope: Scope, document: Wire, strict: list[str]) -> Wire:
 
 
 def _invalid_patch(document: Wire, why: str) -> StatusError:
-    shown = encode({name: document[name] for name in sorted(document)}).decode()
+    parts = {name: document[name] for name in sorted(document)}
+    # The real server's patching leaves untouched parts as they were and sorts the others.
+    shown = ",".join(
+        f'"{name}":{(encode if name == "metadata" else encode_sorted)(value).decode()}'
+        for name, value in parts.items()
+    )
+    shown = f"{{{shown}}}"
     return StatusError.invalid("", "", "", [problems.invalid("patch", shown, why)])
 
 
@@ -160,7 +166,9 @@ def _configuration(body: bytes) -> Wire:
     try:
         value, _ = parse_yaml(body)
     except DecodeError as error:
-        raise StatusError.bad_request(f"error decoding YAML: {error}") from None
+        raise StatusError.bad_request(
+            f"error decoding YAML: error converting YAML to JSON: {error}"
+        ) from None
     if not isinstance(value, dict):
         raise StatusError.bad_request(
             "error decoding YAML: error unmarshaling JSON: json: cannot unmarshal into Go value"

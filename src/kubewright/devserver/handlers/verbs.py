@@ -4,9 +4,9 @@ from collections.abc import Coroutine
 from typing import Any
 
 from kubewright.api import GroupVersionKind
-from kubewright.devserver.bodies import read_kind, read_object
+from kubewright.devserver.bodies import read_kind, read_object, read_options
 from kubewright.devserver.negotiation import Format, negotiate_watch
-from kubewright.devserver.objects import encode, meta, order_object
+from kubewright.devserver.objects import Wire, encode, meta, order_object
 from kubewright.devserver.options import (
     APPLY_PATCH,
     DeleteOptions,
@@ -102,9 +102,10 @@ async def create_object(call: Call) -> Answer:
     options = write_options(call.request, "CreateOptions")
     body = read_object(call.core, call.request, call.resource, options.field_validation, call.warnings)
     endpoint = call.resource.strategy.endpoints.get("")
-    if endpoint is not None:
-        return await _invoke(call, endpoint, options, form, call.resource.gvk)
     scope = call.scope(options)
+    if endpoint is not None:
+        managed = scope.manage_fields(None, body.object)
+        return await _invoke(call, endpoint, options, form, call.resource.gvk, managed)
     scope.name = meta(body.object).get("name", "")
     return call.answer(201, await create(scope, body.object, call.api), form)
 
@@ -145,9 +146,7 @@ async def patch_object(call: Call) -> Answer:
 def _delete_options(call: Call) -> DeleteOptions:
     if not call.request.body:
         return delete_options(call.request, None)
-    return delete_options(
-        call.request, read_kind(call.core, call.request, DELETE_OPTIONS, "Ignore", []).object
-    )
+    return delete_options(call.request, read_options(call.core, call.request, DELETE_OPTIONS))
 
 
 async def delete_object(call: Call) -> Answer:
@@ -186,16 +185,21 @@ async def connect(call: Call, endpoint: Endpoint) -> Answer:
     form = call.format()
     gvk = call.resource.subresources[call.info.subresource].gvk
     options = write_options(call.request, "CreateOptions")
-    return await _invoke(call, endpoint, options, form, gvk)
+    body = None
+    if call.request.body and call.core.types.has(gvk):
+        body = read_kind(call.core, call.request, gvk, options.field_validation, call.warnings).object
+        body["kind"], body["apiVersion"] = gvk.kind, gvk.api_version
+    return await _invoke(call, endpoint, options, form, gvk, body)
 
 
 async def _invoke(
-    call: Call, endpoint: Endpoint, options: WriteOptions, form: Format, gvk: GroupVersionKind
+    call: Call,
+    endpoint: Endpoint,
+    options: WriteOptions,
+    form: Format,
+    gvk: GroupVersionKind,
+    body: Wire | None,
 ) -> Answer:
-    body = None
-    if call.request.body and call.core.types.has(gvk):
-        body = read_kind(call.core, call.request, gvk, options.field_validation, list[str]()).object
-        body["kind"], body["apiVersion"] = gvk.kind, gvk.api_version
     outcome = await endpoint(
         Invocation(
             call.api,

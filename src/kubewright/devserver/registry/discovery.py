@@ -11,6 +11,12 @@ from kubewright.schema import version_priority
 
 from .resources import Registry, Resource
 
+# Kinds that the real server stores in a version it no longer serves by default; only their hash shows it.
+_STORED_OTHERWISE = {
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): "v1beta1",
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): "v1beta1",
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"): "v1beta1",
+}
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
 
 
@@ -25,7 +31,8 @@ class Document:
 def storage_version_hash(resource: Resource) -> str:
     """Name the stored version of a resource as the real server does."""
     gvk = resource.storage_codec.gvk
-    digest = hashlib.sha256(f"{gvk.group}/{gvk.version}/{gvk.kind}".encode()).digest()
+    version = _STORED_OTHERWISE.get((gvk.group, gvk.kind), gvk.version)
+    digest = hashlib.sha256(f"{gvk.group}/{version}/{gvk.kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()
 
 
@@ -143,7 +150,7 @@ class Discovery:
             }
             for version in self._group_versions(name)
         ]
-        return {"metadata": {**metadata, "creationTimestamp": None}, "versions": versions}
+        return {"metadata": metadata, "versions": versions}
 
 
 def _legacy_entries(resource: Resource) -> Iterable[Wire]:
