@@ -270,7 +270,9 @@ def build(sources: Sources) -> dict[str, bytes]:
         document = read_openapi(sources, group, version)
         definitions.update(document["components"]["schemas"])
         files[f"openapi/{document_name(group, version)}.json.xz"] = compressed(document)
-    meta_kinds = [n for n, rows in sorted(table.structs.items()) if n.startswith("meta/v1.") and is_kind(rows)]
+    meta_kinds = [
+        n for n, rows in sorted(table.structs.items()) if n.startswith("meta/v1.") and is_kind(rows)
+    ]
     table.kinds["meta.k8s.io/v1"] = {name.rsplit(".", 1)[1]: name for name in meta_kinds}
     add_schema_facts(table, definitions)
     files["types.json"] = render_table(table)
@@ -412,7 +414,9 @@ def check(sources: Sources) -> int:
     present = committed()
     if sources.present():
         expected = build(sources)
-        changed = [name for name in sorted(expected.keys() | present.keys()) if differs(name, expected, present)]
+        changed = [
+            name for name in sorted(expected.keys() | present.keys()) if differs(name, expected, present)
+        ]
     else:
         print(f"Go modules of Kubernetes {RELEASE} are not here: checking the recorded hashes only")
         recorded = json.loads(present["bundle.json"])["sha256"]
@@ -452,7 +456,9 @@ def module_cache() -> Path:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--check", action="store_true", help="compare with the committed bundle, write nothing")
+    parser.add_argument(
+        "--check", action="store_true", help="compare with the committed bundle, write nothing"
+    )
     options = parser.parse_args()
     sources = Sources(module_cache())
     return check(sources) if options.check else write(sources)

@@ -15,7 +15,8 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from scenarios import CRDS, SCENARIOS
+from objects import CRDS
+from scenarios import SCENARIOS
 
 from kubewright.testing.controlplane import ControlPlane
 
