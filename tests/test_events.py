@@ -32,7 +32,7 @@ class Recording:
         self.wire = Wire()
         self.metrics = Registry()
         self.recorder = EventRecorder(
-            cast(Client, self.wire), controller="shells", instance="host_1", metrics=self.metrics
+            cast(Client, self.wire), controller="shells", host="host", metrics=self.metrics
         )
 
     async def __aenter__(self) -> "Recording":
@@ -71,8 +71,17 @@ async def test_an_event_is_sent_in_the_background() -> None:
     assert event["reason"] == event["action"] == "Scaled"
     assert event["note"] == "from 1 to 3"
     assert event["reportingController"] == "shells"
-    assert event["reportingInstance"] == "host_1"
+    assert event["reportingInstance"] == "shells-host"
     assert "series" not in event
+
+
+@virtual_time
+async def test_an_event_can_be_signed_by_another_reporter() -> None:
+    async with Recording() as recording:
+        recording.recorder.record(POD, "Normal", "Killing", "it", reporter="kubelet")
+        await asyncio.sleep(1)
+    [(_, _, event)] = recording.wire.sent
+    assert (event["reportingController"], event["reportingInstance"]) == ("kubelet", "kubelet-host")
 
 
 @virtual_time

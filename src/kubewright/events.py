@@ -57,6 +57,7 @@ class Reference(NamedTuple):
 class _Told(NamedTuple):
     """What makes two events the same."""
 
+    reporter: str
     regarding: Reference
     related: Reference | None
     type: EventType
@@ -90,12 +91,12 @@ class _Bucket:
 
 
 class EventRecorder:
-    """Record events of one reporting controller; `run` sends them."""
+    """Record events, by default as one controller; `run` sends them."""
 
-    def __init__(self, client: Client, *, controller: str, instance: str, metrics: Registry) -> None:
+    def __init__(self, client: Client, *, controller: str, host: str, metrics: Registry) -> None:
         self._client = client
         self._controller = controller
-        self._instance = instance[:128]
+        self._host = host
         self._series: OrderedDict[_Told, _Series] = OrderedDict()
         self._pending: OrderedDict[_Told, None] = OrderedDict()
         self._buckets: OrderedDict[Reference, _Bucket] = OrderedDict()
@@ -119,9 +120,11 @@ class EventRecorder:
         *,
         action: str = "",
         related: Reference | None = None,
+        reporter: str = "",
     ) -> None:
         """Tell an event; never waits, never fails, may be called from any thread."""
-        told = _Told(regarding, related, type, reason[:128], (action or reason)[:128], note[:1024])
+        signed = reporter or self._controller
+        told = _Told(signed, regarding, related, type, reason[:128], (action or reason)[:128], note[:1024])
         if threading.get_ident() == self._thread:
             self._tell(told)
         else:
@@ -239,8 +242,8 @@ class EventRecorder:
         document: dict[str, Any] = {
             "metadata": {"name": series.name, "namespace": _namespace(told)},
             "eventTime": _micro_time(series.first_at),
-            "reportingController": self._controller,
-            "reportingInstance": self._instance,
+            "reportingController": told.reporter,
+            "reportingInstance": f"{told.reporter}-{self._host}"[:128],
             "action": told.action,
             "reason": told.reason,
             "regarding": told.regarding.to_wire(),

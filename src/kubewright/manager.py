@@ -6,6 +6,7 @@ Stop: reconciles in flight get `graceful_timeout` to end, then lifespan, caches,
 
 import asyncio
 import logging
+import socket
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -111,7 +112,7 @@ class Manager:
     async def _run(self, client: Client, group: asyncio.TaskGroup) -> None:
         options = self._options
         recorder = EventRecorder(
-            client, controller=self.operator.name, instance=options.identity, metrics=self.metrics
+            client, controller=self.operator.name, host=socket.gethostname(), metrics=self.metrics
         )
         if options.leader_elect:
             self._election = ElectionThread(self._config, self._election_options())

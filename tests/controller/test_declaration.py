@@ -3,7 +3,7 @@ from typing import Any, cast
 
 import pytest
 
-from kubewright.api import DeclarationError, Kind, Meta
+from kubewright.api import DeclarationError, Meta
 from kubewright.controller import (
     Context,
     Controller,
@@ -134,11 +134,11 @@ def test_sources_and_watches_are_told_apart() -> None:
     assert [watched.kind for watched in declared.watches] == [Note]
 
 
-def test_an_operator_knows_the_kinds_that_it_brings() -> None:
-    foreign = Kind(group="other.io", version="v1", kind="Other", plural="others")
+def test_an_operator_brings_what_it_reconciles_and_what_it_names_but_no_kind_of_others() -> None:
     operator = Operator(
-        Controller(Shell, reconcile, owns=[Note, foreign], watches=[watch(Zone, map=lambda zone: [])]),
+        Controller(Shell, reconcile, owns=[Note], watches=[watch(Zone, map=lambda zone: [])]),
         Controller(Shell, reconcile, name="again"),
     )
-    assert operator.kinds == (Shell, Note, Zone)
+    assert operator.kinds == (Shell,)
     assert operator.name == "shell"
+    assert Operator(*operator.controllers, kinds=[Note]).kinds == (Shell, Note)

@@ -35,14 +35,18 @@ class Tuning:
     """How a controller runs; the defaults suit nearly all.
 
     `timeout` bounds each reconcile. `elected=False` runs it on every replica. `threads` bounds
-    `ctx.run_sync`. `field_manager` defaults to the controller's name; after a rename, name the old one in
-    `former_field_managers`, so that what it applied can still be taken back.
+    `ctx.run_sync`. `terminating=True` gives objects that are being deleted to the reconciler like any other,
+    for kinds that end by something else than a finalizer of the controller's. `reporter` signs its events,
+    by default the operator. `field_manager` defaults to the controller's name; after a rename, name the old
+    one in `former_field_managers`, so that what it applied can still be taken back.
     """
 
     timeout: timedelta | None = None
     backoff: Backoff = RETRY_BACKOFF
     elected: bool = True
     threads: int = 4
+    terminating: bool = False
+    reporter: str = ""
     field_manager: str = ""
     former_field_managers: tuple[str, ...] = ()
 

@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from kubewright.api import DeclarationError, kind_of, names
+from kubewright.api import DeclarationError, Object, kind_of, names
 from kubewright.controller.declaration import Controller
 
 
@@ -32,7 +32,8 @@ class Operator:
     """Declare an operator: `Operator(shells, lifespan=session)`.
 
     The lifespan is entered before the controllers start and left after they stopped; declaring,
-    rendering and installing never enter it.
+    rendering and installing never enter it. `kinds` names what the operator brings to a cluster beside
+    the kinds that it reconciles; a kind that it only owns or watches belongs to somebody else.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class Operator:
         name: str = "",
         lifespan: Callable[[], AbstractAsyncContextManager[object]] | None = None,
         env: Sequence[Env] = (),
+        kinds: Sequence[type[Object]] = (),
     ) -> None:
         if not controllers:
             raise DeclarationError("Operator() has no controllers: give it at least one")
@@ -48,9 +50,9 @@ class Operator:
         for controller in controllers:
             other = seen.setdefault(controller.name, controller)
             if other is not controller:
-                kinds = f"{kind_of(other.kind).kind} and {kind_of(controller.kind).kind}"
+                both = f"{kind_of(other.kind).kind} and {kind_of(controller.kind).kind}"
                 raise DeclarationError(
-                    f'two controllers are named {controller.name!r} ({kinds}): give one of them name="..."'
+                    f'two controllers are named {controller.name!r} ({both}): give one of them name="..."'
                 )
         self.controllers = tuple(seen.values())
         self.name = name or self.controllers[0].name
@@ -59,21 +61,9 @@ class Operator:
             raise DeclarationError(f"operator name {self.name!r}: {problems[0]}")
         self.lifespan = lifespan
         self.env = tuple(env)
-
-    @property
-    def kinds(self) -> tuple[Any, ...]:
-        """Return the classes of the author's own kinds, in order: what `install` brings to a cluster."""
-        declared = [
-            kind
-            for controller in self.controllers
-            for kind in (
-                controller.kind,
-                *(child.kind for child in controller.owns),
-                *(watched.kind for watched in controller.watches),
-            )
-        ]
-        own = (kind for kind in declared if isinstance(kind, type) and not kind_of(kind).builtin)
-        return tuple(dict.fromkeys(own))
+        own = (controller.kind for controller in self.controllers)
+        declared = (kind for kind in (*own, *kinds) if isinstance(kind, type) and not kind_of(kind).builtin)
+        self.kinds: tuple[type[Any], ...] = tuple(dict.fromkeys(declared))
 
     def __repr__(self) -> str:
         return f"Operator({', '.join(map(repr, self.controllers))}, name={self.name!r})"

@@ -1,5 +1,5 @@
 from kubewright.api import Meta
-from kubewright.controller import Context, Controller, owned
+from kubewright.controller import Context, Controller, Tuning, owned
 
 from .cluster import Cluster, settled, writes
 from .kinds import Box, Paper
@@ -72,6 +72,20 @@ async def test_finalizers_of_others_are_left_alone(cluster: Cluster) -> None:
         assert boxes.finalized == ["a"]
         await cluster.merge(left, {"metadata": {"finalizers": None}})
         await cluster.gone(Box, "a")
+
+
+async def test_a_controller_may_ask_for_objects_that_are_being_deleted(cluster: Cluster) -> None:
+    await cluster.install(Box)
+    seen: list[bool] = []
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        seen.append(box.metadata.deletion_timestamp is not None)
+
+    box = await cluster.create(Box(Meta("a", finalizers=["other.example.com/x"])))
+    await cluster.client.delete(box)
+    async with cluster.running(Controller(Box, reconcile, tuning=Tuning(terminating=True))) as manager:
+        await settled(manager)
+    assert seen == [True]
 
 
 async def make_paper(box: Box, ctx: Context) -> None:

@@ -35,6 +35,7 @@ class Services:
     shelves: Sequence[AnyShelf]
     writer: Writer
     threads: WorkerThreads
+    reporter: str
 
 
 class RunningContext(Context):
@@ -151,6 +152,7 @@ class RunningContext(Context):
             reason,
             note,
             action=action,
+            reporter=self._services.reporter,
             related=None if related is None else self._reference(related),
         )
 

@@ -63,12 +63,16 @@ class Reconciliation(Generic[T]):
         await self._free_children(key, state)
         if state is None:
             return None
-        if state.meta.deletion_timestamp is not None:
+        finalizer = self._controller.finalizer_name
+        terminating = state.meta.deletion_timestamp is not None
+        if terminating and finalizer and finalizer in state.meta.finalizers:
             await self._finalize(key, state, log, causes, deadline)
             return None
-        finalizer = self._controller.finalizer_name
+        if terminating and not self._controller.tuning.terminating:
+            await self._free_children(key, None)
+            return None
         subject = self._decoded(state)
-        if finalizer and finalizer not in state.meta.finalizers:
+        if finalizer and not terminating and finalizer not in state.meta.finalizers:
             state = await self._services.writer.add_finalizer(self._kind, state, finalizer)
             subject = self._decoded(state)
         context = RunningContext(self._services, state, log=log, causes=causes, deadline=deadline)
@@ -82,14 +86,10 @@ class Reconciliation(Generic[T]):
         causes: tuple[str, ...],
         deadline: float | None,
     ) -> None:
-        finalizer = self._controller.finalizer_name
-        if not finalizer or finalizer not in state.meta.finalizers:
-            await self._free_children(key, None)
-            return
         context = RunningContext(self._services, state, log=log, causes=causes, deadline=deadline)
         await self._controller.finalize(self._decoded(state), context)
         await self._free_children(key, None)
-        await self._services.writer.remove_finalizer(self._kind, state, finalizer)
+        await self._services.writer.remove_finalizer(self._kind, state, self._controller.finalizer_name)
 
     async def _free_children(self, key: ObjectKey, owner: RawObject | None) -> None:
         """Take our finalizer off children that are going, and off all of an owner that is gone."""

@@ -82,6 +82,7 @@ class Runner(Generic[T]):
             shelves=self._shelves,
             writer=Writer(controller, surroundings, permissions, self._instruments),
             threads=self._threads,
+            reporter=controller.tuning.reporter,
         )
         self._reconciliation = Reconciliation(
             controller, services, self._own, self._log, self._report_malformed
