@@ -176,7 +176,8 @@ class Writer:
         desired = stamped(
             status_wire(target, status),
             status_of(target.form, live),
-            live.meta.generation,
+            # Conditions of built-in kinds mostly lack observedGeneration; their controllers set it where it exists.
+            0 if kind.builtin else live.meta.generation,
             datetime.now(UTC),
         )
         if self._answers.is_status_applied(target, desired, live):
