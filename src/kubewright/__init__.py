@@ -6,7 +6,7 @@ The tour, in reading order:
    `Scale`, `Rule`. The built-in kinds are in `kubewright.api.builtin` (`apps_v1`, `core_v1`, …).
 2. A controller is a function from an object to the world: `controller`, `Controller`, `Context`, `Result`,
    `TerminalError`.
-3. What leads to it: `owned`, `watch`, `Index`, `source`, and the filters `generation_changed`,
+3. What leads to it: `owned`, `watch`, `Scope`, `Index`, `source`, and the filters `generation_changed`,
    `labels_match`, `on`, `all_of`, `any_of`. What it may do beside: `needs`.
 4. An operator is its controllers and what lives as long as they run: `Operator`, `Env`.
 5. What can go wrong: `KubewrightError`, `DeclarationError`, `Undeclared`, `ApiError` and its kinds
@@ -46,6 +46,7 @@ from kubewright.controller import (
     Index,
     Operator,
     Result,
+    Scope,
     TerminalError,
     Tuning,
     Undeclared,
@@ -89,6 +90,7 @@ __all__ = [
     "Result",
     "Rule",
     "Scale",
+    "Scope",
     "TerminalError",
     "Tuning",
     "Undeclared",
