@@ -38,6 +38,15 @@ class Normal:
         return value
 
     def _object(self, value: dict[str, Any]) -> dict[str, Any]:
+        found = self._parts(value)
+        causes = found.get("details", {}).get("causes", ()) if found.get("kind") == "Status" else ()
+        if len(causes) > 1:
+            # The real server walks maps in no fixed order: several complaints are a set.
+            found["details"]["causes"] = sorted(causes, key=str)
+            found["message"] = found["message"].partition(": [")[0]
+        return found
+
+    def _parts(self, value: dict[str, Any]) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for name, item in value.items():
             if name == "metadata" and isinstance(item, dict):

@@ -78,7 +78,7 @@ def read_kind(
     value = cast(Wire, value)
     forget = resets_ownership(value)
     custom = resource is not None and resource.custom
-    found = _custom_kind(value, gvk) if custom else _builtin_kind(core, value, gvk)
+    found = _custom_kind(value, gvk, request.body) if custom else _builtin_kind(core, value, gvk)
     try:
         obj, unknown = resource.codec.decode(value) if resource is not None else core.types.decode(gvk, value)
     except DecodeError as error:
@@ -158,11 +158,11 @@ def _builtin_kind(core: Core, value: Wire, gvk: GroupVersionKind) -> GroupVersio
     )
 
 
-def _custom_kind(value: Wire, gvk: GroupVersionKind) -> GroupVersionKind:
+def _custom_kind(value: Wire, gvk: GroupVersionKind, body: bytes) -> GroupVersionKind:
     kind = value.get("kind")
     if not kind:
-        shown = problems.shown(value)
-        raise StatusError.bad_request(f"Object 'Kind' is missing in '{shown}'")
+        shown = body.decode(errors="replace")
+        raise _unrecognized(gvk, f"Object 'Kind' is missing in '{shown}'", body)
     found = GroupVersionKind(*split_api_version(str(value.get("apiVersion") or "")), str(kind))
     if found.api_version != gvk.api_version:
         raise StatusError.bad_request(

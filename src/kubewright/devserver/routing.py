@@ -55,9 +55,9 @@ class Router:
             return self._documents.answer(request)
         resource = self._core.registry.find(info.group, info.version, info.resource)
         if resource is None:
-            if self._core.registry.serves(info.group, info.version):
-                raise StatusError.no_such_path()
-            return text(404, "404 page not found\n")
+            return self._missing(info)
+        if resource.custom and info.scoped and not resource.namespaced:
+            return self._missing(info)
         self._check_path(resource, info)
         warnings = [resource.deprecation] if resource.deprecation else []
         call = Call(self._core, self._api, request, info, resource, user, warnings)
@@ -66,6 +66,12 @@ class Router:
         if not info.verb or info.verb not in resource.verbs:
             raise StatusError.method_not_allowed()
         return self._run(_HANDLERS[info.verb], call)
+
+    def _missing(self, info: RequestInfo) -> Answer:
+        """Say that there is no such resource: built-in groups tell it with a Status, others do not."""
+        if any(not resource.custom for resource in self._core.registry.resources(info.group, info.version)):
+            raise StatusError.no_such_path()
+        return text(404, "404 page not found\n")
 
     def _check_path(self, resource: Resource, info: RequestInfo) -> None:
         if info.scoped and not resource.namespaced:
@@ -84,6 +90,8 @@ class Router:
         info, resource = call.info, call.resource
         part = resource.subresources.get(info.subresource)
         if part is None or (info.rest and info.subresource != "proxy"):
+            if resource.custom:
+                raise StatusError.not_found(resource.group, resource.plural, info.name)
             raise StatusError.no_such_path()
         if info.verb not in part.verbs:
             raise StatusError.method_not_allowed()

@@ -63,7 +63,7 @@ def note_stored_version(crd: Wire) -> None:
 
 def check_update(new: Wire, old: Wire) -> list[FieldError]:
     """Check a changed definition: its rules, and what may not change any more."""
-    errors = list(check_crd(new))
+    errors = [error for error in check_crd(new) if error.field != "metadata.name"]
     fixed = [("group",), ("names", "plural")]
     if is_true(old, "Established"):
         fixed = [("scope",), ("names", "kind"), *fixed]

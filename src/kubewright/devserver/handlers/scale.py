@@ -2,7 +2,7 @@
 
 from kubewright.api import GroupVersionKind, problems
 from kubewright.devserver.access import Access
-from kubewright.devserver.objects import Wire, copy, decode, encode, meta, order_meta
+from kubewright.devserver.objects import Wire, copy, decode, encode, items, meta, order_meta
 from kubewright.devserver.registry import Resource
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.storage import Record
@@ -67,10 +67,19 @@ async def _write(scope: Scope, api: Access, patch: Patch) -> bytes:
         if revision := meta(scale).get("resourceVersion"):
             meta(new)["resourceVersion"] = revision
         access.write(new, scale.get("spec", {}).get("replicas", 0))
-        return scope.manage_fields(old, new)
+        new = scope.manage_fields(old, new)
+        if scope.resource.custom:
+            _forget_scalers(new)
+        return new
 
     body, _ = await update(scope, change, api)
     return encode(scale_of(access, decode(body)))
+
+
+def _forget_scalers(obj: Wire) -> None:
+    """Drop who owns replicas through scale: for custom resources the real server only takes them from others."""
+    kept = [entry for entry in items(meta(obj), "managedFields") if entry.get("subresource") != "scale"]
+    meta(obj)["managedFields"] = kept
 
 
 def _read(scope: Scope, document: Wire, strict: list[str]) -> Wire:

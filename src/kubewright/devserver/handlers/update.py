@@ -171,10 +171,8 @@ def _errors(scope: Scope, new: Wire, old: Wire) -> list[FieldError]:
     # The real server checks metadata for all kinds and again for the kind; clients see the causes twice.
     errors += check_meta_update(new, old) * 2
     if scope.subresource == "status":
-        errors += strategy.validate_status_update(new, old)
-    else:
-        errors += strategy.validate_update(new, old)
-    return errors + resource.codec.validate(new, old)
+        return errors + strategy.validate_status_update(new, old) + resource.codec.validate_status(new, old)
+    return errors + strategy.validate_update(new, old) + resource.codec.validate(new, old)
 
 
 def replacement(scope: Scope, body: Wire, *, forget: bool) -> Change:

@@ -1,6 +1,7 @@
 """How a version's objects are read and written: built-in kinds by their Go types, custom ones by their schema."""
 
 import hashlib
+from dataclasses import replace
 from typing import Protocol
 
 from kubewright.api import FieldError, GroupVersionKind
@@ -10,7 +11,7 @@ from kubewright.devserver.strategy import Strategy
 from kubewright.devserver.wire import TypeTable, untyped
 from kubewright.schema import compile_schema
 
-PARTIAL = GroupVersionKind("meta.k8s.io", "v1", "PartialObjectMetadata")
+OBJECT_META = "meta/v1.ObjectMeta"
 
 
 class Codec(Protocol):
@@ -48,6 +49,10 @@ class Codec(Protocol):
         """Check an object against the version's schema."""
         ...
 
+    def validate_status(self, obj: Wire, old: Wire) -> list[FieldError]:
+        """Check an object whose status was written."""
+        ...
+
     def from_storage(self, obj: Wire) -> Wire:
         """Make an object that was stored in another shape fit this one."""
         ...
@@ -81,6 +86,10 @@ class BuiltinCodec:
 
     def validate(self, obj: Wire, old: Wire | None) -> list[FieldError]:
         """Find nothing: the Go types were enforced when decoding, the rest is the strategy's."""
+        return []
+
+    def validate_status(self, obj: Wire, old: Wire) -> list[FieldError]:
+        """Find nothing either."""
         return []
 
     def from_storage(self, obj: Wire) -> Wire:
@@ -118,10 +127,9 @@ class CustomCodec:
         body = untyped({name: item for name, item in value.items() if name != "metadata"})
         unknown = [f'unknown field "{path}"' for path in self._validator.prune(body)]
         found = value.get("metadata")
-        typed, unknown_meta = self._types.decode(PARTIAL, {"metadata": {} if found is None else found})
-        obj: Wire = {**body, "apiVersion": self.gvk.api_version, "kind": self.gvk.kind}
-        obj["metadata"] = typed["metadata"]
-        return obj, [*unknown_meta, *unknown]
+        typed, unknown_meta = self._types.decode_struct(OBJECT_META, {} if found is None else found)
+        obj: Wire = {**body, "apiVersion": self.gvk.api_version, "kind": self.gvk.kind, "metadata": typed}
+        return obj, [*(text.replace('"', '"metadata.', 1) for text in unknown_meta), *unknown]
 
     def default(self, obj: Wire) -> None:
         """Fill in the schema's defaults."""
@@ -130,6 +138,15 @@ class CustomCodec:
     def validate(self, obj: Wire, old: Wire | None) -> list[FieldError]:
         """Check against the schema; what was wrong before and has not changed passes."""
         return self._validator.validate(obj) if old is None else self._validator.validate(obj, old=old)
+
+    def validate_status(self, obj: Wire, old: Wire) -> list[FieldError]:
+        """Check the whole object, but name fields in texts as the status subresource does: without `status`."""
+        return [
+            replace(error, detail=error.detail.removeprefix("status."))
+            if error.field.startswith("status.") and " in body " in error.detail
+            else error
+            for error in self.validate(obj, old)
+        ]
 
     def from_storage(self, obj: Wire) -> Wire:
         """Prune and default an object that was stored under another schema."""

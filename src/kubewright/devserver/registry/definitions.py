@@ -12,6 +12,7 @@ from kubewright.devserver.storage import Store
 from kubewright.devserver.strategy import ScaleAccess, Strategy
 from kubewright.devserver.tables import CustomColumns
 from kubewright.devserver.wire import TypeTable
+from kubewright.schema import version_priority
 
 from .codecs import CustomCodec
 from .resources import Resource, Subresource
@@ -66,14 +67,27 @@ def _resource(
         categories=names.get("categories") or (),
         subresources=subresources,
         custom=True,
-        deprecation=_deprecation(group, kind, version),
+        deprecation=_deprecation(spec, kind, version),
     )
 
 
-def _deprecation(group: str, kind: str, version: Wire) -> str:
+def _deprecation(spec: Wire, kind: str, version: Wire) -> str:
     if not version.get("deprecated"):
         return ""
-    return version.get("deprecationWarning") or f"{api_version(group, version['name'])} {kind} is deprecated"
+    if version.get("deprecationWarning"):
+        return version["deprecationWarning"]
+    group, name = spec["group"], version["name"]
+    text = f"{api_version(group, name)} {kind} is deprecated"
+    better = [
+        other["name"]
+        for other in items(spec, "versions")
+        if other.get("served")
+        and not other.get("deprecated")
+        and version_priority(other["name"]) > version_priority(name)
+    ]
+    if not better:
+        return text
+    return f"{text}; use {api_version(group, max(better, key=version_priority))} {kind}"
 
 
 def _strategy(version: Wire, parts: Wire) -> Strategy:
@@ -102,18 +116,37 @@ def _no_check(obj: Wire) -> list[FieldError]:
 
 
 def _replica_check(scale: Wire) -> Callable[[Wire], list[FieldError]]:
-    paths = [(scale["specReplicasPath"], _one(scale["specReplicasPath"]))]
-    paths.append((scale["statusReplicasPath"], _one(scale["statusReplicasPath"])))
+    paths: list[str] = [scale["specReplicasPath"], scale["statusReplicasPath"]]
 
     def check(obj: Wire) -> list[FieldError]:
-        errors: list[FieldError] = []
-        for path, find in paths:
-            value = find(obj)
-            if isinstance(value, int) and value < 0:
-                errors.append(problems.invalid(path, value, "should be a non-negative integer"))
-        return errors
+        return [error for path in paths for error in _replica_errors(obj, path)]
 
     return check
+
+
+def _replica_errors(obj: Wire, path: str) -> list[FieldError]:
+    value: Any = obj
+    for name in path.removeprefix(".").split("."):
+        if not isinstance(value, dict):
+            return [problems.invalid(path, 0, _accessor_error(path, value, "map[string]interface{}"))]
+        if name not in value:
+            return []
+        value = cast(Wire, value)[name]
+    if isinstance(value, bool) or not isinstance(value, int):
+        return [problems.invalid(path, 0, _accessor_error(path, value, "int64"))]
+    return [problems.invalid(path, value, "should be a non-negative integer")] if value < 0 else []
+
+
+def _accessor_error(path: str, value: Any, wanted: str) -> str:
+    kinds: dict[type[object], str] = {
+        str: "string",
+        bool: "bool",
+        int: "int64",
+        float: "float64",
+        list: "[]interface {}",
+    }
+    found = kinds.get(type(cast(object, value)), "map[string]interface {}")
+    return f"{path} accessor error: {value} is of the type {found}, expected {wanted}"
 
 
 def _one(path: str) -> Callable[[Wire], Any]:
