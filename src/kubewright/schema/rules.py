@@ -107,6 +107,9 @@ class Rule:
         except CompileError as error:
             self.problem = f"compilation failed: {error}"
             return
+        except EvaluationError as error:
+            self.problem = f"program instantiation failed: {error}"
+            return
         if program.type != BOOL:
             self.problem = "cel expression must evaluate to a bool"
             return
@@ -119,6 +122,9 @@ class Rule:
             program = environment.compile(self.message_expression)
         except CompileError as error:
             self.message_problem = f"messageExpression compilation failed: {error}"
+            return
+        except EvaluationError as error:
+            self.message_problem = f"messageExpression instantiation failed: {error}"
             return
         if program.type != STRING:
             self.message_problem = "messageExpression must evaluate to a string"
@@ -278,10 +284,7 @@ class RuleTree:
     ) -> FieldError:
         place = path or NO_PATH
         if rule.field_path:
-            inner = rule.field_path
-            place = (
-                f"{path}{inner}" if path and inner.startswith("[") else f"{path}.{inner}" if path else inner
-            )
+            place = f"{path}.{rule.field_path}" if path else rule.field_path
         detail = self._message(rule, place, variables, budget)
         shown = problems.OMITTED if self._type in ("object", "array") else value
         made: dict[str | None, Callable[[], FieldError]] = {

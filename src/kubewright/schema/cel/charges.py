@@ -17,6 +17,8 @@ def charge_for(function: str, overload: str) -> Charge:
     """Return the function that tells what a call costs, given its arguments and its result."""
     if overload == "cidr_ip":
         return _one
+    if function in ("sort", "@sortByAssociatedKeys"):
+        return _self_compared(0 if function == "sort" else 1)
     return _BY_FUNCTION.get(function) or _BY_OVERLOAD.get(overload) or _one
 
 
@@ -112,6 +114,29 @@ _BY_FUNCTION: dict[str, Charge] = {
     "containsCIDR": _contains_cidr,
     "validate": _validated,
 }
+
+
+def _times(factor: int) -> Charge:
+    return lambda args, result: 1 + size(args[0]) * size(args[1]) * factor
+
+
+def _result_list(args: tuple[Any, ...], result: Any) -> int:
+    return size(result) + 11
+
+
+def _flattened(args: tuple[Any, ...], result: Any) -> int:
+    return size(args[0]) * (args[1] if len(args) > 1 else 1) + 11
+
+
+def _self_compared(position: int) -> Charge:
+    def charge(args: tuple[Any, ...], result: Any) -> int:
+        listed = args[position]
+        factor = 2 + STRING_FACTOR if listed and isinstance(listed[0], str | bytes) else 2.0
+        return int(len(listed) ** 2 * factor) + 11
+
+    return charge
+
+
 _COMPARED = ("less", "greater", "less_equals", "greater_equals")
 _BY_OVERLOAD: dict[str, Charge] = {
     **dict.fromkeys(
@@ -131,4 +156,10 @@ _BY_OVERLOAD: dict[str, Charge] = {
     **dict.fromkeys(("add_string", "add_bytes"), _both),
     "matches_string": _pattern,
     "contains_string": _contains,
+    "list_sets_contains_list": _times(1),
+    "list_sets_intersects_list": _times(1),
+    "list_sets_equivalent_list": _times(2),
+    **dict.fromkeys(("list_slice", "lists_range", "list_reverse"), _result_list),
+    **dict.fromkeys(("list_flatten", "list_flatten_int"), _flattened),
+    "list_distinct": _self_compared(0),
 }

@@ -259,16 +259,16 @@ class _Checker:
         joined: Type | None = None
         for position, element in enumerate(node.elements):
             found = self._optional(element, self.check(element), position in node.optional)
-            joined = self._join(element, joined, found)
+            joined = self._join(joined, found)
         return list_of(joined if joined is not None else self._variable())
 
     def _map(self, node: CreateMap) -> Type:
         key: Type | None = None
         value: Type | None = None
         for entry in node.entries:
-            key = self._join(entry.key, key, self.check(entry.key))
+            key = self._join(key, self.check(entry.key))
             found = self._optional(entry.value, self.check(entry.value), entry.optional)
-            value = self._join(entry.value, value, found)
+            value = self._join(value, found)
         if key is None or value is None:
             return map_of(self._variable(), self._variable())
         return map_of(key, value)
@@ -282,7 +282,7 @@ class _Checker:
             self._mismatch(node, optional_of(found), found)
         return found
 
-    def _join(self, node: Expr, previous: Type | None, current: Type) -> Type:
+    def _join(self, previous: Type | None, current: Type) -> Type:
         if previous is None:
             return current
         if self.mapping.assignable(previous, current):
@@ -293,8 +293,7 @@ class _Checker:
                 if current.kind == "dyn"
                 else previous
             )
-        self._mismatch(node, previous, current)
-        return ERROR
+        return DYN
 
     def _comprehension(self, node: Comprehension) -> Type:
         ranged = self.mapping.substitute(self.check(node.range))

@@ -10,7 +10,7 @@ from kubewright.schema.cel.estimates import estimate
 from kubewright.schema.cel.evaluator import Frame, compile_steps
 from kubewright.schema.cel.kubernetes import kubernetes_library
 from kubewright.schema.cel.lists import list_library
-from kubewright.schema.cel.literals import literal_issues
+from kubewright.schema.cel.literals import evaluate_constants, literal_issues
 from kubewright.schema.cel.network import network_library
 from kubewright.schema.cel.optionals import optional_library
 from kubewright.schema.cel.overloads import Library
@@ -53,12 +53,16 @@ class Environment:
         self._library = base_library() if functions is None else Library(base_library(), functions)
 
     def compile(self, source: str) -> "Program":
-        """Compile an expression, or raise a CompileError that shows what is wrong with it."""
+        """Compile an expression, or raise a CompileError that shows what is wrong with it.
+
+        A constant that cannot be converted raises the EvaluationError that every evaluation would end with.
+        """
         expr = parse(source)
         checked = check(source, expr, self._library, self._types, self._structs)
         issues = literal_issues(checked)
         if issues:
             raise CompileError(source, issues)
+        evaluate_constants(checked)
         return Program(checked, self._declared, self._structs)
 
 

@@ -7,7 +7,6 @@ from typing import NamedTuple
 from kubewright.schema.cel.ast import Call, Comprehension, CreateList, CreateMap, Expr, Ident, Literal, Select
 from kubewright.schema.cel.charges import AUTHORIZATION_CHECK, REGEX_FACTOR, STRING_FACTOR
 from kubewright.schema.cel.checker import Checked
-from kubewright.schema.cel.macros import ACCUMULATOR
 from kubewright.schema.cel.types import Declared, Type, is_optional
 
 UNBOUNDED = 2**64 - 1
@@ -81,6 +80,7 @@ class _Estimator:
     def __init__(self, checked: Checked, roots: dict[str, Declared]) -> None:
         self._checked = checked
         self._roots = roots
+        self._root = roots.get("self")
         self._paths: dict[Expr, _Path] = {}
         self._sizes: dict[Expr, Range] = {}
         self._entries: dict[Expr, _Entry] = {}
@@ -254,9 +254,10 @@ class _Estimator:
 
     def declared_size(self, path: _Path) -> Range | None:
         """Return the size that the schema allows at a path."""
-        if not path or path[0] == ACCUMULATOR:
+        if not path:
             return None
-        current = self._roots.get(path[0])
+        # A rule has one root, whatever the first name is: even for loops over results of calls, as on the server.
+        current = self._root if self._root is not None else self._roots.get(path[0])
         for name in path[1:]:
             if current is None:
                 return None
@@ -334,13 +335,16 @@ class _CallEstimate:
         return self._estimator.argument_size(self._target) if self._target is not None else _UNKNOWN
 
     def _library(self) -> tuple[Range, Range | None, bool] | None:
-        """Estimate a function of Kubernetes or of the string extension."""
+        """Estimate a function of Kubernetes or of an extension."""
+        listed = self._lists()
+        if listed is not None:
+            return listed
         name, count = self._node.function, len(self._node.args)
         if name == "check":
             return Range(AUTHORIZATION_CHECK, AUTHORIZATION_CHECK), None, False
         if name in _TRAVERSING and self._target is not None:
             return self._traversal()
-        if name in ("url",) and count == 1:
+        if name == "url" and count == 1:
             return self._size(0).scaled(STRING_FACTOR), self._size(0), False
         if name in ("lowerAscii", "upperAscii", "substring", "trim") and self._target is not None:
             return self._target_size().scaled(STRING_FACTOR), self._target_size(), False
@@ -366,6 +370,32 @@ class _CallEstimate:
         if name == "validate" and count >= 1:
             cost = self._size(0).scaled(STRING_FACTOR).scaled(_MAX_FORMAT_REGEX * REGEX_FACTOR)
             return cost, None, False
+        return None
+
+    def _lists(self) -> tuple[Range, Range | None, bool] | None:
+        """Estimate a function of the lists or sets extension."""
+        overload, args = self._overload, self._node.args
+        if overload.startswith("list_sets_"):
+            factor = 2 if overload == "list_sets_equivalent_list" else 1
+            return self._size(0).times(self._size(1)).scaled(factor).plus(_ONE), None, False
+        if overload == "list_distinct":
+            size = self._target_size()
+            return _list_call(2.0, size.times(size))
+        if self._node.function in ("sort", "@sortByAssociatedKeys"):
+            size = self._target_size() if self._node.function == "sort" else self._size(0)
+            textual = overload.split("_")[1] in ("string", "bytes")
+            return _list_call(2.0 + (STRING_FACTOR if textual else 0), size.times(size))
+        if overload == "list_reverse":
+            return _list_call(1, self._target_size())
+        if overload in ("list_flatten", "list_flatten_int"):
+            depth = _int_value(args[0], UNBOUNDED) if args else 1
+            return _list_call(depth, self._target_size())
+        if overload == "lists_range":
+            count = _int_value(args[0], UNBOUNDED)
+            return _list_call(1, Range(count, count))
+        if overload == "list_slice":
+            count = max(_int_value(args[1], self._target_size().high) - _int_value(args[0], 0), 0)
+            return _list_call(1, Range(count, count))
         return None
 
     def _traversal(self) -> tuple[Range, Range | None, bool]:
@@ -473,11 +503,23 @@ class _CallEstimate:
 _TRAVERSING = ("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf")
 _PARSING = ("cidr", "isIP", "isCIDR", "ip", "quantity", "isQuantity", "semver", "isSemver")
 _OWN_TYPES = ("net.IP", "net.CIDR", "kubernetes.Quantity", "kubernetes.Semver", "kubernetes.URL")
-_COMPARED = ("equals", "not_equals") + tuple(
-    f"{name}_{kind}"
-    for name in ("less", "greater", "less_equals", "greater_equals")
-    for kind in ("string", "bytes")
+_COMPARED = (
+    "equals",
+    "not_equals",
+    *(
+        f"{name}_{kind}"
+        for name in ("less", "greater", "less_equals", "greater_equals")
+        for kind in ("string", "bytes")
+    ),
 )
+
+
+def _list_call(factor: float, size: Range) -> tuple[Range, Range | None, bool]:
+    return size.scaled(factor).plus(Range(11, 11)), size, False
+
+
+def _int_value(node: Expr, otherwise: int) -> int:
+    return node.value if isinstance(node, Literal) and isinstance(node.value, int) else otherwise
 
 
 def _literal_size(node: Expr) -> Range | None:

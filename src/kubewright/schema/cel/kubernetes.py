@@ -103,7 +103,7 @@ def _quantities(library: Library) -> None:
         "isGreaterThan", "quantity_is_greater_than", (QUANTITY, QUANTITY), BOOL, lambda a, b: _order(a, b) > 0
     )
     method("isLessThan", "quantity_is_less_than", (QUANTITY, QUANTITY), BOOL, lambda a, b: _order(a, b) < 0)
-    method("compareTo", "quantity_compare_to", (QUANTITY, QUANTITY), INT, lambda a, b: _order(a, b))
+    method("compareTo", "quantity_compare_to", (QUANTITY, QUANTITY), INT, _order)
     method(
         "asApproximateFloat",
         "quantity_get_float",

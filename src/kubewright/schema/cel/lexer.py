@@ -43,27 +43,30 @@ class Token:
     value: Any = None
 
 
-def tokens(source: str) -> list[Token]:
-    """Split an expression into tokens; the last one marks its end."""
+def tokens(source: str) -> tuple[list[Token], list[Issue]]:
+    """Split an expression into tokens, of which the last marks its end, and mistakes."""
     found: list[Token] = []
+    issues: list[Issue] = []
     at = 0
     while at < len(source):
         match = _TOKEN.match(source, at)
         if match is None:
-            raise _unrecognized(source, at)
+            text = _unrecognized(source, at)
+            issues.append(Issue(at, f"Syntax error: token recognition error at: '{text}'"))
+            at += len(text)
+            continue
         if match.lastgroup != "space":
             found.append(_token(source, match))
         at = match.end()
-    return [*found, Token("end", "<EOF>", len(source))]
+    return [*found, Token("end", "<EOF>", len(source))], issues
 
 
-def _unrecognized(source: str, at: int) -> CompileError:
-    char = source[at]
-    shown = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(char, char)
-    if char in "'\"":
-        line_end = source.find("\n", at)
-        shown = source[at : line_end if line_end >= 0 else len(source)]
-    return CompileError(source, [Issue(at, f"Syntax error: token recognition error at: '{shown}'")])
+def _unrecognized(source: str, at: int) -> str:
+    """Return what cannot be read here: one character, or the rest of the line after an open quote."""
+    if source[at] not in "'\"":
+        return source[at]
+    end = source.find("\n", at)
+    return source[at : end if end >= 0 else len(source)]
 
 
 def _token(source: str, match: re.Match[str]) -> Token:

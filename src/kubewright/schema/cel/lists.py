@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import cmp_to_key
+from itertools import pairwise
 from typing import Any
 
 from kubewright.schema.cel.errors import EvaluationError
@@ -87,7 +88,7 @@ def _sum(name: str) -> Callable[[list[Any]], Any]:
 
 
 def _is_sorted(listed: list[Any]) -> bool:
-    return all(compare(left, right) <= 0 for left, right in zip(listed, listed[1:], strict=False))
+    return all(compare(left, right) <= 0 for left, right in pairwise(listed))
 
 
 def _extreme(name: str, sign: int) -> Callable[[list[Any]], Any]:

@@ -127,13 +127,30 @@ def _parse_ip(text: str) -> _Address:
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
-        reason = f"ParseAddr({problems.quoted(text)}): unable to parse IP"
+        reason = f"ParseAddr({problems.quoted(text)}): {_ip_problem(text)}"
         raise EvaluationError(
             f"IP Address {problems.quoted(text)} parse error during conversion from string: {reason}"
         ) from None
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
         raise EvaluationError(f"IPv4-mapped IPv6 address {problems.quoted(text)} is not allowed")
     return address
+
+
+def _ip_problem(text: str) -> str:
+    if "." not in text and ":" not in text:
+        return "unable to parse IP"
+    if ":" in text:
+        return (
+            "address string too short" if text.count(":") < 7 and "::" not in text else "unexpected character"
+        )
+    fields = text.split(".")
+    if any(len(part) > 1 and part.startswith("0") for part in fields):
+        return "IPv4 field has octet with leading zero"
+    if any(part.isdigit() and int(part) > 255 for part in fields):
+        return "IPv4 field has value >255"
+    if any(not part for part in fields):
+        return "IPv4 field must have at least one digit"
+    return "IPv4 address too long" if len(fields) > 4 else "IPv4 address too short"
 
 
 def _parse_cidr(text: str) -> _Network:
@@ -148,11 +165,8 @@ def _parse_cidr(text: str) -> _Network:
             raise ValueError("no prefix")
         interface = ipaddress.ip_interface(text)
     except ValueError:
-        reason = (
-            f"netip.ParsePrefix({problems.quoted(text)}): no '/'"
-            if not slash
-            else f"netip.ParsePrefix({problems.quoted(text)}): bad prefix"
-        )
+        problem = "bad prefix" if slash else "no '/'"
+        reason = f"netip.ParsePrefix({problems.quoted(text)}): {problem}"
         raise EvaluationError(
             f"network address parse error during conversion from string: {reason}"
         ) from None
@@ -201,7 +215,7 @@ def _global_unicast(address: _Address) -> bool:
 
 def _cidrs(library: Library) -> None:
     method = library.method
-    library.add("cidr", "string_to_cidr", (STRING,), CIDR, lambda text: Cidr(_parse_cidr(text)))
+    library.add("cidr", "string_to_cidr", (STRING,), CIDR, _cidr)
     library.add("isCIDR", "is_cidr", (STRING,), BOOL, lambda text: _parses(_parse_cidr, text))
     library.add("string", "cidr_to_string", (CIDR,), STRING, lambda cidr: cidr.interface.with_prefixlen)
     method(
@@ -219,6 +233,14 @@ def _cidrs(library: Library) -> None:
     method("ip", "cidr_ip", (CIDR,), IP, lambda cidr: Ip(cidr.interface.ip))
     method("prefixLength", "cidr_prefix_length", (CIDR,), INT, lambda cidr: cidr.interface.network.prefixlen)
     method("masked", "cidr_masked", (CIDR,), CIDR, _masked)
+
+
+def _cidr(text: str) -> Cidr:
+    try:
+        return Cidr(_parse_cidr(text))
+    except EvaluationError as error:
+        # The server says it twice.
+        raise EvaluationError(f"network address parse error during conversion from string: {error}") from None
 
 
 def _contains_ip(cidr: Cidr, address: _Address) -> bool:

@@ -68,17 +68,17 @@ def parse(source: str) -> Expr:
 class _Parser:
     def __init__(self, source: str) -> None:
         self._source = source
-        self._tokens = tokens(source)
+        self._tokens, self._issues = tokens(source)
         self._at = 0
         self._depth = 0
 
     def parse(self) -> Expr:
+        """Read the whole expression."""
         node = self._expression()
         if self._now.kind != "end":
-            expected = "<EOF>"
-            self._fail(
-                self._now.offset, f"Syntax error: extraneous input '{self._now.text}' expecting {expected}"
-            )
+            self._fail(self._now.offset, f"Syntax error: extraneous input '{self._now.text}' expecting <EOF>")
+        if self._issues:
+            raise CompileError(self._source, self._issues)
         return node
 
     @property
@@ -145,8 +145,7 @@ class _Parser:
         if name.kind not in ("name", "quoted name") or (
             name.kind == "name" and name.text in ("true", "false", "null", "in")
         ):
-            self._at -= 1
-            self._mismatched(name, "IDENTIFIER")
+            self._fail(name.offset, f"Syntax error: no viable alternative at input '.{name.text}'")
         if optional:
             return Call(dot.offset, "_?._", [node, Literal(name.offset, name.text)])
         if self._is("("):
@@ -265,6 +264,8 @@ class _Parser:
 
     def _expect(self, sign: str) -> Token:
         if not self._is(sign):
+            if self._now.kind == "end":
+                self._fail(self._now.offset, f"Syntax error: missing '{sign}' at '<EOF>'")
             self._mismatched(self._now, f"'{sign}'")
         return self._next()
 
@@ -272,4 +273,4 @@ class _Parser:
         self._fail(token.offset, f"Syntax error: mismatched input '{token.text}' expecting {expected}")
 
     def _fail(self, offset: int, message: str) -> NoReturn:
-        raise CompileError(self._source, [Issue(max(offset, 0), message)])
+        raise CompileError(self._source, [*self._issues, Issue(max(offset, 0), message)])

@@ -282,13 +282,15 @@ def _same(value: Any) -> Any:
     return value
 
 
+def _not_convertible(source: str, target: str) -> EvaluationError:
+    return EvaluationError(f"type conversion error from '{source}' to '{target}'")
+
+
 def _to_int(value: Any) -> int:
     if isinstance(value, str):
-        if not re.fullmatch(r"[+-]?\d+", value, re.ASCII):
-            raise EvaluationError(f"strconv.ParseInt: parsing {problems.quoted(value)}: invalid syntax")
-        number = int(value)
+        number = int(value) if re.fullmatch(r"[+-]?\d+", value, re.ASCII) else INT64_MAX + 1
         if not INT64_MIN <= number <= INT64_MAX:
-            raise EvaluationError(f"strconv.ParseInt: parsing {problems.quoted(value)}: value out of range")
+            raise _not_convertible("string", "int")
         return number
     if isinstance(value, float) and not -(2.0**63) < value < 2.0**63:
         raise EvaluationError("integer overflow")
@@ -297,21 +299,19 @@ def _to_int(value: Any) -> int:
 
 def _to_uint(value: Any) -> Uint:
     if isinstance(value, str):
-        if not re.fullmatch(r"\d+", value, re.ASCII):
-            raise EvaluationError(f"strconv.ParseUint: parsing {problems.quoted(value)}: invalid syntax")
-        return checked_uint(int(value))
+        number = int(value) if re.fullmatch(r"\d+", value, re.ASCII) else -1
+        if not 0 <= number < 2**64:
+            raise _not_convertible("string", "uint")
+        return Uint(number)
     if isinstance(value, float) and not 0 <= value < 2.0**64:
         raise EvaluationError("unsigned integer overflow")
     return checked_uint(int(value))
 
 
 def _to_double(value: str) -> float:
-    if not re.fullmatch(
-        r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|inf(?:inity)?|nan)",
-        value,
-        re.ASCII | re.IGNORECASE,
-    ):
-        raise EvaluationError(f"strconv.ParseFloat: parsing {problems.quoted(value)}: invalid syntax")
+    pattern = r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|inf(?:inity)?|nan)"
+    if not re.fullmatch(pattern, value, re.ASCII | re.IGNORECASE):
+        raise _not_convertible("string", "double")
     return float(value)
 
 
@@ -320,7 +320,7 @@ def _to_bool(value: str) -> bool:
         return True
     if value in ("0", "f", "F", "false", "FALSE", "False"):
         return False
-    raise EvaluationError(f"strconv.ParseBool: parsing {problems.quoted(value)}: invalid syntax")
+    raise _not_convertible("string", "bool")
 
 
 def text_of(value: Any) -> str:
@@ -348,15 +348,15 @@ def _decoded(value: bytes) -> str:
 def _to_timestamp(value: str) -> Timestamp:
     try:
         return parse_timestamp(value)
-    except ValueError as error:
-        raise EvaluationError(str(error)) from None
+    except (ValueError, EvaluationError):
+        raise _not_convertible("string", "google.protobuf.Timestamp") from None
 
 
 def _to_duration(value: str) -> Duration:
     try:
         return parse_duration(value)
-    except ValueError as error:
-        raise EvaluationError(str(error)) from None
+    except ValueError:
+        raise _not_convertible("string", "google.protobuf.Duration") from None
 
 
 def _texts(library: Library) -> None:

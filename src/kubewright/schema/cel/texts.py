@@ -141,6 +141,21 @@ def formatted(template: str, args: list[Any]) -> str:
     return "".join(pieces)
 
 
+def template_verbs(template: str) -> list[str]:
+    """Return the verbs of a template; raises where one is none."""
+    verbs = [match[2] for match in _CLAUSE.finditer(template) if match.group() != "%%"]
+    for verb in verbs:
+        if not verb:
+            raise EvaluationError("unexpected end of string")
+        if verb not in "sdfebxXo":
+            raise _unknown_verb(verb)
+    return verbs
+
+
+def _unknown_verb(verb: str) -> EvaluationError:
+    return EvaluationError(f'could not parse formatting clause: unrecognized formatting clause "{verb}"')
+
+
 def _clause(verb: str, precision: str | None, value: Any) -> str:
     if verb == "s":
         return shown(value)
@@ -152,7 +167,8 @@ def _clause(verb: str, precision: str | None, value: Any) -> str:
         if not isinstance(value, int | float) or isinstance(value, bool):
             what = "fixed-point" if verb == "f" else "scientific"
             raise _unfit(f"{what} clause can only be used on doubles", value)
-        return f"{float(value):.{precision or 6}{verb}}"
+        text = f"{float(value):.{precision or 6}{verb}}"
+        return text if verb == "f" else _typeset(text)
     if verb == "b" and isinstance(value, int):
         return format(int(value), "b")
     if verb == "o" and isinstance(value, int) and not isinstance(value, bool):
@@ -166,7 +182,14 @@ def _clause(verb: str, precision: str | None, value: Any) -> str:
             else "octal clause can only be used on integers"
         )
         raise _unfit(what, value)
-    raise EvaluationError(f'could not parse formatting clause: unrecognized formatting clause "{verb}"')
+    raise _unknown_verb(verb)
+
+
+def _typeset(text: str) -> str:
+    """Write an exponent as the server does, with a multiplication sign and raised digits."""
+    mantissa, _, exponent = text.partition("e")
+    raised = exponent.removeprefix("+").translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{mantissa}\u202f×\u202f10{raised}"
 
 
 def _unfit(problem: str, value: Any) -> EvaluationError:

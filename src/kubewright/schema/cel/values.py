@@ -135,15 +135,15 @@ def equal(left: Any, right: Any) -> bool:
     if left is right:
         return not (isinstance(left, float) and math.isnan(left))
     kind = type(left)
+    if kind is SetList and isinstance(right, list):
+        return len(left) == len(right) and all(any(equal(a, b) for b in right) for a in left)
+    if kind is MapList and isinstance(right, list):
+        return _equal_map_lists(left, right)
     if kind is type(right):
         if kind is list:
             return len(left) == len(right) and all(map(equal, left, right))
         if kind is dict:
             return left.keys() == right.keys() and all(equal(item, right[key]) for key, item in left.items())
-        if kind is SetList:
-            return len(left) == len(right) and all(any(equal(a, b) for b in right) for a in left)
-        if kind is MapList:
-            return _equal_map_lists(left, right)
         if kind is Optional:
             return left.present == right.present and (not left.present or equal(left.value, right.value))
         return bool(left == right)
@@ -152,10 +152,10 @@ def equal(left: Any, right: Any) -> bool:
     return is_number(left) and is_number(right) and left == right
 
 
-def _equal_map_lists(left: MapList, right: MapList) -> bool:
+def _equal_map_lists(left: MapList, right: list[Any]) -> bool:
     if len(left) != len(right):
         return False
-    others = {right.key_of(element): element for element in right}
+    others = {left.key_of(element): element for element in right}
     return all(
         left.key_of(element) in others and equal(element, others[left.key_of(element)]) for element in left
     )
