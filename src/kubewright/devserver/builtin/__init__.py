@@ -1,19 +1,8 @@
-"""What is particular to the built-in kinds: defaults, checks, columns, special subresources."""
+"""What is particular to the built-in kinds: defaults, checks, columns, special subresources.
 
-from collections.abc import Mapping
+Each module holds the kinds of a group or two in its `STRATEGIES`; to add a kind, add an entry there.
+"""
 
-from kubewright.devserver.builtin import configuration, jobs, pods, services, workloads
-from kubewright.devserver.strategy import Strategy
+from kubewright.devserver.builtin.catalog import strategy_for
 
 __all__ = ["strategy_for"]
-
-_MODULES = (configuration, jobs, pods, services, workloads)
-_STRATEGIES: Mapping[tuple[str, str], Strategy] = {
-    key: strategy for module in _MODULES for key, strategy in module.STRATEGIES.items()
-}
-_PLAIN = Strategy()
-
-
-def strategy_for(group: str, kind: str) -> Strategy:
-    """Give what is particular to a kind; a plain strategy where nothing is."""
-    return _STRATEGIES.get((group, kind), _PLAIN)

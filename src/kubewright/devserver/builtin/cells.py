@@ -50,3 +50,13 @@ def selector_text(selector: Mapping[str, Any] | None) -> str:
             case _:
                 parts.append(f"!{key}")
     return ",".join(parts) or NONE
+
+
+def integer(name: str) -> Column:
+    """Make a column of whole numbers."""
+    return Column(name, "integer")
+
+
+def boolean(name: str) -> Column:
+    """Make a column of truth values."""
+    return Column(name, "boolean")

@@ -1,20 +1,36 @@
 """Jobs and CronJobs."""
 
-import uuid
+import zoneinfo
 from typing import Any
 
-from kubewright.api import FieldError, problems
+from kubewright.api import FieldError, label_selector, problems
+from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.ages import age, human_duration, seconds_of
-from kubewright.devserver.builtin.cells import AGE, NAME, NONE, containers, object_age, selector_text, wide
-from kubewright.devserver.builtin.pod_validation import validate_pod_spec
-from kubewright.devserver.builtin.templates import default_pod_spec
-from kubewright.devserver.builtin.workloads import template_of
+from kubewright.devserver.builtin.cells import (
+    AGE,
+    NAME,
+    NONE,
+    boolean,
+    containers,
+    integer,
+    object_age,
+    selector_text,
+    wide,
+)
+from kubewright.devserver.builtin.go_structs import invalid_struct
+from kubewright.devserver.builtin.schedules import schedule_trouble
+from kubewright.devserver.builtin.templates import check_template, default_pod_spec, template_of
+from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec, number_at
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.strategy import Column, Strategy
 
-_JOB_POLICIES = ("OnFailure", "Never")
-_UID_LABELS = ("controller-uid", "batch.kubernetes.io/controller-uid")
+_UID = "batch.kubernetes.io/controller-uid"
+_UID_LABELS = ("controller-uid", _UID)
 _NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
+_MODES = ("NonIndexed", "Indexed")
+_POLICIES = ("Allow", "Forbid", "Replace")
+# A Job's name is the CronJob's and a hyphen and ten digits, and must fit into a label.
+_MAX_CRON_NAME = 52
 
 
 def _default_job(job: Wire) -> None:
@@ -22,82 +38,151 @@ def _default_job(job: Wire) -> None:
     if spec.get("completions") is None and spec.get("parallelism") is None:
         spec["completions"] = 1
     spec.setdefault("parallelism", 1)
-    spec.setdefault("backoffLimit", 6)
+    if spec.get("backoffLimit") is None:
+        spec["backoffLimit"] = 6 if spec.get("backoffLimitPerIndex") is None else 2147483647
     spec.setdefault("completionMode", "NonIndexed")
     spec.setdefault("suspend", False)
     spec.setdefault("manualSelector", False)
-    spec.setdefault("podReplacementPolicy", "TerminatingOrFailed")
-    default_pod_spec(template_of(job)["spec"])
+    if spec.get("podReplacementPolicy") is None:
+        failing = spec.get("podFailurePolicy") is not None
+        spec["podReplacementPolicy"] = "Failed" if failing else "TerminatingOrFailed"
+    for rule in (spec.get("podFailurePolicy") or {}).get("rules") or ():
+        for pattern in rule.get("onPodConditions") or ():
+            pattern["status"] = pattern.get("status") or "True"
+    template = template_of(spec)
+    default_pod_spec(template["spec"])
+    labels: dict[str, str] | None = template["metadata"].get("labels")
+    if labels and not job["metadata"].get("labels"):
+        job["metadata"]["labels"] = dict(labels)
 
 
 def _prepare_job(job: Wire) -> None:
-    if job["spec"].get("manualSelector"):
+    spec, metadata = job["spec"], job["metadata"]
+    if spec.get("manualSelector"):
         return
-    # The uid is drawn here because the selector must carry it before the object is stored.
-    uid = job["metadata"].setdefault("uid", str(uuid.uuid4()))
-    labels: dict[str, str] = template_of(job)["metadata"].setdefault("labels", {})
+    labels: dict[str, str] = template_of(spec)["metadata"].setdefault("labels", {})
     for name in _UID_LABELS:
-        labels[name] = uid
+        labels[name] = metadata["uid"]
     for name in _NAME_LABELS:
-        labels[name] = job["metadata"].get("name", "")
-    job["spec"]["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}
+        labels[name] = metadata.get("name", "")
+    template_of(spec)["metadata"]["labels"] = dict(sorted(labels.items()))
+    selector: Wire = spec.get("selector") or {}
+    matched = {**(selector.get("matchLabels") or {}), _UID: metadata["uid"]}
+    spec["selector"] = {**selector, "matchLabels": dict(sorted(matched.items()))}
+
+
+def _check_spec(spec: Wire, path: str) -> list[FieldError]:
+    errors = check.none_negative(
+        spec,
+        path,
+        "parallelism",
+        "completions",
+        "activeDeadlineSeconds",
+        "backoffLimit",
+        "ttlSecondsAfterFinished",
+        "backoffLimitPerIndex",
+        "maxFailedIndexes",
+    )
+    errors += check.one_of(f"{path}.completionMode", spec.get("completionMode"), _MODES)
+    if spec.get("completionMode") == "Indexed" and spec.get("completions") is None:
+        text = "when completion mode is Indexed"
+        errors.append(problems.required(f"{path}.completions", f"required {text}"))
+    errors += check_template(spec["template"], f"{path}.template")
+    policy = spec["template"]["spec"].get("restartPolicy")
+    where = f"{path}.template.spec.restartPolicy"
+    if policy == "Always":
+        errors.append(problems.required(where, 'valid values: "OnFailure", "Never"'))
+    return errors
 
 
 def _validate_job(job: Wire) -> list[FieldError]:
     spec = job["spec"]
-    errors = [
-        problems.invalid(f"spec.{name}", spec[name], "must be greater than or equal to 0")
-        for name in (
-            "parallelism",
-            "completions",
-            "activeDeadlineSeconds",
-            "backoffLimit",
-            "ttlSecondsAfterFinished",
-        )
-        if isinstance(spec.get(name), int) and spec[name] < 0
-    ]
-    pod = spec["template"]["spec"]
-    path = "spec.template.spec"
-    errors += validate_pod_spec(pod, path)
-    if pod.get("restartPolicy") not in _JOB_POLICIES:
-        choices = '"OnFailure", "Never"'
-        detail = f"valid values: {choices}" if pod.get("restartPolicy") == "Always" else ""
-        errors.append(problems.required(f"{path}.restartPolicy", detail))
-    return errors
+    errors: list[FieldError] = []
+    selector: Wire | None = spec.get("selector")
+    labels: dict[str, str] = spec["template"]["metadata"].get("labels") or {}
+    if not spec.get("manualSelector"):
+        expected = {"matchLabels": {_UID: job["metadata"].get("uid", "")}}
+        if selector != expected:
+            errors.append(invalid_struct("spec.selector", selector or {}, "`selector` not auto-generated"))
+    if selector is None:
+        errors.append(problems.required("spec.selector"))
+    else:
+        errors += check.label_selector("spec.selector", selector)
+    if selector is None or not label_selector(selector).matches(labels):
+        text = "`selector` does not match template `labels`"
+        errors.append(problems.invalid("spec.template.metadata.labels", labels or None, text))
+    return errors + _check_spec(spec, "spec")
 
 
 def _validate_job_update(new: Wire, old: Wire) -> list[FieldError]:
-    errors: list[FieldError] = []
-    for name in ("completions", "selector", "template", "completionMode"):
-        if new["spec"].get(name) != old["spec"].get(name):
-            errors.append(problems.invalid(f"spec.{name}", new["spec"].get(name), "field is immutable"))
+    errors = _validate_job(new)
+    after, before = new["spec"], old["spec"]
+    indexed = after.get("completionMode") == "Indexed" and after.get("completions") == after.get("parallelism")
+    if not indexed:
+        errors += check.unchanged("spec.completions", after.get("completions"), before.get("completions"))
+    if after.get("selector") != before.get("selector"):
+        errors.append(invalid_struct("spec.selector", after.get("selector") or {}, check.IMMUTABLE))
+    for name in ("template", "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy"):
+        errors += check.unchanged(f"spec.{name}", after.get(name), before.get(name))
     return errors
 
 
 def _default_cron_job(job: Wire) -> None:
     spec: Wire = job.setdefault("spec", {})
-    spec.setdefault("concurrencyPolicy", "Allow")
+    spec["concurrencyPolicy"] = spec.get("concurrencyPolicy") or "Allow"
     spec.setdefault("suspend", False)
     spec.setdefault("successfulJobsHistoryLimit", 3)
     spec.setdefault("failedJobsHistoryLimit", 1)
-    default_pod_spec(template_of(spec.setdefault("jobTemplate", {}))["spec"])
+    inner: Wire = spec.setdefault("jobTemplate", {}).setdefault("spec", {})
+    default_pod_spec(template_of(inner)["spec"])
+
+
+def _validate_cron_job(job: Wire) -> list[FieldError]:
+    spec, name = job["spec"], job["metadata"].get("name", "")
+    errors: list[FieldError] = []
+    schedule, zone = spec.get("schedule", ""), spec.get("timeZone")
+    if not schedule:
+        errors.append(problems.required("spec.schedule"))
+    elif "TZ=" in schedule or "CRON_TZ=" in schedule:
+        text = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
+        errors.append(problems.invalid("spec.schedule", schedule, text))
+    elif trouble := schedule_trouble(schedule):
+        errors.append(problems.invalid("spec.schedule", schedule, trouble))
+    if zone is not None:
+        errors += _zone(zone)
+    errors += check.none_negative(spec, "spec", "startingDeadlineSeconds")
+    errors += check.choice("spec.concurrencyPolicy", spec.get("concurrencyPolicy"), _POLICIES)
+    inner: Wire = {"completionMode": "NonIndexed", **spec["jobTemplate"]["spec"]}
+    errors += _check_spec(inner, "spec.jobTemplate.spec")
+    errors += check.none_negative(spec, "spec", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
+    if len(name) > _MAX_CRON_NAME:
+        text = f"must be no more than {_MAX_CRON_NAME} characters"
+        errors.append(problems.invalid("metadata.name", name, text))
+    return errors
+
+
+def _zone(zone: str) -> list[FieldError]:
+    if not zone:
+        return [problems.invalid("spec.timeZone", zone, "timeZone must be nil or non-empty string")]
+    try:
+        zoneinfo.ZoneInfo(zone)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError):
+        return [problems.invalid("spec.timeZone", zone, f"unknown time zone {zone}")]
+    return []
 
 
 def _job_state(job: Wire) -> str:
     status: Wire = job.get("status") or {}
-    conditions = {item["type"]: item["status"] for item in status.get("conditions") or ()}
+    conditions = {item["type"]: item.get("status") for item in status.get("conditions") or ()}
     if conditions.get("Complete") == "True":
         return "Complete"
     if conditions.get("Failed") == "True":
         return "Failed"
     if job["metadata"].get("deletionTimestamp"):
         return "Terminating"
-    if conditions.get("Suspended") == "True":
-        return "Suspended"
-    if conditions.get("FailureTarget") == "True":
-        return "FailureTarget"
-    if conditions.get("SuccessCriteriaMet") == "True":
-        return "SuccessCriteriaMet"
+    for kind in ("Suspended", "FailureTarget", "SuccessCriteriaMet"):
+        if conditions.get(kind) == "True":
+            return kind
     return "Running"
 
 
@@ -112,14 +197,14 @@ def _job_row(job: Wire, now: float) -> list[Any]:
         completions = f"{done}/1"
     begin, end = seconds_of(status.get("startTime")), seconds_of(status.get("completionTime"))
     duration = "" if begin is None else human_duration((now if end is None else end) - begin)
-    names, images = containers(spec["template"])
+    found, images = containers(spec["template"])
     return [
         job["metadata"]["name"],
         _job_state(job),
         completions,
         duration,
         object_age(job, now),
-        names,
+        found,
         images,
         selector_text(spec.get("selector")),
     ]
@@ -127,7 +212,7 @@ def _job_row(job: Wire, now: float) -> list[Any]:
 
 def _cron_job_row(job: Wire, now: float) -> list[Any]:
     spec, status = job["spec"], job.get("status") or {}
-    names, images = containers(spec["jobTemplate"]["spec"]["template"])
+    found, images = containers(spec["jobTemplate"]["spec"]["template"])
     last = status.get("lastScheduleTime")
     return [
         job["metadata"]["name"],
@@ -137,52 +222,45 @@ def _cron_job_row(job: Wire, now: float) -> list[Any]:
         len(status.get("active") or ()),
         age(last, now) if last else NONE,
         object_age(job, now),
-        names,
+        found,
         images,
         selector_text(spec["jobTemplate"]["spec"].get("selector")),
     ]
 
 
-def _succeeded(job: Wire) -> str:
-    return str((job.get("status") or {}).get("succeeded", 0))
-
+_WIDE = (wide("Containers"), wide("Images"), wide("Selector"))
 
 STRATEGIES = {
     ("batch", "Job"): Strategy(
         default=_default_job,
         prepare_create=_prepare_job,
+        prepare_status_update=keep_spec,
         validate=_validate_job,
         validate_update=_validate_job_update,
         has_generation=True,
         default_propagation="Orphan",
-        selectable_fields={"status.successful": _succeeded},
-        columns=(
-            NAME,
-            Column("Status"),
-            Column("Completions"),
-            Column("Duration"),
-            AGE,
-            wide("Containers"),
-            wide("Images"),
-            wide("Selector"),
-        ),
+        selectable_fields={"status.successful": number_at("status", "succeeded")},
+        columns=(NAME, Column("Status"), Column("Completions"), Column("Duration"), AGE, *_WIDE),
         row=_job_row,
+        reset_fields=SPEC_AND_STATUS,
     ),
     ("batch", "CronJob"): Strategy(
         default=_default_cron_job,
+        prepare_status_update=keep_spec,
+        validate=_validate_cron_job,
+        validate_update=lambda new, old: _validate_cron_job(new),
         has_generation=True,
         columns=(
             NAME,
             Column("Schedule"),
             Column("Timezone"),
-            Column("Suspend", "boolean"),
-            Column("Active", "integer"),
+            boolean("Suspend"),
+            integer("Active"),
             Column("Last Schedule"),
             AGE,
-            wide("Containers"),
-            wide("Images"),
-            wide("Selector"),
+            *_WIDE,
         ),
         row=_cron_job_row,
+        reset_fields=SPEC_AND_STATUS,
     ),
 }

@@ -1,47 +1,42 @@
-"""Subresources that Pods answer themselves: binding to a node, eviction."""
+"""Subresources that Pods answer themselves: binding, eviction, and what only a kubelet could answer."""
 
+import ipaddress
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from kubewright.api import label_selector
+from kubewright.api import label_selector, problems
 from kubewright.devserver.objects import Wire
+from kubewright.devserver.responses import TEXT, Response
 from kubewright.devserver.status import StatusError, success
-from kubewright.devserver.strategy import Invocation, Outcome
+from kubewright.devserver.strategy import Endpoint, Invocation, Outcome
 
-_DRAINABLE = ("Pending", "Succeeded", "Failed")
+EPHEMERAL_CONTAINERS = "ephemeralcontainers"
+RESIZE = "resize"
+# A budget does not guard what runs nothing.
+_UNGUARDED = ("Pending", "Succeeded", "Failed")
 
 
 async def bind(call: Invocation) -> Outcome:
     """Put a Pod on a node."""
     body = call.body or {}
+    metadata: Wire = body.get("metadata") or {}
+    if metadata.get("name", call.name) != call.name:
+        raise StatusError.bad_request("name in URL does not match name in Binding object")
     node = (body.get("target") or {}).get("name", "")
     if not node:
-        raise StatusError.bad_request("target.name is required")
+        raise StatusError.unknown(str(problems.required("target.name")))
 
     def assign(pod: Wire) -> None:
-        taken = pod["spec"].get("nodeName")
-        if taken:
-            why = f"pod {call.name} is already assigned to node {taken!r}".replace("'", '"')
-            raise StatusError.conflict("", "pods/binding", call.name, why)
-        if pod["metadata"].get("deletionTimestamp"):
-            raise StatusError.conflict(
-                "",
-                "pods/binding",
-                call.name,
-                f"pod {call.name} is being deleted, cannot be assigned to a host",
-            )
+        if trouble := _unbindable(pod):
+            raise StatusError.conflict("", "pods/binding", call.name, trouble)
         pod["spec"]["nodeName"] = node
-        annotations = (body.get("metadata") or {}).get("annotations")
-        if annotations:
-            pod["metadata"].setdefault("annotations", {}).update(annotations)
+        for name in ("annotations", "labels"):
+            if metadata.get(name):
+                pod["metadata"].setdefault(name, {}).update(metadata[name])
         status: Wire = pod.setdefault("status", {})
+        status.pop("nominatedNodeName", None)
         others = [item for item in status.get("conditions") or () if item["type"] != "PodScheduled"]
-        moment = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        scheduled = {
-            "type": "PodScheduled",
-            "status": "True",
-            "lastProbeTime": None,
-            "lastTransitionTime": moment,
-        }
+        scheduled = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": _now()}
         status["conditions"] = [*others, scheduled]
 
     await call.api.update(
@@ -57,12 +52,28 @@ async def bind(call: Invocation) -> Outcome:
     return Outcome(success({}, 201), 201)
 
 
+def _unbindable(pod: Wire) -> str:
+    name, node = pod["metadata"]["name"], pod["spec"].get("nodeName")
+    if pod["metadata"].get("deletionTimestamp"):
+        return f"pod {name} is being deleted, cannot be assigned to a host"
+    if node:
+        return f"pod {name} is already assigned to node {problems.quoted(node)}"
+    if pod["spec"].get("schedulingGates"):
+        return f"pod {name} has non-empty .spec.schedulingGates"
+    return ""
+
+
 async def evict(call: Invocation) -> Outcome:
     """Delete a Pod if its disruption budgets allow."""
+    body = call.body or {}
+    if (body.get("metadata") or {}).get("name", call.name) != call.name:
+        raise StatusError.bad_request("name in URL does not match name in Eviction object")
     pod = call.api.get("", "pods", call.namespace, call.name)
-    options: Wire = (call.body or {}).get("deleteOptions") or {}
+    options: Wire = dict(body.get("deleteOptions") or {})
+    if call.options.dry_run:
+        options["dryRun"] = ["All"]
     phase = (pod.get("status") or {}).get("phase")
-    if phase not in _DRAINABLE and not pod["metadata"].get("deletionTimestamp"):
+    if phase not in _UNGUARDED and not pod["metadata"].get("deletionTimestamp"):
         await _spend_budget(call, pod)
     await call.api.delete("", "pods", call.namespace, call.name, options, user=call.user)
     return Outcome(success({}, 201), 201)
@@ -79,33 +90,126 @@ async def _spend_budget(call: Invocation, pod: Wire) -> None:
     if not budgets:
         return
     if len(budgets) > 1:
-        message = (
-            "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
-        )
-        raise StatusError.internal(message)
+        text = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+        raise StatusError.unknown(text)
     budget = budgets[0]
-    name, status = budget["metadata"]["name"], budget.get("status") or {}
-    if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
-        raise _too_many(f"The disruption budget {name} is still being processed by the server.", 10)
-    if status.get("disruptionsAllowed", 0) < 1:
-        raise _too_many(
-            f"The disruption budget {name} needs {status.get('desiredHealthy', 0)} healthy pods "
-            f"and has {status.get('currentHealthy', 0)} currently",
-            0,
-        )
+    if _harmless(pod, budget):
+        return
+    _refuse_disruption(budget)
+    if call.options.dry_run:
+        return
 
     def spend(found: Wire) -> None:
         found["status"]["disruptionsAllowed"] -= 1
-        moment = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        found["status"].setdefault("disruptedPods", {})[call.name] = moment
+        found["status"].setdefault("disruptedPods", {})[call.name] = _now()
 
+    name = budget["metadata"]["name"]
     await call.api.update("policy", "poddisruptionbudgets", call.namespace, name, spend, subresource="status")
 
 
+def _harmless(pod: Wire, budget: Wire) -> bool:
+    """Tell whether the Pod is not ready, so that losing it disrupts nothing."""
+    conditions = {item["type"]: item.get("status") for item in pod["status"].get("conditions") or ()}
+    if conditions.get("Ready") == "True":
+        return False
+    if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
+        return True
+    status: Wire = budget.get("status") or {}
+    wanted = status.get("desiredHealthy", 0)
+    return wanted > 0 and status.get("currentHealthy", 0) >= wanted
+
+
+def _refuse_disruption(budget: Wire) -> None:
+    name, status = budget["metadata"]["name"], budget.get("status") or {}
+    if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
+        raise _too_many(f"The disruption budget {name} is still being processed by the server.", 10)
+    if status.get("disruptionsAllowed", 0) > 0:
+        return
+    wanted, healthy = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
+    text = f"The disruption budget {name} does not allow evicting pods currently"
+    if healthy <= wanted:
+        text = f"The disruption budget {name} needs {wanted} healthy pods and has {healthy} currently"
+    raise _too_many(text, 0)
+
+
 def _too_many(cause: str, retry_after: int) -> StatusError:
-    details: Wire = {
-        "causes": [{"reason": "DisruptionBudget", "message": cause}],
-        "retryAfterSeconds": retry_after,
-    }
+    details: Wire = {"causes": [{"reason": "DisruptionBudget", "message": cause}]}
+    if retry_after:
+        details["retryAfterSeconds"] = retry_after
     message = "Cannot evict pod as it would violate the pod's disruption budget."
     return StatusError(429, "TooManyRequests", message, details)
+
+
+async def read_log(call: Invocation) -> Response:
+    """Answer with nothing for a Pod that no node runs yet; else a kubelet would be needed."""
+    pod = call.api.get("", "pods", call.namespace, call.name)
+    _choose_container(pod, call.request.one("container"))
+    if not pod["spec"].get("nodeName"):
+        return Response(200, b"", TEXT.partition(";")[0])
+    raise _no_kubelet(call, pod)
+
+
+async def stream(call: Invocation) -> Response:
+    """Refuse to connect to a container: without a kubelet there is none."""
+    pod = call.api.get("", "pods", call.namespace, call.name)
+    if call.subresource != "portforward":
+        _choose_container(pod, call.request.one("container"))
+    if not pod["spec"].get("nodeName"):
+        raise StatusError.bad_request(f"pod {call.name} does not have a host assigned")
+    raise _no_kubelet(call, pod)
+
+
+async def proxy(call: Invocation) -> Response:
+    """Refuse to pass a request on: nothing listens at a Pod's address."""
+    pod = call.api.get("", "pods", call.namespace, call.name.split(":")[0])
+    addresses = (pod.get("status") or {}).get("podIPs") or [{}]
+    try:
+        found = ipaddress.ip_address(addresses[0].get("ip", ""))
+    except ValueError:
+        raise StatusError.bad_request("address not allowed") from None
+    if found.is_loopback or found.is_link_local or found.is_multicast or found.is_unspecified:
+        raise StatusError.bad_request("address not allowed")
+    raise StatusError.unavailable(f"error trying to reach service: dial tcp {found}: connect: no route to host")
+
+
+def _choose_container(pod: Wire, wanted: str) -> None:
+    spec, name = pod["spec"], pod["metadata"]["name"]
+    groups = ("initContainers", "containers", "ephemeralContainers")
+    known = [item.get("name", "") for group in groups for item in spec.get(group) or ()]
+    if wanted:
+        if wanted not in known:
+            raise StatusError.bad_request(f"container {wanted} is not valid for pod {name}")
+    elif len(spec.get("containers") or ()) != 1:
+        listed = " ".join(known)
+        raise StatusError.bad_request(
+            f"a container name must be specified for pod {name}, choose one of: [{listed}]"
+        )
+
+
+def _no_kubelet(call: Invocation, pod: Wire) -> StatusError:
+    name = pod["spec"]["nodeName"]
+    node = call.api.find("", "nodes", "", name)
+    if node is None:
+        return StatusError.not_found("", "nodes", name)
+    known: list[Wire] = (node.get("status") or {}).get("addresses") or []
+    listed = " ".join(f"{{{item.get('type', '')} {item.get('address', '')}}}" for item in known)
+    if not known:
+        return StatusError.unknown(f"no preferred addresses found; known addresses: [{listed}]")
+    port = ((node["status"].get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}).get("Port") or 10250
+    target = f"{known[0].get('address', '')}:{port}"
+    return StatusError.unknown(f"dial tcp {target}: connect: connection refused")
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+ENDPOINTS: Mapping[str, Endpoint] = {
+    "binding": bind,
+    "eviction": evict,
+    "log": read_log,
+    "exec": stream,
+    "attach": stream,
+    "portforward": stream,
+    "proxy": proxy,
+}

@@ -1,26 +1,27 @@
-"""Pods: defaults, lifecycle, what kubectl shows of them."""
+"""Pods: defaults, lifecycle, what may change of them."""
 
-from typing import Any
-
-from kubewright.api import FieldError, problems
-from kubewright.devserver.builtin.ages import age
-from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age, wide
-from kubewright.devserver.builtin.pod_endpoints import bind, evict
-from kubewright.devserver.builtin.pod_validation import validate_pod_spec
+from kubewright.api import FieldError, names, problems
+from kubewright.devserver.builtin.cells import NAME, containers, labels_text
+from kubewright.devserver.builtin.pod_endpoints import (
+    ENDPOINTS,
+    EPHEMERAL_CONTAINERS,
+    RESIZE,
+)
+from kubewright.devserver.builtin.pod_rows import COLUMNS, pod_row
 from kubewright.devserver.builtin.quality import quality_of
-from kubewright.devserver.builtin.templates import default_pod_spec
+from kubewright.devserver.builtin.templates import (
+    check_pod_spec,
+    check_template,
+    default_pod_spec,
+    default_requests,
+    template_of,
+)
+from kubewright.devserver.builtin.writes import flag_at, restore, text_at
 from kubewright.devserver.objects import Wire, copy
 from kubewright.devserver.strategy import Column, Strategy
 
-_BLANK_STATUS = {"phase": "Pending"}
-# What may change in the spec of a Pod that exists.
-_MUTABLE = (
-    "activeDeadlineSeconds",
-    "tolerations",
-    "terminationGracePeriodSeconds",
-    "schedulingGates",
-    "nodeSelector",
-)
+# What may change in the spec of a Pod that exists; each is checked by itself.
+_MUTABLE = ("activeDeadlineSeconds", "tolerations", "schedulingGates")
 _FORBIDDEN_CHANGE = (
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
@@ -31,15 +32,36 @@ _FORBIDDEN_CHANGE = (
 def _default(pod: Wire) -> None:
     spec: Wire = pod.setdefault("spec", {})
     default_pod_spec(spec)
+    default_requests(spec)
     spec.setdefault("enableServiceLinks", True)
 
 
 def _prepare_create(pod: Wire) -> None:
-    pod["status"] = {**_BLANK_STATUS, "qosClass": quality_of(pod)}
+    _non_negative_grace(pod)
+    pod["status"] = {"phase": "Pending", "qosClass": quality_of(pod)}
+    if pod["spec"].get("schedulingGates"):
+        text = "Scheduling is blocked due to non-empty scheduling gates"
+        gated = {"type": "PodScheduled", "status": "False", "lastProbeTime": None, "lastTransitionTime": None}
+        pod["status"]["conditions"] = [{**gated, "reason": "SchedulingGated", "message": text}]
 
 
 def _prepare_update(new: Wire, old: Wire) -> None:
+    _non_negative_grace(new)
     new["status"] = copy(old.get("status") or {})
+
+
+def _non_negative_grace(pod: Wire) -> None:
+    if pod["spec"].get("terminationGracePeriodSeconds", 0) < 0:
+        pod["spec"]["terminationGracePeriodSeconds"] = 1
+
+
+def _prepare_status_update(new: Wire, old: Wire) -> None:
+    restore(new, old, "spec")
+    new["metadata"].pop("deletionTimestamp", None)
+    restore(new["metadata"], old["metadata"], "ownerReferences")
+    quality = (old.get("status") or {}).get("qosClass")
+    if quality:
+        new.setdefault("status", {})["qosClass"] = quality
 
 
 def _grace_period(pod: Wire, wanted: int | None) -> int | None:
@@ -47,120 +69,106 @@ def _grace_period(pod: Wire, wanted: int | None) -> int | None:
     seconds = spec.get("terminationGracePeriodSeconds", 30) if wanted is None else wanted
     if not spec.get("nodeName") or status.get("phase") in ("Succeeded", "Failed"):
         seconds = 0
-    return max(int(seconds), 0)
+    return 1 if seconds < 0 else int(seconds)
 
 
 def _validate(pod: Wire) -> list[FieldError]:
-    return validate_pod_spec(pod.get("spec") or {}, "spec")
+    errors = check_pod_spec(pod["spec"], "spec")
+    if pod["spec"].get("ephemeralContainers"):
+        errors.append(problems.forbidden("spec.ephemeralContainers", "cannot be set on create"))
+    return errors
 
 
 def _validate_update(new: Wire, old: Wire) -> list[FieldError]:
-    errors = validate_pod_spec(new["spec"], "spec")
-    if _comparable(new["spec"]) != _comparable(old["spec"]):
+    errors = check_pod_spec(new["spec"], "spec")
+    for group in ("containers", "initContainers"):
+        after, before = new["spec"].get(group) or [], old["spec"].get(group) or []
+        if len(after) != len(before):
+            text = "pod updates may not add or remove containers"
+            return [*errors, problems.forbidden(f"spec.{group}", text)]
+        for index, item in enumerate(after):
+            image = item.get("image", "")
+            if image != image.strip():
+                text = "must not have leading or trailing whitespace"
+                errors.append(problems.invalid(f"spec.{group}[{index}].image", image, text))
+    if late := _later_deadline(new["spec"], old["spec"]):
+        return [*errors, *late]
+    errors += _only_added_tolerations(new["spec"], old["spec"])
+    errors += _only_removed_gates(new["spec"], old["spec"])
+    if _comparable(new["spec"], old["spec"]) != _comparable(old["spec"], old["spec"]):
         errors.append(problems.forbidden("spec", _FORBIDDEN_CHANGE))
     return errors
 
 
-def _comparable(spec: Wire) -> Wire:
+def _later_deadline(new: Wire, old: Wire) -> list[FieldError]:
+    path = "spec.activeDeadlineSeconds"
+    after, before = new.get("activeDeadlineSeconds"), old.get("activeDeadlineSeconds")
+    if before is None:
+        return []
+    if after is None:
+        return [problems.invalid(path, None, "must not update from a positive integer to nil value")]
+    return [problems.invalid(path, after, "must be less than or equal to previous value")] if after > before else []
+
+
+def _only_added_tolerations(new: Wire, old: Wire) -> list[FieldError]:
+    def fixed(items: list[Wire]) -> list[Wire]:
+        return [{key: value for key, value in item.items() if key != "tolerationSeconds"} for item in items]
+
+    after, before = fixed(new.get("tolerations") or []), fixed(old.get("tolerations") or [])
+    if all(item in after for item in before):
+        return []
+    text = "existing toleration can not be modified except its tolerationSeconds"
+    return [problems.forbidden("spec.tolerations", text)]
+
+
+def _only_removed_gates(new: Wire, old: Wire) -> list[FieldError]:
+    before = [gate.get("name") for gate in old.get("schedulingGates") or ()]
+    text = "only deletion is allowed, but found new scheduling gate"
+    return [
+        problems.forbidden(f"spec.schedulingGates[{index}].name", f"{text} '{gate.get('name')}'")
+        for index, gate in enumerate(new.get("schedulingGates") or ())
+        if gate.get("name") not in before
+    ]
+
+
+def _comparable(spec: Wire, old: Wire) -> Wire:
     kept = {name: value for name, value in spec.items() if name not in _MUTABLE}
     for group in ("containers", "initContainers"):
         if group in kept:
             kept[group] = [{**item, "image": ""} for item in kept[group]]
+    if old.get("schedulingGates"):
+        kept.pop("nodeSelector", None)
+        affinity: Wire = kept.pop("affinity", None) or {}
+        kept["affinity"] = {name: value for name, value in affinity.items() if name != "nodeAffinity"}
     return kept
 
 
-def _ending(terminated: Wire) -> str:
-    """Tell why a container ended."""
-    if terminated.get("reason"):
-        return str(terminated["reason"])
-    if terminated.get("signal"):
-        return f"Signal:{terminated['signal']}"
-    return f"ExitCode:{terminated.get('exitCode', 0)}"
-
-
-def _phase(pod: Wire) -> tuple[str, int, int, float | None, str]:
-    """Give the status text, ready and total containers, and restarts, as kubectl sums a Pod up."""
-    status = pod.get("status") or {}
-    reason = status.get("reason") or status.get("phase") or ""
-    spec: Wire = pod.get("spec") or {}
-    total, ready, restarts, last = len(spec.get("containers") or ()), 0, 0, ""
-    for index, found in enumerate(status.get("initContainerStatuses") or ()):
-        ended = (found.get("state") or {}).get("terminated")
-        waiting = (found.get("state") or {}).get("waiting")
-        restarts += found.get("restartCount", 0)
-        if ended is not None and ended.get("exitCode") == 0:
-            continue
-        if ended is not None:
-            reason = f"Init:{_ending(ended)}"
-        elif waiting and waiting.get("reason") and waiting["reason"] != "PodInitializing":
-            reason = f"Init:{waiting['reason']}"
-        else:
-            reason = f"Init:{index}/{len(spec.get('initContainers') or ())}"
-        return reason, ready, total, restarts, last
-    running = False
-    for found in reversed(status.get("containerStatuses") or []):
-        restarts += found.get("restartCount", 0)
-        ended = (found.get("lastState") or {}).get("terminated")
-        last = max(last, (ended or {}).get("finishedAt") or "")
-        state: Wire = found.get("state") or {}
-        if (state.get("waiting") or {}).get("reason"):
-            reason = state["waiting"]["reason"]
-        elif state.get("terminated") is not None:
-            over = state["terminated"]
-            reason = _ending(over)
-        elif found.get("ready") and state.get("running") is not None:
-            running = True
-            ready += 1
-    if reason == "Completed" and running:
-        conditions = {item["type"]: item["status"] for item in status.get("conditions") or ()}
-        reason = "Running" if conditions.get("Ready") == "True" else "NotReady"
-    return reason, ready, total, restarts, last
-
-
-def _row(pod: Wire, now: float) -> list[Any]:
-    reason, ready, total, restarts, last = _phase(pod)
-    status: Wire = pod.get("status") or {}
-    if pod["metadata"].get("deletionTimestamp"):
-        reason = "Unknown" if status.get("reason") == "NodeLost" else "Terminating"
-    told = str(restarts)
-    if restarts and last:
-        told = f"{restarts} ({age(last, now)} ago)"
-    spec: Wire = pod.get("spec") or {}
-    gates = spec.get("readinessGates") or ()
-    conditions = {item["type"]: item["status"] for item in status.get("conditions") or ()}
-    passed = sum(conditions.get(gate["conditionType"]) == "True" for gate in gates)
-    address = status.get("podIP") or ((status.get("podIPs") or [{}])[0]).get("ip") or NONE
+def _warnings(new: Wire, old: Wire | None) -> list[str]:
+    retired = {
+        "rbd": "deprecated in v1.28, non-functional in v1.31+",
+        "scaleIO": "deprecated in v1.16, non-functional in v1.22+",
+        "gitRepo": "deprecated in v1.11, and disabled by default in v1.33+",
+        "cephfs": "deprecated in v1.28, non-functional in v1.31+",
+        "glusterfs": "deprecated in v1.25, non-functional in v1.26+",
+    }
     return [
-        pod["metadata"]["name"],
-        f"{ready}/{total}",
-        reason,
-        told,
-        object_age(pod, now),
-        address,
-        spec.get("nodeName") or NONE,
-        status.get("nominatedNodeName") or NONE,
-        f"{passed}/{len(gates)}" if gates else NONE,
+        f"spec.volumes[{index}].{kind}: {text}"
+        for index, volume in enumerate(new["spec"].get("volumes") or ())
+        for kind, text in retired.items()
+        if volume.get(kind) is not None
     ]
-
-
-def _text(*path: str) -> Any:
-    def read(pod: Wire) -> str:
-        value: Any = pod
-        for name in path:
-            value = (value or {}).get(name)
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        return "" if value is None else str(value)
-
-    return read
-
-
-def _host_network(pod: Wire) -> str:
-    return "true" if (pod.get("spec") or {}).get("hostNetwork") else "false"
 
 
 def _addresses(pod: Wire) -> str:
     return ",".join(item.get("ip", "") for item in (pod.get("status") or {}).get("podIPs") or ())
+
+
+def _default_template(obj: Wire) -> None:
+    default_pod_spec(template_of(obj)["spec"])
+
+
+def _validate_template(obj: Wire) -> list[FieldError]:
+    return check_template(obj["template"], "template")
 
 
 STRATEGIES = {
@@ -168,34 +176,46 @@ STRATEGIES = {
         default=_default,
         prepare_create=_prepare_create,
         prepare_update=_prepare_update,
+        prepare_status_update=_prepare_status_update,
         validate=_validate,
         validate_update=_validate_update,
+        warnings=_warnings,
         has_generation=True,
         grace_period=_grace_period,
         returns_deleted=True,
         selectable_fields={
-            "spec.nodeName": _text("spec", "nodeName"),
-            "spec.restartPolicy": _text("spec", "restartPolicy"),
-            "spec.schedulerName": _text("spec", "schedulerName"),
-            "spec.serviceAccountName": _text("spec", "serviceAccountName"),
-            "spec.hostNetwork": _host_network,
-            "status.phase": _text("status", "phase"),
-            "status.podIP": _text("status", "podIP"),
+            "spec.nodeName": text_at("spec", "nodeName"),
+            "spec.restartPolicy": text_at("spec", "restartPolicy"),
+            "spec.schedulerName": text_at("spec", "schedulerName"),
+            "spec.serviceAccountName": text_at("spec", "serviceAccountName"),
+            "spec.hostNetwork": flag_at("spec", "hostNetwork"),
+            "status.phase": text_at("status", "phase"),
+            "status.podIP": text_at("status", "podIP"),
             "status.podIPs": _addresses,
-            "status.nominatedNodeName": _text("status", "nominatedNodeName"),
+            "status.nominatedNodeName": text_at("status", "nominatedNodeName"),
         },
-        columns=(
-            NAME,
-            Column("Ready"),
-            Column("Status"),
-            Column("Restarts"),
-            AGE,
-            wide("IP"),
-            wide("Node"),
-            wide("Nominated Node"),
-            wide("Readiness Gates"),
-        ),
-        row=_row,
-        endpoints={"binding": bind, "eviction": evict},
+        columns=COLUMNS,
+        row=pod_row,
+        reset_fields={
+            "": frozenset({("status",)}),
+            "status": frozenset({("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences")}),
+            EPHEMERAL_CONTAINERS: frozenset({("status",)}),
+            RESIZE: frozenset({("status",)}),
+        },
+        endpoints=ENDPOINTS,
+    ),
+    ("", "PodTemplate"): Strategy(
+        default=_default_template,
+        validate=_validate_template,
+        validate_update=lambda new, old: _validate_template(new),
+        name_check=names.dns1123_subdomain,
+        has_generation=True,
+        returns_deleted=True,
+        columns=(NAME, Column("Containers"), Column("Images"), Column("Pod Labels")),
+        row=lambda obj, now: [
+            obj["metadata"]["name"],
+            *containers(obj["template"]),
+            labels_text(obj["template"]["metadata"].get("labels")),
+        ],
     ),
 }

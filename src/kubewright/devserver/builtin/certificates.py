@@ -1,0 +1,151 @@
+"""CertificateSigningRequests: who asks for a certificate, and who may say yes."""
+
+import base64
+import binascii
+import re
+from typing import Any
+
+from kubewright.api import FieldError, problems
+from kubewright.devserver.builtin import field_checks as check
+from kubewright.devserver.builtin.ages import human_duration
+from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age
+from kubewright.devserver.builtin.writes import restore, text_at
+from kubewright.devserver.identity import User
+from kubewright.devserver.objects import Wire
+from kubewright.devserver.strategy import Column, Strategy
+
+GROUP = "certificates.k8s.io"
+USAGES = (
+    "any",
+    "cert sign",
+    "client auth",
+    "code signing",
+    "content commitment",
+    "crl sign",
+    "data encipherment",
+    "decipher only",
+    "digital signature",
+    "email protection",
+    "encipher only",
+    "ipsec end system",
+    "ipsec tunnel",
+    "ipsec user",
+    "key agreement",
+    "key encipherment",
+    "microsoft sgc",
+    "netscape sgc",
+    "ocsp signing",
+    "s/mime",
+    "server auth",
+    "signing",
+    "timestamping",
+)
+_SIGNER = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/.+")
+_SIGNER_RULE = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
+_LEAST_SECONDS = 600
+
+
+def sign(request: Wire, user: User) -> None:
+    """Write down who asks; a client cannot say."""
+    spec: Wire = request.setdefault("spec", {})
+    spec["username"] = user.name
+    for name, value in (("uid", user.uid), ("groups", list(user.groups)), ("extra", dict(user.extra))):
+        if value:
+            spec[name] = value
+        else:
+            spec.pop(name, None)
+
+
+def _keep_request(new: Wire, old: Wire) -> None:
+    restore(new, old, "spec")
+    restore(new, old, "status")
+
+
+def _status_write(new: Wire, old: Wire) -> None:
+    """Take the certificate, but not who approved it."""
+    restore(new, old, "spec")
+    restore(new.setdefault("status", {}), old.get("status") or {}, "conditions")
+
+
+def approve(new: Wire, old: Wire) -> None:
+    """Take who approved or denied, but no certificate."""
+    restore(new, old, "spec")
+    restore(new.setdefault("status", {}), old.get("status") or {}, "certificate")
+
+
+def _validate(request: Wire) -> list[FieldError]:
+    spec: Wire = request.get("spec") or {}
+    errors = _check_pem(spec.get("request"))
+    usages: list[str] = spec.get("usages") or []
+    if not usages:
+        errors.append(problems.required("spec.usages"))
+    for index, usage in enumerate(usages):
+        errors += check.one_of(f"spec.usages[{index}]", usage, USAGES)
+        if usage in usages[:index]:
+            errors.append(problems.duplicate(f"spec.usages[{index}]", usage))
+    signer = spec.get("signerName", "")
+    if not signer:
+        errors.append(problems.required("spec.signerName"))
+    elif not _SIGNER.fullmatch(signer):
+        errors.append(problems.invalid("spec.signerName", signer, _SIGNER_RULE))
+    seconds = spec.get("expirationSeconds")
+    if seconds is not None and seconds < _LEAST_SECONDS:
+        text = "may not specify a duration less than 600 seconds (10 minutes)"
+        errors.append(problems.invalid("spec.expirationSeconds", seconds, text))
+    return errors
+
+
+def _check_pem(encoded: str | None) -> list[FieldError]:
+    try:
+        text = base64.b64decode(encoded or "").decode(errors="replace")
+    except binascii.Error:
+        text = ""
+    if "-----BEGIN CERTIFICATE REQUEST-----" in text:
+        return []
+    return [problems.invalid("spec.request", encoded, "PEM block type must be CERTIFICATE REQUEST")]
+
+
+def _condition(request: Wire) -> str:
+    status: Wire = request.get("status") or {}
+    found = {item.get("type") for item in status.get("conditions") or ()}
+    text = "Denied" if "Denied" in found else "Approved" if "Approved" in found else "Pending"
+    if "Failed" in found:
+        text += ",Failed"
+    return f"{text},Issued" if status.get("certificate") else text
+
+
+def _row(request: Wire, now: float) -> list[Any]:
+    spec: Wire = request.get("spec") or {}
+    seconds = spec.get("expirationSeconds")
+    return [
+        request["metadata"]["name"],
+        object_age(request, now),
+        spec.get("signerName") or NONE,
+        spec.get("username", ""),
+        NONE if seconds is None else human_duration(seconds),
+        _condition(request),
+    ]
+
+
+STRATEGIES = {
+    (GROUP, "CertificateSigningRequest"): Strategy(
+        prepare_update=_keep_request,
+        prepare_status_update=_status_write,
+        validate=_validate,
+        selectable_fields={"spec.signerName": text_at("spec", "signerName")},
+        columns=(
+            NAME,
+            AGE,
+            Column("SignerName"),
+            Column("Requestor"),
+            Column("RequestedDuration"),
+            Column("Condition"),
+        ),
+        row=_row,
+        reset_fields={
+            "": frozenset({("spec",), ("status",)}),
+            "status": frozenset({("spec",), ("status", "conditions")}),
+            "approval": frozenset({("spec",), ("status", "certificate")}),
+        },
+    ),
+}

@@ -1,0 +1,277 @@
+"""Namespaces and nodes, and the limits within a namespace."""
+
+from collections.abc import Callable
+from typing import Any
+
+from kubewright.api import FieldError, names, problems
+from kubewright.devserver.builtin import field_checks as check
+from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age, wide
+from kubewright.devserver.builtin.templates import TAINT_EFFECTS
+from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, flag_at, keep_spec, restore, text_at
+from kubewright.devserver.objects import Wire
+from kubewright.devserver.strategy import Column, Strategy
+
+_NAME_LABEL = "kubernetes.io/metadata.name"
+_ROLE_PREFIX = "node-role.kubernetes.io/"
+_ROLE_LABEL = "kubernetes.io/role"
+_QUOTA_RESOURCES = frozenset(
+    {"cpu", "memory", "ephemeral-storage", "storage", "pods", "services", "replicationcontrollers", "secrets"}
+    | {"resourcequotas", "configmaps", "persistentvolumeclaims", "services.nodeports", "services.loadbalancers"}
+    | {f"{kind}.{name}" for kind in ("requests", "limits") for name in ("cpu", "memory", "ephemeral-storage")}
+    | {"requests.storage"}
+)
+_LIMIT_PARTS = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
+
+
+def _default_namespace(namespace: Wire) -> None:
+    if name := namespace["metadata"].get("name"):
+        namespace["metadata"].setdefault("labels", {})[_NAME_LABEL] = name
+
+
+def _new_namespace(namespace: Wire) -> None:
+    namespace["status"] = {"phase": "Active"}
+    finalizers: list[str] = (namespace.get("spec") or {}).get("finalizers") or []
+    if "kubernetes" not in finalizers:
+        finalizers = [*finalizers, "kubernetes"]
+    namespace["spec"] = {"finalizers": finalizers}
+
+
+def _kept_namespace(new: Wire, old: Wire) -> None:
+    restore(new, old, "spec")
+    restore(new, old, "status")
+
+
+def _status_of_namespace(new: Wire, old: Wire) -> None:
+    restore(new, old, "spec")
+
+
+def _validate_namespace(namespace: Wire) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for name in (namespace.get("spec") or {}).get("finalizers") or ():
+        if name != "kubernetes" and "/" not in name:
+            text = "name is neither a standard finalizer name nor is it fully qualified"
+            errors.append(problems.invalid("spec.finalizers", name, text))
+    return errors
+
+
+def _terminate_namespace(namespace: Wire) -> None:
+    namespace.setdefault("status", {})["phase"] = "Terminating"
+
+
+def _emptied_namespace(namespace: Wire) -> bool:
+    return not (namespace.get("spec") or {}).get("finalizers")
+
+
+def _namespace_row(namespace: Wire, now: float) -> list[Any]:
+    phase = (namespace.get("status") or {}).get("phase", "")
+    return [namespace["metadata"]["name"], phase, object_age(namespace, now)]
+
+
+def _default_node(node: Wire) -> None:
+    status: Wire = node.get("status") or {}
+    if status.get("capacity") and not status.get("allocatable"):
+        status["allocatable"] = dict(status["capacity"])
+
+
+def _validate_node(node: Wire) -> list[FieldError]:
+    errors: list[FieldError] = []
+    seen: set[tuple[str, str]] = set()
+    for index, taint in enumerate((node.get("spec") or {}).get("taints") or ()):
+        path, key, effect = f"metadata.taints[{index}]", taint.get("key", ""), taint.get("effect", "")
+        errors += check.named(f"{path}.key", key, names.qualified_name(key))
+        value = taint.get("value", "")
+        if troubles := names.label_value(value):
+            errors.append(problems.invalid(f"{path}.value", value, ";".join(troubles)))
+        errors += check.choice(f"{path}.effect", effect, TAINT_EFFECTS)
+        if (key, effect) in seen:
+            errors.append(problems.duplicate(path, taint))
+        seen.add((key, effect))
+    return errors
+
+
+def _node_row(node: Wire, now: float) -> list[Any]:
+    status: Wire = node.get("status") or {}
+    ready = [item for item in status.get("conditions") or () if item["type"] == "Ready"]
+    state = "Unknown" if not ready else "Ready" if ready[0].get("status") == "True" else "NotReady"
+    if (node.get("spec") or {}).get("unschedulable"):
+        state += ",SchedulingDisabled"
+    labels: dict[str, str] = node["metadata"].get("labels") or {}
+    roles = {key[len(_ROLE_PREFIX) :] for key in labels if key.startswith(_ROLE_PREFIX)} - {""}
+    if labels.get(_ROLE_LABEL):
+        roles.add(labels[_ROLE_LABEL])
+    addresses: dict[str, str] = {}
+    for item in status.get("addresses") or ():
+        addresses.setdefault(item["type"], item["address"])
+    info: Wire = status.get("nodeInfo") or {}
+    return [
+        node["metadata"]["name"],
+        state,
+        ",".join(sorted(roles)) or NONE,
+        object_age(node, now),
+        info.get("kubeletVersion", ""),
+        addresses.get("InternalIP", NONE),
+        addresses.get("ExternalIP", NONE),
+        info.get("osImage") or "<unknown>",
+        info.get("kernelVersion") or "<unknown>",
+        info.get("containerRuntimeVersion") or "<unknown>",
+    ]
+
+
+def _validate_quota(quota: Wire) -> list[FieldError]:
+    errors: list[FieldError] = []
+    hard: dict[str, Any] = (quota.get("spec") or {}).get("hard") or {}
+    for name, value in hard.items():
+        path = f"spec.hard[{name}]"
+        if troubles := names.qualified_name(name):
+            errors += check.named(path, name, troubles)
+        elif "/" not in name and name not in _QUOTA_RESOURCES and ".hugepages-" not in name:
+            errors.append(problems.invalid(path, name, "must be a standard resource type or fully qualified"))
+            errors.append(problems.invalid(path, name, "must be a standard resource for quota"))
+        errors += check.amount(path, name, value)
+    return errors
+
+
+def _quota_row(quota: Wire, now: float) -> list[Any]:
+    status: Wire = quota.get("status") or {}
+    hard: dict[str, Any] = status.get("hard") or {}
+    used: dict[str, Any] = status.get("used") or {}
+    told = {name: f"{name}: {used.get(name, '0')}/{amount}" for name, amount in sorted(hard.items())}
+    requests = ", ".join(text for name, text in told.items() if not name.startswith("limits"))
+    limits = ", ".join(text for name, text in told.items() if name.startswith("limits"))
+    return [quota["metadata"]["name"], requests, limits, object_age(quota, now)]
+
+
+def _default_limit_range(obj: Wire) -> None:
+    for item in (obj.get("spec") or {}).get("limits") or ():
+        if item.get("type") != "Container":
+            continue
+        ceiling: dict[str, Any] = item.get("max") or {}
+        usual: dict[str, Any] = {**ceiling, **(item.get("default") or {})}
+        asked: dict[str, Any] = {**usual, **(item.get("min") or {}), **(item.get("defaultRequest") or {})}
+        asked = {**(item.get("min") or {}), **usual, **(item.get("defaultRequest") or {})}
+        if usual:
+            item["default"] = dict(sorted(usual.items()))
+        if asked:
+            item["defaultRequest"] = dict(sorted(asked.items()))
+
+
+def _validate_limit_range(obj: Wire) -> list[FieldError]:
+    errors: list[FieldError] = []
+    seen: set[str] = set()
+    for index, item in enumerate((obj.get("spec") or {}).get("limits") or ()):
+        path, kind = f"spec.limits[{index}]", item.get("type", "")
+        if kind in seen:
+            errors.append(problems.duplicate(f"{path}.type", kind))
+        seen.add(kind)
+        if kind == "Pod":
+            for part in ("default", "defaultRequest"):
+                if item.get(part):
+                    text = "may not be specified when `type` is 'Pod'"
+                    errors.append(problems.forbidden(f"{path}.{part}", text))
+        errors += _check_limits(item, path)
+    return errors
+
+
+def _check_limits(item: Wire, path: str) -> list[FieldError]:
+    found = {part: dict[str, Any](item.get(part) or {}) for part in _LIMIT_PARTS}
+    errors: list[FieldError] = []
+    for name in sorted({name for part in found.values() for name in part}):
+        for over, under, culprit, field, text in _ORDERED:
+            if name not in found[over] or name not in found[under]:
+                continue
+            high, low = found[over][name], found[under][name]
+            if check.quantity(low) > check.quantity(high):
+                shown = found[culprit][name]
+                detail = text.format(low=low, high=high)
+                errors.append(problems.invalid(f"{path}.{field}[{name}]", str(shown), detail))
+    return errors
+
+
+# What must not exceed what, which value the real server shows, where, and in which words.
+_ORDERED = (
+    ("max", "min", "min", "min", "min value {low} is greater than max value {high}"),
+    (
+        "defaultRequest",
+        "min",
+        "defaultRequest",
+        "defaultRequest",
+        "min value {low} is greater than default request value {high}",
+    ),
+    (
+        "max",
+        "defaultRequest",
+        "defaultRequest",
+        "defaultRequest",
+        "default request value {low} is greater than max value {high}",
+    ),
+    (
+        "default",
+        "defaultRequest",
+        "defaultRequest",
+        "defaultRequest",
+        "default request value {low} is greater than default limit value {high}",
+    ),
+    ("default", "min", "min", "default", "min value {low} is greater than default value {high}"),
+    ("max", "default", "max", "default", "default value {low} is greater than max value {high}"),
+)
+
+
+def _again(validate: Callable[[Wire], list[FieldError]]) -> Callable[[Wire, Wire], list[FieldError]]:
+    return lambda new, old: validate(new)
+
+
+STRATEGIES = {
+    ("", "Namespace"): Strategy(
+        default=_default_namespace,
+        prepare_create=_new_namespace,
+        prepare_update=_kept_namespace,
+        prepare_status_update=_status_of_namespace,
+        validate=_validate_namespace,
+        name_check=names.dns1123_label,
+        returns_deleted=True,
+        begin_delete=_terminate_namespace,
+        deletable=_emptied_namespace,
+        selectable_fields={"status.phase": text_at("status", "phase"), "name": text_at("metadata", "name")},
+        columns=(NAME, Column("Status"), AGE),
+        row=_namespace_row,
+        reset_fields={**SPEC_AND_STATUS, "finalize": frozenset({("status",)})},
+    ),
+    ("", "Node"): Strategy(
+        default=_default_node,
+        prepare_status_update=keep_spec,
+        validate=_validate_node,
+        validate_update=_again(_validate_node),
+        # A kubelet registers itself with the state it is in.
+        status_on_create=True,
+        selectable_fields={"spec.unschedulable": flag_at("spec", "unschedulable")},
+        columns=(
+            NAME,
+            Column("Status"),
+            Column("Roles"),
+            AGE,
+            Column("Version"),
+            wide("Internal-IP"),
+            wide("External-IP"),
+            wide("OS-Image"),
+            wide("Kernel-Version"),
+            wide("Container-Runtime"),
+        ),
+        row=_node_row,
+        reset_fields=SPEC_AND_STATUS,
+    ),
+    ("", "ResourceQuota"): Strategy(
+        prepare_status_update=keep_spec,
+        validate=_validate_quota,
+        validate_update=_again(_validate_quota),
+        returns_deleted=True,
+        columns=(NAME, Column("Request"), Column("Limit"), AGE),
+        row=_quota_row,
+        reset_fields=SPEC_AND_STATUS,
+    ),
+    ("", "LimitRange"): Strategy(
+        default=_default_limit_range,
+        validate=_validate_limit_range,
+        validate_update=_again(_validate_limit_range),
+        allow_create_on_update=True,
+    ),
+}

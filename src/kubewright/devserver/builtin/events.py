@@ -1,0 +1,156 @@
+"""Events: one storage, two group versions."""
+
+from collections.abc import Callable
+from typing import Any
+
+from kubewright.api import FieldError, GroupVersionKind, names, problems
+from kubewright.devserver.builtin import field_checks as check
+from kubewright.devserver.builtin.ages import age
+from kubewright.devserver.builtin.cells import wide
+from kubewright.devserver.builtin.writes import text_at
+from kubewright.devserver.objects import Wire
+from kubewright.devserver.strategy import Column, Strategy
+
+CORE = GroupVersionKind("", "v1", "Event")
+COLUMNS = (
+    Column("Last Seen"),
+    Column("Type"),
+    Column("Reason"),
+    Column("Object"),
+    wide("Subobject"),
+    wide("Source"),
+    Column("Message"),
+    wide("First Seen"),
+    wide("Count"),
+    Column("Name", "string", "name", priority=1),
+)
+_NEW_NAMES = {
+    "involvedObject": "regarding",
+    "message": "note",
+    "source": "deprecatedSource",
+    "firstTimestamp": "deprecatedFirstTimestamp",
+    "lastTimestamp": "deprecatedLastTimestamp",
+    "count": "deprecatedCount",
+    "reportingComponent": "reportingController",
+}
+_CORE_NAMES = {new: core for core, new in _NEW_NAMES.items()}
+_CORE_ALWAYS: Wire = {
+    "involvedObject": {},
+    "source": {},
+    "firstTimestamp": None,
+    "lastTimestamp": None,
+    "eventTime": None,
+    "reportingComponent": "",
+    "reportingInstance": "",
+}
+_NEW_ALWAYS: Wire = {
+    "eventTime": None,
+    "regarding": {},
+    "deprecatedSource": {},
+    "deprecatedFirstTimestamp": None,
+    "deprecatedLastTimestamp": None,
+}
+
+
+def convert(event: Wire, target: GroupVersionKind) -> Wire:
+    """Rewrite an event in the other group version; in one that it is already in, change nothing."""
+    names_there = _NEW_NAMES if target.group else _CORE_NAMES
+    always = _NEW_ALWAYS if target.group else _CORE_ALWAYS
+    made = {names_there.get(name, name): value for name, value in event.items()}
+    for name, value in always.items():
+        made.setdefault(name, value)
+    if target.group:
+        for name in ("reportingController", "reportingInstance"):
+            if made.get(name) == "":
+                del made[name]
+    return {**made, "apiVersion": target.api_version, "kind": target.kind}
+
+
+def _row(event: Wire, now: float) -> list[Any]:
+    event = convert(event, CORE)
+    series: Wire = event.get("series") or {}
+    first = event.get("firstTimestamp") or event.get("eventTime")
+    last = series.get("lastObservedTime") or event.get("lastTimestamp") or first
+    count = series.get("count", 0) if event.get("series") else event.get("count") or 1
+    target, source = event["involvedObject"], event["source"]
+    component = source.get("component") or event.get("reportingComponent") or ""
+    host = source.get("host") or event.get("reportingInstance") or ""
+    kind, name = target.get("kind", "").lower(), target.get("name", "")
+    return [
+        age(last, now),
+        event.get("type", ""),
+        event.get("reason", ""),
+        f"{kind}/{name}" if name else kind,
+        target.get("fieldPath", ""),
+        ", ".join(part for part in (component, host) if part),
+        (event.get("message") or "").strip(),
+        age(first, now),
+        count,
+        event["metadata"]["name"],
+    ]
+
+
+def _validate(event: Wire) -> list[FieldError]:
+    """Check an event, new-style ones more sternly: those say when they happened and who reports them."""
+    modern = event["apiVersion"] != "v1"
+    event = convert(event, CORE)
+    errors = _legacy(event)
+    if not modern:
+        return errors + (_reporter(event, "reportingComponent") if event.get("eventTime") else [])
+    if event.get("eventTime"):
+        errors += _reporter(event, "reportingController")
+    else:
+        errors.append(problems.required("eventTime"))
+    kind = event.get("type", "")
+    if kind not in ("Normal", "Warning"):
+        errors.append(problems.invalid("type", kind, f"has invalid value: {kind}"))
+    return errors
+
+
+def _legacy(event: Wire) -> list[FieldError]:
+    space, target = event["metadata"].get("namespace", ""), event["involvedObject"].get("namespace", "")
+    # Events about objects outside of any namespace are kept in the default one.
+    if event.get("eventTime"):
+        fits = bool(target) or space in ("default", "kube-system")
+    else:
+        fits = target == space or (not target and space == "default")
+    return [] if fits else [problems.invalid("involvedObject.namespace", target, "does not match event.namespace")]
+
+
+def _reporter(event: Wire, field: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    controller = event.get("reportingComponent", "")
+    if not controller:
+        errors.append(problems.required(field))
+    errors += check.named(field, controller, names.qualified_name(controller))
+    needed = ("reportingInstance", "action", "reason")
+    return errors + [problems.required(name) for name in needed if not event.get(name)]
+
+
+def _fields(modern: bool) -> dict[str, Callable[[Wire], str]]:
+    parts = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+    target = "regarding" if modern else "involvedObject"
+    found = {f"{target}.{part}": text_at(target, part) for part in parts}
+    controller = "reportingController" if modern else "reportingComponent"
+    found |= {part: text_at(part) for part in ("reason", "type", controller)}
+    source = text_at("deprecatedSource" if modern else "source", "component")
+    if not modern:
+        found["source"] = lambda event: source(event) or text_at("reportingComponent")(event)
+    return found
+
+
+def _strategy(modern: bool) -> Strategy:
+    return Strategy(
+        validate=_validate,
+        validate_update=lambda new, old: _validate(new),
+        allow_create_on_update=True,
+        default_propagation="Unsupported",
+        selectable_fields=_fields(modern),
+        columns=COLUMNS,
+        row=_row,
+        convert=convert,
+        stored_as=("", "events") if modern else None,
+    )
+
+
+STRATEGIES = {("", "Event"): _strategy(modern=False), ("events.k8s.io", "Event"): _strategy(modern=True)}

@@ -1,0 +1,190 @@
+"""Checks of single fields that many kinds share, with the server's words."""
+
+import ipaddress
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kubewright.api import FieldError, Quantity, QuantityError, names, problems
+from kubewright.devserver.objects import Wire
+
+IMMUTABLE = "field is immutable"
+PORT_RANGE = "must be between 1 and 65535, inclusive"
+PROTOCOLS = ("SCTP", "TCP", "UDP")
+_NEGATIVE = "must be greater than or equal to 0"
+_PERCENT = re.compile(r"[0-9]+%")
+_PERCENT_TEXT = (
+    "a valid percent string must be a numeric string followed by an ending '%' "
+    "(e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
+)
+_IP_TEXT = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+_CIDR_TEXT = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+_NEEDS_VALUES = ("In", "NotIn")
+_NEEDS_NO_VALUES = ("Exists", "DoesNotExist")
+# The values of these are whole numbers: they count things.
+_STANDARD_INTEGERS = frozenset(
+    {
+        "pods",
+        "resourcequotas",
+        "services",
+        "replicationcontrollers",
+        "secrets",
+        "configmaps",
+        "persistentvolumeclaims",
+        "services.nodeports",
+        "services.loadbalancers",
+    }
+)
+
+
+def named(path: str, value: str, troubles: Sequence[str]) -> list[FieldError]:
+    """Report each trouble that a name has."""
+    return [problems.invalid(path, value, text) for text in troubles]
+
+
+def not_negative(path: str, value: Any) -> list[FieldError]:
+    """Check a number that counts something."""
+    if isinstance(value, int) and not isinstance(value, bool) and value < 0:
+        return [problems.invalid(path, value, _NEGATIVE)]
+    return []
+
+
+def none_negative(values: Wire, path: str, *fields: str) -> list[FieldError]:
+    """Check several counting fields."""
+    return [error for name in fields for error in not_negative(f"{path}.{name}", values.get(name))]
+
+
+def choice(path: str, value: Any, choices: Sequence[str]) -> list[FieldError]:
+    """Check a value that must be given and be one of a few."""
+    if not value:
+        return [problems.required(path)]
+    return one_of(path, value, choices)
+
+
+def one_of(path: str, value: Any, choices: Sequence[str]) -> list[FieldError]:
+    """Check a value that must be one of a few."""
+    return [] if value in choices else [problems.not_supported(path, value, choices)]
+
+
+def port(path: str, value: int) -> list[FieldError]:
+    """Check a port number."""
+    return [] if 0 < value < 65536 else [problems.invalid(path, value, PORT_RANGE)]
+
+
+def port_or_name(path: str, value: Any) -> list[FieldError]:
+    """Check a port that is given by number or by name."""
+    if isinstance(value, str):
+        return named(path, value, names.port_name(value))
+    return port(path, value or 0)
+
+
+def address(path: str, value: str) -> list[FieldError]:
+    """Check an IP address."""
+    try:
+        ipaddress.ip_address(value)
+    except ValueError:
+        return [problems.invalid(path, value, _IP_TEXT)]
+    return []
+
+
+def network(path: str, value: str) -> list[FieldError]:
+    """Check a CIDR."""
+    try:
+        ipaddress.ip_network(value, strict=False)
+    except ValueError:
+        valid = False
+    else:
+        valid = "/" in value
+    return [] if valid else [problems.invalid(path, value, _CIDR_TEXT)]
+
+
+def count_or_percent(path: str, value: Any) -> list[FieldError]:
+    """Check a number of things, or a share of them."""
+    if isinstance(value, str):
+        return [] if _PERCENT.fullmatch(value) else [problems.invalid(path, value, _PERCENT_TEXT)]
+    return not_negative(path, value)
+
+
+def at_most_all(path: str, value: Any) -> list[FieldError]:
+    """Check that a share is no more than everything."""
+    if isinstance(value, str) and _PERCENT.fullmatch(value) and int(value[:-1]) > 100:
+        return [problems.invalid(path, value, "must not be greater than 100%")]
+    return []
+
+
+def labels(path: str, found: Mapping[str, str] | None) -> list[FieldError]:
+    """Check label keys and values."""
+    errors: list[FieldError] = []
+    for key, value in (found or {}).items():
+        errors += named(path, key, names.qualified_name(key))
+        errors += named(path, value, names.label_value(value))
+    return errors
+
+
+def label_selector(path: str, selector: Wire | None) -> list[FieldError]:
+    """Check a structured label selector."""
+    if selector is None:
+        return []
+    errors = labels(f"{path}.matchLabels", selector.get("matchLabels"))
+    for index, item in enumerate(selector.get("matchExpressions") or ()):
+        where = f"{path}.matchExpressions[{index}]"
+        operator, values = item.get("operator", ""), item.get("values") or ()
+        if operator in _NEEDS_VALUES:
+            if not values:
+                text = "must be specified when `operator` is 'In' or 'NotIn'"
+                errors.append(problems.required(f"{where}.values", text))
+        elif operator in _NEEDS_NO_VALUES:
+            if values:
+                text = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+                errors.append(problems.forbidden(f"{where}.values", text))
+        else:
+            errors.append(problems.invalid(f"{where}.operator", operator, "not a valid selector operator"))
+        key = item.get("key", "")
+        errors += named(f"{where}.key", key, names.qualified_name(key))
+        for position, value in enumerate(values):
+            errors += named(f"{where}.values[{position}]", value, names.label_value(value))
+    return errors
+
+
+def unchanged(path: str, new: Any, old: Any) -> list[FieldError]:
+    """Check that a field has kept its value."""
+    return [] if new == old else [problems.invalid(path, new, IMMUTABLE)]
+
+
+def quantity(value: Any) -> Quantity:
+    """Read a quantity; one that decoding has let pass is never wrong."""
+    try:
+        return Quantity(str(value))
+    except QuantityError:
+        return Quantity("0")
+
+
+def amount(path: str, name: str, value: Any) -> list[FieldError]:
+    """Check the amount of a resource: not negative, and whole where it counts things."""
+    errors: list[FieldError] = []
+    found = quantity(value)
+    if found < Quantity("0"):
+        errors.append(problems.invalid(path, str(value), _NEGATIVE))
+    if is_counted(name) and str(found).endswith(("m", "u", "n")):
+        errors.append(problems.invalid(path, str(value), "must be an integer"))
+    return errors
+
+
+def is_counted(name: str) -> bool:
+    """Tell whether amounts of a resource are whole numbers."""
+    return name in _STANDARD_INTEGERS or name.startswith("count/") or is_extended(name)
+
+
+def is_extended(name: str) -> bool:
+    """Tell whether a resource is someone's own, such as example.com/gpu."""
+    return "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")
+
+
+def clean_relative_path(path: str, value: str) -> list[FieldError]:
+    """Check a path that must stay below the folder it is relative to."""
+    errors: list[FieldError] = []
+    if value.startswith("/"):
+        errors.append(problems.invalid(path, value, "must be a relative path"))
+    if ".." in value.split("/"):
+        errors.append(problems.invalid(path, value, "must not contain '..'"))
+    return errors

@@ -1,0 +1,93 @@
+"""Flow schemas and priority levels: kept and shown, without any queueing behind them."""
+
+from typing import Any
+
+from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age
+from kubewright.devserver.objects import Wire
+from kubewright.devserver.strategy import Column, Strategy
+
+GROUP = "flowcontrol.apiserver.k8s.io"
+
+
+def _default_schema(obj: Wire) -> None:
+    spec: Wire = obj.setdefault("spec", {})
+    if not spec.get("matchingPrecedence"):
+        spec["matchingPrecedence"] = 1000
+
+
+def _default_level(obj: Wire) -> None:
+    spec: Wire = obj.setdefault("spec", {})
+    exempt: Wire | None = spec.get("exempt")
+    if exempt is not None:
+        exempt.setdefault("nominalConcurrencyShares", 0)
+        exempt.setdefault("lendablePercent", 0)
+    limited: Wire | None = spec.get("limited")
+    if limited is None:
+        return
+    limited.setdefault("nominalConcurrencyShares", 30)
+    limited.setdefault("lendablePercent", 0)
+    queuing: Wire | None = (limited.get("limitResponse") or {}).get("queuing")
+    if queuing is not None:
+        for name, value in (("queues", 64), ("handSize", 8), ("queueLengthLimit", 50)):
+            queuing[name] = queuing.get(name) or value
+
+
+def _schema_row(obj: Wire, now: float) -> list[Any]:
+    spec: Wire = obj.get("spec") or {}
+    dangling = [
+        item.get("status", "")
+        for item in (obj.get("status") or {}).get("conditions") or ()
+        if item.get("type") == "Dangling"
+    ]
+    return [
+        obj["metadata"]["name"],
+        (spec.get("priorityLevelConfiguration") or {}).get("name", ""),
+        spec.get("matchingPrecedence", 0),
+        (spec.get("distinguisherMethod") or {}).get("type") or NONE,
+        object_age(obj, now),
+        dangling[0] if dangling else "?",
+    ]
+
+
+def _level_row(obj: Wire, now: float) -> list[Any]:
+    spec: Wire = obj.get("spec") or {}
+    limited: Wire = spec.get("limited") or {}
+    queuing: Wire = (limited.get("limitResponse") or {}).get("queuing") or {}
+    return [
+        obj["metadata"]["name"],
+        spec.get("type", ""),
+        limited.get("nominalConcurrencyShares", NONE),
+        *(queuing.get(name, NONE) for name in ("queues", "handSize", "queueLengthLimit")),
+        object_age(obj, now),
+    ]
+
+
+STRATEGIES = {
+    (GROUP, "FlowSchema"): Strategy(
+        default=_default_schema,
+        has_generation=True,
+        columns=(
+            NAME,
+            Column("PriorityLevel"),
+            Column("MatchingPrecedence"),
+            Column("DistinguisherMethod"),
+            AGE,
+            Column("MissingPL"),
+        ),
+        row=_schema_row,
+    ),
+    (GROUP, "PriorityLevelConfiguration"): Strategy(
+        default=_default_level,
+        has_generation=True,
+        columns=(
+            NAME,
+            Column("Type"),
+            Column("NominalConcurrencyShares"),
+            Column("Queues"),
+            Column("HandSize"),
+            Column("QueueLengthLimit"),
+            AGE,
+        ),
+        row=_level_row,
+    ),
+}

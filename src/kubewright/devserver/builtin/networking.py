@@ -1,0 +1,266 @@
+"""Ingresses, their classes, network policies and the ranges of service addresses."""
+
+import ipaddress
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kubewright.api import FieldError, names, problems
+from kubewright.devserver.builtin import field_checks as check
+from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age, selector_text
+from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec
+from kubewright.devserver.objects import Wire
+from kubewright.devserver.strategy import Column, Strategy
+
+GROUP = "networking.k8s.io"
+_DEFAULT_CLASS = "ingressclass.kubernetes.io/is-default-class"
+_PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
+_SHOWN_HOSTS = 3
+
+
+def _validate_ingress(ingress: Wire) -> list[FieldError]:
+    spec: Wire = ingress.get("spec") or {}
+    rules: Sequence[Wire] = spec.get("rules") or ()
+    backend: Wire | None = spec.get("defaultBackend")
+    errors: list[FieldError] = []
+    if not rules and backend is None:
+        text = "either `defaultBackend` or `rules` must be specified"
+        errors.append(problems.invalid("spec", None, text))
+    if backend is not None:
+        errors += _backend(backend, "spec.defaultBackend")
+    for index, rule in enumerate(rules):
+        errors += _rule(rule, f"spec.rules[{index}]")
+    for index, item in enumerate(spec.get("tls") or ()):
+        for position, host in enumerate(item.get("hosts") or ()):
+            errors += check.named(f"spec.tls[{index}].hosts[{position}]", host, _host_troubles(host))
+    if name := spec.get("ingressClassName"):
+        errors += check.named("spec.ingressClassName", name, names.dns1123_subdomain(name))
+    return errors
+
+
+def _host_troubles(host: str) -> list[str]:
+    return names.wildcard_dns1123_subdomain(host) if "*" in host else names.dns1123_subdomain(host)
+
+
+def _rule(rule: Wire, path: str) -> Iterator[FieldError]:
+    if host := rule.get("host"):
+        if _is_address(host):
+            yield problems.invalid(f"{path}.host", host, "must be a DNS name, not an IP address")
+        else:
+            yield from check.named(f"{path}.host", host, _host_troubles(host))
+    http: Wire | None = rule.get("http")
+    if http is None:
+        return
+    if not http.get("paths"):
+        yield problems.required(f"{path}.http.paths")
+    for index, item in enumerate(http.get("paths") or ()):
+        yield from _path(item, f"{path}.http.paths[{index}]")
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _path(item: Wire, path: str) -> Iterator[FieldError]:
+    kind, text = item.get("pathType"), item.get("path", "")
+    if kind is None:
+        yield problems.required(f"{path}.pathType", "pathType must be specified")
+    elif kind not in _PATH_TYPES:
+        yield problems.not_supported(f"{path}.pathType", kind, _PATH_TYPES)
+    elif kind != "ImplementationSpecific" or text:
+        if not text.startswith("/"):
+            yield problems.invalid(f"{path}.path", text, "must be an absolute path")
+    yield from _backend(item.get("backend") or {}, f"{path}.backend")
+
+
+def _backend(backend: Wire, path: str) -> Iterator[FieldError]:
+    service, resource = backend.get("service"), backend.get("resource")
+    if service is not None and resource is not None:
+        yield problems.invalid(path, "", "cannot set both resource and service backends")
+    elif resource is None and service is None:
+        yield problems.invalid(path, "", "resource or service backend is required")
+    elif service is not None:
+        name = service.get("name", "")
+        if not name:
+            yield problems.required(f"{path}.service.name")
+        else:
+            yield from check.named(f"{path}.service.name", name, names.dns1035_label(name))
+        port: Wire = service.get("port") or {}
+        if port.get("name") and port.get("number"):
+            yield problems.invalid(path, "", "cannot set both port name & port number")
+        elif port.get("name"):
+            yield from check.named(f"{path}.service.port.name", port["name"], names.port_name(port["name"]))
+        elif port.get("number"):
+            yield from check.port(f"{path}.service.port.number", port["number"])
+        else:
+            yield problems.required(path, "port name or number is required")
+
+
+def _ingress_row(ingress: Wire, now: float) -> list[Any]:
+    spec, status = ingress.get("spec") or {}, ingress.get("status") or {}
+    hosts = [rule["host"] for rule in spec.get("rules") or () if rule.get("host")]
+    more = len(hosts) - _SHOWN_HOSTS
+    shown = ",".join(hosts[:_SHOWN_HOSTS]) or "*"
+    points: Sequence[Wire] = (status.get("loadBalancer") or {}).get("ingress") or ()
+    addresses = {item.get("ip") or item.get("hostname") or "" for item in points} - {""}
+    return [
+        ingress["metadata"]["name"],
+        spec.get("ingressClassName") or NONE,
+        f"{shown} + {more} more..." if more > 0 else shown,
+        ",".join(sorted(addresses)),
+        "80, 443" if spec.get("tls") else "80",
+        object_age(ingress, now),
+    ]
+
+
+def _default_class(obj: Wire) -> None:
+    parameters: Wire | None = (obj.get("spec") or {}).get("parameters")
+    if parameters is not None:
+        parameters.setdefault("scope", "Cluster")
+
+
+def _validate_class(obj: Wire) -> list[FieldError]:
+    spec: Wire = obj.get("spec") or {}
+    errors: list[FieldError] = []
+    if not spec.get("controller"):
+        errors.append(problems.required("spec.controller"))
+    parameters: Wire | None = spec.get("parameters")
+    if parameters is not None:
+        needed = ("kind", "name")
+        errors += [problems.required(f"spec.parameters.{name}") for name in needed if not parameters.get(name)]
+    return errors
+
+
+def _update_class(new: Wire, old: Wire) -> list[FieldError]:
+    after, before = new.get("spec") or {}, old.get("spec") or {}
+    errors = check.unchanged("spec.controller", after.get("controller", ""), before.get("controller", ""))
+    return [*errors, *_validate_class(new)]
+
+
+def _class_row(obj: Wire, now: float) -> list[Any]:
+    spec: Wire = obj.get("spec") or {}
+    name = obj["metadata"]["name"]
+    if (obj["metadata"].get("annotations") or {}).get(_DEFAULT_CLASS) == "true":
+        name += " (default)"
+    shown, found = NONE, spec.get("parameters")
+    if found is not None:
+        group = f".{found['apiGroup']}" if found.get("apiGroup") is not None else ""
+        shown = f"{found.get('kind', '')}{group}/{found.get('name', '')}"
+    return [name, spec.get("controller", ""), shown, object_age(obj, now)]
+
+
+def _default_policy(policy: Wire) -> None:
+    spec: Wire = policy.setdefault("spec", {})
+    for part in ("ingress", "egress"):
+        for rule in spec.get(part) or ():
+            for port in rule.get("ports") or ():
+                port.setdefault("protocol", "TCP")
+    if not spec.get("policyTypes"):
+        spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
+
+
+def _validate_policy(policy: Wire) -> list[FieldError]:
+    spec: Wire = policy.get("spec") or {}
+    errors = check.label_selector("spec.podSelector", spec.get("podSelector"))
+    for part, peers in (("ingress", "from"), ("egress", "to")):
+        for index, rule in enumerate(spec.get(part) or ()):
+            path = f"spec.{part}[{index}]"
+            for position, port in enumerate(rule.get("ports") or ()):
+                errors += _policy_port(port, f"{path}.ports[{position}]")
+            for position, peer in enumerate(rule.get(peers) or ()):
+                errors += _peer(peer, f"{path}.{peers}[{position}]")
+    kinds: Sequence[str] = spec.get("policyTypes") or ()
+    if len(kinds) > 2:
+        text = "may not specify more than two policyTypes"
+        errors.append(problems.invalid("spec.policyTypes", kinds, text))
+    for index, kind in enumerate(kinds):
+        errors += check.one_of(f"spec.policyTypes[{index}]", kind, ("Ingress", "Egress"))
+    return errors
+
+
+def _policy_port(port: Wire, path: str) -> Iterator[FieldError]:
+    yield from check.one_of(f"{path}.protocol", port.get("protocol"), check.PROTOCOLS)
+    number, end = port.get("port"), port.get("endPort")
+    if number is None:
+        if end is not None:
+            yield problems.required(f"{path}.port", "must be specified when `endPort` is specified")
+        return
+    if isinstance(number, int):
+        yield from check.port(f"{path}.port", number)
+        if end is not None and end < number:
+            yield problems.invalid(f"{path}.endPort", end, "must be greater than or equal to `port`")
+    else:
+        yield from check.named(f"{path}.port", number, names.port_name(number))
+        if end is not None:
+            text = "may not be specified when `port` is non-numeric"
+            yield problems.forbidden(f"{path}.endPort", text)
+
+
+def _peer(peer: Wire, path: str) -> Iterator[FieldError]:
+    given = [name for name in ("podSelector", "namespaceSelector", "ipBlock") if peer.get(name) is not None]
+    if not given:
+        yield problems.required(path, "must specify a peer")
+        return
+    if "ipBlock" in given and len(given) > 1:
+        yield problems.forbidden(path, "may not specify both ipBlock and another peer")
+    for name in given:
+        if name != "ipBlock":
+            yield from check.label_selector(f"{path}.{name}", peer[name])
+            continue
+        block: Wire = peer["ipBlock"]
+        yield from check.network(f"{path}.ipBlock.cidr", block.get("cidr", ""))
+        for index, item in enumerate(block.get("except") or ()):
+            yield from check.network(f"{path}.ipBlock.except[{index}]", item)
+
+
+def _policy_row(policy: Wire, now: float) -> list[Any]:
+    selector = selector_text((policy.get("spec") or {}).get("podSelector"))
+    return [policy["metadata"]["name"], selector, object_age(policy, now)]
+
+
+def _range_row(obj: Wire, now: float) -> list[Any]:
+    ranges = ",".join((obj.get("spec") or {}).get("cidrs") or ())
+    return [obj["metadata"]["name"], ranges, object_age(obj, now)]
+
+
+def _address_row(obj: Wire, now: float) -> list[Any]:
+    """Give an address's cells: one more than it has columns, as the real server does."""
+    shown, parent = NONE, (obj.get("spec") or {}).get("parentRef")
+    if parent is not None:
+        kind = ".".join(part for part in (parent.get("resource", ""), parent.get("group", "")) if part).lower()
+        shown = "/".join(part for part in (kind, parent.get("namespace", ""), parent.get("name", "")) if part)
+    return [obj["metadata"]["name"], shown, object_age(obj, now)]
+
+
+STRATEGIES = {
+    (GROUP, "Ingress"): Strategy(
+        prepare_status_update=keep_spec,
+        validate=_validate_ingress,
+        validate_update=lambda new, old: _validate_ingress(new),
+        has_generation=True,
+        columns=(NAME, Column("Class"), Column("Hosts"), Column("Address"), Column("Ports"), AGE),
+        row=_ingress_row,
+        reset_fields=SPEC_AND_STATUS,
+    ),
+    (GROUP, "IngressClass"): Strategy(
+        default=_default_class,
+        validate=_validate_class,
+        validate_update=_update_class,
+        has_generation=True,
+        columns=(NAME, Column("Controller"), Column("Parameters"), AGE),
+        row=_class_row,
+    ),
+    (GROUP, "NetworkPolicy"): Strategy(
+        default=_default_policy,
+        validate=_validate_policy,
+        validate_update=lambda new, old: _validate_policy(new),
+        has_generation=True,
+        columns=(NAME, Column("Pod-Selector"), AGE),
+        row=_policy_row,
+    ),
+    (GROUP, "ServiceCIDR"): Strategy(columns=(NAME, Column("CIDRs"), AGE), row=_range_row),
+    (GROUP, "IPAddress"): Strategy(columns=(NAME, Column("ParentRef")), row=_address_row),
+}

@@ -1,0 +1,172 @@
+"""Roles and their bindings."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kubewright.api import FieldError, names, problems
+from kubewright.devserver.builtin import field_checks as check
+from kubewright.devserver.builtin.cells import AGE, NAME, object_age, wide
+from kubewright.devserver.builtin.go_structs import invalid_struct
+from kubewright.devserver.objects import Wire
+from kubewright.devserver.strategy import Column, Strategy
+
+GROUP = "rbac.authorization.k8s.io"
+_SUBJECTS = ("ServiceAccount", "User", "Group")
+_BINDING_COLUMNS = (NAME, Column("Role"), AGE, wide("Users"), wide("Groups"), wide("ServiceAccounts"))
+
+
+def _check_rules(rules: Sequence[Wire], path: str, *, namespaced: bool) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for index, rule in enumerate(rules):
+        where = f"{path}[{index}]"
+        if not rule.get("verbs"):
+            errors.append(problems.required(f"{where}.verbs", "verbs must contain at least one value"))
+        urls = rule.get("nonResourceURLs")
+        if urls:
+            text = ""
+            if namespaced:
+                text = "namespaced rules cannot apply to non-resource URLs"
+            elif any(rule.get(name) for name in ("apiGroups", "resources", "resourceNames")):
+                text = "rules cannot apply to both regular resources and non-resource URLs"
+            if text:
+                errors.append(problems.invalid(f"{where}.nonResourceURLs", urls, text))
+            continue
+        if not rule.get("apiGroups"):
+            text = "resource rules must supply at least one api group"
+            errors.append(problems.required(f"{where}.apiGroups", text))
+        if not rule.get("resources"):
+            text = "resource rules must supply at least one resource"
+            errors.append(problems.required(f"{where}.resources", text))
+    return errors
+
+
+def _validate_role(role: Wire) -> list[FieldError]:
+    return _check_rules(role.get("rules") or (), "rules", namespaced=True)
+
+
+def _validate_cluster_role(role: Wire) -> list[FieldError]:
+    errors = _check_rules(role.get("rules") or (), "rules", namespaced=False)
+    aggregation: Wire | None = role.get("aggregationRule")
+    if aggregation is None:
+        return errors
+    selectors: Sequence[Wire] = aggregation.get("clusterRoleSelectors") or ()
+    path = "aggregationRule.clusterRoleSelectors"
+    if not selectors:
+        text = "at least one clusterRoleSelector required if aggregationRule is non-nil"
+        errors.append(problems.required(path, text))
+    for index, selector in enumerate(selectors):
+        errors += check.label_selector(f"{path}[{index}]", selector)
+    return errors
+
+
+def _default_binding(binding: Wire) -> None:
+    reference: Wire = binding.setdefault("roleRef", {})
+    reference["apiGroup"] = reference.get("apiGroup") or GROUP
+    for subject in binding.get("subjects") or ():
+        if not subject.get("apiGroup") and subject.get("kind") in ("User", "Group"):
+            subject["apiGroup"] = GROUP
+
+
+def _check_binding(binding: Wire, kinds: Sequence[str], *, namespaced: bool) -> list[FieldError]:
+    reference: Wire = binding["roleRef"]
+    errors = check.one_of("roleRef.apiGroup", reference.get("apiGroup"), (GROUP,))
+    errors += check.one_of("roleRef.kind", reference.get("kind", ""), kinds)
+    name = reference.get("name", "")
+    if not name:
+        errors.append(problems.required("roleRef.name"))
+    else:
+        errors += check.named("roleRef.name", name, names.path_segment(name))
+    for index, subject in enumerate(binding.get("subjects") or ()):
+        errors += _check_subject(subject, f"subjects[{index}]", namespaced=namespaced)
+    return errors
+
+
+def _check_subject(subject: Wire, path: str, *, namespaced: bool) -> list[FieldError]:
+    kind, name, group = (subject.get(part, "") for part in ("kind", "name", "apiGroup"))
+    errors: list[FieldError] = [] if name else [problems.required(f"{path}.name")]
+    if kind == "ServiceAccount":
+        if name:
+            errors += check.named(f"{path}.name", name, names.dns1123_subdomain(name))
+        errors += check.one_of(f"{path}.apiGroup", group, ("",))
+        if not namespaced and not subject.get("namespace"):
+            errors.append(problems.required(f"{path}.namespace"))
+    elif kind in _SUBJECTS:
+        errors += check.one_of(f"{path}.apiGroup", group, (GROUP,))
+    else:
+        errors.append(problems.not_supported(f"{path}.kind", kind, _SUBJECTS))
+    return errors
+
+
+def _validate_role_binding(binding: Wire) -> list[FieldError]:
+    return _check_binding(binding, ("Role", "ClusterRole"), namespaced=True)
+
+
+def _validate_cluster_role_binding(binding: Wire) -> list[FieldError]:
+    return _check_binding(binding, ("ClusterRole",), namespaced=False)
+
+
+def _same_role(
+    validate: Callable[[Wire], list[FieldError]],
+) -> Callable[[Wire, Wire], list[FieldError]]:
+    def run(new: Wire, old: Wire) -> list[FieldError]:
+        errors = validate(new)
+        after = new["roleRef"]
+        if after != old["roleRef"]:
+            shown = {"APIGroup": after.get("apiGroup"), "Kind": after.get("kind"), "Name": after.get("name")}
+            errors.append(invalid_struct("roleRef", shown, "cannot change roleRef"))
+        return errors
+
+    return run
+
+
+def _role_row(role: Wire, now: float) -> list[Any]:
+    return [role["metadata"]["name"], role["metadata"].get("creationTimestamp")]
+
+
+def _binding_row(binding: Wire, now: float) -> list[Any]:
+    reference: Wire = binding["roleRef"]
+    found: dict[str, list[str]] = {kind: [] for kind in _SUBJECTS}
+    for subject in binding.get("subjects") or ():
+        name, space = subject.get("name", ""), subject.get("namespace")
+        found.setdefault(subject.get("kind", ""), []).append(f"{space}/{name}" if space else name)
+    people = [", ".join(found[kind]) for kind in ("User", "Group", "ServiceAccount")]
+    role = f"{reference.get('kind')}/{reference.get('name')}"
+    return [binding["metadata"]["name"], role, object_age(binding, now), *people]
+
+
+STRATEGIES = {
+    (GROUP, "Role"): Strategy(
+        validate=_validate_role,
+        validate_update=lambda new, old: _validate_role(new),
+        name_check=names.path_segment,
+        allow_create_on_update=True,
+        columns=(NAME, Column("Created At", "date")),
+        row=_role_row,
+    ),
+    (GROUP, "ClusterRole"): Strategy(
+        validate=_validate_cluster_role,
+        validate_update=lambda new, old: _validate_cluster_role(new),
+        name_check=names.path_segment,
+        allow_create_on_update=True,
+        columns=(NAME, Column("Created At", "date")),
+        row=_role_row,
+    ),
+    (GROUP, "RoleBinding"): Strategy(
+        default=_default_binding,
+        validate=_validate_role_binding,
+        validate_update=_same_role(_validate_role_binding),
+        name_check=names.path_segment,
+        allow_create_on_update=True,
+        columns=_BINDING_COLUMNS,
+        row=_binding_row,
+    ),
+    (GROUP, "ClusterRoleBinding"): Strategy(
+        default=_default_binding,
+        validate=_validate_cluster_role_binding,
+        validate_update=_same_role(_validate_cluster_role_binding),
+        name_check=names.path_segment,
+        allow_create_on_update=True,
+        columns=_BINDING_COLUMNS,
+        row=_binding_row,
+    ),
+}

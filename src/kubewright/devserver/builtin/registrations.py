@@ -1,0 +1,307 @@
+"""What hooks into the server itself: webhooks, admission policies, API services, flow control."""
+
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from kubewright.api import FieldError, names, problems
+from kubewright.devserver.builtin import field_checks as check
+from kubewright.devserver.builtin.cells import AGE, NAME, integer, object_age, selector_text
+from kubewright.devserver.objects import Wire
+from kubewright.devserver.strategy import Column, Strategy
+
+ADMISSION = "admissionregistration.k8s.io"
+_REVIEWS = ("v1", "v1beta1")
+_SECONDS = range(1, 31)
+
+
+def _default_webhooks(obj: Wire) -> None:
+    mutating = obj["kind"] == "MutatingWebhookConfiguration"
+    for hook in obj.get("webhooks") or ():
+        for name, value in (("failurePolicy", "Fail"), ("matchPolicy", "Equivalent"), ("timeoutSeconds", 10)):
+            if hook.get(name) is None:
+                hook[name] = value
+        for name in ("namespaceSelector", "objectSelector"):
+            if hook.get(name) is None:
+                hook[name] = {}
+        if mutating and hook.get("reinvocationPolicy") is None:
+            hook["reinvocationPolicy"] = "Never"
+        service: Wire | None = (hook.get("clientConfig") or {}).get("service")
+        if service is not None and service.get("port") is None:
+            service["port"] = 443
+        _default_rules(hook.get("rules") or ())
+
+
+def _default_rules(rules: Sequence[Wire]) -> None:
+    for rule in rules:
+        if rule.get("scope") is None:
+            rule["scope"] = "*"
+
+
+def _validate_webhooks(obj: Wire) -> list[FieldError]:
+    errors: list[FieldError] = []
+    seen: set[str] = set()
+    for index, hook in enumerate(obj.get("webhooks") or ()):
+        path = f"webhooks[{index}]"
+        errors += _check_webhook(hook, path)
+        reviews: list[str] = hook.get("admissionReviewVersions") or []
+        if not reviews:
+            text = f"must specify one of {', '.join(_REVIEWS)}"
+            errors.append(problems.required(f"{path}.admissionReviewVersions", text))
+        elif not set(reviews) & set(_REVIEWS):
+            text = f"must include at least one of {', '.join(_REVIEWS)}"
+            errors.append(problems.invalid(f"{path}.admissionReviewVersions", reviews, text))
+        if hook.get("name") in seen:
+            errors.append(problems.duplicate(f"{path}.name", hook["name"]))
+        seen.add(hook.get("name", ""))
+    return errors
+
+
+def _check_webhook(hook: Wire, path: str) -> list[FieldError]:
+    name = hook.get("name", "")
+    errors = check.named(f"{path}.name", name, names.dns1123_subdomain(name))
+    if not errors and name.count(".") < 2:
+        text = "should be a domain with at least three segments separated by dots"
+        errors.append(problems.invalid(f"{path}.name", name, text))
+    for index, rule in enumerate(hook.get("rules") or ()):
+        needed = ("operations", "apiGroups", "apiVersions", "resources")
+        errors += [problems.required(f"{path}.rules[{index}].{part}") for part in needed if not rule.get(part)]
+    errors += check.one_of(f"{path}.failurePolicy", hook.get("failurePolicy"), ("Fail", "Ignore"))
+    errors += check.one_of(f"{path}.matchPolicy", hook.get("matchPolicy"), ("Equivalent", "Exact"))
+    effects = hook.get("sideEffects")
+    if effects is None:
+        text = "must specify one of None, NoneOnDryRun"
+        errors.append(problems.required(f"{path}.sideEffects", text))
+    else:
+        errors += check.one_of(f"{path}.sideEffects", effects, ("None", "NoneOnDryRun"))
+    if "reinvocationPolicy" in hook:
+        choices = ("IfNeeded", "Never")
+        errors += check.one_of(f"{path}.reinvocationPolicy", hook["reinvocationPolicy"], choices)
+    seconds = hook.get("timeoutSeconds")
+    if seconds is not None and seconds not in _SECONDS:
+        text = "the timeout value must be between 1 and 30 seconds"
+        errors.append(problems.invalid(f"{path}.timeoutSeconds", seconds, text))
+    for part in ("namespaceSelector", "objectSelector"):
+        errors += check.label_selector(f"{path}.{part}", hook.get(part))
+    return errors + _check_client(hook.get("clientConfig") or {}, f"{path}.clientConfig")
+
+
+def _check_client(config: Wire, path: str) -> list[FieldError]:
+    url, service = config.get("url"), config.get("service")
+    if (url is None) == (service is None):
+        return [problems.required(path, "exactly one of url or service is required")]
+    if url is not None:
+        return _check_url(url, f"{path}.url")
+    needed = ("name", "namespace")
+    errors = [problems.required(f"{path}.service.{name}") for name in needed if not service.get(name)]
+    port = service.get("port")
+    if port is not None and not 0 < port < 65536:
+        text = f"port is not valid: {check.PORT_RANGE}"
+        errors.append(problems.invalid(f"{path}.service.port", port, text))
+    if service.get("path"):
+        errors += _check_service_path(service["path"], f"{path}.service.path")
+    return errors
+
+
+def _check_url(url: str, path: str) -> list[FieldError]:
+    form = "; desired format: https://host[/path]"
+    parts = urlsplit(url)
+    errors: list[FieldError] = []
+    if parts.scheme != "https":
+        text = f"'https' is the only allowed URL scheme{form}"
+        errors.append(problems.invalid(path, parts.scheme, text))
+    if not parts.netloc:
+        errors.append(problems.invalid(path, parts.netloc, f"host must be specified{form}"))
+    if parts.username:
+        errors.append(problems.invalid(path, parts.username, "user information is not permitted in the URL"))
+    if parts.fragment:
+        errors.append(problems.invalid(path, parts.fragment, "fragments are not permitted in the URL"))
+    if parts.query:
+        text = "query parameters are not permitted in the URL"
+        errors.append(problems.invalid(path, parts.query, text))
+    return errors
+
+
+def _check_service_path(path: str, field: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    if not path.startswith("/"):
+        errors.append(problems.invalid(field, path, "must start with a '/'"))
+    segments = path[1:].removesuffix("/").split("/") if path != "/" else []
+    for index, segment in enumerate(segments):
+        if not segment:
+            errors.append(problems.invalid(field, path, f"segment[{index}] may not be empty"))
+    return errors
+
+
+def _default_policy(obj: Wire) -> None:
+    spec: Wire = obj.setdefault("spec", {})
+    if spec.get("failurePolicy") is None:
+        spec["failurePolicy"] = "Fail"
+    if spec.get("matchConstraints") is not None:
+        _default_match(spec["matchConstraints"])
+
+
+def _default_match(match: Wire) -> None:
+    for name in ("namespaceSelector", "objectSelector"):
+        if match.get(name) is None:
+            match[name] = {}
+    if match.get("matchPolicy") is None:
+        match["matchPolicy"] = "Equivalent"
+    for name in ("resourceRules", "excludeResourceRules"):
+        _default_rules(match.get(name) or ())
+
+
+def _default_binding(obj: Wire) -> None:
+    match: Wire | None = (obj.get("spec") or {}).get("matchResources")
+    if match is not None:
+        _default_match(match)
+
+
+def _validate_policy(obj: Wire) -> list[FieldError]:
+    spec: Wire = obj.get("spec") or {}
+    errors: list[FieldError] = []
+    if spec.get("matchConstraints") is None:
+        errors.append(problems.required("spec.matchConstraints"))
+    elif not spec["matchConstraints"].get("resourceRules"):
+        errors.append(problems.required("spec.matchConstraints.resourceRules"))
+    if obj["kind"] == "ValidatingAdmissionPolicy":
+        if not spec.get("validations") and not spec.get("auditAnnotations"):
+            text = "validations or auditAnnotations must contain at least one item"
+            errors += [problems.required(f"spec.{name}", text) for name in ("validations", "auditAnnotations")]
+    elif not spec.get("mutations"):
+        errors.append(problems.required("spec.mutations", "mutations must contain at least one item"))
+    return errors
+
+
+def _validate_binding(obj: Wire) -> list[FieldError]:
+    spec: Wire = obj.get("spec") or {}
+    errors: list[FieldError] = [] if spec.get("policyName") else [problems.required("spec.policyName")]
+    if obj["kind"] == "ValidatingAdmissionPolicyBinding" and not spec.get("validationActions"):
+        text = "at least one validation action is required"
+        errors.append(problems.required("spec.validationActions", text))
+    return errors
+
+
+def _count_row(obj: Wire, now: float) -> list[Any]:
+    return [obj["metadata"]["name"], len(obj.get("webhooks") or ()), object_age(obj, now)]
+
+
+def _policy_row(obj: Wire, now: float) -> list[Any]:
+    spec: Wire = obj.get("spec") or {}
+    kind: Wire | None = spec.get("paramKind")
+    shown = f"{kind.get('apiVersion', '')}/{kind.get('kind', '')}" if kind else "<unset>"
+    rules = spec.get("validations") if obj["kind"].startswith("Validating") else spec.get("mutations")
+    return [obj["metadata"]["name"], len(rules or ()), shown, object_age(obj, now)]
+
+
+def _binding_row(obj: Wire, now: float) -> list[Any]:
+    spec: Wire = obj.get("spec") or {}
+    found: Wire | None = spec.get("paramRef")
+    shown = "<unset>"
+    if found and found.get("name"):
+        shown = f"{found.get('namespace') or '*'}/{found['name']}"
+    elif found and found.get("selector") is not None:
+        shown = selector_text(found["selector"])
+    return [obj["metadata"]["name"], spec.get("policyName", ""), shown, object_age(obj, now)]
+
+
+def _default_service(obj: Wire) -> None:
+    service: Wire | None = (obj.get("spec") or {}).get("service")
+    if service is not None and service.get("port") is None:
+        service["port"] = 443
+
+
+def _new_service(obj: Wire) -> None:
+    if (obj.get("spec") or {}).get("service") is not None:
+        obj["status"] = {}
+        return
+    available = {
+        "type": "Available",
+        "status": "True",
+        "lastTransitionTime": obj["metadata"].get("creationTimestamp"),
+        "reason": "Local",
+        "message": "Local APIServices are always available",
+    }
+    obj["status"] = {"conditions": [available]}
+
+
+def _validate_service(obj: Wire) -> list[FieldError]:
+    spec: Wire = obj.get("spec") or {}
+    errors: list[FieldError] = []
+    name, wanted = obj["metadata"].get("name", ""), f"{spec.get('version', '')}.{spec.get('group', '')}"
+    if name != wanted:
+        text = f'must be `spec.version+"."+spec.group`: {problems.quoted(wanted)}'
+        errors.append(problems.invalid("metadata.name", name, text))
+    for field, most in (("groupPriorityMinimum", 20000), ("versionPriority", 1000)):
+        value = spec.get(field, 0)
+        if not 0 < value <= most:
+            text = f"must be positive and less than {most}"
+            errors.append(problems.invalid(f"spec.{field}", value, text))
+    return errors
+
+
+def _service_row(obj: Wire, now: float) -> list[Any]:
+    service: Wire | None = (obj.get("spec") or {}).get("service")
+    place = f"{service.get('namespace', '')}/{service.get('name', '')}" if service else "Local"
+    shown = "Unknown"
+    for item in (obj.get("status") or {}).get("conditions") or ():
+        if item.get("type") == "Available":
+            shown = item.get("status", "")
+            if shown != "True":
+                shown = f"{shown} ({item.get('reason', '')})"
+    return [obj["metadata"]["name"], place, shown, object_age(obj, now)]
+
+
+def _webhooks() -> Strategy:
+    return Strategy(
+        default=_default_webhooks,
+        validate=_validate_webhooks,
+        validate_update=lambda new, old: _validate_webhooks(new),
+        has_generation=True,
+        allow_unconditional_update=False,
+        columns=(NAME, integer("Webhooks"), AGE),
+        row=_count_row,
+    )
+
+
+def _policy(column: str) -> Strategy:
+    return Strategy(
+        default=_default_policy,
+        validate=_validate_policy,
+        validate_update=lambda new, old: _validate_policy(new),
+        has_generation=True,
+        allow_unconditional_update=False,
+        columns=(NAME, integer(column), Column("ParamKind"), AGE),
+        row=_policy_row,
+    )
+
+
+def _binding() -> Strategy:
+    return Strategy(
+        default=_default_binding,
+        validate=_validate_binding,
+        validate_update=lambda new, old: _validate_binding(new),
+        has_generation=True,
+        allow_unconditional_update=False,
+        columns=(NAME, Column("PolicyName"), Column("ParamRef"), AGE),
+        row=_binding_row,
+    )
+
+
+STRATEGIES = {
+    (ADMISSION, "ValidatingWebhookConfiguration"): _webhooks(),
+    (ADMISSION, "MutatingWebhookConfiguration"): _webhooks(),
+    (ADMISSION, "ValidatingAdmissionPolicy"): _policy("Validations"),
+    (ADMISSION, "MutatingAdmissionPolicy"): _policy("Mutations"),
+    (ADMISSION, "ValidatingAdmissionPolicyBinding"): _binding(),
+    (ADMISSION, "MutatingAdmissionPolicyBinding"): _binding(),
+    ("apiregistration.k8s.io", "APIService"): Strategy(
+        default=_default_service,
+        prepare_create=_new_service,
+        validate=_validate_service,
+        validate_update=lambda new, old: _validate_service(new),
+        allow_unconditional_update=False,
+        columns=(NAME, Column("Service"), Column("Available"), AGE),
+        row=_service_row,
+    ),
+}

@@ -1,0 +1,364 @@
+"""Volumes, claims, storage classes and what drivers tell about themselves."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from kubewright.api import FieldError, names, problems
+from kubewright.devserver.builtin import field_checks as check
+from kubewright.devserver.builtin.cells import AGE, NAME, boolean, integer, object_age, wide
+from kubewright.devserver.builtin.volumes import default_claim_spec, default_source
+from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec, text_at
+from kubewright.devserver.objects import Wire
+from kubewright.devserver.strategy import Column, Strategy
+
+GROUP = "storage.k8s.io"
+ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+_SHORT_MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
+_RECLAIM = ("Delete", "Recycle", "Retain")
+_DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
+_CLAIM_RULE = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+_SOURCE_RULE = "spec.persistentvolumesource is immutable after creation"
+_NOT_SOURCES = frozenset(
+    {
+        "capacity",
+        "accessModes",
+        "claimRef",
+        "persistentVolumeReclaimPolicy",
+        "storageClassName",
+        "mountOptions",
+        "volumeMode",
+        "nodeAffinity",
+        "volumeAttributesClassName",
+    }
+)
+
+
+def _default_claim(claim: Wire) -> None:
+    default_claim_spec(claim.setdefault("spec", {}))
+    source: Wire | None = claim["spec"].get("dataSource")
+    if source is not None and claim["spec"].get("dataSourceRef") is None:
+        claim["spec"]["dataSourceRef"] = dict(source)
+
+
+def _new_claim(claim: Wire) -> None:
+    claim["status"] = {"phase": "Pending"}
+
+
+def _check_modes(modes: Sequence[str]) -> list[FieldError]:
+    path = "spec.accessModes"
+    errors = [error for mode in modes for error in check.one_of(path, mode, ACCESS_MODES)]
+    if "ReadWriteOncePod" in modes and len(modes) > 1:
+        text = "may not use ReadWriteOncePod with other access modes"
+        errors.append(problems.forbidden(path, text))
+    return errors
+
+
+def check_claim_spec(spec: Wire) -> list[FieldError]:
+    """Check what a claim asks for."""
+    modes: Sequence[str] = spec.get("accessModes") or ()
+    errors: list[FieldError] = []
+    if not modes:
+        text = "at least 1 access mode is required"
+        errors.append(problems.required("spec.accessModes", text))
+    errors += check.label_selector("spec.selector", spec.get("selector"))
+    errors += _check_modes(modes)
+    asked: dict[str, Any] = (spec.get("resources") or {}).get("requests") or {}
+    if "storage" not in asked:
+        errors.append(problems.required("spec.resources[storage]"))
+    elif check.quantity(asked["storage"]) <= check.quantity("0"):
+        errors.append(problems.invalid("spec.resources[storage]", str(asked["storage"]), "must be greater than zero"))
+    if name := spec.get("storageClassName"):
+        errors += check.named("spec.storageClassName", name, names.dns1123_subdomain(name))
+    if (mode := spec.get("volumeMode")) is not None:
+        errors += check.one_of("spec.volumeMode", mode, ("Block", "Filesystem"))
+    return errors
+
+
+def _validate_claim(claim: Wire) -> list[FieldError]:
+    return check_claim_spec(claim["spec"])
+
+
+def _update_claim(new: Wire, old: Wire) -> list[FieldError]:
+    errors = _validate_claim(new)
+    after, before = dict(new["spec"]), dict(old["spec"])
+    # A controller binds a claim by giving it a volume, once.
+    if not before.get("volumeName"):
+        after.pop("volumeName", None)
+    if (old.get("status") or {}).get("phase") == "Bound":
+        for spec in (after, before):
+            spec["resources"] = {**(spec.get("resources") or {}), "requests": {}}
+            spec.pop("volumeAttributesClassName", None)
+    if after != before:
+        errors.append(problems.forbidden("spec", _CLAIM_RULE))
+    return errors
+
+
+def _short(modes: Sequence[str] | None) -> str:
+    return ",".join(short for mode, short in _SHORT_MODES.items() if mode in (modes or ()))
+
+
+def _claim_row(claim: Wire, now: float) -> list[Any]:
+    spec, status = claim["spec"], claim.get("status") or {}
+    bound = bool(spec.get("volumeName"))
+    phase = "Terminating" if claim["metadata"].get("deletionTimestamp") else status.get("phase", "")
+    return [
+        claim["metadata"]["name"],
+        phase,
+        spec.get("volumeName", ""),
+        (status.get("capacity") or {}).get("storage", "0") if bound else "",
+        _short(status.get("accessModes")) if bound else "",
+        spec.get("storageClassName") or "",
+        spec.get("volumeAttributesClassName") or "<unset>",
+        object_age(claim, now),
+        spec.get("volumeMode") or "<unset>",
+    ]
+
+
+def _default_volume(volume: Wire) -> None:
+    spec: Wire = volume.setdefault("spec", {})
+    spec["persistentVolumeReclaimPolicy"] = spec.get("persistentVolumeReclaimPolicy") or "Retain"
+    spec.setdefault("volumeMode", "Filesystem")
+    default_source(spec)
+
+
+def _new_volume(volume: Wire) -> None:
+    volume["status"] = {"phase": "Pending"}
+
+
+def _sources(spec: Wire) -> dict[str, Any]:
+    return {name: value for name, value in spec.items() if name not in _NOT_SOURCES}
+
+
+def _validate_volume(volume: Wire) -> list[FieldError]:
+    spec = volume["spec"]
+    modes: Sequence[str] = spec.get("accessModes") or ()
+    errors: list[FieldError] = [] if modes else [problems.required("spec.accessModes")]
+    errors += _check_modes(modes)
+    capacity: dict[str, Any] | None = spec.get("capacity")
+    if not capacity:
+        errors.append(problems.required("spec.capacity"))
+    if not capacity or set(capacity) != {"storage"}:
+        errors.append(problems.not_supported("spec.capacity", capacity, ("storage",)))
+    if policy := spec.get("persistentVolumeReclaimPolicy"):
+        errors += check.one_of("spec.persistentVolumeReclaimPolicy", policy, _RECLAIM)
+    kinds = list(_sources(spec))
+    for extra in kinds[1:]:
+        errors.append(problems.forbidden(f"spec.{extra}", "may not specify more than 1 volume type"))
+    if not kinds:
+        errors.append(problems.required("spec", "must specify a volume type"))
+    if name := spec.get("storageClassName"):
+        errors += check.named("spec.storageClassName", name, names.dns1123_subdomain(name))
+    return errors
+
+
+def _update_volume(new: Wire, old: Wire) -> list[FieldError]:
+    errors = _validate_volume(new)
+    if _sources(new["spec"]) != _sources(old["spec"]):
+        errors.append(problems.forbidden("spec.persistentvolumesource", _SOURCE_RULE))
+    return errors + check.unchanged("volumeMode", new["spec"].get("volumeMode"), old["spec"].get("volumeMode"))
+
+
+def _volume_row(volume: Wire, now: float) -> list[Any]:
+    spec, status = volume["spec"], volume.get("status") or {}
+    claim: Wire | None = spec.get("claimRef")
+    phase = "Terminating" if volume["metadata"].get("deletionTimestamp") else status.get("phase", "")
+    return [
+        volume["metadata"]["name"],
+        (spec.get("capacity") or {}).get("storage", "0"),
+        _short(spec.get("accessModes")),
+        spec.get("persistentVolumeReclaimPolicy", ""),
+        phase,
+        f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim else "",
+        spec.get("storageClassName", ""),
+        spec.get("volumeAttributesClassName") or "<unset>",
+        status.get("reason", ""),
+        object_age(volume, now),
+        spec.get("volumeMode") or "<unset>",
+    ]
+
+
+def _default_class(obj: Wire) -> None:
+    obj["reclaimPolicy"] = obj.get("reclaimPolicy") or "Delete"
+    obj["volumeBindingMode"] = obj.get("volumeBindingMode") or "Immediate"
+
+
+def _validate_class(obj: Wire) -> list[FieldError]:
+    errors: list[FieldError] = []
+    provisioner = obj.get("provisioner", "")
+    if not provisioner:
+        errors.append(problems.required("provisioner"))
+    else:
+        errors += check.named("provisioner", provisioner, names.qualified_name(provisioner.lower()))
+    errors += check.one_of("reclaimPolicy", obj.get("reclaimPolicy"), ("Delete", "Retain"))
+    choices = ("Immediate", "WaitForFirstConsumer")
+    return errors + check.one_of("volumeBindingMode", obj.get("volumeBindingMode"), choices)
+
+
+def _update_class(new: Wire, old: Wire) -> list[FieldError]:
+    errors = _validate_class(new)
+    for name in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
+        errors += check.unchanged(name, new.get(name), old.get(name))
+    return errors
+
+
+def _class_row(obj: Wire, now: float) -> list[Any]:
+    name = obj["metadata"]["name"]
+    if (obj["metadata"].get("annotations") or {}).get(_DEFAULT_CLASS) == "true":
+        name += " (default)"
+    return [
+        name,
+        obj.get("provisioner", ""),
+        obj.get("reclaimPolicy", "Delete"),
+        obj.get("volumeBindingMode", "Immediate"),
+        bool(obj.get("allowVolumeExpansion")),
+        object_age(obj, now),
+    ]
+
+
+def _default_driver(obj: Wire) -> None:
+    spec: Wire = obj.setdefault("spec", {})
+    for name, value in (
+        ("attachRequired", True),
+        ("podInfoOnMount", False),
+        ("volumeLifecycleModes", ["Persistent"]),
+        ("storageCapacity", False),
+        ("fsGroupPolicy", "ReadWriteOnceWithFSType"),
+        ("requiresRepublish", False),
+        ("seLinuxMount", False),
+    ):
+        if spec.get(name) in (None, []):
+            spec[name] = value
+
+
+def _driver_row(obj: Wire, now: float) -> list[Any]:
+    spec = obj["spec"]
+    requests: Sequence[Wire] | None = spec.get("tokenRequests")
+    return [
+        obj["metadata"]["name"],
+        spec.get("attachRequired", True),
+        bool(spec.get("podInfoOnMount")),
+        bool(spec.get("storageCapacity")),
+        "<unset>" if requests is None else ",".join(item.get("audience", "") for item in requests),
+        bool(spec.get("requiresRepublish")),
+        ",".join(spec.get("volumeLifecycleModes") or ()) or "<none>",
+        object_age(obj, now),
+    ]
+
+
+def _attachment_row(obj: Wire, now: float) -> list[Any]:
+    spec: Wire = obj["spec"]
+    volume = (spec.get("source") or {}).get("persistentVolumeName") or ""
+    attached = bool((obj.get("status") or {}).get("attached"))
+    name = obj["metadata"]["name"]
+    return [name, spec.get("attacher", ""), volume, spec.get("nodeName", ""), attached, object_age(obj, now)]
+
+
+_DRIVER_COLUMNS = (
+    NAME,
+    boolean("AttachRequired"),
+    boolean("PodInfoOnMount"),
+    boolean("StorageCapacity"),
+    Column("TokenRequests"),
+    boolean("RequiresRepublish"),
+    Column("Modes"),
+    AGE,
+)
+
+STRATEGIES = {
+    ("", "PersistentVolumeClaim"): Strategy(
+        default=_default_claim,
+        prepare_create=_new_claim,
+        prepare_status_update=keep_spec,
+        validate=_validate_claim,
+        validate_update=_update_claim,
+        returns_deleted=True,
+        columns=(
+            NAME,
+            Column("Status"),
+            Column("Volume"),
+            Column("Capacity"),
+            Column("Access Modes"),
+            Column("StorageClass"),
+            Column("VolumeAttributesClass"),
+            AGE,
+            wide("VolumeMode"),
+        ),
+        row=_claim_row,
+        reset_fields=SPEC_AND_STATUS,
+    ),
+    ("", "PersistentVolume"): Strategy(
+        default=_default_volume,
+        prepare_create=_new_volume,
+        prepare_status_update=keep_spec,
+        validate=_validate_volume,
+        validate_update=_update_volume,
+        returns_deleted=True,
+        columns=(
+            NAME,
+            Column("Capacity"),
+            Column("Access Modes"),
+            Column("Reclaim Policy"),
+            Column("Status"),
+            Column("Claim"),
+            Column("StorageClass"),
+            Column("VolumeAttributesClass"),
+            Column("Reason"),
+            AGE,
+            wide("VolumeMode"),
+        ),
+        row=_volume_row,
+        reset_fields=SPEC_AND_STATUS,
+    ),
+    (GROUP, "StorageClass"): Strategy(
+        default=_default_class,
+        validate=_validate_class,
+        validate_update=_update_class,
+        returns_deleted=True,
+        columns=(
+            NAME,
+            Column("Provisioner"),
+            Column("ReclaimPolicy"),
+            Column("VolumeBindingMode"),
+            Column("AllowVolumeExpansion"),
+            AGE,
+        ),
+        row=_class_row,
+    ),
+    (GROUP, "CSIDriver"): Strategy(
+        default=_default_driver,
+        allow_unconditional_update=False,
+        returns_deleted=True,
+        columns=_DRIVER_COLUMNS,
+        row=_driver_row,
+    ),
+    (GROUP, "CSINode"): Strategy(
+        allow_unconditional_update=False,
+        returns_deleted=True,
+        columns=(NAME, integer("Drivers"), AGE),
+        row=lambda obj, now: [
+            obj["metadata"]["name"],
+            len((obj.get("spec") or {}).get("drivers") or ()),
+            object_age(obj, now),
+        ],
+    ),
+    (GROUP, "CSIStorageCapacity"): Strategy(
+        allow_unconditional_update=False,
+        columns=(NAME, Column("StorageClassName"), Column("Capacity")),
+        row=lambda obj, now: [
+            obj["metadata"]["name"],
+            obj.get("storageClassName", ""),
+            obj.get("capacity") or "<unset>",
+        ],
+    ),
+    (GROUP, "VolumeAttachment"): Strategy(
+        allow_unconditional_update=False,
+        returns_deleted=True,
+        columns=(NAME, Column("Attacher", "string", "name"), Column("PV"), Column("Node"), boolean("Attached"), AGE),
+        row=_attachment_row,
+    ),
+    (GROUP, "VolumeAttributesClass"): Strategy(
+        returns_deleted=True,
+        columns=(NAME, Column("DriverName"), AGE),
+        row=lambda obj, now: [obj["metadata"]["name"], text_at("driverName")(obj), object_age(obj, now)],
+    ),
+}

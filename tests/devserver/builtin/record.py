@@ -1,0 +1,40 @@
+"""Record what a real API server answers to the cases, so that the tests need no real one.
+
+    .venv/bin/python tests/devserver/builtin/record.py
+
+Needs the binaries of `scripts/control-plane build`.
+"""
+
+import asyncio
+import json
+from typing import Any
+
+from conftest import DATA, DISABLED, Client, cases, play_accepted, play_refused
+
+from kubewright.testing.controlplane import ControlPlane
+
+PLUGINS = (*DISABLED, "TaintNodesByCondition", "StorageObjectInUseProtection", "PersistentVolumeClaimResize")
+PLAYS = {"accepted": play_accepted, "refused": play_refused}
+
+
+def record(client: Client) -> None:
+    """Play all cases and keep the answers, one line each."""
+    client.send("POST", "/api/v1/namespaces", {"metadata": {"name": "refused"}})
+    DATA.mkdir(exist_ok=True)
+    for name, play in PLAYS.items():
+        lines = [json.dumps({"case": case, "real": play(client, case)}) for case in cases(name)]
+        (DATA / f"{name}.json").write_text("[\n" + ",\n".join(lines) + "\n]\n")
+        print(f"{name}: {len(lines)} cases")
+
+
+async def main() -> None:
+    """Run a server without controllers, which would change what is recorded."""
+    flags = [f"--disable-admission-plugins={','.join(PLUGINS)}"]
+    users: dict[str, Any] = {"recorder": ["system:masters"]}
+    async with ControlPlane(controllers=False, users=users, api_server_flags=flags) as plane:
+        client = Client(plane.url, plane.tokens["recorder"], plane.ca)
+        await asyncio.to_thread(record, client)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
