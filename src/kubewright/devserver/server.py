@@ -229,8 +229,8 @@ class Server:
         """Answer a request: who is it, may they, and then the handler."""
         try:
             info = request_info(request)
-            user = self._user(request)
             attributes = Attributes.of(info)
+            user = self._user(request, attributes)
             decision = self._authorizer.authorize(user, attributes)
             if not decision.allowed:
                 raise forbidden(user, attributes, decision.reason)
@@ -241,11 +241,11 @@ class Server:
             _log.exception("handling %s %s failed", request.method, request.path)
             return refuse(request, StatusError.internal(str(error)), [])
 
-    def _user(self, request: Request) -> User:
+    def _user(self, request: Request, attributes: Attributes) -> User:
         user = self._authenticator.authenticate(request.headers, request.peer)
-        if "impersonate-user" in request.headers or "impersonate-group" in request.headers:
+        if any(name.startswith("impersonate-") for name in request.headers):
             groups = request.every("impersonate-group")
-            user = impersonated(user, request.headers, groups, self._authorizer)
+            user = impersonated(user, request.headers, groups, attributes, self._authorizer)
         return user
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

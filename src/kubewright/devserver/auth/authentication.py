@@ -1,6 +1,7 @@
 """Tell who asks: client certificates, bearer tokens, ServiceAccount tokens, impersonation."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 from urllib.parse import unquote
 
@@ -18,6 +19,7 @@ from kubewright.devserver.status import StatusError
 
 ANONYMOUS = User("system:anonymous", groups=("system:unauthenticated",))
 SERVICE_ACCOUNTS = "system:serviceaccounts"
+_AUTHENTICATION = "authentication.k8s.io"
 _EXTRA = "impersonate-extra-"
 
 
@@ -105,41 +107,45 @@ class RequestAuthenticator:
 
 
 def impersonated(
-    user: User, headers: Mapping[str, str], groups: Sequence[str], authorizer: Authorizer
+    user: User, headers: Mapping[str, str], groups: Sequence[str], wanted: Attributes, authorizer: Authorizer
 ) -> User:
     """Give the user whom a request impersonates, when its sender may; else the sender.
 
-    `groups` are the values of every Impersonate-Group header, which may repeat.
+    `groups` are the values of every Impersonate-Group header, which may repeat; `wanted` is what the request asks.
     """
-    wanted = headers.get("impersonate-user", "")
+    name = headers.get("impersonate-user", "")
     extra = _extra(headers)
-    if not wanted:
+    if not name:
         if groups or extra or "impersonate-uid" in headers:
             raise StatusError.bad_request("requested impersonation without impersonating a user")
         return user
-    parts = wanted.split(":")
-    if wanted.startswith("system:serviceaccount:") and len(parts) == 4:
-        _require(user, authorizer, "serviceaccounts", parts[3], namespace=parts[2])
-        implied: tuple[str, ...] = (SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{parts[2]}")
-    else:
-        _require(user, authorizer, "users", wanted)
-        implied = ()
-    for group in groups:
-        _require(user, authorizer, "groups", group)
+    parts = name.split(":")
+    of_account = name.startswith("system:serviceaccount:") and len(parts) == 4
+    asked = [
+        Attributes("impersonate", "", "v1", "serviceaccounts", "", parts[2], parts[3])
+        if of_account
+        else Attributes("impersonate", "", "v1", "users", "", "", name)
+    ]
+    asked += [Attributes("impersonate", "", "v1", "groups", "", "", group) for group in groups]
     for key, values in extra.items():
-        for value in values:
-            _require(user, authorizer, "userextras", value, group="authentication.k8s.io", subresource=key)
-    uid = headers.get("impersonate-uid", "")
-    if uid:
-        _require(user, authorizer, "uids", uid, group="authentication.k8s.io")
-    all_groups = list(dict.fromkeys([*(groups or implied)]))
+        asked += [
+            Attributes("impersonate", _AUTHENTICATION, "v1", "userextras", key, "", value) for value in values
+        ]
+    if uid := headers.get("impersonate-uid", ""):
+        asked.append(Attributes("impersonate", _AUTHENTICATION, "v1", "uids", "", "", uid))
+    if not all(authorizer.authorize(user, attributes).allowed for attributes in asked):
+        # Servers that know constrained impersonation name the permission that would do for this request alone.
+        mode = "serviceaccount" if of_account else "user-info"
+        raise forbidden(user, replace(wanted, verb=f"impersonate-on:{mode}:{wanted.verb}"))
+    implied = (SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{parts[2]}") if of_account else ()
+    all_groups = list(dict.fromkeys(groups or implied))
     if (
-        wanted != ANONYMOUS.name
+        name != ANONYMOUS.name
         and "system:unauthenticated" not in all_groups
         and AUTHENTICATED not in all_groups
     ):
         all_groups.append(AUTHENTICATED)
-    return User(wanted, uid, tuple(all_groups), extra)
+    return User(name, uid, tuple(all_groups), extra)
 
 
 def _extra(headers: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
@@ -148,22 +154,6 @@ def _extra(headers: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
         for name, value in headers.items()
         if name.startswith(_EXTRA)
     }
-
-
-def _require(
-    user: User,
-    authorizer: Authorizer,
-    resource: str,
-    name: str,
-    *,
-    namespace: str = "",
-    group: str = "",
-    subresource: str = "",
-) -> None:
-    wanted = Attributes("impersonate", group, "v1", resource, subresource, namespace, name)
-    decision = authorizer.authorize(user, wanted)
-    if not decision.allowed:
-        raise forbidden(user, wanted, decision.reason)
 
 
 def _quoted(values: Sequence[str]) -> str:

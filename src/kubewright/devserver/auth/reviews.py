@@ -55,6 +55,7 @@ class Reviews:
     async def myself(self, call: Invocation) -> Outcome:
         """Tell a client who it is."""
         body = _body(call)
+        body["metadata"] = {**body.get("metadata", {}), "creationTimestamp": _time(datetime.now(UTC))}
         body["status"] = {"userInfo": user_info(call.user)}
         return Outcome(body, 201)
 
