@@ -37,34 +37,45 @@ async def test_a_token_that_would_break_the_header_is_refused_unseen(token: str)
     assert token not in str(caught.value)
 
 
-@virtual_time
 async def test_a_token_file_is_read_again_each_minute(tmp_path: Path) -> None:
     file = tmp_path / "token"
-    await asyncio.to_thread(file.write_text, "one\n")
-    subject = authenticator(token_file=str(file))
-    assert (await subject.renew()).authorization == "Bearer one"
-    await asyncio.to_thread(file.write_text, "two\n")
-    await asyncio.sleep(FILE_LIFETIME - 1)
-    present = subject.current()
-    assert present is not None
-    assert present.authorization == "Bearer one"
-    await asyncio.sleep(2)
-    assert subject.current() is None
-    assert (await subject.renew()).authorization == "Bearer two"
+    file.write_text("one\n")
+    source = StaticSource(ClusterConfig("https://x", token_file=str(file)))
+    first = await source.obtain(refused=False)
+    assert first.authorization == "Bearer one"
+    assert 0 < first.valid_until - asyncio.get_running_loop().time() <= FILE_LIFETIME == 60
+    file.write_text("two\n")
+    assert (await source.obtain(refused=False)).authorization == "Bearer two"
 
 
 @virtual_time
+async def test_a_credential_is_asked_for_again_when_its_time_is_over() -> None:
+    class Numbered:
+        asked = 0
+
+        async def obtain(self, refused: bool) -> Credential:
+            self.asked += 1
+            return Credential(f"Bearer {self.asked}", valid_until=asyncio.get_running_loop().time() + 60)
+
+    subject = Authenticator(Numbered())
+    assert (await subject.renew()).authorization == "Bearer 1"
+    await asyncio.sleep(59)
+    assert (await subject.renew()).authorization == "Bearer 1"
+    await asyncio.sleep(2)
+    assert subject.current() is None
+    assert (await subject.renew()).authorization == "Bearer 2"
+
+
 async def test_a_token_file_that_vanishes_leaves_the_old_token(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "token"
-    await asyncio.to_thread(file.write_text, "one")
-    subject = authenticator(token_file=str(file))
-    await subject.renew()
-    await asyncio.to_thread(file.unlink)
-    await asyncio.sleep(FILE_LIFETIME + 1)
+    file.write_text("one")
+    source = StaticSource(ClusterConfig("https://x", token_file=str(file)))
+    await source.obtain(refused=False)
+    file.unlink()
     with caplog.at_level(logging.WARNING):
-        assert (await subject.renew()).authorization == "Bearer one"
+        assert (await source.obtain(refused=False)).authorization == "Bearer one"
     assert "going on with what it held" in caplog.text
 
 
@@ -79,16 +90,16 @@ async def test_an_empty_token_file_falls_back_to_the_token(tmp_path: Path) -> No
     assert (await subject.renew()).authorization == "Bearer spare"
 
 
-@virtual_time
 async def test_certificate_files_are_read_again_too(tmp_path: Path) -> None:
     certificate, key = tmp_path / "crt", tmp_path / "key"
-    await asyncio.to_thread(certificate.write_text, "c1")
-    await asyncio.to_thread(key.write_text, "k1")
-    subject = authenticator(client_cert_file=str(certificate), client_key_file=str(key))
-    assert (await subject.renew()).certificate == b"c1"
-    await asyncio.to_thread(certificate.write_text, "c2")
-    await asyncio.sleep(FILE_LIFETIME + 1)
-    assert (await subject.renew()).certificate == b"c2"
+    certificate.write_text("c1")
+    key.write_text("k1")
+    source = StaticSource(
+        ClusterConfig("https://x", client_cert_file=str(certificate), client_key_file=str(key))
+    )
+    assert (await source.obtain(refused=False)).certificate == b"c1"
+    certificate.write_text("c2")
+    assert (await source.obtain(refused=False)).certificate == b"c2"
 
 
 async def test_a_refused_token_is_read_again_at_once(tmp_path: Path) -> None:

@@ -90,8 +90,9 @@ class Reader:
         body = (await self._transport.send(request)).body
         try:
             return raw_object(body)
-        except DecodeError as error:
-            raise _strange(request, body, error) from error
+        except DecodeError:
+            _refuse_strangers(request, body)
+            raise
 
     @overload
     async def get(self, kind: type[T], name: str, namespace: str = "") -> T: ...
@@ -156,8 +157,9 @@ class Reader:
                 continue
             try:
                 page, meta = _typed_page(kind, body)
-            except DecodeError as error:
-                raise _strange(request, body, error) from error
+            except DecodeError:
+                _refuse_strangers(request, body)
+                raise
             items.extend(page)
             token = meta.continue_
             if not token:
@@ -193,8 +195,9 @@ class Reader:
             body = (await self._transport.send(request)).body
             try:
                 page = split_list(body)
-            except DecodeError as error:
-                raise _strange(request, body, error) from error
+            except DecodeError:
+                _refuse_strangers(request, body)
+                raise
             yield page
             token = page.continue_
             if not token:
@@ -258,8 +261,9 @@ class Reader:
         body = (await self._transport.send(request)).body
         try:
             return _named(body) if isinstance(kind, Kind) else _typed(kind, body)
-        except DecodeError as error:
-            raise _strange(request, body, error) from error
+        except DecodeError:
+            _refuse_strangers(request, body)
+            raise
 
 
 class _PageMeta(msgspec.Struct, rename="camel"):
@@ -316,12 +320,15 @@ def _event(request: Request, line: bytes) -> WatchEvent:
     return event
 
 
-def _strange(request: Request, body: bytes, error: Exception) -> Exception:
-    """Tell an object that does not fit its class from an answer that is no object at all."""
+def _refuse_strangers(request: Request, body: bytes) -> None:
+    """Tell an answer that is no object at all from an object that does not fit its class."""
     try:
         document = msgspec.json.decode(body, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return UnexpectedAnswer(f"{request.verb} {request.object}: the answer is not a whole JSON object")
+        raise UnexpectedAnswer(
+            f"{request.verb} {request.object}: the answer is not a whole JSON object"
+        ) from None
     if "kind" not in document and "metadata" not in document:
-        return UnexpectedAnswer(f"{request.verb} {request.object}: the answer is no Kubernetes object")
-    return error
+        raise UnexpectedAnswer(
+            f"{request.verb} {request.object}: the answer is no Kubernetes object"
+        ) from None

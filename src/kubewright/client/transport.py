@@ -85,10 +85,10 @@ class Stream:
                 return await self._content.readany()
         except TimeoutError:
             raise TimedOut(f"{self._about}: the stream was silent for {self.idle:.0f} s", sent=True) from None
-        except (aiohttp.ClientError, OSError) as error:
+        except (aiohttp.ClientError, OSError):
             raise ConnectionLost(
                 f"{self._about}: the connection broke in the middle of the stream", sent=True
-            ) from error
+            ) from None
 
 
 class Transport:
@@ -186,7 +186,8 @@ class Transport:
             finally:
                 response.release()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise self._failure(error, request) from error
+            # The library's own errors hold the headers that were sent, tokens and all: they end here.
+            raise self._failure(error, request) from None
         if response.status < 300:
             if request.accept.startswith(JSON):
                 self._check_json(request, response)
@@ -203,7 +204,7 @@ class Transport:
                 )
                 body = await response.read() if response.status >= 300 else b""
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise self._failure(error, request) from error
+            raise self._failure(error, request) from None
         if response.status >= 300:
             raise self._refusal(request, response, body)
         if request.accept.startswith(JSON):
