@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from kubewright.schema.cel.values import size
+from kubewright.schema.cel.values import Value, size
 
 Charge = Callable[[tuple[Any, ...], Any], int]
 
@@ -66,7 +66,7 @@ def _traversal(args: tuple[Any, ...], result: Any) -> int:
     return _traversed(args[0])
 
 
-def _traversed(value: Any) -> int:
+def _traversed(value: Value) -> int:
     if isinstance(value, str):
         return int(len(value.encode("utf-8", "surrogatepass")) * STRING_FACTOR)
     if isinstance(value, bytes):

@@ -8,8 +8,9 @@ from typing import Any
 from kubewright.schema.cel import types
 from kubewright.schema.cel.errors import EvaluationError
 from kubewright.schema.cel.types import Declared
-from kubewright.schema.cel.values import MapList, SetList, parse_duration, parse_timestamp
+from kubewright.schema.cel.values import MapList, SetList, Value, parse_duration, parse_timestamp
 from kubewright.schema.nodes import Schema, additional, items, properties
+from kubewright.schema.values import Json
 
 MAX_REQUEST_SIZE = 3 * 1024 * 1024
 _RESERVED = frozenset(
@@ -158,7 +159,8 @@ def _string(schema: Schema) -> Declared:
     if "maxLength" in schema:
         most = _bytes_of_length(schema)
     elif schema.get("enum"):
-        most = max((len(value.encode()) for value in schema["enum"] if isinstance(value, str)), default=0)
+        allowed: list[Json] = schema["enum"]
+        most = max((len(value.encode()) for value in allowed if isinstance(value, str)), default=0)
     else:
         most = MAX_REQUEST_SIZE - 2
     return Declared(types.STRING, most, _MIN_STRING)
@@ -183,7 +185,7 @@ def structs_in(declared: Declared) -> dict[str, Declared]:
     return found
 
 
-def converted(declared: Declared, value: Any) -> Any:
+def converted(declared: Declared, value: Value) -> Any:
     """Return a JSON value as the expression language sees it: times as times, numbers as doubles."""
     conversion = declared.conversion
     if not conversion or value is None:

@@ -9,7 +9,7 @@ from kubewright.api import Quantity, QuantityError, names, problems
 from kubewright.schema.cel.errors import EvaluationError
 from kubewright.schema.cel.overloads import Library
 from kubewright.schema.cel.types import BOOL, DOUBLE, INT, STRING, list_of, optional_of, struct
-from kubewright.schema.cel.values import NONE, Optional
+from kubewright.schema.cel.values import NONE, OpaqueValue, Optional
 from kubewright.schema.formats import is_request_uri, string_format
 from kubewright.schema.values import INT64_MAX, INT64_MIN
 
@@ -24,30 +24,24 @@ _SEMVER = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class QuantityValue:
+@dataclass(frozen=True)
+class QuantityValue(OpaqueValue):
     """An amount with a unit, as a value."""
+
+    type_name = QUANTITY.name
 
     quantity: Quantity
 
-    @property
-    def type_name(self) -> str:
-        """Name the type."""
-        return QUANTITY.name
 
-
-@dataclass(frozen=True, slots=True)
-class Semver:
+@dataclass(frozen=True)
+class Semver(OpaqueValue):
     """A semantic version as a value; the build does not count in comparisons."""
+
+    type_name = SEMVER.name
 
     numbers: tuple[int, int, int]
     prerelease: tuple[str, ...]
     build: str
-
-    @property
-    def type_name(self) -> str:
-        """Name the type."""
-        return SEMVER.name
 
     def order(self) -> tuple[Any, ...]:
         """Return a key that sorts versions."""
@@ -55,18 +49,15 @@ class Semver:
         return (self.numbers, not self.prerelease, parts)
 
 
-@dataclass(frozen=True, slots=True)
-class NamedFormat:
+@dataclass(frozen=True)
+class NamedFormat(OpaqueValue):
     """A check of texts as a value."""
+
+    type_name = FORMAT.name
 
     name: str
     check: Callable[[str], list[str]]
     regex_size: int
-
-    @property
-    def type_name(self) -> str:
-        """Name the type."""
-        return FORMAT.name
 
 
 def kubernetes_library() -> Library:

@@ -23,6 +23,7 @@ from kubewright.schema.cel.types import (
 from kubewright.schema.cel.values import (
     Duration,
     Uint,
+    Value,
     checked_duration,
     checked_int,
     checked_uint,
@@ -124,7 +125,7 @@ def _slice(listed: list[Any], start: int, end: int) -> list[Any]:
     return listed[start:end]
 
 
-def _flatten(listed: list[Any], depth: int) -> list[Any]:
+def _flatten(listed: list[Value], depth: int) -> list[Any]:
     if depth < 0:
         raise EvaluationError("level must be non-negative")
     flat: list[Any] = []

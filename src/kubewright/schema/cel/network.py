@@ -1,13 +1,14 @@
 """Addresses: `url`, `ip`, `cidr` and what can be asked of them."""
 
 import ipaddress
-from typing import Any
+from collections.abc import Callable
 from urllib.parse import SplitResult, parse_qs, quote, unquote, urlsplit
 
 from kubewright.api import problems
 from kubewright.schema.cel.errors import EvaluationError
 from kubewright.schema.cel.overloads import Library
 from kubewright.schema.cel.types import BOOL, INT, STRING, list_of, map_of, opaque, struct
+from kubewright.schema.cel.values import OpaqueValue
 from kubewright.schema.formats import is_request_uri
 
 URL, IP, CIDR = struct("kubernetes.URL"), opaque("net.IP"), opaque("net.CIDR")
@@ -15,7 +16,7 @@ _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _Network = ipaddress.IPv4Interface | ipaddress.IPv6Interface
 
 
-class Url:
+class Url(OpaqueValue):
     """A URL as a value."""
 
     type_name = "kubernetes.URL"
@@ -35,7 +36,7 @@ class Url:
         return self.parts.netloc.rpartition("@")[2]
 
 
-class Ip:
+class Ip(OpaqueValue):
     """An IP address as a value."""
 
     type_name = "net.IP"
@@ -54,7 +55,7 @@ class Ip:
         return self.address.max_prefixlen // 8
 
 
-class Cidr:
+class Cidr(OpaqueValue):
     """An address range as a value, with the address it was written with."""
 
     type_name = "net.CIDR"
@@ -175,7 +176,7 @@ def _parse_cidr(text: str) -> _Network:
     return interface
 
 
-def _parses(parse: Any, text: str) -> bool:
+def _parses(parse: Callable[[str], object], text: str) -> bool:
     try:
         parse(text)
     except EvaluationError:
@@ -191,14 +192,19 @@ def _ips(library: Library) -> None:
     )
     library.add("string", "ip_to_string", (IP,), STRING, lambda ip: str(ip.address))
     library.method("family", "ip_family", (IP,), INT, lambda ip: ip.address.version)
-    for name, form, call in (
-        ("isUnspecified", "is_unspecified", lambda ip: ip.address.is_unspecified),
-        ("isLoopback", "is_loopback", lambda ip: ip.address.is_loopback),
-        ("isLinkLocalMulticast", "is_link_local_multicast", lambda ip: _link_local_multicast(ip.address)),
-        ("isLinkLocalUnicast", "is_link_local_unicast", lambda ip: ip.address.is_link_local),
-        ("isGlobalUnicast", "is_global_unicast", lambda ip: _global_unicast(ip.address)),
-    ):
-        library.method(name, f"ip_{form}", (IP,), BOOL, call)
+    tests: dict[str, tuple[str, Callable[[_Address], bool]]] = {
+        "isUnspecified": ("is_unspecified", lambda address: address.is_unspecified),
+        "isLoopback": ("is_loopback", lambda address: address.is_loopback),
+        "isLinkLocalMulticast": ("is_link_local_multicast", _link_local_multicast),
+        "isLinkLocalUnicast": ("is_link_local_unicast", lambda address: address.is_link_local),
+        "isGlobalUnicast": ("is_global_unicast", _global_unicast),
+    }
+    for name, (form, test) in tests.items():
+        library.method(name, f"ip_{form}", (IP,), BOOL, _address_test(test))
+
+
+def _address_test(test: Callable[[_Address], bool]) -> Callable[[Ip], bool]:
+    return lambda ip: test(ip.address)
 
 
 def _link_local_multicast(address: _Address) -> bool:

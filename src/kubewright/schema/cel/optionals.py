@@ -6,7 +6,7 @@ from kubewright.schema.cel.errors import EvaluationError
 from kubewright.schema.cel.overloads import Library
 from kubewright.schema.cel.standard import index_list, index_map
 from kubewright.schema.cel.types import BOOL, INT, list_of, map_of, optional_of, param
-from kubewright.schema.cel.values import NONE, Optional
+from kubewright.schema.cel.values import NONE, Optional, Value
 
 _T, _K = param("T"), param("K")
 _OPTIONAL = optional_of(_T)
@@ -55,7 +55,7 @@ def optional_library() -> Library:
     return library
 
 
-def index(container: Any, key: Any) -> Optional:
+def index(container: Value, key: Any) -> Optional:
     """Return an element or entry, if it is there."""
     if isinstance(container, Optional):
         if not container.present:

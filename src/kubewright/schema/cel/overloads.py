@@ -5,7 +5,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from kubewright.schema.cel.types import Type
-from kubewright.schema.cel.values import Duration, Optional, Timestamp, TypeValue, Uint
+from kubewright.schema.cel.values import Duration, OpaqueValue, Optional, Timestamp, TypeValue, Uint, Value
+
+Implementation = (
+    Callable[[], Any]
+    | Callable[[Any], Any]
+    | Callable[[Any, Any], Any]
+    | Callable[[Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any], Any]
+)
+"""A Python function of up to four values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +44,13 @@ class Library:
             self.functions.setdefault(overload.function, []).append(overload)
 
     def add(
-        self, function: str, name: str, args: tuple[Type, ...], result: Type, call: Callable[..., Any]
+        self, function: str, name: str, args: tuple[Type, ...], result: Type, call: Implementation
     ) -> None:
         """Declare a form `function(args)`."""
         self.extend([Overload(name, function, args, result, call)])
 
     def method(
-        self, function: str, name: str, args: tuple[Type, ...], result: Type, call: Callable[..., Any]
+        self, function: str, name: str, args: tuple[Type, ...], result: Type, call: Implementation
     ) -> None:
         """Declare a form `target.function(args)`; the target is the first of `args`."""
         self.extend([Overload(name, function, args, result, call, member=True)])
@@ -64,7 +73,7 @@ _CLASSES: dict[str, tuple[type, ...]] = {
 }
 
 
-def accepts(expected: Type, value: Any) -> bool:
+def accepts(expected: Type, value: Value) -> bool:
     """Tell whether a value fits a declared argument, as far as can be seen without looking inside."""
     kind = expected.kind
     if kind in ("dyn", "param", "error"):
@@ -72,7 +81,7 @@ def accepts(expected: Type, value: Any) -> bool:
     if kind == "opaque" or (kind == "struct" and expected.name.startswith(("kubernetes.", "net."))):
         if expected.name == "optional_type":
             return isinstance(value, Optional)
-        return getattr(value, "type_name", "") == expected.name
+        return isinstance(value, OpaqueValue) and value.type_name == expected.name
     if kind in ("int", "bool", "uint"):
         return value.__class__ in _CLASSES[kind]
     return isinstance(value, _CLASSES[kind])

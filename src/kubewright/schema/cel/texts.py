@@ -10,7 +10,7 @@ from kubewright.schema.cel.errors import EvaluationError
 from kubewright.schema.cel.overloads import Library
 from kubewright.schema.cel.standard import plain_or_exponent
 from kubewright.schema.cel.types import DYN, INT, STRING, list_of
-from kubewright.schema.cel.values import Duration, Timestamp, TypeValue, Uint, type_name
+from kubewright.schema.cel.values import Duration, Timestamp, TypeValue, Value, type_name
 from kubewright.schema.patterns import Pattern, PatternError, compile_pattern
 
 _STRINGS = list_of(STRING)
@@ -156,7 +156,7 @@ def _unknown_verb(verb: str) -> EvaluationError:
     return EvaluationError(f'could not parse formatting clause: unrecognized formatting clause "{verb}"')
 
 
-def _clause(verb: str, precision: str | None, value: Any) -> str:
+def _clause(verb: str, precision: str | None, value: Value) -> str:
     if verb == "s":
         return shown(value)
     if verb == "d":
@@ -192,11 +192,11 @@ def _typeset(text: str) -> str:
     return f"{mantissa}\u202f×\u202f10{raised}"
 
 
-def _unfit(problem: str, value: Any) -> EvaluationError:
+def _unfit(problem: str, value: Value) -> EvaluationError:
     return EvaluationError(f"error during formatting: {problem}, was given {type_name(value)}")
 
 
-def _hexadecimal(verb: str, value: Any) -> str:
+def _hexadecimal(verb: str, value: Value) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return format(int(value), verb)
     raw = value.encode() if isinstance(value, str) else value
@@ -205,7 +205,7 @@ def _hexadecimal(verb: str, value: Any) -> str:
     return raw.hex() if verb == "x" else raw.hex().upper()
 
 
-def shown(value: Any, *, nested: bool = False) -> str:
+def shown(value: Value, *, nested: bool = False) -> str:
     """Write any value as `%s` does."""
     if isinstance(value, str):
         return problems.quoted(value) if nested else value
@@ -213,7 +213,7 @@ def shown(value: Any, *, nested: bool = False) -> str:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, Uint | int):
+    if isinstance(value, int):
         return str(int(value))
     if isinstance(value, float):
         return _shown_double(value, nested)

@@ -85,6 +85,16 @@ class Optional:
 NONE = Optional()
 
 
+class OpaqueValue:
+    """A value that only functions know how to use; subclasses name their type."""
+
+    type_name = ""
+
+    def size(self) -> int:
+        """Return the size that costs are reckoned by."""
+        return 1
+
+
 class SetList(list[Any]):
     """A list of type set: equal in any order, and adding to it joins."""
 
@@ -96,10 +106,16 @@ class MapList(list[Any]):
         super().__init__(elements)
         self.keys = keys
 
-    def key_of(self, element: Any) -> Any:
+    def key_of(self, element: "Value") -> Any:
         """Return what identifies an element."""
-        return tuple(element.get(name) for name in self.keys) if isinstance(element, dict) else element
+        return tuple(element.get(name) for name in self.keys) if isinstance(element, dict) else None
 
+
+Value = (
+    bool | int | float | str | bytes | list[Any] | dict[Any, Any] | Timestamp | Duration | TypeValue | Optional
+    | OpaqueValue | None
+)  # fmt: skip
+"""Any value of the language."""
 
 _TYPE_NAMES: dict[type, str] = {
     bool: "bool",
@@ -120,69 +136,76 @@ _TYPE_NAMES: dict[type, str] = {
 }
 
 
-def type_name(value: Any) -> str:
+def type_name(value: Value) -> str:
     """Return the name of a value's type."""
-    return _TYPE_NAMES.get(type(value)) or getattr(value, "type_name", "") or type(value).__name__
+    return value.type_name if isinstance(value, OpaqueValue) else _TYPE_NAMES[value.__class__]
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: Value) -> bool:
     """Tell whether a value is of one of the three numeric types."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def equal(left: Any, right: Any) -> bool:
+def equal(left: Value, right: Value) -> bool:
     """Compare two values; numbers of different types are equal where their values are."""
-    if left is right:
-        return not (isinstance(left, float) and math.isnan(left))
-    kind = type(left)
-    if kind is SetList and isinstance(right, list):
-        return len(left) == len(right) and all(any(equal(a, b) for b in right) for a in left)
-    if kind is MapList and isinstance(right, list):
-        return _equal_map_lists(left, right)
-    if kind is type(right):
-        if kind is list:
-            return len(left) == len(right) and all(map(equal, left, right))
-        if kind is dict:
-            return left.keys() == right.keys() and all(equal(item, right[key]) for key, item in left.items())
-        if kind is Optional:
-            return left.present == right.present and (not left.present or equal(left.value, right.value))
+    if isinstance(left, list):
+        return isinstance(right, list) and _equal_lists(left, right)
+    if isinstance(left, dict):
+        if not isinstance(right, dict) or left.keys() != right.keys():
+            return False
+        return all(equal(item, right[key]) for key, item in left.items())
+    if isinstance(left, Optional):
+        if not isinstance(right, Optional) or left.present != right.present:
+            return False
+        return not left.present or equal(left.value, right.value)
+    if left.__class__ is right.__class__:
         return bool(left == right)
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(equal, left, right))
     return is_number(left) and is_number(right) and left == right
 
 
-def _equal_map_lists(left: MapList, right: list[Any]) -> bool:
+def _equal_lists(left: list[Any], right: list[Any]) -> bool:
     if len(left) != len(right):
         return False
+    if isinstance(left, SetList):
+        return all(any(equal(item, other) for other in right) for item in left)
+    if isinstance(left, MapList):
+        return _equal_map_lists(left, right)
+    return all(map(equal, left, right))
+
+
+def _equal_map_lists(left: MapList, right: list[Any]) -> bool:
     others = {left.key_of(element): element for element in right}
     return all(
         left.key_of(element) in others and equal(element, others[left.key_of(element)]) for element in left
     )
 
 
-def compare(left: Any, right: Any) -> int:
+def compare(left: Value, right: Value) -> int:
     """Order two values; -1, 0 or 1."""
-    if (isinstance(left, float) and math.isnan(left)) or (isinstance(right, float) and math.isnan(right)):
-        raise EvaluationError("NaN values cannot be ordered")
-    if isinstance(left, str) and isinstance(right, str):
-        left, right = left.encode("utf-8", "surrogatepass"), right.encode("utf-8", "surrogatepass")
-    same_kind = type(left) is type(right) and isinstance(left, bool | bytes | Timestamp | Duration)
-    if not same_kind and not (is_number(left) and is_number(right)):
+    first, second = _comparable(left), _comparable(right)
+    if first.__class__ is not second.__class__ and not (is_number(left) and is_number(right)):
         raise no_such_overload()
-    return (left > right) - (left < right)
+    return (first > second) - (first < second)
 
 
-def size(value: Any) -> int:
+def _comparable(value: Value) -> Any:
+    if isinstance(value, float) and math.isnan(value):
+        raise EvaluationError("NaN values cannot be ordered")
+    if isinstance(value, str):
+        # Texts are ordered by their bytes.
+        return value.encode("utf-8", "surrogatepass")
+    if not isinstance(value, bool | int | float | bytes | Timestamp | Duration):
+        raise no_such_overload()
+    return value
+
+
+def size(value: Value) -> int:
     """Return how many elements, characters or bytes a value has."""
     if isinstance(value, str | bytes | list | dict):
         return len(value)
-    inner = getattr(value, "size", None)
-    if callable(inner):
-        return int(inner())
-    if isinstance(value, Optional) and value.present:
-        return size(value.value)
-    return 1
+    if isinstance(value, OpaqueValue):
+        return value.size()
+    return size(value.value) if isinstance(value, Optional) and value.present else 1
 
 
 def checked_int(number: int) -> int:
