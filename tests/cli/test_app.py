@@ -1,0 +1,51 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kubewright.cli.app import main
+
+
+def exit_code(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    return int(ended.value.code or 0)
+
+
+def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("--help") == 0
+    shown = capsys.readouterr().out
+    for name in ("dev", "run", "install", "uninstall", "manifests", "version"):
+        assert f"  {name} " in shown
+
+
+def test_help_loads_no_http_library() -> None:
+    code = (
+        "import sys; from kubewright.cli import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "assert not {'aiohttp', 'prometheus_client', 'yaml', 'cryptography'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_an_unknown_command_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("fly") == 2
+    assert "No such command 'fly'" in capsys.readouterr().err
+
+
+def test_a_users_mistake_is_one_line_and_exit_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("manifests", str(tmp_path / "nothing.py")) == 1
+    shown = capsys.readouterr().err
+    assert shown.startswith("Error: ")
+    assert shown.count("\n") == 1
+
+
+def test_dev_and_kubeconfig_exclude_each_other(tmp_path: Path) -> None:
+    assert exit_code("run", "x.py", "--dev", "--context", "other") == 2
+
+
+def test_version_names_both(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("version") == 0
+    assert capsys.readouterr().out.startswith("kubewright ")

@@ -1,0 +1,64 @@
+import io
+import json
+import logging
+
+import pytest
+
+from kubewright.cli.logs import BURST, FoldedBursts, JsonLines, TextLines
+
+FIELDS = {
+    "controller": "shells",
+    "controllerGroup": "example.com",
+    "controllerKind": "Shell",
+    "Shell": {"namespace": "default", "name": "demo"},
+    "namespace": "default",
+    "name": "demo",
+    "reconcileID": "1",
+    "friend": "funny joe",
+}
+
+
+def logged(formatter: logging.Formatter, *records: tuple[int, str, dict[str, object]]) -> str:
+    out = io.StringIO()
+    handler = logging.StreamHandler(out)
+    handler.setFormatter(formatter)
+    handler.addFilter(FoldedBursts())
+    for level, message, fields in records:
+        record = logging.LogRecord("kubewright.controller", level, "x.py", 1, message, (), None)
+        record.fields = fields
+        handler.handle(record)
+    return out.getvalue()
+
+
+def test_lines_for_people_name_the_object_first() -> None:
+    line = logged(TextLines(colour=False), (logging.INFO, "hello", FIELDS))
+    assert line.endswith('hello  controller=shells namespace=default name=demo friend="funny joe"\n')
+
+
+def test_lines_for_machines_hold_every_field() -> None:
+    line = json.loads(logged(JsonLines(), (logging.INFO, "hello", FIELDS)))
+    assert line["msg"] == "hello"
+    assert line["level"] == "info"
+    assert {name: line[name] for name in FIELDS} == FIELDS
+
+
+def test_colour_marks_errors_only_where_it_is_wanted() -> None:
+    assert "\x1b[31m" in logged(TextLines(colour=True), (logging.ERROR, "bad", {}))
+    assert "\x1b" not in logged(TextLines(colour=False), (logging.ERROR, "bad", {}))
+
+
+def test_a_burst_of_equal_errors_is_folded(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr("kubewright.cli.logs.time.monotonic", lambda: now)
+    folded = FoldedBursts()
+    record = logging.LogRecord("x", logging.ERROR, "x.py", 1, "failed", (), None)
+    assert [folded.filter(record) for _ in range(BURST + 3)] == [True] * BURST + [False] * 3
+    now = 200.0
+    assert folded.filter(record)
+    assert record.getMessage() == "failed (3 more like this were left out)"
+
+
+def test_news_is_never_folded() -> None:
+    folded = FoldedBursts()
+    record = logging.LogRecord("x", logging.INFO, "x.py", 1, "news", (), None)
+    assert all(folded.filter(record) for _ in range(100))

@@ -1,0 +1,92 @@
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kubewright.cli.target import TargetError, load_operator
+
+SHELL = '''
+import kubewright as kw
+
+class Spec(kw.Model):
+    size: int = 0
+
+class Status(kw.Model):
+    ready: int = 0
+
+class Shell(kw.Resource[Spec, Status], group="example.com", version="v1"):
+    """A shell."""
+
+@kw.controller(Shell)
+async def shells(shell: Shell, ctx: kw.Context) -> None:
+    pass
+'''
+
+
+@pytest.fixture(autouse=True)
+def untouched_imports(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """Leave no module and no path behind."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    before = set(sys.modules)
+    yield
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+def test_a_file_stands_for_the_controllers_at_its_top_level(tmp_path: Path) -> None:
+    (tmp_path / "my_shell.py").write_text(SHELL)
+    operator = load_operator("my_shell.py")
+    assert operator.name == "my-shell"
+    assert [controller.name for controller in operator.controllers] == ["shell"]
+
+
+def test_an_operator_in_the_file_is_preferred(tmp_path: Path) -> None:
+    (tmp_path / "with_operator.py").write_text(SHELL + 'operator = kw.Operator(shells, name="chosen")\n')
+    assert load_operator("with_operator.py").name == "chosen"
+
+
+def test_a_factory_makes_the_operator(tmp_path: Path) -> None:
+    (tmp_path / "factory.py").write_text(SHELL + 'def make():\n    return kw.Operator(shells, name="made")\n')
+    assert load_operator("factory:make").name == "made"
+
+
+def test_a_package_directory_is_a_target(tmp_path: Path) -> None:
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "__init__.py").write_text(SHELL)
+    assert load_operator("shop").name == "shop"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("def f(:\n", r"broken\.py:1: SyntaxError"),
+        ("import kubewright\n1 / 0\n", r"broken\.py:2: ZeroDivisionError: division by zero"),
+        ("import no_such_module_anywhere\n", r"broken\.py:1: ModuleNotFoundError"),
+        ("x = 1\n", "no `operator` and no controllers at its top level"),
+        ("operator = 3\n", "is a int: it must be an Operator"),
+    ],
+)
+def test_a_users_mistake_is_told_with_its_place(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "broken.py").write_text(text)
+    with pytest.raises(TargetError, match=message):
+        load_operator("broken.py")
+
+
+@pytest.mark.parametrize("target", ["nowhere.py", "no/where", "nowhere_at_all"])
+def test_a_target_that_is_not_there_is_told(target: str) -> None:
+    with pytest.raises(TargetError, match="there is no such file"):
+        load_operator(target)
+
+
+def test_a_file_with_the_name_of_another_module_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "json.py").write_text(SHELL)
+    with pytest.raises(TargetError, match="another module is called 'json'"):
+        load_operator("json.py")
+
+
+def test_a_missing_object_is_told(tmp_path: Path) -> None:
+    (tmp_path / "plain.py").write_text(SHELL)
+    with pytest.raises(TargetError, match="plain has no 'other'"):
+        load_operator("plain:other")
