@@ -175,11 +175,13 @@ class RuleTree:
         declared = declare(self._schema, resource=self._resource, name="selfType")
         return compile_schema_rules(self._schema, declared) if declared is not None else []
 
-    def check(self, value: Any, old: Any, correlation: Correlation | None) -> list[FieldError]:
+    def check(
+        self, value: Any, old: Any, correlation: Correlation | None = None, *, path: str = ""
+    ) -> list[FieldError]:
         """Return the rules that a value breaks; `old` is None where there is no old value."""
         errors: list[FieldError] = []
         try:
-            self._check("", value, old, Ratchet(correlation), _Budget(), errors)
+            self._check(path, value, old, Ratchet(correlation), _Budget(), errors)
         except OutOfBudget as end:
             errors.append(end.error)
         return errors

@@ -5,6 +5,15 @@ and `estimates` say what it costs, `standard` and the modules beside it hold the
 into types, `environment` is what the rest uses.
 """
 
+from kubewright.schema.cel.authorization import (
+    AUTHORIZER,
+    RESOURCE_CHECK,
+    Authorizer,
+    Decision,
+    Question,
+    ResourceCheck,
+    authorization_library,
+)
 from kubewright.schema.cel.declarations import declare, escape
 from kubewright.schema.cel.environment import CALL_LIMIT, Environment, Program
 from kubewright.schema.cel.errors import CompileError, CostExceeded, EvaluationError
@@ -27,6 +36,7 @@ from kubewright.schema.cel.types import (
 )  # fmt: skip
 
 __all__ = [
+    "AUTHORIZER",
     "BOOL",
     "BYTES",
     "CALL_LIMIT",
@@ -34,16 +44,22 @@ __all__ = [
     "DURATION",
     "DYN",
     "INT",
+    "RESOURCE_CHECK",
     "STRING",
     "TIMESTAMP",
+    "Authorizer",
     "CompileError",
     "CostExceeded",
+    "Decision",
     "Declared",
     "Environment",
     "EvaluationError",
     "Library",
     "Program",
+    "Question",
+    "ResourceCheck",
     "Type",
+    "authorization_library",
     "declare",
     "escape",
     "list_of",

@@ -120,7 +120,7 @@ def _object(schema: Schema, name: str) -> Declared | None:
             map_type, most, 2, key=key, element=value, conversion="map" if value.conversion else ""
         )
     declared = Declared(types.struct(name), 0, 2)
-    required = set(schema.get("required") or ())
+    required: list[str] = schema.get("required") or []
     for field, sub in properties(schema).items():
         inner = declare_below(sub, f"{name}.{escape(field)}")
         if inner is None:

@@ -7,7 +7,8 @@ from kubewright.schema.cel.checker import Checked, check
 from kubewright.schema.cel.declarations import converted, structs_in
 from kubewright.schema.cel.errors import CompileError, CostExceeded
 from kubewright.schema.cel.estimates import estimate
-from kubewright.schema.cel.evaluator import Frame, compile_steps
+from kubewright.schema.cel.evaluator import compile_steps
+from kubewright.schema.cel.frames import Frame
 from kubewright.schema.cel.kubernetes import kubernetes_library
 from kubewright.schema.cel.lists import list_library
 from kubewright.schema.cel.literals import evaluate_constants, literal_issues

@@ -58,13 +58,11 @@ def optional_library() -> Library:
 def index(container: Value, key: Any) -> Optional:
     """Return an element or entry, if it is there."""
     if isinstance(container, Optional):
-        if not container.present:
-            return NONE
-        container = container.value
+        return index(container.value, key) if container.present else NONE
     try:
-        return Optional(
-            index_list(container, key) if isinstance(container, list) else index_map(container, key)
-        )
+        if isinstance(container, list):
+            return Optional(index_list(container, key))
+        return Optional(index_map(container, key)) if isinstance(container, dict) else NONE
     except EvaluationError:
         return NONE
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from kubewright.api import problems
+from kubewright.schema.cel.conversions import plain_or_exponent
 from kubewright.schema.cel.errors import EvaluationError
 from kubewright.schema.cel.overloads import Library
-from kubewright.schema.cel.standard import plain_or_exponent
 from kubewright.schema.cel.types import DYN, INT, STRING, list_of
 from kubewright.schema.cel.values import Duration, Timestamp, TypeValue, Value, type_name
 from kubewright.schema.patterns import Pattern, PatternError, compile_pattern

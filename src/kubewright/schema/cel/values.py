@@ -3,8 +3,8 @@
 import math
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, timezone
-from typing import Any
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Any, ClassVar
 
 from kubewright.schema.cel.errors import EvaluationError, no_such_overload
 from kubewright.schema.values import INT64_MAX, INT64_MIN
@@ -52,7 +52,7 @@ class Timestamp:
 
     nanoseconds: int
 
-    def local(self, zone: timezone = UTC) -> datetime:
+    def local(self, zone: tzinfo = UTC) -> datetime:
         """Return the moment as a date and time, to the microsecond."""
         return (_EPOCH + timedelta(microseconds=self.nanoseconds // 1000)).astimezone(zone)
 
@@ -86,9 +86,10 @@ NONE = Optional()
 
 
 class OpaqueValue:
-    """A value that only functions know how to use; subclasses name their type."""
+    """A value that the language has no literals for; subclasses name their type, and may show fields."""
 
     type_name = ""
+    fields: ClassVar[dict[str, Any]] = {}
 
     def size(self) -> int:
         """Return the size that costs are reckoned by."""

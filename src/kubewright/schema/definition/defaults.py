@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from kubewright.api import FieldError, problems
 from kubewright.schema.embedded import check_object
 from kubewright.schema.nodes import Schema, items, properties
+from kubewright.schema.rules import RuleTree, has_rules
 from kubewright.schema.validation import Validator
 from kubewright.schema.values import Json, copied, same
 
@@ -36,4 +37,13 @@ def _default(schema: Schema, default: Json, path: str) -> Iterator[FieldError]:
         if errors:
             yield from errors
             return
-    yield from validator.check(default, path)
+    refused = validator.check(default, path)
+    yield from refused or _broken_rules(schema, default, path)
+
+
+def _broken_rules(schema: Schema, default: Json, path: str) -> list[FieldError]:
+    """Report rules that a default breaks, both where it was there before and where it is new."""
+    if not has_rules(schema):
+        return []
+    rules = RuleTree(schema)
+    return rules.check(default, default, path=path) or rules.check(default, None, path=path)
