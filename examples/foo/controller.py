@@ -8,7 +8,7 @@ from kubewright.api.builtin import core_v1
 def pod_for(foo: FooV1Alpha1) -> core_v1.Pod:
     """Say what the Pod of a Foo looks like."""
     return core_v1.Pod(
-        kw.Meta(foo.metadata.name, namespace=foo.metadata.namespace),
+        kw.Meta(foo.metadata.name),
         spec=core_v1.PodSpec(
             containers=[core_v1.Container(name="busybox", image="gcr.io/google_containers/echoserver:1.4")],
             restart_policy="Always",
@@ -23,11 +23,15 @@ def pod_for(foo: FooV1Alpha1) -> core_v1.Pod:
 )
 async def foos(foo: FooV1Alpha1, ctx: kw.Context) -> None:
     """Create the Pod if there is none; a Pod that is already there is left alone."""
-    if await ctx.get(core_v1.Pod, foo.metadata.name, namespace=foo.metadata.namespace) is not None:
+    if await ctx.get(core_v1.Pod, foo.metadata.name) is not None:
         return
     ctx.log.info("Pod doesn't exist. Creating new Pod")
-    await ctx.create(pod_for(foo))
-    ctx.log.info("Successfully created a Pod", pod=foo.metadata.name)
+    try:
+        await ctx.create(pod_for(foo))
+    except kw.AlreadyExists:
+        # Somebody was faster than our watch: their Pod is as good as ours.
+        return
+    ctx.log.info("Successfully created a Pod (%s)", foo.metadata.name)
 
 
 def operator() -> kw.Operator:

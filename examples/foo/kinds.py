@@ -14,4 +14,4 @@ class FooV1Alpha1(kw.Object, kind="Foo", group="example.com", version="v1alpha1"
     """Foo asks for a Pod of its own name."""
 
     test_string: Annotated[str | None, kw.Field(description="Any text.")] = None
-    test_num: Annotated[int | None, kw.Field(description="Any number.")] = None
+    test_num: Annotated[int | None, kw.Field(int64=True, description="Any number.")] = None

@@ -7,23 +7,29 @@ from mycustomresource.kinds import FriendStatus, MyCustomResource
 by_friend = kw.Index(MyCustomResource, lambda resource: [resource.spec.name])
 pods_by_name = kw.Index(core_v1.Pod, lambda pod: [pod.metadata.name])
 
-
-@kw.controller(
-    MyCustomResource,
-    watches=[kw.watch(core_v1.Pod, via=by_friend, key=lambda pod: pod.metadata.name)],
+# A Pod never changes its name: only its coming and going matter.
+friends_come_and_go = kw.watch(
+    core_v1.Pod, via=by_friend, key=lambda pod: pod.metadata.name, when=kw.on("create", "delete")
 )
+
+
+@kw.controller(MyCustomResource, watches=[friends_come_and_go])
 async def friends(resource: MyCustomResource, ctx: kw.Context) -> None:
     """Look for the friend and write down whether it is there."""
     for cause in ctx.causes:
         if cause.kind == "Pod":
-            ctx.log.info("pod linked to a MyCustomResource custom resource issued an event", friend=cause.name)
+            ctx.log.info(
+                "pod linked to a MyCustomResource custom resource issued an event",
+                extra={"friend": cause.key.name},
+            )
     ctx.log.info("reconciling MyCustomResource custom resource")
     pods = await ctx.list(pods_by_name, resource.spec.name)
     for pod in pods:
-        ctx.log.info("pod linked to a MyCustomResource custom resource found", friend=pod.metadata.name)
-    healthy = bool(pods)
-    await ctx.patch_status(resource, FriendStatus(healthy=healthy))
-    ctx.log.info("MyCustomResource's Healthy status updated", status=healthy)
+        ctx.log.info(
+            "pod linked to a MyCustomResource custom resource found", extra={"friend": pod.metadata.name}
+        )
+    await ctx.patch_status(resource, FriendStatus(healthy=bool(pods)))
+    ctx.log.info("MyCustomResource's Healthy status updated", extra={"status": bool(pods)})
     ctx.log.info("MyCustomResource custom resource reconciled")
 
 

@@ -16,7 +16,9 @@ class FriendStatus(kw.Model):
 
     healthy: Annotated[
         bool | None,
-        kw.Field(name="Healthy", description="Healthy will be set to true if MyCustomResource found a friend"),
+        kw.Field(
+            name="Healthy", description="Healthy will be set to true if MyCustomResource found a friend"
+        ),
     ] = None
 
 

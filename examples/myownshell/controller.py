@@ -13,7 +13,7 @@ def deployment_for(shell: MyOwnShell) -> apps_v1.Deployment:
     labels = {"app": "myownshell", "myownshell_cr": shell.metadata.name}
     busybox = core_v1.Container(name="busybox", image="busybox:latest", command=["sh", "-c", COMMAND])
     return apps_v1.Deployment(
-        kw.Meta(shell.metadata.name, namespace=shell.metadata.namespace),
+        kw.Meta(shell.metadata.name),
         spec=apps_v1.DeploymentSpec(
             replicas=shell.spec.size,
             selector=meta_v1.LabelSelector(match_labels=labels),

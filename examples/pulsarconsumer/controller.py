@@ -18,6 +18,15 @@ def first_labels(consumer: PulsarConsumer) -> dict[str, str]:
     return {**consumer.metadata.labels, MARK: f"{consumer.metadata.name}-pulsarcrd"}
 
 
+def lost_labels(consumer: PulsarConsumer, selector: dict[str, str]) -> list[str]:
+    """List the labels that an immutable selector needs and the resource has no more."""
+    return sorted(
+        label
+        for label, value in selector.items()
+        if label != MARK and consumer.metadata.labels.get(label) != value
+    )
+
+
 def deployment_for(consumer: PulsarConsumer, labels: dict[str, str]) -> apps_v1.Deployment:
     """Say what the Deployment of a consumer looks like."""
     env = {
@@ -31,7 +40,7 @@ def deployment_for(consumer: PulsarConsumer, labels: dict[str, str]) -> apps_v1.
         env=[core_v1.EnvVar(name=name, value=value) for name, value in env.items()],
     )
     return apps_v1.Deployment(
-        kw.Meta(deployment_name(consumer), namespace=consumer.metadata.namespace, labels=labels),
+        kw.Meta(deployment_name(consumer), labels=labels),
         spec=apps_v1.DeploymentSpec(
             replicas=consumer.spec.replicas,
             selector=meta_v1.LabelSelector(match_labels=labels),
@@ -42,26 +51,6 @@ def deployment_for(consumer: PulsarConsumer, labels: dict[str, str]) -> apps_v1.
     )
 
 
-def lost_labels(consumer: PulsarConsumer, selector: dict[str, str]) -> list[str]:
-    """List the labels that the immutable selector needs and the resource has no more."""
-    return sorted(
-        label
-        for label, value in selector.items()
-        if label != MARK and consumer.metadata.labels.get(label) != value
-    )
-
-
-def ready(consumer: PulsarConsumer, *, because: str = "", message: str = "") -> kw.Condition:
-    """Make the Ready condition: True, or False for a reason."""
-    return kw.Condition(
-        type="Ready",
-        status="False" if because else "True",
-        reason=because or "Deployed",
-        message=message,
-        observed_generation=consumer.metadata.generation,
-    )
-
-
 def following(consumer: PulsarConsumer) -> ConsumerStatus:
     """Say in the status what the Deployment was given."""
     return ConsumerStatus(
@@ -69,36 +58,32 @@ def following(consumer: PulsarConsumer) -> ConsumerStatus:
         topic=consumer.spec.topic,
         subscription=consumer.spec.subscription_name,
         replicas=consumer.spec.replicas,
-        conditions=[ready(consumer)],
+        conditions=[kw.Condition(type="Ready", status="True", reason="Deployed")],
     )
 
 
 def hindered(consumer: PulsarConsumer, reason: str, message: str) -> ConsumerStatus:
-    """Keep what the status says of the Deployment, which was not touched, and say why."""
+    """Keep what the status tells of the Deployment, which was not touched, and say why."""
     told = consumer.status
-    return ConsumerStatus(
-        server=told.server,
-        topic=told.topic,
-        subscription=told.subscription,
-        replicas=told.replicas,
-        conditions=[ready(consumer, because=reason, message=message)],
-    )
+    told.conditions = [kw.Condition(type="Ready", status="False", reason=reason, message=message)]
+    return told
 
 
 @kw.controller(PulsarConsumer, owns=[apps_v1.Deployment])
 async def consumers(consumer: PulsarConsumer, ctx: kw.Context) -> None:
     """Keep the Deployment as the resource says; report what keeps it from being so."""
     name = deployment_name(consumer)
-    live = await ctx.get(apps_v1.Deployment, name, namespace=consumer.metadata.namespace)
+    live = await ctx.get(apps_v1.Deployment, name)
     labels = first_labels(consumer) if live is None else live.spec.selector.match_labels
     if lost := lost_labels(consumer, labels):
-        message = f"the selector of Deployment {name} is immutable and needs label {', '.join(lost)}"
+        message = f"the selector of Deployment {name} cannot change and needs the label {', '.join(lost)}"
         await ctx.patch_status(consumer, hindered(consumer, "SelectorImmutable", message))
         return
     try:
         await ctx.apply(deployment_for(consumer, labels))
-    except kw.ApiError as error:
-        await ctx.patch_status(consumer, hindered(consumer, error.reason, error.message))
+    except kw.KubewrightError as error:
+        # The status says why; raising has it tried again, later and later.
+        await ctx.patch_status(consumer, hindered(consumer, type(error).__name__, str(error)))
         raise
     await ctx.patch_status(consumer, following(consumer))
 

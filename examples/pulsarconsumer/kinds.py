@@ -17,10 +17,10 @@ class ConsumerSpec(kw.Model):
 class ConsumerStatus(kw.Model):
     """PulsarConsumerStatus defines the observed state of PulsarConsumer"""
 
-    server: Annotated[str | None, kw.Field(description="Server Address")] = None
-    topic: Annotated[str | None, kw.Field(description="Name of the pulsar topic")] = None
-    subscription: Annotated[str | None, kw.Field(description="Name of the subscription")] = None
-    replicas: Annotated[int | None, kw.Field(description="Number of replicas")] = None
+    server: Annotated[str, kw.Field(optional=False, description="Server Address")] = ""
+    topic: Annotated[str, kw.Field(optional=False, description="Name of the pulsar topic")] = ""
+    subscription: Annotated[str, kw.Field(optional=False, description="Name of the subscription")] = ""
+    replicas: Annotated[int, kw.Field(optional=False, description="Number of replicas")] = 0
     conditions: Annotated[list[kw.Condition], kw.Field(list_type="map", list_keys=["type"])] = []
 
 

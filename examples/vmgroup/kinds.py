@@ -19,10 +19,12 @@ class VmGroupSpec(kw.Model):
 class VmGroupStatus(kw.Model):
     """VmGroupStatus defines the observed state of VmGroup"""
 
-    phase: Phase | None = None
-    current_replicas: int | None = None
-    desired_replicas: int | None = None
-    last_message: str | None = None
+    phase: Annotated[Phase | None, kw.Field(description="How the group is.")] = None
+    current_replicas: Annotated[int | None, kw.Field(description="Virtual machines there are.")] = None
+    desired_replicas: Annotated[
+        int, kw.Field(optional=False, description="Virtual machines there should be.")
+    ] = 0
+    last_message: Annotated[str, kw.Field(optional=False, description="What happened last.")] = ""
     conditions: Annotated[list[kw.Condition], kw.Field(list_type="map", list_keys=["type"])] = []
 
 

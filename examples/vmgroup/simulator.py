@@ -7,11 +7,12 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypedDict
+from typing import Self, TypedDict
 
 from vmgroup.provider import Machine, ProviderError
 
 OPERATION_SECONDS = 0.05
+"""How long the simulated vCenter takes for anything."""
 
 
 class MachineRecord(TypedDict):
@@ -54,33 +55,62 @@ def empty_world() -> World:
     return World(templates=["vm-operator-template"], folders={}, faults=[], calls=[])
 
 
+def simulator_file() -> Path:
+    """Return the file that VMGROUP_SIMULATOR names."""
+    default = Path(tempfile.gettempdir()) / "vmgroup-simulator.json"
+    return Path(os.environ.get("VMGROUP_SIMULATOR", default))
+
+
+def read_world(file: Path) -> World:
+    """Read the file; what it leaves out is empty."""
+    try:
+        return empty_world() | json.loads(file.read_text())
+    except FileNotFoundError:
+        return empty_world()
+    except (OSError, ValueError, TypeError) as error:
+        raise ProviderError(f"{file} cannot be read: {error}") from None
+
+
+def write_world(file: Path, world: World) -> None:
+    """Replace the file at once: a reader sees the old or the new world, never half of one."""
+    with tempfile.NamedTemporaryFile("w", dir=file.parent, prefix=f".{file.name}-", delete=False) as draft:
+        json.dump(world, draft, indent=2)
+    os.replace(draft.name, file)
+
+
 class Simulator:
     """Keep virtual machines in a file that is read before each operation and replaced atomically."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        if not file.exists():
-            self._write(empty_world())
+        self._turn = asyncio.Lock()
+
+    @classmethod
+    async def open(cls, file: Path) -> Self:
+        """Use a file, which is made unless it is there."""
+        simulator = cls(file)
+        await simulator._change(lambda _: None)
+        return simulator
 
     async def has_template(self, template: str) -> bool:
         """Tell whether the file names this template."""
-        return template in self._read()["templates"]
+        return template in (await self._read())["templates"]
 
     async def machines(self, folder: str) -> list[Machine]:
         """List the machines of a folder."""
         return [
             Machine(name, record["power"] == "on", record["cpu"], record["memory"], record["template"])
-            for name, record in self._read()["folders"].get(folder, {}).items()
+            for name, record in (await self._read())["folders"].get(folder, {}).items()
         ]
 
     async def create_folder(self, folder: str) -> None:
         """Make the folder unless it is there."""
-        if folder not in self._read()["folders"]:
+        if folder not in (await self._read())["folders"]:
             await self._operate("create_folder", "", lambda world: world["folders"].setdefault(folder, {}))
 
     async def delete_folder(self, folder: str) -> None:
         """Remove the folder if it is there and empty."""
-        if self._read()["folders"].get(folder) == {}:
+        if (await self._read())["folders"].get(folder) == {}:
             await self._operate("delete_folder", "", lambda world: world["folders"].pop(folder, None))
 
     async def clone(self, folder: str, name: str, *, template: str, cpu: int, memory: int) -> None:
@@ -105,31 +135,33 @@ class Simulator:
         await self._operate("destroy", name, lambda world: world["folders"].get(folder, {}).pop(name, None))
 
     async def _operate(self, operation: str, vm: str, change: Callable[[World], object]) -> None:
+        """Take the time an operation takes, then do it, or fail as the file says."""
         start = time.time()
         await asyncio.sleep(OPERATION_SECONDS)
-        # No await between reading and replacing the file: operations of this process cannot overwrite each other.
-        world = self._read()
-        world["calls"].append(Call(operation=operation, vm=vm, start=start, end=time.time()))
-        message = _take_fault(world, operation)
-        if message is None:
-            change(world)
-        self._write(world)
-        if message is not None:
-            raise ProviderError(message)
 
-    def _read(self) -> World:
-        try:
-            world: World = json.loads(self._file.read_text())
-        except FileNotFoundError:
-            return empty_world()
-        except json.JSONDecodeError as error:
-            raise ProviderError(f"{self._file}: not JSON: {error}") from None
-        return world
+        def settle(world: World) -> str | None:
+            world["calls"].append(Call(operation=operation, vm=vm, start=start, end=time.time()))
+            fault = _take_fault(world, operation)
+            if fault is None:
+                change(world)
+            return fault
 
-    def _write(self, world: World) -> None:
-        with tempfile.NamedTemporaryFile("w", dir=self._file.parent, delete=False) as draft:
-            json.dump(world, draft, indent=2)
-        os.replace(draft.name, self._file)
+        fault = await self._change(settle)
+        if fault is not None:
+            raise ProviderError(fault)
+
+    async def _read(self) -> World:
+        return await asyncio.to_thread(read_world, self._file)
+
+    async def _change(self, change: Callable[[World], str | None]) -> str | None:
+        def replace() -> str | None:
+            world = read_world(self._file)
+            answer = change(world)
+            write_world(self._file, world)
+            return answer
+
+        async with self._turn:
+            return await asyncio.to_thread(replace)
 
 
 def _set_power(world: World, folder: str, name: str, power: str) -> None:
