@@ -9,7 +9,7 @@ import asyncio
 import json
 from typing import Any
 
-from conftest import DATA, DISABLED, Client, cases, play_accepted, play_refused
+from conftest import DATA, DISABLED, Client, cases, play_accepted, play_refused, wait_until_ready, wait_until_ready
 
 from kubewright.testing.controlplane import ControlPlane
 
@@ -19,7 +19,7 @@ PLAYS = {"accepted": play_accepted, "refused": play_refused}
 
 def record(client: Client) -> None:
     """Play all cases and keep the answers, one line each."""
-    client.send("POST", "/api/v1/namespaces", {"metadata": {"name": "refused"}})
+    wait_until_ready(client)
     DATA.mkdir(exist_ok=True)
     for name, play in PLAYS.items():
         lines = [json.dumps({"case": case, "real": play(client, case)}) for case in cases(name)]

@@ -11,6 +11,7 @@ from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.strategy import Column, Strategy
 
+V1 = GroupVersionKind("autoscaling", "v1", "HorizontalPodAutoscaler")
 V2 = GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler")
 DEFAULT_UTILIZATION = 80
 SOURCES = {
@@ -48,6 +49,8 @@ def _default_first(scaler: Wire, spec: Wire) -> None:
     annotations: dict[str, str] = scaler["metadata"].get("annotations") or {}
     if spec.get("targetCPUUtilizationPercentage") is None and not any("/metrics" in key for key in annotations):
         spec["targetCPUUtilizationPercentage"] = DEFAULT_UTILIZATION
+    # The real server takes each object through its inner form, which leaves what it knows in annotations.
+    scaler.update(convert(convert(scaler, V2), V1))
 
 
 def _validate(scaler: Wire) -> list[FieldError]:
@@ -86,7 +89,8 @@ def _check_metric(metric: Wire, path: str) -> list[FieldError]:
     if not kind:
         return [problems.required(f"{path}.type", "must specify a metric source type")]
     if kind not in SOURCES:
-        return [problems.not_supported(f"{path}.type", kind, tuple(SOURCES))]
+        # The real server says it twice: once for the metric, once for its source.
+        return [problems.not_supported(f"{path}.type", kind, tuple(SOURCES))] * 2
     source: Wire | None = metric.get(SOURCES[kind])
     where = f"{path}.{SOURCES[kind]}"
     if source is None:

@@ -37,19 +37,20 @@ def selector_text(selector: Mapping[str, Any] | None) -> str:
     """Write a structured label selector as text."""
     if selector is None:
         return NONE
-    parts = [f"{key}={value}" for key, value in sorted((selector.get("matchLabels") or {}).items())]
+    labels = sorted((selector.get("matchLabels") or {}).items())
+    parts = [(key, f"{key}={value}") for key, value in labels]
     for expression in selector.get("matchExpressions") or ():
         key, values = expression["key"], ",".join(sorted(expression.get("values") or ()))
         match expression["operator"]:
             case "In":
-                parts.append(f"{key} in ({values})")
+                parts.append((key, f"{key} in ({values})"))
             case "NotIn":
-                parts.append(f"{key} notin ({values})")
+                parts.append((key, f"{key} notin ({values})"))
             case "Exists":
-                parts.append(key)
+                parts.append((key, key))
             case _:
-                parts.append(f"!{key}")
-    return ",".join(parts) or NONE
+                parts.append((key, f"!{key}"))
+    return ",".join(text for _, text in sorted(parts, key=lambda part: part[0])) or NONE
 
 
 def integer(name: str) -> Column:

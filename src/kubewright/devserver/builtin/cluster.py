@@ -68,6 +68,11 @@ def _namespace_row(namespace: Wire, now: float) -> list[Any]:
 
 
 def _default_node(node: Wire) -> None:
+    spec: Wire = node.get("spec") or {}
+    if spec.get("podCIDR") and not spec.get("podCIDRs"):
+        spec["podCIDRs"] = [spec["podCIDR"]]
+    elif spec.get("podCIDRs") and not spec.get("podCIDR"):
+        spec["podCIDR"] = spec["podCIDRs"][0]
     status: Wire = node.get("status") or {}
     if status.get("capacity") and not status.get("allocatable"):
         status["allocatable"] = dict(status["capacity"])
@@ -112,9 +117,16 @@ def _node_row(node: Wire, now: float) -> list[Any]:
         addresses.get("InternalIP", NONE),
         addresses.get("ExternalIP", NONE),
         info.get("osImage") or "<unknown>",
-        info.get("kernelVersion") or "<unknown>",
+        _kernel(info),
         info.get("containerRuntimeVersion") or "<unknown>",
     ]
+
+
+def _kernel(info: Wire) -> str:
+    version, machine = info.get("kernelVersion"), info.get("architecture")
+    if not version:
+        return "<unknown>"
+    return f"{version} ({machine})" if machine else version
 
 
 def _validate_quota(quota: Wire) -> list[FieldError]:
@@ -147,8 +159,7 @@ def _default_limit_range(obj: Wire) -> None:
             continue
         ceiling: dict[str, Any] = item.get("max") or {}
         usual: dict[str, Any] = {**ceiling, **(item.get("default") or {})}
-        asked: dict[str, Any] = {**usual, **(item.get("min") or {}), **(item.get("defaultRequest") or {})}
-        asked = {**(item.get("min") or {}), **usual, **(item.get("defaultRequest") or {})}
+        asked: dict[str, Any] = {**(item.get("min") or {}), **usual, **(item.get("defaultRequest") or {})}
         if usual:
             item["default"] = dict(sorted(usual.items()))
         if asked:

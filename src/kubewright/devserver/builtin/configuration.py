@@ -117,6 +117,15 @@ def _go_json_trouble(text: str) -> str:
     return ""
 
 
+def _secret_warnings(secret: Wire, old: Wire | None) -> list[str]:
+    data: dict[str, str] = secret.get("data") or {}
+    if secret.get("type") != "kubernetes.io/tls" or "tls.crt" not in data:
+        return []
+    if b"-----BEGIN" in base64.b64decode(data["tls.crt"]):
+        return []
+    return ["tls: failed to find any PEM data in certificate input"]
+
+
 def _keep_secret_type(new: Wire, old: Wire) -> None:
     if not new.get("type"):
         new["type"] = old.get("type")
@@ -151,6 +160,7 @@ STRATEGIES = {
         default=_default_secret,
         prepare_update=_keep_secret_type,
         validate=_validate_secret,
+        warnings=_secret_warnings,
         validate_update=_update_secret,
         selectable_fields={"type": text_at("type")},
         columns=(NAME, Column("Type"), Column("Data"), AGE),

@@ -48,20 +48,20 @@ _ENV_RESOURCES = tuple(
     f"{kind}.{name}" for kind in ("limits", "requests") for name in ("cpu", "ephemeral-storage", "memory")
 )
 _STANDARD_RESOURCES = ("cpu", "memory", "ephemeral-storage")
-_SECURITY_FIELDS = (
-    "capabilities",
-    "privileged",
-    "seLinuxOptions",
-    "windowsOptions",
-    "runAsUser",
-    "runAsGroup",
-    "runAsNonRoot",
-    "readOnlyRootFilesystem",
-    "allowPrivilegeEscalation",
-    "procMount",
-    "seccompProfile",
-    "appArmorProfile",
-)
+_SECURITY_FIELDS = {
+    "capabilities": "Capabilities",
+    "privileged": "Privileged",
+    "seLinuxOptions": "SELinuxOptions",
+    "windowsOptions": "WindowsOptions",
+    "runAsUser": "RunAsUser",
+    "runAsGroup": "RunAsGroup",
+    "runAsNonRoot": "RunAsNonRoot",
+    "readOnlyRootFilesystem": "ReadOnlyRootFilesystem",
+    "allowPrivilegeEscalation": "AllowPrivilegeEscalation",
+    "procMount": "ProcMount",
+    "seccompProfile": "SeccompProfile",
+    "appArmorProfile": "AppArmorProfile",
+}
 
 
 def check_container(container: Wire, path: str, volumes: Collection[str]) -> list[FieldError]:
@@ -332,6 +332,6 @@ def _security(context: Wire | None, path: str) -> Iterator[FieldError]:
         if value is not None and not 0 <= value <= 2147483647:
             yield problems.invalid(f"{path}.{name}", value, "must be between 0 and 2147483647, inclusive")
     if context.get("allowPrivilegeEscalation") is False and context.get("privileged"):
-        shown = {name[0].upper() + name[1:]: context.get(name) for name in _SECURITY_FIELDS}
+        shown = {go_name: context.get(name) for name, go_name in _SECURITY_FIELDS.items()}
         text = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
         yield invalid_struct(path, shown, text)

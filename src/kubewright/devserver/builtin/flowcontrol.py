@@ -15,17 +15,21 @@ def _default_schema(obj: Wire) -> None:
         spec["matchingPrecedence"] = 1000
 
 
+def _fill(values: Wire, defaults: Wire) -> None:
+    for name, value in defaults.items():
+        if values.get(name) is None:
+            values[name] = value
+
+
 def _default_level(obj: Wire) -> None:
     spec: Wire = obj.setdefault("spec", {})
     exempt: Wire | None = spec.get("exempt")
     if exempt is not None:
-        exempt.setdefault("nominalConcurrencyShares", 0)
-        exempt.setdefault("lendablePercent", 0)
+        _fill(exempt, {"nominalConcurrencyShares": 0, "lendablePercent": 0})
     limited: Wire | None = spec.get("limited")
     if limited is None:
         return
-    limited.setdefault("nominalConcurrencyShares", 30)
-    limited.setdefault("lendablePercent", 0)
+    _fill(limited, {"nominalConcurrencyShares": 30, "lendablePercent": 0})
     queuing: Wire | None = (limited.get("limitResponse") or {}).get("queuing")
     if queuing is not None:
         for name, value in (("queues", 64), ("handSize", 8), ("queueLengthLimit", 50)):

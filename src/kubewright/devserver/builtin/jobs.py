@@ -60,12 +60,16 @@ def _prepare_job(job: Wire) -> None:
     spec, metadata = job["spec"], job["metadata"]
     if spec.get("manualSelector"):
         return
-    labels: dict[str, str] = template_of(spec)["metadata"].setdefault("labels", {})
+    labels: dict[str, str] = dict(template_of(spec)["metadata"].get("labels") or {})
+    # A Job without labels of its own has those of its Pods.
+    shared = (metadata.get("labels") or {}) == labels
     for name in _UID_LABELS:
         labels[name] = metadata["uid"]
     for name in _NAME_LABELS:
         labels[name] = metadata.get("name", "")
     template_of(spec)["metadata"]["labels"] = dict(sorted(labels.items()))
+    if shared:
+        metadata["labels"] = dict(sorted(labels.items()))
     selector: Wire = spec.get("selector") or {}
     matched = {**(selector.get("matchLabels") or {}), _UID: metadata["uid"]}
     spec["selector"] = {**selector, "matchLabels": dict(sorted(matched.items()))}

@@ -119,7 +119,7 @@ def _ingress_row(ingress: Wire, now: float) -> list[Any]:
 def _default_class(obj: Wire) -> None:
     parameters: Wire | None = (obj.get("spec") or {}).get("parameters")
     if parameters is not None:
-        parameters.setdefault("scope", "Cluster")
+        parameters["scope"] = parameters.get("scope") or "Cluster"
 
 
 def _validate_class(obj: Wire) -> list[FieldError]:

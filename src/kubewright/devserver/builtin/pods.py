@@ -41,7 +41,8 @@ def _prepare_create(pod: Wire) -> None:
     pod["status"] = {"phase": "Pending", "qosClass": quality_of(pod)}
     if pod["spec"].get("schedulingGates"):
         text = "Scheduling is blocked due to non-empty scheduling gates"
-        gated = {"type": "PodScheduled", "status": "False", "lastProbeTime": None, "lastTransitionTime": None}
+        gated = {"type": "PodScheduled", "status": "False", "lastProbeTime": None}
+        gated["lastTransitionTime"] = pod["metadata"].get("creationTimestamp")
         pod["status"]["conditions"] = [{**gated, "reason": "SchedulingGated", "message": text}]
 
 
@@ -73,7 +74,7 @@ def _grace_period(pod: Wire, wanted: int | None) -> int | None:
 
 
 def _validate(pod: Wire) -> list[FieldError]:
-    errors = check_pod_spec(pod["spec"], "spec")
+    errors = check_pod_spec(pod["spec"], "spec") + _padded_images(pod["spec"])
     if pod["spec"].get("ephemeralContainers"):
         errors.append(problems.forbidden("spec.ephemeralContainers", "cannot be set on create"))
     return errors
@@ -86,11 +87,7 @@ def _validate_update(new: Wire, old: Wire) -> list[FieldError]:
         if len(after) != len(before):
             text = "pod updates may not add or remove containers"
             return [*errors, problems.forbidden(f"spec.{group}", text)]
-        for index, item in enumerate(after):
-            image = item.get("image", "")
-            if image != image.strip():
-                text = "must not have leading or trailing whitespace"
-                errors.append(problems.invalid(f"spec.{group}[{index}].image", image, text))
+    errors += _padded_images(new["spec"])
     if late := _later_deadline(new["spec"], old["spec"]):
         return [*errors, *late]
     errors += _only_added_tolerations(new["spec"], old["spec"])
@@ -98,6 +95,16 @@ def _validate_update(new: Wire, old: Wire) -> list[FieldError]:
     if _comparable(new["spec"], old["spec"]) != _comparable(old["spec"], old["spec"]):
         errors.append(problems.forbidden("spec", _FORBIDDEN_CHANGE))
     return errors
+
+
+def _padded_images(spec: Wire) -> list[FieldError]:
+    text = "must not have leading or trailing whitespace"
+    return [
+        problems.invalid(f"spec.{group}[{index}].image", item["image"], text)
+        for group in ("containers", "initContainers")
+        for index, item in enumerate(spec.get(group) or ())
+        if item.get("image", "") != item.get("image", "").strip()
+    ]
 
 
 def _later_deadline(new: Wire, old: Wire) -> list[FieldError]:

@@ -1,36 +1,49 @@
-"""Services with their addresses and ports, and the endpoints behind them."""
+"""Services with their addresses and ports."""
 
 import ipaddress
 import random
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.access import Access
+from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, labels_text, object_age, wide
+from kubewright.devserver.builtin.go_structs import duplicate_struct
+from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec, text_at
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.strategy import Column, Strategy
 
 CLUSTER_NETWORK = ipaddress.ip_network("10.0.0.0/24")
 NODE_PORTS = range(30000, 32768)
+# The real server gives out the lower addresses only when asked for or when no other is left.
+_RESERVED_ADDRESSES = 16
 _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+_WITH_NODE_PORTS = ("NodePort", "LoadBalancer")
+_ADDRESS_FIELDS = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
 
 
 def _default(service: Wire) -> None:
     spec: Wire = service.setdefault("spec", {})
-    spec.setdefault("sessionAffinity", "None")
-    spec.setdefault("type", "ClusterIP")
+    spec["sessionAffinity"] = spec.get("sessionAffinity") or "None"
+    kind = spec["type"] = spec.get("type") or "ClusterIP"
     if spec["sessionAffinity"] == "ClientIP":
-        spec.setdefault("sessionAffinityConfig", {"clientIP": {"timeoutSeconds": 10800}})
+        affinity: Wire = spec.setdefault("sessionAffinityConfig", {}).setdefault("clientIP", {})
+        affinity.setdefault("timeoutSeconds", 10800)
     for port in spec.get("ports") or ():
-        port.setdefault("protocol", "TCP")
+        port["protocol"] = port.get("protocol") or "TCP"
         if port.get("targetPort") in (None, 0, ""):
-            port["targetPort"] = port["port"]
-    if spec["type"] in ("NodePort", "LoadBalancer"):
-        spec.setdefault("externalTrafficPolicy", "Cluster")
-    if spec["type"] == "LoadBalancer":
+            port["targetPort"] = port.get("port", 0)
+    if kind in _WITH_NODE_PORTS or (kind == "ClusterIP" and spec.get("externalIPs")):
+        spec["externalTrafficPolicy"] = spec.get("externalTrafficPolicy") or "Cluster"
+    if kind == "LoadBalancer":
         spec.setdefault("allocateLoadBalancerNodePorts", True)
-    if spec["type"] != "ExternalName":
+        points: Sequence[Wire] = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
+        for point in points:
+            if point.get("ip"):
+                point.setdefault("ipMode", "VIP")
+    if kind != "ExternalName":
         spec.setdefault("internalTrafficPolicy", "Cluster")
 
 
@@ -39,32 +52,44 @@ def _prepare_create(service: Wire) -> None:
 
 
 def _prepare_update(new: Wire, old: Wire) -> None:
-    """Keep the addresses that a client left out, as it may when it replaces a Service."""
+    """Keep the addresses and ports that a client left out, as it may when it replaces a Service."""
     spec, before = new["spec"], old.get("spec") or {}
-    if spec.get("type") != "ExternalName" and not spec.get("clusterIP") and before.get("clusterIP"):
-        for name in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
-            if name in before:
-                spec.setdefault(name, before[name])
-                spec[name] = spec[name] or before[name]
-    known = {(port.get("name", ""), port["port"]): port.get("nodePort") for port in before.get("ports") or ()}
-    if spec.get("type") in ("NodePort", "LoadBalancer"):
-        for port in spec.get("ports") or ():
-            if not port.get("nodePort") and known.get((port.get("name", ""), port["port"])):
-                port["nodePort"] = known[port.get("name", ""), port["port"]]
+    if spec["type"] == "ExternalName":
+        if before.get("type") != "ExternalName":
+            for name in _ADDRESS_FIELDS:
+                if spec.get(name) == before.get(name):
+                    spec.pop(name, None)
+        return
+    if not spec.get("clusterIP") and before.get("clusterIP"):
+        for name in _ADDRESS_FIELDS:
+            if not spec.get(name) and name in before:
+                spec[name] = before[name]
+    if spec["type"] not in _WITH_NODE_PORTS:
+        return
+    known = {_port_key(port): port.get("nodePort") for port in before.get("ports") or ()}
+    for port in spec.get("ports") or ():
+        if not port.get("nodePort") and known.get(_port_key(port)):
+            port["nodePort"] = known[_port_key(port)]
+
+
+def _port_key(port: Wire) -> tuple[str, int]:
+    return port.get("protocol", ""), port.get("port", 0)
 
 
 async def _allocate(api: Access, service: Wire, old: Wire | None) -> None:
     spec = service["spec"]
-    if spec.get("type") == "ExternalName":
-        for name in ("clusterIP", "clusterIPs"):
-            spec.pop(name, None)
+    # What is refused anyway gets no address; the checks that follow say why.
+    if spec["type"] == "ExternalName" or _validate(service):
         return
     others = [item for item in api.list("", "services") if not _same(item, service)]
-    _allocate_address(spec, others, service["metadata"].get("name", ""))
-    spec.setdefault("ipFamilies", ["IPv4"])
-    spec.setdefault("ipFamilyPolicy", "SingleStack")
-    if spec["type"] in ("NodePort", "LoadBalancer") and spec.get("allocateLoadBalancerNodePorts", True):
-        _allocate_ports(spec, others, service["metadata"].get("name", ""))
+    name = service["metadata"].get("name", "")
+    _allocate_address(spec, others, name)
+    free_standing = spec["clusterIP"] == "None" and not spec.get("selector")
+    spec.setdefault("ipFamilyPolicy", "RequireDualStack" if free_standing else "SingleStack")
+    both = free_standing and spec["ipFamilyPolicy"] != "SingleStack"
+    spec.setdefault("ipFamilies", ["IPv4", "IPv6"] if both else ["IPv4"])
+    if spec["type"] in _WITH_NODE_PORTS and spec.get("allocateLoadBalancerNodePorts", True):
+        _allocate_ports(spec, others, name)
 
 
 def _same(item: Wire, service: Wire) -> bool:
@@ -73,98 +98,137 @@ def _same(item: Wire, service: Wire) -> bool:
 
 def _allocate_address(spec: Wire, others: list[Wire], name: str) -> None:
     wanted = spec.get("clusterIP") or ""
-    if wanted == "None":
-        spec["clusterIPs"] = ["None"]
-        return
     taken = {item["spec"].get("clusterIP") for item in others}
-    if wanted and wanted in taken:
-        detail = "failed to allocate IP " + wanted + ": provided IP is already allocated"
-        raise StatusError.invalid(
-            "", "Service", name, [problems.invalid("spec.clusterIPs", [wanted], detail)]
-        )
+    if wanted and wanted != "None":
+        text = ""
+        if ipaddress.ip_address(wanted) not in CLUSTER_NETWORK:
+            text = "the provided network does not match the current range"
+        elif wanted in taken:
+            text = "provided IP is already allocated"
+        if text:
+            error = problems.invalid("spec.clusterIPs", [wanted], f"failed to allocate IP {wanted}: {text}")
+            raise StatusError.invalid("", "Service", name, [error])
     if not wanted:
         free = [str(host) for host in CLUSTER_NETWORK.hosts() if str(host) not in taken]
         if not free:
             raise StatusError.internal(f"failed to allocate a serviceIP: range is full in {CLUSTER_NETWORK}")
-        wanted = random.choice(free[16:] or free)
+        wanted = random.choice(free[_RESERVED_ADDRESSES:] or free)
     spec["clusterIP"] = wanted
     spec["clusterIPs"] = [wanted]
 
 
 def _allocate_ports(spec: Wire, others: list[Wire], name: str) -> None:
-    taken = {port.get("nodePort") for item in others for port in item["spec"].get("ports") or ()}
+    taken = {
+        (port.get("protocol"), port.get("nodePort")) for item in others for port in item["spec"].get("ports") or ()
+    }
     for index, port in enumerate(spec.get("ports") or ()):
-        wanted = port.get("nodePort")
-        if wanted and wanted in taken:
-            error = problems.invalid(
-                f"spec.ports[{index}].nodePort", wanted, "provided port is already allocated"
-            )
+        wanted, protocol = port.get("nodePort"), port.get("protocol")
+        if wanted and (protocol, wanted) in taken:
+            text = "provided port is already allocated"
+            error = problems.invalid(f"spec.ports[{index}].nodePort", wanted, text)
             raise StatusError.invalid("", "Service", name, [error])
         if not wanted:
-            port["nodePort"] = random.choice([number for number in NODE_PORTS if number not in taken])
-        taken.add(port["nodePort"])
+            free = [number for number in NODE_PORTS if (protocol, number) not in taken]
+            port["nodePort"] = random.choice(free)
+        taken.add((protocol, port["nodePort"]))
 
 
 def _validate(service: Wire) -> list[FieldError]:
     spec = service["spec"]
-    errors: list[FieldError] = []
-    if spec.get("type") not in _TYPES:
-        errors.append(problems.not_supported("spec.type", spec.get("type"), _TYPES))
-    ports: list[Wire] = spec.get("ports") or []
+    kind, ports = spec.get("type", ""), spec.get("ports") or []
     headless = spec.get("clusterIP") == "None"
-    if not ports and not headless and spec.get("type") != "ExternalName":
-        errors.append(problems.required("spec.ports", ""))
-    if spec.get("type") == "ExternalName" and not spec.get("externalName"):
-        errors.append(problems.required("spec.externalName", ""))
+    errors: list[FieldError] = []
+    if not ports and not headless and kind != "ExternalName":
+        errors.append(problems.required("spec.ports"))
+    if kind == "LoadBalancer" and headless:
+        text = "may not be set to 'None' for LoadBalancer services"
+        errors.append(problems.invalid("spec.clusterIPs[0]", "None", text))
+    if kind == "ExternalName":
+        errors += _check_external_name(spec)
+    errors += _check_ports(ports)
+    errors += check.labels("spec.selector", spec.get("selector"))
+    errors += check.choice("spec.sessionAffinity", spec.get("sessionAffinity"), ("ClientIP", "None"))
+    errors += _check_addresses(spec)
+    for index, item in enumerate(spec.get("externalIPs") or ()):
+        errors += check.address(f"spec.externalIPs[{index}]", item)
+    errors += check.choice("spec.type", kind, _TYPES)
+    errors += _check_node_ports(kind, ports)
+    return errors
+
+
+def _check_external_name(spec: Wire) -> Iterator[FieldError]:
+    name = (spec.get("externalName") or "").removesuffix(".")
+    if name:
+        yield from check.named("spec.externalName", name, names.dns1123_subdomain(name))
+    else:
+        yield problems.required("spec.externalName")
+
+
+def _check_addresses(spec: Wire) -> Iterator[FieldError]:
+    address = spec.get("clusterIP") or ""
+    if address and address != "None" and spec.get("type") != "ExternalName":
+        yield from check.address("spec.clusterIPs[0]", address)
+
+
+def _check_ports(ports: Sequence[Wire]) -> Iterator[FieldError]:
     seen: set[str] = set()
     for index, port in enumerate(ports):
-        path = f"spec.ports[{index}]"
-        name = port.get("name", "")
+        path, name = f"spec.ports[{index}]", port.get("name", "")
         if not name and len(ports) > 1:
-            errors.append(problems.required(f"{path}.name", ""))
+            yield problems.required(f"{path}.name")
         elif name:
-            errors += [problems.invalid(f"{path}.name", name, text) for text in names.dns1123_label(name)]
+            yield from check.named(f"{path}.name", name, names.dns1123_label(name))
             if name in seen:
-                errors.append(problems.duplicate(f"{path}.name", name))
+                yield problems.duplicate(f"{path}.name", name)
             seen.add(name)
-        if not 0 < port.get("port", 0) < 65536:
-            errors.append(
-                problems.invalid(
-                    f"{path}.port", port.get("port", 0), "must be between 1 and 65535, inclusive"
-                )
-            )
-        target = port.get("targetPort")
-        if isinstance(target, int) and not 0 < target < 65536:
-            errors.append(
-                problems.invalid(f"{path}.targetPort", target, "must be between 1 and 65535, inclusive")
-            )
-        node = port.get("nodePort", 0)
-        if node and node not in NODE_PORTS:
-            detail = f"provided port is not in the valid range. The range of valid ports is {NODE_PORTS.start}-{NODE_PORTS.stop - 1}"
-            errors.append(problems.invalid(f"{path}.nodePort", node, detail))
-    return errors
+        yield from check.port(f"{path}.port", port.get("port", 0))
+        yield from check.choice(f"{path}.protocol", port.get("protocol"), check.PROTOCOLS)
+        yield from check.port_or_name(f"{path}.targetPort", port.get("targetPort"))
+    keys: list[tuple[str, int]] = []
+    for index, port in enumerate(ports):
+        if _port_key(port) in keys:
+            shown = {"Name": "", "Protocol": port.get("protocol"), "AppProtocol": None, "Port": port.get("port")}
+            yield duplicate_struct(f"spec.ports[{index}]", {**shown, "TargetPort": 0, "NodePort": 0})
+        keys.append(_port_key(port))
+
+
+def _check_node_ports(kind: str, ports: Sequence[Wire]) -> Iterator[FieldError]:
+    for index, port in enumerate(ports):
+        node, path = port.get("nodePort", 0), f"spec.ports[{index}].nodePort"
+        if not node:
+            continue
+        if kind == "ClusterIP":
+            yield problems.forbidden(path, "may not be used when `type` is 'ClusterIP'")
+        elif node not in NODE_PORTS:
+            span = f"{NODE_PORTS.start}-{NODE_PORTS.stop - 1}"
+            text = f"provided port is not in the valid range. The range of valid ports is {span}"
+            yield problems.invalid(path, node, text)
 
 
 def _validate_update(new: Wire, old: Wire) -> list[FieldError]:
-    errors = _validate(new)
+    errors: list[FieldError] = []
     before, after = old["spec"].get("clusterIP"), new["spec"].get("clusterIP")
-    if (
-        before
-        and after != before
-        and "ExternalName" not in (old["spec"].get("type"), new["spec"].get("type"))
-    ):
+    named = "ExternalName" in (old["spec"].get("type"), new["spec"].get("type"))
+    if before and after != before and not named:
         errors.append(problems.invalid("spec.clusterIPs[0]", [after], "may not change once set"))
-    return errors
+    return errors + _validate(new)
+
+
+def _warnings(new: Wire, old: Wire | None) -> list[str]:
+    found: list[str] = []
+    if new["spec"].get("externalIPs"):
+        found.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
+    if new["spec"].get("trafficDistribution") == "PreferClose":
+        found.append('spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"')
+    return found
 
 
 def _row(service: Wire, now: float) -> list[Any]:
     spec = service["spec"]
-    ports = [
-        f"{port['port']}:{port['nodePort']}/{port['protocol']}"
-        if port.get("nodePort")
-        else f"{port['port']}/{port['protocol']}"
-        for port in spec.get("ports") or ()
-    ]
+    ports: list[str] = []
+    for port in spec.get("ports") or ():
+        node = f":{port['nodePort']}" if port.get("nodePort") else ""
+        ports.append(f"{port.get('port', 0)}{node}/{port.get('protocol', '')}")
     return [
         service["metadata"]["name"],
         spec.get("type"),
@@ -178,50 +242,14 @@ def _row(service: Wire, now: float) -> list[Any]:
 
 def _external(service: Wire) -> str:
     spec = service["spec"]
-    given = list(spec.get("externalIPs") or ())
+    given: list[str] = list(spec.get("externalIPs") or ())
     if spec.get("type") == "ExternalName":
-        return spec.get("externalName") or NONE
-    if spec.get("type") == "LoadBalancer":
-        ingress = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
-        given = [item.get("ip") or item.get("hostname") for item in ingress] + given
-        return ",".join(given) or "<pending>"
-    return ",".join(given) or NONE
-
-
-def _endpoints_row(obj: Wire, now: float) -> list[Any]:
-    found = [
-        f"{address['ip']}:{port['port']}" if port else address["ip"]
-        for subset in obj.get("subsets") or ()
-        for port in (subset.get("ports") or [None])
-        for address in subset.get("addresses") or ()
-    ]
-    text = ",".join(found[:3]) + (f" + {len(found) - 3} more..." if len(found) > 3 else "")
-    return [obj["metadata"]["name"], text or NONE, object_age(obj, now)]
-
-
-def _slice_row(obj: Wire, now: float) -> list[Any]:
-    ports = [str(port.get("port") or "*") for port in obj.get("ports") or ()]
-    addresses = [
-        address for endpoint in obj.get("endpoints") or () for address in endpoint.get("addresses") or ()
-    ]
-    text = ",".join(addresses[:3]) + (f" + {len(addresses) - 3} more..." if len(addresses) > 3 else "")
-    return [
-        obj["metadata"]["name"],
-        obj.get("addressType"),
-        ",".join(ports) or "<unset>",
-        text or "<unset>",
-        object_age(obj, now),
-    ]
-
-
-def _default_slice(obj: Wire) -> None:
-    for port in obj.get("ports") or ():
-        port.setdefault("name", "")
-        port.setdefault("protocol", "TCP")
-
-
-def _spec_text(name: str) -> Any:
-    return lambda service: str((service.get("spec") or {}).get(name) or "")
+        return spec.get("externalName") or ""
+    if spec.get("type") != "LoadBalancer":
+        return ",".join(given) or NONE
+    points: Sequence[Wire] = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
+    found = {point.get("ip") or point.get("hostname") or "" for point in points} - {""}
+    return ",".join([*sorted(found), *given]) or "<pending>"
 
 
 STRATEGIES = {
@@ -229,13 +257,15 @@ STRATEGIES = {
         default=_default,
         prepare_create=_prepare_create,
         prepare_update=_prepare_update,
+        prepare_status_update=keep_spec,
         before_commit=_allocate,
         validate=_validate,
         validate_update=_validate_update,
-        name_check=names.dns1035_label,
+        warnings=_warnings,
+        name_check=names.dns1123_label,
         allow_create_on_update=True,
         returns_deleted=True,
-        selectable_fields={"spec.clusterIP": _spec_text("clusterIP"), "spec.type": _spec_text("type")},
+        selectable_fields={"spec.clusterIP": text_at("spec", "clusterIP"), "spec.type": text_at("spec", "type")},
         columns=(
             NAME,
             Column("Type"),
@@ -246,14 +276,6 @@ STRATEGIES = {
             wide("Selector"),
         ),
         row=_row,
-    ),
-    ("", "Endpoints"): Strategy(
-        allow_create_on_update=True, columns=(NAME, Column("Endpoints"), AGE), row=_endpoints_row
-    ),
-    ("discovery.k8s.io", "EndpointSlice"): Strategy(
-        default=_default_slice,
-        has_generation=True,
-        columns=(NAME, Column("AddressType"), Column("Ports"), Column("Endpoints"), AGE),
-        row=_slice_row,
+        reset_fields=SPEC_AND_STATUS,
     ),
 }

@@ -1,6 +1,7 @@
 """Volumes, claims, storage classes and what drivers tell about themselves."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from kubewright.api import FieldError, names, problems
@@ -35,13 +36,13 @@ _NOT_SOURCES = frozenset(
 
 def _default_claim(claim: Wire) -> None:
     default_claim_spec(claim.setdefault("spec", {}))
-    source: Wire | None = claim["spec"].get("dataSource")
-    if source is not None and claim["spec"].get("dataSourceRef") is None:
-        claim["spec"]["dataSourceRef"] = dict(source)
 
 
 def _new_claim(claim: Wire) -> None:
     claim["status"] = {"phase": "Pending"}
+    source: Wire | None = claim["spec"].get("dataSource")
+    if source is not None and claim["spec"].get("dataSourceRef") is None:
+        claim["spec"]["dataSourceRef"] = dict(source)
 
 
 def _check_modes(modes: Sequence[str]) -> list[FieldError]:
@@ -123,6 +124,17 @@ def _default_volume(volume: Wire) -> None:
 
 def _new_volume(volume: Wire) -> None:
     volume["status"] = {"phase": "Pending"}
+    volume["status"]["lastPhaseTransitionTime"] = volume["metadata"].get("creationTimestamp")
+
+
+def _status_of_volume(new: Wire, old: Wire) -> None:
+    keep_spec(new, old)
+    status, before = new.setdefault("status", {}), old.get("status") or {}
+    if status.get("phase") == before.get("phase"):
+        if before.get("lastPhaseTransitionTime"):
+            status.setdefault("lastPhaseTransitionTime", before["lastPhaseTransitionTime"])
+    elif status.get("lastPhaseTransitionTime") in (None, before.get("lastPhaseTransitionTime")):
+        status["lastPhaseTransitionTime"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _sources(spec: Wire) -> dict[str, Any]:
@@ -230,6 +242,16 @@ def _default_driver(obj: Wire) -> None:
             spec[name] = value
 
 
+def _driver_warnings(new: Wire, old: Wire | None) -> list[str]:
+    spec = new["spec"]
+    if not spec.get("tokenRequests") or spec.get("serviceAccountTokenInSecrets") is not None:
+        return []
+    return [
+        "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, "
+        "set to true to prevent possible logging of tokens in volume attributes"
+    ]
+
+
 def _driver_row(obj: Wire, now: float) -> list[Any]:
     spec = obj["spec"]
     requests: Sequence[Wire] | None = spec.get("tokenRequests")
@@ -289,7 +311,7 @@ STRATEGIES = {
     ("", "PersistentVolume"): Strategy(
         default=_default_volume,
         prepare_create=_new_volume,
-        prepare_status_update=keep_spec,
+        prepare_status_update=_status_of_volume,
         validate=_validate_volume,
         validate_update=_update_volume,
         returns_deleted=True,
@@ -326,6 +348,7 @@ STRATEGIES = {
     ),
     (GROUP, "CSIDriver"): Strategy(
         default=_default_driver,
+        warnings=_driver_warnings,
         allow_unconditional_update=False,
         returns_deleted=True,
         columns=_DRIVER_COLUMNS,
@@ -343,12 +366,6 @@ STRATEGIES = {
     ),
     (GROUP, "CSIStorageCapacity"): Strategy(
         allow_unconditional_update=False,
-        columns=(NAME, Column("StorageClassName"), Column("Capacity")),
-        row=lambda obj, now: [
-            obj["metadata"]["name"],
-            obj.get("storageClassName", ""),
-            obj.get("capacity") or "<unset>",
-        ],
     ),
     (GROUP, "VolumeAttachment"): Strategy(
         allow_unconditional_update=False,

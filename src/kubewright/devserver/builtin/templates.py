@@ -94,7 +94,7 @@ def _default_probe(probe: Wire) -> None:
     if probe.get("httpGet"):
         _default_http(probe["httpGet"])
     if probe.get("grpc"):
-        probe["grpc"].setdefault("service", "")
+        probe["grpc"]["service"] = probe["grpc"].get("service") or ""
 
 
 def _default_http(action: Wire) -> None:

@@ -88,6 +88,7 @@ def _default_daemon_set(obj: Wire) -> None:
         rolling.setdefault("maxUnavailable", 1)
         rolling.setdefault("maxSurge", 0)
     _default_template(spec)
+    obj["metadata"].setdefault("annotations", {}).setdefault(_TEMPLATE_GENERATION, "0")
 
 
 def _default_replication_controller(obj: Wire) -> None:
