@@ -1,44 +1,61 @@
 """A node without a machine: it says it is ready, and tells how its Pods fare."""
 
+import asyncio
 import ipaddress
+import itertools
 from datetime import UTC, datetime, timedelta
 
 from kubewright.api import Meta, MicroTime, Quantity
 from kubewright.api.builtin import coordination_v1, core_v1
-from kubewright.controller import Context, Controller, Operator, Result, Scope, needs
-from kubewright.devcluster.stages import Place, advance
+from kubewright.controller import Change, Context, Controller, Index, Operator, Result, Tuning, needs
+from kubewright.devcluster.stages import Place, Stage, advance, is_over, stop
 
 NODE = "kubewright"
+NAME = "kubelet"
 HOST_IP = "127.0.0.1"
-POD_NETWORK = ipaddress.ip_network("10.244.0.0/16")
-HEARTBEAT = timedelta(seconds=10)
+POD_NETWORK = ipaddress.IPv4Network("10.244.0.0/16")
+LEASE_NAMESPACE = "kube-node-lease"
+LEASE_SECONDS = 40
+RENEW = timedelta(seconds=10)
+REPORT = timedelta(minutes=5)
+"""How often a node says again that it is ready when nothing else changes; the lease tells that it lives."""
 ROOM = {
     "cpu": Quantity("64"),
     "memory": Quantity("256Gi"),
     "pods": Quantity("5000"),
     "ephemeral-storage": Quantity("1Ti"),
 }
+_PRESSURES = {
+    "MemoryPressure": ("KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+    "DiskPressure": ("KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+    "PIDPressure": ("KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+}
+
+pods_by_address = Index(core_v1.Pod, lambda pod: [pod.status.pod_ip] if pod.status.pod_ip else [])
 
 
 class Addresses:
-    """Give each Pod an address of its own, by its uid."""
+    """Hand out the addresses of the Pod network in turn; those in use are passed over."""
 
     def __init__(self) -> None:
-        self._taken: dict[str, str] = {}
-        self._free = POD_NETWORK.hosts()
+        self._hosts = itertools.cycle(map(str, POD_NETWORK.hosts()))
+        self._promised: dict[str, str] = {}
 
-    def of(self, pod: core_v1.Pod) -> str:
-        """Give a Pod's address: the one it has, or a new one."""
-        known = pod.status.pod_ip or self._taken.get(pod.metadata.uid)
-        if not known:
-            used = set(self._taken.values())
-            known = next(str(host) for host in self._free if str(host) not in used)
-        self._taken[pod.metadata.uid] = known
-        return known
+    async def of(self, pod: core_v1.Pod, ctx: Context) -> str:
+        """Give a Pod's address: the one it has, or a free one, promised until `kept`."""
+        known = pod.status.pod_ip or self._promised.get(pod.metadata.uid)
+        if known:
+            return known
+        for address in self._hosts:
+            if address not in self._promised.values() and not await ctx.list(pods_by_address, address):
+                break
+        else:
+            raise RuntimeError(f"{POD_NETWORK} has no addresses")
+        return self._promised.setdefault(pod.metadata.uid, address)
 
-    def release(self, uid: str) -> None:
-        """Take an address back."""
-        self._taken.pop(uid, None)
+    def kept(self, uid: str) -> None:
+        """Learn that the address is written into the Pod's status, or no longer wanted."""
+        self._promised.pop(uid, None)
 
 
 class Kubelet:
@@ -48,72 +65,77 @@ class Kubelet:
         self._node = node
         self._addresses = Addresses()
 
+    def concerns(self, change: Change[core_v1.Pod]) -> bool:
+        """Filter: pass what happens to the Pods of this node."""
+        return change.new is not None and change.new.spec.node_name == self._node
+
     async def reconcile(self, pod: core_v1.Pod, ctx: Context) -> Result | None:
         """Move a Pod one stage on, or let it go."""
         if pod.spec.node_name != self._node:
             return None
+        now = datetime.now(UTC)
+        place = Place(HOST_IP, await self._addresses.of(pod, ctx))
         if pod.metadata.deletion_timestamp is not None:
-            await self._end(pod, ctx)
+            await self._end(pod, stop(pod, place, now), ctx)
             return None
-        place = Place(HOST_IP, self._addresses.of(pod))
-        stage = advance(pod, place, datetime.now(UTC).replace(microsecond=0))
+        if is_over(pod):
+            return None
+        stage = advance(pod, place, now)
+        await self._report(pod, stage, ctx)
+        if stage.again is None:
+            return None
+        return Result(after=max(stage.again - datetime.now(UTC), timedelta(milliseconds=1)))
+
+    async def _report(self, pod: core_v1.Pod, stage: Stage, ctx: Context) -> None:
         await ctx.patch_status(pod, stage.status)
+        self._addresses.kept(pod.metadata.uid)
         for note in stage.notes:
             (ctx.warn if note.warning else ctx.event)(note.reason, note.text)
-        return Result(after=stage.again) if stage.again else None
 
-    async def _end(self, pod: core_v1.Pod, ctx: Context) -> None:
-        for container in pod.spec.containers:
-            ctx.event("Killing", f"Stopping container {container.name}")
-        self._addresses.release(pod.metadata.uid)
-        await ctx.delete(pod, grace_period_seconds=0)
+    async def _end(self, pod: core_v1.Pod, stage: Stage, ctx: Context) -> None:
+        if not is_over(pod):
+            # Who watches must see that it is not ready any more before it is gone.
+            await self._report(pod, stage, ctx)
+        if pod.metadata.deletion_grace_period_seconds or not pod.metadata.finalizers:
+            await ctx.delete(pod, grace_period_seconds=0)
 
 
 class Heartbeat:
     """Keep one node and its lease alive."""
 
-    def __init__(self, version: str) -> None:
+    def __init__(self, node: str, version: str) -> None:
+        self._node = node
         self._version = version
+        self._due = 0.0
+
+    def concerns(self, change: Change[core_v1.Node]) -> bool:
+        """Filter: pass what happens to this node."""
+        return change.key.name == self._node
 
     async def reconcile(self, node: core_v1.Node, ctx: Context) -> Result | None:
         """Say that the node is ready, and renew its lease."""
+        if node.metadata.name != self._node:
+            return None
         now = datetime.now(UTC)
         await ctx.patch_status(node, node_status(node, self._version, now.replace(microsecond=0)))
-        name = node.metadata.name
-        lease = coordination_v1.Lease(
-            Meta(name, namespace="kube-node-lease"),
-            spec=coordination_v1.LeaseSpec(
-                holder_identity=name, lease_duration_seconds=40, renew_time=MicroTime.now(UTC)
-            ),
-        )
-        await ctx.apply(lease, owned=False)
-        return Result(after=HEARTBEAT)
+        clock = asyncio.get_running_loop().time
+        if clock() >= self._due:
+            await ctx.apply(_lease(node.metadata.name), owned=False)
+            self._due = clock() + RENEW.total_seconds()
+        return Result(after=timedelta(seconds=max(self._due - clock(), 0.001)))
+
+
+def _lease(name: str) -> coordination_v1.Lease:
+    spec = coordination_v1.LeaseSpec(
+        holder_identity=name, lease_duration_seconds=LEASE_SECONDS, renew_time=MicroTime.now(UTC)
+    )
+    return coordination_v1.Lease(Meta(name, namespace=LEASE_NAMESPACE), spec=spec)
 
 
 def node_status(node: core_v1.Node, version: str, now: datetime) -> core_v1.NodeStatus:
     """Say what a healthy node says of itself."""
-    problems = {
-        "MemoryPressure": ("KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
-        "DiskPressure": ("KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
-        "PIDPressure": ("KubeletHasSufficientPID", "kubelet has sufficient PID available"),
-    }
-    told = {name: ("False", reason, message) for name, (reason, message) in problems.items()}
+    told = {name: ("False", reason, message) for name, (reason, message) in _PRESSURES.items()}
     told["Ready"] = ("True", "KubeletReady", "kubelet is posting ready status")
-    before = {item.type: item for item in node.status.conditions}
-    conditions: list[core_v1.NodeCondition] = []
-    for name, (status, reason, message) in told.items():
-        known = before.get(name)
-        same = known is not None and known.status == status
-        conditions.append(
-            core_v1.NodeCondition(
-                type=name,
-                status=status,
-                reason=reason,
-                message=message,
-                last_heartbeat_time=known.last_heartbeat_time if known is not None and same else now,
-                last_transition_time=known.last_transition_time if known is not None and same else now,
-            )
-        )
     return core_v1.NodeStatus(
         capacity=ROOM,
         allocatable=ROOM,
@@ -121,7 +143,7 @@ def node_status(node: core_v1.Node, version: str, now: datetime) -> core_v1.Node
             core_v1.NodeAddress(type="InternalIP", address=HOST_IP),
             core_v1.NodeAddress(type="Hostname", address=node.metadata.name),
         ],
-        conditions=conditions,
+        conditions=[_condition(node, name, *words, now) for name, words in told.items()],
         node_info=core_v1.NodeSystemInfo(
             kubelet_version=version,
             kube_proxy_version="",
@@ -134,6 +156,27 @@ def node_status(node: core_v1.Node, version: str, now: datetime) -> core_v1.Node
             system_uuid="",
             boot_id="",
         ),
+    )
+
+
+def _condition(
+    node: core_v1.Node,
+    type: str,  # noqa: A002 (the field's name)
+    status: str,
+    reason: str,
+    message: str,
+    now: datetime,
+) -> core_v1.NodeCondition:
+    before = next((item for item in node.status.conditions if item.type == type), None)
+    same = before is not None and before.status == status
+    told_at = before.last_heartbeat_time if before is not None and same else None
+    return core_v1.NodeCondition(
+        type=type,
+        status=status,
+        reason=reason,
+        message=message,
+        last_heartbeat_time=told_at if told_at is not None and now - told_at < REPORT else now,
+        last_transition_time=before.last_transition_time if before is not None and same else now,
     )
 
 
@@ -151,24 +194,27 @@ def node_object(name: str = NODE) -> core_v1.Node:
 
 def controllers(version: str, node: str = NODE) -> tuple[Controller[core_v1.Pod], Controller[core_v1.Node]]:
     """Declare the kubelet of one node."""
+    kubelet, heartbeat = Kubelet(node), Heartbeat(node, version)
     pods = Controller(
         core_v1.Pod,
-        Kubelet(node),
-        name="kubelet",
-        scope=Scope(fields=f"spec.nodeName={node}"),
+        kubelet,
+        name=NAME,
+        when=kubelet.concerns,
         needs=[needs(core_v1.Pod, "delete")],
         concurrency=16,
+        tuning=Tuning(reporter=NAME, terminating=True),
     )
-    heartbeat = Controller(
+    nodes = Controller(
         core_v1.Node,
-        Heartbeat(version),
+        heartbeat,
         name="kubelet-heartbeat",
-        scope=Scope(fields=f"metadata.name={node}"),
+        when=heartbeat.concerns,
         needs=[needs(coordination_v1.Lease, "get", "create", "patch")],
+        tuning=Tuning(reporter=NAME),
     )
-    return pods, heartbeat
+    return pods, nodes
 
 
 def kubelet_operator(version: str, node: str = NODE) -> Operator:
     """Declare a kubelet alone, for a control plane that has everything else."""
-    return Operator(*controllers(version, node), name="kubelet")
+    return Operator(*controllers(version, node), name=NAME)

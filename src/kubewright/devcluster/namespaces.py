@@ -2,15 +2,17 @@
 
 from datetime import timedelta
 
-from kubewright.api import Kind, Meta, NotFound, Object, ObjectKey
+from kubewright.api import ApiError, Kind, Meta, NotFound, Object, ObjectKey
 from kubewright.api.builtin import core_v1
 from kubewright.client import Client
-from kubewright.controller import Context, Controller, Result, Scope, needs, on, watch
+from kubewright.controller import Context, Controller, Result, Scope, Tuning, needs, watch
 from kubewright.devcluster.kinds import deletable_kinds
 
+NAME = "namespace-controller"
 ROOT_CA = "kube-root-ca.crt"
+FINALIZER = "kubernetes"
 DESCRIPTION = "kubernetes.io/description"
-LOOK_AGAIN = timedelta(seconds=1)
+LOOK_AGAIN = timedelta(milliseconds=200)
 _ABOUT_CA = (
     "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints "
     "such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions "
@@ -29,13 +31,22 @@ class Namespaces:
         """Make the default ServiceAccount and the root certificate, or take everything away."""
         name = namespace.metadata.name
         if namespace.metadata.deletion_timestamp is not None:
-            return await self._empty(name)
-        await ctx.apply(core_v1.ServiceAccount(Meta("default", namespace=name)), owned=False)
-        about = Meta(ROOT_CA, namespace=name, annotations={DESCRIPTION: _ABOUT_CA})
-        await ctx.apply(core_v1.ConfigMap(about, data={"ca.crt": self._ca}), owned=False)
+            return await self._empty(namespace)
+        try:
+            await ctx.apply(core_v1.ServiceAccount(Meta("default", namespace=name)), owned=False)
+            about = Meta(ROOT_CA, namespace=name, annotations={DESCRIPTION: _ABOUT_CA})
+            await ctx.apply(core_v1.ConfigMap(about, data={"ca.crt": self._ca}), owned=False)
+        except ApiError as error:
+            if error.status.code in (403, 404):
+                # The namespace is on its way out, which the next change tells.
+                return None
+            raise
         return None
 
-    async def _empty(self, name: str) -> Result | None:
+    async def _empty(self, namespace: core_v1.Namespace) -> Result | None:
+        if FINALIZER not in namespace.spec.finalizers:
+            return None
+        name = namespace.metadata.name
         kinds = [kind for kind in await deletable_kinds(self._client) if kind.namespaced]
         left = 0
         # Pods end last, so that what watches over them does not put new ones in their place.
@@ -44,9 +55,9 @@ class Namespaces:
         if left:
             return Result(after=LOOK_AGAIN)
         try:
-            namespace = await self._client.get(core_v1.Namespace, name)
-            namespace.spec.finalizers = [text for text in namespace.spec.finalizers if text != "kubernetes"]
-            await self._client.replace(namespace, subresource="finalize")
+            live = await self._client.get(core_v1.Namespace, name)
+            live.spec.finalizers = [text for text in live.spec.finalizers if text != FINALIZER]
+            await self._client.replace(live, subresource="finalize")
         except NotFound:
             return None
         return None
@@ -54,8 +65,7 @@ class Namespaces:
     async def _remove_all(self, kind: Kind, namespace: str) -> int:
         """Delete what can be deleted of a kind; gives how many are still there."""
         try:
-            found = await self._client.list(kind, namespace=namespace)
-            if not found:
+            if not await self._client.list(kind, namespace=namespace):
                 return 0
             await self._client.delete_collection(kind, namespace=namespace, propagation="Background")
             return len(await self._client.list(kind, namespace=namespace))
@@ -72,16 +82,12 @@ def controller(client: Client, ca_pem: str) -> Controller[core_v1.Namespace]:
     return Controller(
         core_v1.Namespace,
         Namespaces(client, ca_pem),
-        name="namespace-controller",
+        name=NAME,
         watches=[
-            watch(
-                core_v1.ServiceAccount,
-                map=_home,
-                scope=Scope(fields="metadata.name=default"),
-                when=on("delete"),
-            ),
+            watch(core_v1.ServiceAccount, map=_home, scope=Scope(fields="metadata.name=default")),
             watch(core_v1.ConfigMap, map=_home, scope=Scope(fields=f"metadata.name={ROOT_CA}")),
         ],
         needs=[needs(core_v1.ServiceAccount, "create", "patch"), needs(core_v1.ConfigMap, "create", "patch")],
         concurrency=4,
+        tuning=Tuning(reporter=NAME, terminating=True),
     )

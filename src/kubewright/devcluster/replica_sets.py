@@ -3,67 +3,29 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from kubewright.api import Meta
+from kubewright.api import ApiError, label_selector
 from kubewright.api.builtin import apps_v1, core_v1
-from kubewright.controller import Context, Controller, Index, Result, needs, owned
-from kubewright.devcluster.conditions import condition_of, is_true
+from kubewright.controller import Context, Controller, Index, Result, Tuning, needs, owned, watch
+from kubewright.devcluster.claims import claim, is_orphaned
+from kubewright.devcluster.conditions import condition_of
+from kubewright.devcluster.pods import (
+    available_in,
+    deletion_rank,
+    is_active,
+    is_ready,
+    pod_from,
+    pods_by_family,
+)
 
+NAME = "replicaset-controller"
 BURST = 500
 """Pods made or deleted in one pass; the next pass does the rest."""
 
-
-def _controller_uids(pod: core_v1.Pod) -> list[str]:
-    return [owner.uid for owner in pod.metadata.owner_references if owner.controller]
-
-
-pods_by_controller = Index(core_v1.Pod, _controller_uids)
-
-
-def is_ready(pod: core_v1.Pod) -> bool:
-    """Tell whether a Pod serves."""
-    return is_true(pod.status.conditions, "Ready")
-
-
-def is_active(pod: core_v1.Pod) -> bool:
-    """Tell whether a Pod counts: it has neither ended nor is it on its way out."""
-    return pod.metadata.deletion_timestamp is None and pod.status.phase not in ("Succeeded", "Failed")
-
-
-def available_in(pod: core_v1.Pod, min_ready_seconds: int, now: datetime) -> timedelta | None:
-    """Tell how long until a Pod has been ready for long enough; zero when it has, None while it is not ready."""
-    condition = condition_of(pod.status.conditions, "Ready")
-    if condition is None or condition.status != "True":
-        return None
-    since = condition.last_transition_time or now
-    return max(since + timedelta(seconds=min_ready_seconds) - now, timedelta(0))
-
-
-def deletion_rank(pod: core_v1.Pod) -> tuple[bool, bool, bool, float]:
-    """Order Pods by how little is lost with them: unassigned, pending, not ready, then the youngest."""
-    created = pod.metadata.creation_timestamp
-    age_rank = -created.timestamp() if created else 0.0
-    return (bool(pod.spec.node_name), pod.status.phase == "Running", is_ready(pod), age_rank)
-
-
-def pod_from(
-    template: core_v1.PodTemplateSpec, *, generate_name: str, namespace: str, name: str = ""
-) -> core_v1.Pod:
-    """Make a Pod of a template."""
-    return core_v1.Pod(
-        Meta(
-            name,
-            generate_name=generate_name,
-            namespace=namespace,
-            labels=dict(template.metadata.labels),
-            annotations=dict(template.metadata.annotations),
-            finalizers=list(template.metadata.finalizers),
-        ),
-        spec=template.spec,
-    )
+sets_by_namespace = Index(apps_v1.ReplicaSet, lambda item: [item.metadata.namespace])
 
 
 def status_of(
-    replica_set: apps_v1.ReplicaSet, pods: Sequence[core_v1.Pod], now: datetime
+    replica_set: apps_v1.ReplicaSet, pods: Sequence[core_v1.Pod], failure: str, now: datetime
 ) -> apps_v1.ReplicaSetStatus:
     """Count a ReplicaSet's Pods."""
     active = [pod for pod in pods if is_active(pod)]
@@ -76,41 +38,69 @@ def status_of(
         available_replicas=sum(available_in(pod, least, now) == timedelta(0) for pod in active),
         terminating_replicas=sum(pod.metadata.deletion_timestamp is not None for pod in pods),
         observed_generation=replica_set.metadata.generation,
-        conditions=replica_set.status.conditions,
+        conditions=_conditions(replica_set, failure, now),
     )
+
+
+def _conditions(
+    replica_set: apps_v1.ReplicaSet, failure: str, now: datetime
+) -> list[apps_v1.ReplicaSetCondition]:
+    if not failure:
+        return []
+    before = condition_of(replica_set.status.conditions, "ReplicaFailure")
+    if before is not None and before.message == failure:
+        return [before]
+    return [
+        apps_v1.ReplicaSetCondition(
+            type="ReplicaFailure",
+            status="True",
+            reason="FailedCreate",
+            message=failure,
+            last_transition_time=now.replace(microsecond=0),
+        )
+    ]
 
 
 async def reconcile(replica_set: apps_v1.ReplicaSet, ctx: Context) -> Result | None:
     """Create missing Pods, delete surplus ones, count the rest."""
-    pods = await ctx.list(pods_by_controller, replica_set.metadata.uid)
+    pods = await claim(replica_set, label_selector(replica_set.spec.selector), pods_by_family, ctx)
+    failure: ApiError | None = None
     if replica_set.metadata.deletion_timestamp is None:
-        pods = await _scale(replica_set, pods, ctx)
+        try:
+            await _scale(replica_set, pods, ctx)
+        except ApiError as error:
+            failure = error
     now = datetime.now(UTC)
-    await ctx.patch_status(replica_set, status_of(replica_set, pods, now))
+    told = failure.status.message if failure is not None else ""
+    await ctx.patch_status(replica_set, status_of(replica_set, pods, told, now))
+    if failure is not None:
+        raise failure
     waits = [available_in(pod, replica_set.spec.min_ready_seconds, now) for pod in pods if is_active(pod)]
     pending = [wait for wait in waits if wait]
     return Result(after=min(pending)) if pending else None
 
 
-async def _scale(replica_set: apps_v1.ReplicaSet, pods: list[core_v1.Pod], ctx: Context) -> list[core_v1.Pod]:
+async def _scale(replica_set: apps_v1.ReplicaSet, pods: list[core_v1.Pod], ctx: Context) -> None:
+    """Bring the number of active Pods to what is wanted; `pods` is kept true."""
     active = [pod for pod in pods if is_active(pod)]
     wanted = 1 if replica_set.spec.replicas is None else replica_set.spec.replicas
+    name, namespace = replica_set.metadata.name, replica_set.metadata.namespace
     for _ in range(min(wanted - len(active), BURST)):
-        made = await ctx.create(
-            pod_from(
-                replica_set.spec.template,
-                generate_name=f"{replica_set.metadata.name}-",
-                namespace=replica_set.metadata.namespace,
+        try:
+            made = await ctx.create(
+                pod_from(replica_set.spec.template, generate_name=f"{name}-", namespace=namespace)
             )
-        )
+        except ApiError as error:
+            ctx.warn("FailedCreate", f"Error creating: {error.status.message}")
+            raise
         ctx.event("SuccessfulCreate", f"Created pod: {made.metadata.name}")
         pods.append(made)
     surplus = sorted(active, key=deletion_rank)[: max(len(active) - wanted, 0)]
     for pod in surplus[:BURST]:
         await ctx.delete(pod)
         ctx.event("SuccessfulDelete", f"Deleted pod: {pod.metadata.name}")
+        # It is on its way out, which the next look at the cache will show.
         pods.remove(pod)
-    return pods
 
 
 def controller() -> Controller[apps_v1.ReplicaSet]:
@@ -118,8 +108,17 @@ def controller() -> Controller[apps_v1.ReplicaSet]:
     return Controller(
         apps_v1.ReplicaSet,
         reconcile,
-        name="replicaset-controller",
+        name=NAME,
         owns=[owned(core_v1.Pod)],
+        watches=[
+            watch(
+                core_v1.Pod,
+                via=sets_by_namespace,
+                key=lambda pod: pod.metadata.namespace,
+                when=is_orphaned,
+            )
+        ],
         needs=[needs(core_v1.Pod, "delete")],
         concurrency=8,
+        tuning=Tuning(reporter=NAME, terminating=True),
     )

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One ReplicaSet as a rollout counts it."""
+    """One ReplicaSet as a rollout counts it; `told` is the largest total it was last scaled for."""
 
     replicas: int
     available: int
+    told: int = 0
 
 
 def resolve(value: int | str | None, total: int, *, round_up: bool) -> int:
@@ -26,7 +27,7 @@ def resolve(value: int | str | None, total: int, *, round_up: bool) -> int:
 def limits(wanted: int, max_surge: int | str | None, max_unavailable: int | str | None) -> tuple[int, int]:
     """Give surge and unavailability in Pods; both zero would never move, so one may then be missing."""
     surge = resolve(max_surge, wanted, round_up=True)
-    unavailable = resolve(max_unavailable, wanted, round_up=False)
+    unavailable = min(resolve(max_unavailable, wanted, round_up=False), wanted)
     return (surge, 1) if surge == 0 and unavailable == 0 else (surge, unavailable)
 
 
@@ -43,9 +44,11 @@ def scale_down(wanted: int, unavailable: int, new: Batch, old: Sequence[Batch]) 
     sizes = [batch.replicas for batch in old]
     total = new.replicas + sum(sizes)
     # Pods of the new set that are not available yet count against what may be missing.
-    spare = total - (wanted - unavailable) - (new.replicas - new.available)
+    spare = total - (wanted - unavailable) - (new.replicas - min(new.available, new.replicas))
+    if spare <= 0:
+        return sizes
     for index, batch in enumerate(old):
-        idle = min(batch.replicas - batch.available, max(spare, 0))
+        idle = min(max(batch.replicas - batch.available, 0), spare)
         sizes[index] -= idle
         spare -= idle
     serving = new.available + sum(min(size, batch.available) for size, batch in zip(sizes, old, strict=True))
@@ -55,3 +58,29 @@ def scale_down(wanted: int, unavailable: int, new: Batch, old: Sequence[Batch]) 
         sizes[index] -= fewer
         spare -= fewer
     return sizes
+
+
+def proportional(wanted: int, surge: int, batches: Sequence[Batch]) -> list[int]:
+    """Give the sizes of several ReplicaSets, newest first, when their whole grows or shrinks in a rollout."""
+    sizes = [batch.replicas for batch in batches]
+    allowed = wanted + surge if wanted > 0 else 0
+    to_add = allowed - sum(sizes)
+    added = 0
+    order = sorted(range(len(sizes)), key=lambda index: -sizes[index])
+    for index in order:
+        if to_add == 0:
+            break
+        share = _share(batches[index], allowed) if sizes[index] else 0
+        left = to_add - added
+        share = min(share, left) if to_add > 0 else max(share, left)
+        sizes[index] += share
+        added += share
+    if order:
+        # What rounding left over goes to the largest, which can bear it best.
+        sizes[order[0]] = max(sizes[order[0]] + to_add - added, 0)
+    return sizes
+
+
+def _share(batch: Batch, allowed: int) -> int:
+    told = batch.told or allowed
+    return round(batch.replicas * allowed / told) - batch.replicas

@@ -1,28 +1,15 @@
 """The stages of a Pod's life as a kubelet reports them: a function from the Pod and the time to its status."""
 
-import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from kubewright.api.builtin import core_v1
-from kubewright.devcluster.conditions import condition_of
+from kubewright.devcluster.conditions import condition_of, is_true
+from kubewright.devcluster.containers import Life, Note, Step, finished, may_restart, step, waiting
 from kubewright.devcluster.fates import Fate, fate_of
 
-PULL = timedelta(milliseconds=0)
 SLOW_PULL = timedelta(seconds=30)
-RUN_TIME = timedelta(seconds=1)
-"""How long a container that ends by itself runs."""
-FIRST_BACKOFF = timedelta(seconds=10)
-LONGEST_BACKOFF = timedelta(minutes=5)
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """An event the kubelet tells."""
-
-    reason: str
-    text: str
-    warning: bool = False
 
 
 @dataclass(slots=True)
@@ -30,7 +17,7 @@ class Stage:
     """What a Pod's status becomes, when to look again, and what is told."""
 
     status: core_v1.PodStatus
-    again: timedelta | None = None
+    again: datetime | None = None
     notes: list[Note] = field(default_factory=list[Note])
 
 
@@ -42,255 +29,203 @@ class Place:
     pod_ip: str
 
 
+def is_over(pod: core_v1.Pod) -> bool:
+    """Tell whether a Pod has ended for good."""
+    return pod.status.phase in ("Succeeded", "Failed")
+
+
 def advance(pod: core_v1.Pod, place: Place, now: datetime) -> Stage:
     """Move a Pod that is bound to a node to its next stage."""
-    fate = fate_of(pod)
-    if fate == Fate.IMAGE_MISSING:
-        return _waiting(pod, place, now, "ImagePullBackOff", "Back-off pulling image")
-    started = pod.status.start_time or now
-    pull = SLOW_PULL if fate == Fate.SLOW else PULL
-    if now - started < pull:
-        stage = _waiting(pod, place, now, "ContainerCreating", "")
-        stage.again = started + pull - now
-        return stage
-    if fate in (Fate.RUN, Fate.NEVER_READY, Fate.SLOW):
-        return _running(pod, place, now, started)
-    return _ending(pod, place, now, started, fate)
-
-
-def _running(pod: core_v1.Pod, place: Place, now: datetime, started: datetime) -> Stage:
-    first = pod.status.phase != "Running"
-    began = now if first else _began(pod, now)
-    ready_at = began + timedelta(seconds=_ready_delay(pod))
-    never = fate_of(pod) == Fate.NEVER_READY
-    ready = not never and now >= ready_at
-    statuses = [_container(pod, item, running=began, ready=ready) for item in pod.spec.containers]
-    status = _status(pod, place, "Running", started, statuses)
-    status.conditions = _conditions(pod, now, ready=ready, reason="" if ready else "ContainersNotReady")
-    notes = _start_notes(pod) if first else []
-    return Stage(status, None if ready or never else max(ready_at - now, timedelta(milliseconds=1)), notes)
-
-
-def _ending(pod: core_v1.Pod, place: Place, now: datetime, started: datetime, fate: Fate) -> Stage:
-    """Run for a moment, then end; start again with growing pauses where the restart policy says so."""
-    good = fate == Fate.SUCCEED
-    restarts = _restarts(pod)
-    current = (
-        pod.status.container_statuses[0].state if pod.status.container_statuses else core_v1.ContainerState()
-    )
-    notes: list[Note] = []
-    if current.running is not None and now - (current.running.started_at or now) < RUN_TIME:
-        left = (current.running.started_at or now) + RUN_TIME - now
-        return Stage(_run_again(pod, place, started, current.running.started_at or now, restarts, now), left)
-    if current.running is None and not _over(pod):
-        if current.waiting is not None and current.waiting.reason == "CrashLoopBackOff":
-            ended = _last_end(pod) or now
-            pause = min(FIRST_BACKOFF * 2 ** max(restarts - 1, 0), LONGEST_BACKOFF)
-            if now - ended < pause:
-                return Stage(pod.status, ended + pause - now)
-            restarts += 1
-        notes = _start_notes(pod)
-        return Stage(_run_again(pod, place, started, now, restarts, now), RUN_TIME, notes)
-    if _over(pod):
+    if is_over(pod):
         return Stage(pod.status)
-    reason = "Completed" if good else "OOMKilled" if fate == Fate.OUT_OF_MEMORY else "Error"
-    code = 0 if good else 137 if fate == Fate.OUT_OF_MEMORY else 1
-    began = current.running.started_at if current.running is not None else started
-    end = core_v1.ContainerStateTerminated(exit_code=code, reason=reason, started_at=began, finished_at=now)
-    policy = pod.spec.restart_policy
-    if policy == "Always" or (policy == "OnFailure" and not good):
-        return _back_off(pod, place, started, end, restarts, now)
-    statuses = [_container(pod, item, ended=end, restarts=restarts) for item in pod.spec.containers]
-    status = _status(pod, place, "Succeeded" if good else "Failed", started, statuses)
-    status.conditions = _conditions(pod, now, ready=False, reason="PodCompleted" if good else "PodFailed")
-    return Stage(status)
+    fate = fate_of(pod)
+    moment = now.replace(microsecond=0)
+    started = pod.status.start_time or moment
+    limit = pod.spec.active_deadline_seconds
+    if limit is not None and now >= started + timedelta(seconds=limit):
+        return _too_long(pod, place, moment)
+    begun = any(item.container_id for item in pod.status.container_statuses)
+    if not begun and fate is Fate.IMAGE_MISSING:
+        return _image_missing(pod, place, moment)
+    if not begun and fate is Fate.SLOW and now < started + SLOW_PULL:
+        return _pulling(pod, place, moment, started + SLOW_PULL)
+    stage = _living(pod, place, now, fate)
+    if limit is not None and not _ended(stage.status.phase):
+        stage.again = min(filter(None, (stage.again, started + timedelta(seconds=limit))))
+    return stage
 
 
-def _run_again(
-    pod: core_v1.Pod, place: Place, started: datetime, began: datetime, restarts: int, now: datetime
-) -> core_v1.PodStatus:
-    statuses = [
-        _container(pod, item, running=began, ready=True, restarts=restarts) for item in pod.spec.containers
+def stop(pod: core_v1.Pod, place: Place, now: datetime) -> Stage:
+    """End a Pod that is being deleted: its processes stop at once, and well."""
+    moment = now.replace(microsecond=0)
+    known = _known(pod.status.container_statuses)
+    notes = [
+        Note("Killing", f"Stopping container {name}")
+        for name, item in known.items()
+        if item.state.running is not None
     ]
-    status = _status(pod, place, "Running", started, statuses)
-    status.conditions = _conditions(pod, now, ready=True, reason="")
-    return status
-
-
-def _back_off(
-    pod: core_v1.Pod,
-    place: Place,
-    started: datetime,
-    end: core_v1.ContainerStateTerminated,
-    restarts: int,
-    now: datetime,
-) -> Stage:
-    pause = min(FIRST_BACKOFF * 2 ** max(restarts - 1, 0), LONGEST_BACKOFF)
-    name = pod.spec.containers[0].name
-    text = (
-        f"back-off {int(pause.total_seconds())}s restarting failed container={name} pod={pod.metadata.name}"
-    )
-    waiting = core_v1.ContainerStateWaiting(reason="CrashLoopBackOff", message=text)
-    statuses = [
-        _container(pod, item, waiting=waiting, last=end, restarts=restarts) for item in pod.spec.containers
-    ]
-    status = _status(pod, place, "Running", started, statuses)
-    status.conditions = _conditions(pod, now, ready=False, reason="ContainersNotReady")
-    note = Note(
-        "BackOff", f"Back-off restarting failed container {name} in pod {pod.metadata.name}", warning=True
-    )
-    return Stage(status, pause, [note])
-
-
-def _waiting(pod: core_v1.Pod, place: Place, now: datetime, reason: str, message: str) -> Stage:
-    first = pod.status.start_time is None
-    waiting = core_v1.ContainerStateWaiting(reason=reason, message="")
-    statuses = [_container(pod, item, waiting=waiting) for item in pod.spec.containers]
-    for status, container in zip(statuses, pod.spec.containers, strict=True):
-        if message and status.state.waiting is not None:
-            text = f'{message} "{container.image}"'
-            status.state = core_v1.ContainerState(
-                waiting=core_v1.ContainerStateWaiting(reason=reason, message=text)
-            )
-    status = _status(pod, place, "Pending", pod.status.start_time or now, statuses)
-    status.conditions = _conditions(pod, now, ready=False, reason="ContainersNotReady")
-    notes = [Note("Pulling", f'Pulling image "{pod.spec.containers[0].image}"')] if first else []
-    if first and message:
-        image = pod.spec.containers[0].image
-        notes += [
-            Note("Failed", f'Failed to pull image "{image}": not found', warning=True),
-            Note("BackOff", f'Back-off pulling image "{image}"'),
-        ]
+    if is_over(pod):
+        return Stage(pod.status, None, notes)
+    statuses = [finished(pod, item, moment, known.get(item.name)) for item in pod.spec.containers]
+    good = all(item.state.terminated and item.state.terminated.exit_code == 0 for item in statuses)
+    status = _status(pod, place, "Succeeded" if good else "Failed", moment)
+    status.init_container_statuses = _initialized(pod, moment, stopping=True)
+    status.container_statuses = statuses
+    status.conditions = _conditions(pod, moment, status)
     return Stage(status, None, notes)
 
 
-def _status(
-    pod: core_v1.Pod, place: Place, phase: str, started: datetime, statuses: list[core_v1.ContainerStatus]
+def _living(pod: core_v1.Pod, place: Place, now: datetime, fate: Fate) -> Stage:
+    known = _known(pod.status.container_statuses)
+    policy = pod.spec.restart_policy
+    steps = [
+        step(Life(pod, container, known.get(container.name), fate, policy, now))
+        for container in pod.spec.containers
+    ]
+    moment = now.replace(microsecond=0)
+    status = _status(pod, place, _phase(steps, policy), moment)
+    status.init_container_statuses = _initialized(pod, moment, stopping=_ended(status.phase))
+    status.container_statuses = [item.status for item in steps]
+    status.conditions = _conditions(pod, moment, status)
+    again = min((item.again for item in steps if item.again is not None), default=None)
+    return Stage(status, again, [note for item in steps for note in item.notes])
+
+
+def _phase(steps: Sequence[Step], policy: str) -> str:
+    ends = [item.status.state.terminated for item in steps]
+    if any(end is None or may_restart(policy, end.exit_code) for end in ends):
+        return "Running"
+    return "Succeeded" if all(end is not None and end.exit_code == 0 for end in ends) else "Failed"
+
+
+def _ended(phase: str) -> bool:
+    return phase in ("Succeeded", "Failed")
+
+
+def _too_long(pod: core_v1.Pod, place: Place, moment: datetime) -> Stage:
+    status = stop(pod, place, moment).status
+    status.phase, status.reason = "Failed", "DeadlineExceeded"
+    status.message = "Pod was active on the node longer than the specified deadline"
+    return Stage(status, None, [Note("DeadlineExceeded", status.message, warning=True)])
+
+
+def _image_missing(pod: core_v1.Pod, place: Place, moment: datetime) -> Stage:
+    first = pod.status.start_time is None
+    statuses = [
+        waiting(item, "ImagePullBackOff", f'Back-off pulling image "{item.image}": not found')
+        for item in pod.spec.containers
+    ]
+    notes: list[Note] = []
+    for image in dict.fromkeys(item.image for item in pod.spec.containers) if first else ():
+        notes += [
+            Note("Pulling", f'Pulling image "{image}"'),
+            Note("Failed", f'Failed to pull image "{image}": not found', warning=True),
+            Note("Failed", "Error: ErrImagePull", warning=True),
+            Note("BackOff", f'Back-off pulling image "{image}"'),
+            Note("Failed", "Error: ImagePullBackOff", warning=True),
+        ]
+    return Stage(_pending(pod, place, moment, statuses), None, notes)
+
+
+def _pulling(pod: core_v1.Pod, place: Place, moment: datetime, until: datetime) -> Stage:
+    first = pod.status.start_time is None
+    statuses = [waiting(item, "ContainerCreating") for item in pod.spec.containers]
+    images = dict.fromkeys(item.image for item in pod.spec.containers)
+    notes = [Note("Pulling", f'Pulling image "{image}"') for image in images] if first else []
+    return Stage(_pending(pod, place, moment, statuses), until, notes)
+
+
+def _pending(
+    pod: core_v1.Pod, place: Place, moment: datetime, statuses: list[core_v1.ContainerStatus]
 ) -> core_v1.PodStatus:
+    status = _status(pod, place, "Pending", moment)
+    status.init_container_statuses = _initialized(pod, moment, stopping=False)
+    status.container_statuses = statuses
+    status.conditions = _conditions(pod, moment, status)
+    return status
+
+
+def _status(pod: core_v1.Pod, place: Place, phase: str, moment: datetime) -> core_v1.PodStatus:
+    address = place.host_ip if pod.spec.host_network else place.pod_ip
     return core_v1.PodStatus(
         phase=phase,
         observed_generation=pod.metadata.generation,
-        start_time=started,
+        start_time=pod.status.start_time or moment,
         host_ip=place.host_ip,
         host_ips=[core_v1.HostIP(ip=place.host_ip)],
-        pod_ip=place.pod_ip,
-        pod_ips=[core_v1.PodIP(ip=place.pod_ip)],
+        pod_ip=address,
+        pod_ips=[core_v1.PodIP(ip=address)],
         qos_class=pod.status.qos_class,
-        init_container_statuses=[_finished_init(pod, item, started) for item in pod.spec.init_containers],
-        container_statuses=statuses,
     )
 
 
-def _finished_init(pod: core_v1.Pod, container: core_v1.Container, at: datetime) -> core_v1.ContainerStatus:
-    end = core_v1.ContainerStateTerminated(exit_code=0, reason="Completed", started_at=at, finished_at=at)
-    made = _container(pod, container, ended=end)
-    made.ready = True
+def _initialized(pod: core_v1.Pod, moment: datetime, *, stopping: bool) -> list[core_v1.ContainerStatus]:
+    """Give the init containers' statuses: each ends at once, those that restart always run along."""
+    known = _known(pod.status.init_container_statuses)
+    made: list[core_v1.ContainerStatus] = []
+    for container in pod.spec.init_containers:
+        before = known.get(container.name)
+        if container.restart_policy == "Always" and not stopping:
+            made.append(step(Life(pod, container, before, Fate.RUN, "Always", moment)).status)
+            continue
+        status = finished(pod, container, moment, before)
+        status.ready = container.restart_policy != "Always"
+        made.append(status)
     return made
 
 
-def _container(
-    pod: core_v1.Pod,
-    container: core_v1.Container,
-    *,
-    running: datetime | None = None,
-    ready: bool = False,
-    waiting: core_v1.ContainerStateWaiting | None = None,
-    ended: core_v1.ContainerStateTerminated | None = None,
-    last: core_v1.ContainerStateTerminated | None = None,
-    restarts: int = 0,
-) -> core_v1.ContainerStatus:
-    before = next((item for item in pod.status.container_statuses if item.name == container.name), None)
-    last_state = (
-        core_v1.ContainerState(terminated=last)
-        if last
-        else (before.last_state if before is not None else core_v1.ContainerState())
-    )
-    state = core_v1.ContainerState(
-        running=core_v1.ContainerStateRunning(started_at=running) if running else None,
-        waiting=waiting,
-        terminated=ended,
-    )
-    return core_v1.ContainerStatus(
-        name=container.name,
-        image=container.image,
-        image_id="" if waiting else f"{container.image.partition('@')[0]}@sha256:{_digest(container.image)}",
-        container_id=""
-        if waiting
-        else f"containerd://{_digest(f'{pod.metadata.uid}/{container.name}/{restarts}')}",
-        ready=ready,
-        started=running is not None,
-        restart_count=restarts or (before.restart_count if before is not None else 0),
-        state=state,
-        last_state=last_state,
-    )
-
-
-def _conditions(pod: core_v1.Pod, now: datetime, *, ready: bool, reason: str) -> list[core_v1.PodCondition]:
-    names = ", ".join(item.name for item in pod.spec.containers)
-    message = f"containers with unready status: [{names}]" if reason == "ContainersNotReady" else ""
-    over = reason in ("PodCompleted", "PodFailed")
+def _conditions(pod: core_v1.Pod, moment: datetime, status: core_v1.PodStatus) -> list[core_v1.PodCondition]:
+    over = _ended(status.phase)
+    unready = [item.name for item in status.container_statuses if not item.ready]
+    reason, message = "", ""
+    if over:
+        reason = "PodCompleted" if status.phase == "Succeeded" else "PodFailed"
+    elif unready:
+        reason = "ContainersNotReady"
+        message = f"containers with unready status: [{' '.join(unready)}]"
+    ready = not over and not unready
+    gates = [gate.condition_type for gate in pod.spec.readiness_gates]
+    missing = [name for name in gates if not is_true(pod.status.conditions, name)]
     wanted = {
         "PodReadyToStartContainers": (not over, "", ""),
         "Initialized": (True, "PodCompleted" if reason == "PodCompleted" else "", ""),
         "Ready": (ready, reason, message),
         "ContainersReady": (ready, reason, message),
-        "PodScheduled": (True, "", ""),
     }
-    made: list[core_v1.PodCondition] = []
-    for name, (holds, why, text) in wanted.items():
-        status = "True" if holds else "False"
-        before = condition_of(pod.status.conditions, name)
-        since = before.last_transition_time if before is not None and before.status == status else now
-        made.append(
-            core_v1.PodCondition(
-                type=name,
-                status=status,
-                reason=why,
-                message=text,
-                last_transition_time=since,
-                observed_generation=pod.metadata.generation,
-            )
-        )
-    return made
+    if ready and missing:
+        wanted["Ready"] = (False, "ReadinessGatesNotReady", _gates_told(pod, missing))
+    return [_condition(pod, name, *told, moment) for name, told in wanted.items()]
 
 
-def _start_notes(pod: core_v1.Pod) -> list[Note]:
-    notes: list[Note] = []
-    for container in pod.spec.containers:
-        if container.image_pull_policy == "Always":
-            notes.append(Note("Pulling", f'Pulling image "{container.image}"'))
-            notes.append(Note("Pulled", f'Successfully pulled image "{container.image}"'))
-        else:
-            notes.append(Note("Pulled", f'Container image "{container.image}" already present on machine'))
-        notes.append(Note("Created", f"Created container: {container.name}"))
-        notes.append(Note("Started", f"Started container {container.name}"))
-    return notes
+def _gates_told(pod: core_v1.Pod, missing: Sequence[str]) -> str:
+    texts = [
+        f'corresponding condition of pod readiness gate "{name}" '
+        + ("does not exist." if condition_of(pod.status.conditions, name) is None else 'is not "True".')
+        for name in missing
+    ]
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
-def _ready_delay(pod: core_v1.Pod) -> int:
-    probes = [item.readiness_probe for item in pod.spec.containers if item.readiness_probe is not None]
-    return max((probe.initial_delay_seconds for probe in probes), default=0)
+def _condition(
+    pod: core_v1.Pod,
+    type: str,  # noqa: A002 (the field's name)
+    holds: bool,
+    reason: str,
+    message: str,
+    moment: datetime,
+) -> core_v1.PodCondition:
+    status = "True" if holds else "False"
+    before = condition_of(pod.status.conditions, type)
+    same = before is not None and before.status == status
+    return core_v1.PodCondition(
+        type=type,
+        status=status,
+        reason=reason,
+        message=message,
+        last_transition_time=before.last_transition_time if before is not None and same else moment,
+        observed_generation=pod.metadata.generation,
+    )
 
 
-def _began(pod: core_v1.Pod, now: datetime) -> datetime:
-    for item in pod.status.container_statuses:
-        if item.state.running is not None and item.state.running.started_at is not None:
-            return item.state.running.started_at
-    return now
-
-
-def _restarts(pod: core_v1.Pod) -> int:
-    return max((item.restart_count for item in pod.status.container_statuses), default=0)
-
-
-def _last_end(pod: core_v1.Pod) -> datetime | None:
-    ends = [item.last_state.terminated for item in pod.status.container_statuses]
-    return next((end.finished_at for end in ends if end is not None), None)
-
-
-def _over(pod: core_v1.Pod) -> bool:
-    return pod.status.phase in ("Succeeded", "Failed")
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def _known(statuses: Sequence[core_v1.ContainerStatus]) -> dict[str, core_v1.ContainerStatus]:
+    return {item.name: item for item in statuses}

@@ -1,0 +1,216 @@
+"""Which node a Pod may run on: room, taints, selectors and affinities, in the scheduler's words."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kubewright.api import Quantity, Selector, label_selector
+from kubewright.api.builtin import core_v1
+
+UNRESOLVABLE = frozenset(
+    {
+        "node(s) were unschedulable",
+        "node(s) didn't match Pod's node affinity/selector",
+        "node(s) didn't match the requested node name",
+    }
+)
+"""Obstacles that taking other Pods away would not remove."""
+_COUNTED = ("cpu", "memory", "pods")
+_ZERO = Quantity("0")
+_UNSCHEDULABLE = core_v1.Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A node, and the Pods that run on it."""
+
+    node: core_v1.Node
+    pods: Sequence[core_v1.Pod]
+
+
+def requests_of(pod: core_v1.Pod) -> dict[str, Quantity]:
+    """Sum up what a Pod asks for: its containers together, or the greediest step of its start."""
+    total: dict[str, Quantity] = {}
+    for container in pod.spec.containers:
+        _add(total, container.resources.requests)
+    start: dict[str, Quantity] = {}
+    along: dict[str, Quantity] = {}
+    for container in pod.spec.init_containers:
+        if container.restart_policy == "Always":
+            _add(along, container.resources.requests)
+            _add(total, container.resources.requests)
+            continue
+        step = dict(along)
+        _add(step, container.resources.requests)
+        for name, amount in step.items():
+            start[name] = max(start.get(name, _ZERO), amount)
+    for name, amount in start.items():
+        total[name] = max(total.get(name, _ZERO), amount)
+    _add(total, pod.spec.overhead)
+    return {**total, "pods": Quantity("1")}
+
+
+def _add(total: dict[str, Quantity], more: Mapping[str, Quantity]) -> None:
+    for name, amount in more.items():
+        total[name] = total.get(name, _ZERO) + amount
+
+
+def tolerates(pod: core_v1.Pod, taint: core_v1.Taint) -> bool:
+    """Tell whether a Pod may run in spite of a taint."""
+    return any(_covers(toleration, taint) for toleration in pod.spec.tolerations)
+
+
+def _covers(toleration: core_v1.Toleration, taint: core_v1.Taint) -> bool:
+    if toleration.effect not in ("", taint.effect):
+        return False
+    if toleration.operator == "Exists":
+        return toleration.key in ("", taint.key)
+    return toleration.key == taint.key and toleration.value == taint.value
+
+
+def matches_term(term: core_v1.NodeSelectorTerm, node: core_v1.Node) -> bool:
+    """Tell whether a node is among those that a selector term means; an empty term means none."""
+    if not term.match_expressions and not term.match_fields:
+        return False
+    fields = {"metadata.name": node.metadata.name}
+    return all(_meets(item, node.metadata.labels) for item in term.match_expressions) and all(
+        _meets(item, fields) for item in term.match_fields
+    )
+
+
+def _meets(requirement: core_v1.NodeSelectorRequirement, labels: Mapping[str, str]) -> bool:
+    value = labels.get(requirement.key)
+    match requirement.operator:
+        case "In":
+            return value in requirement.values
+        case "NotIn":
+            return value not in requirement.values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "Gt" | "Lt" as operator:
+            return _compares(value, operator, requirement.values)
+        case _:
+            return False
+
+
+def _compares(value: str | None, operator: str, bounds: Sequence[str]) -> bool:
+    try:
+        number, bound = int(value or ""), int(bounds[0])
+    except (ValueError, IndexError):
+        return False
+    return number > bound if operator == "Gt" else number < bound
+
+
+def matches_node(pod: core_v1.Pod, node: core_v1.Node) -> bool:
+    """Tell whether the Pod's node selector and required node affinity mean this node."""
+    if not pod.spec.node_selector.items() <= node.metadata.labels.items():
+        return False
+    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity is not None else None
+    required = affinity.required_during_scheduling_ignored_during_execution if affinity is not None else None
+    return required is None or any(matches_term(term, node) for term in required.node_selector_terms)
+
+
+def obstacle(pod: core_v1.Pod, here: Neighbour, everywhere: Sequence[Neighbour] = ()) -> str:
+    """Say why a Pod cannot run on a node, or nothing when it can."""
+    node = here.node
+    if node.spec.unschedulable and not tolerates(pod, _UNSCHEDULABLE):
+        return "node(s) were unschedulable"
+    for taint in node.spec.taints:
+        if taint.effect in ("NoSchedule", "NoExecute") and not tolerates(pod, taint):
+            return f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
+    if not matches_node(pod, node):
+        return "node(s) didn't match Pod's node affinity/selector"
+    running = [other for other in here.pods if other.status.phase not in ("Succeeded", "Failed")]
+    if _host_ports(pod) & {port for other in running for port in _host_ports(other)}:
+        return "node(s) didn't have free ports for the requested pod ports"
+    return _shortage(pod, node, running) or _quarrel(pod, node, everywhere or (here,))
+
+
+def _host_ports(pod: core_v1.Pod) -> set[tuple[str, int]]:
+    return {
+        (port.protocol or "TCP", port.host_port)
+        for container in pod.spec.containers
+        for port in container.ports
+        if port.host_port
+    }
+
+
+def _shortage(pod: core_v1.Pod, node: core_v1.Node, running: Sequence[core_v1.Pod]) -> str:
+    used: dict[str, Quantity] = {}
+    for other in running:
+        _add(used, requests_of(other))
+    room = node.status.allocatable or node.status.capacity
+    for name, amount in requests_of(pod).items():
+        short = used.get(name, _ZERO) + amount > room.get(name, _ZERO)
+        if short and (name in room or name in _COUNTED or "/" in name) and amount > _ZERO:
+            return "Too many pods" if name == "pods" else f"Insufficient {name}"
+    return ""
+
+
+def _quarrel(pod: core_v1.Pod, node: core_v1.Node, everywhere: Sequence[Neighbour]) -> str:
+    """Say which Pods of the same place the Pod must be with, or must not be with."""
+    affinity = pod.spec.affinity
+    if affinity is None:
+        return ""
+    if affinity.pod_affinity is not None:
+        for term in affinity.pod_affinity.required_during_scheduling_ignored_during_execution:
+            alone = _selector(term).matches(pod.metadata.labels) and not _any(pod, term, everywhere)
+            if not _near(pod, term, node, everywhere) and not alone:
+                return "node(s) didn't match pod affinity rules"
+    if affinity.pod_anti_affinity is not None:
+        for term in affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution:
+            if _near(pod, term, node, everywhere):
+                return "node(s) didn't match pod anti-affinity rules"
+    return ""
+
+
+def _selector(term: core_v1.PodAffinityTerm) -> Selector:
+    return label_selector(term.label_selector)
+
+
+def _any(pod: core_v1.Pod, term: core_v1.PodAffinityTerm, everywhere: Sequence[Neighbour]) -> bool:
+    return any(_means(pod, term, other) for place in everywhere for other in place.pods)
+
+
+def _near(
+    pod: core_v1.Pod, term: core_v1.PodAffinityTerm, node: core_v1.Node, everywhere: Sequence[Neighbour]
+) -> bool:
+    here = node.metadata.labels.get(term.topology_key)
+    if here is None:
+        return False
+    return any(
+        _means(pod, term, other)
+        for place in everywhere
+        if place.node.metadata.labels.get(term.topology_key) == here
+        for other in place.pods
+    )
+
+
+def _means(pod: core_v1.Pod, term: core_v1.PodAffinityTerm, other: core_v1.Pod) -> bool:
+    namespaces = term.namespaces or [pod.metadata.namespace]
+    return (
+        other.metadata.namespace in namespaces
+        and other.metadata.uid != pod.metadata.uid
+        and other.metadata.deletion_timestamp is None
+        and _selector(term).matches(other.metadata.labels)
+    )
+
+
+def explanation(nodes: int, obstacles: Mapping[str, int]) -> str:
+    """Put into words why no node will do."""
+    if not nodes:
+        return "no nodes available to schedule pods"
+    reasons = ", ".join(sorted(f"{count} {text}" for text, count in obstacles.items()))
+    hopeless = sum(
+        count
+        for text, count in obstacles.items()
+        if text in UNRESOLVABLE or text.startswith("node(s) had untolerated taint")
+    )
+    ends: list[str] = []
+    if nodes - hopeless:
+        ends.append(f"{nodes - hopeless} No preemption victims found for incoming pod")
+    if hopeless:
+        ends.append(f"{hopeless} Preemption is not helpful for scheduling")
+    ending = ", ".join(sorted(ends))
+    return f"0/{nodes} nodes are available: {reasons}. preemption: 0/{nodes} nodes are available: {ending}."
