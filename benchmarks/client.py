@@ -1,0 +1,174 @@
+"""Requests a second and CPU a request of our client, against bare aiohttp doing the same on the real API server.
+
+The bare side sends bodies that were encoded beforehand and reads answers without looking into them. Ours encodes a
+typed object, sends it with all its care (credentials, time-outs, retries, warnings) and decodes the typed answer.
+"""
+
+import argparse
+import asyncio
+import ssl
+import time
+from collections.abc import Awaitable, Callable
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import aiohttp
+import msgspec
+from harness import Bench, alternate_async, at_once
+
+import kubewright as kw
+from kubewright.api import encode
+from kubewright.api.builtin import apps_v1, core_v1
+from kubewright.client import Client, load_config
+from kubewright.testing.controlplane import (
+    SERVERS,
+    ControlPlane,
+    binaries_folder,
+    find_binaries,
+    missing_binaries,
+)
+
+NAMESPACE = "default"
+DATA = {f"key-{number}": "v" * 60 for number in range(16)}
+BARE = "aiohttp"
+
+Work = Callable[[int], Awaitable[Any]]
+
+
+class Cost(NamedTuple):
+    """What one run came to."""
+
+    rate: float
+    cpu: float
+
+
+def config_map(name: str) -> core_v1.ConfigMap:
+    return core_v1.ConfigMap(kw.Meta(name, namespace=NAMESPACE, labels={"bench": "client"}), data=DATA)
+
+
+def deployment() -> dict[str, Any]:
+    labels = {"app": "web"}
+    pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": "busybox"}]}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": NAMESPACE},
+        "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": pod},
+    }
+
+
+def ours(client: Client, names: "count[int]") -> dict[str, Work]:
+    """Return each kind of request as an author would write it."""
+    return {
+        "get": lambda _: client.get(core_v1.ConfigMap, "subject", NAMESPACE),
+        "create": lambda _: client.create(config_map(f"made-{next(names)}")),
+        "apply": lambda number: client.apply(config_map(f"applied-{number % 64}"), field_manager="bench"),
+        "status patch": lambda _: client.patch(
+            apps_v1.Deployment,
+            {"status": {"observedGeneration": next(names)}},
+            name="web",
+            namespace=NAMESPACE,
+            subresource="status",
+        ),
+    }
+
+
+def bare(
+    session: aiohttp.ClientSession, server: str, tls: ssl.SSLContext, names: "count[int]"
+) -> dict[str, Work]:
+    """Return the same requests on the HTTP library alone."""
+    maps = f"{server}/api/v1/namespaces/{NAMESPACE}/configmaps"
+    web = f"{server}/apis/apps/v1/namespaces/{NAMESPACE}/deployments/web/status"
+    prepared = encode(config_map("made-NUMBER"))
+    applied = [encode(config_map(f"applied-{number}")) for number in range(64)]
+    merge = {"Content-Type": "application/merge-patch+json"}
+    apply = {"Content-Type": "application/apply-patch+yaml"}
+
+    async def ask(
+        method: str, url: str, body: bytes | None = None, headers: dict[str, str] | None = None
+    ) -> bytes:
+        async with session.request(method, url, data=body, headers=headers, ssl=tls) as response:
+            if response.status >= 300:
+                raise RuntimeError(f"{method} {url}: HTTP {response.status}")
+            return await response.read()
+
+    def created(_: int) -> Awaitable[bytes]:
+        body = prepared.replace(b"NUMBER", str(next(names)).encode())
+        return ask("POST", maps, body, {"Content-Type": "application/json"})
+
+    def patched(_: int) -> Awaitable[bytes]:
+        return ask("PATCH", web, msgspec.json.encode({"status": {"observedGeneration": next(names)}}), merge)
+
+    return {
+        "get": lambda _: ask("GET", f"{maps}/subject"),
+        "create": created,
+        "apply": lambda number: ask(
+            "PATCH",
+            f"{maps}/applied-{number % 64}?fieldManager=bench&force=true",
+            applied[number % 64],
+            apply,
+        ),
+        "status patch": patched,
+    }
+
+
+async def measure(requests: int, width: int, work: Work) -> Cost:
+    started, used = time.perf_counter(), time.process_time()
+    await at_once(requests, width, work)
+    elapsed, cpu = time.perf_counter() - started, time.process_time() - used
+    return Cost(requests / elapsed, cpu / requests * 1e6)
+
+
+async def run(bench: Bench, plane: ControlPlane) -> None:
+    config = await asyncio.to_thread(load_config, plane.kubeconfig)
+    names = count(1)
+    async with Client(config) as client:
+        await client.create(config_map("subject"))
+        await client.create(deployment())
+        tls = ssl.create_default_context(cadata=config.ca_data.decode())
+        folder = Path(plane.directory)
+        tls.load_cert_chain(folder / "kubernetes-admin.crt", folder / "kubernetes-admin.key")
+        connector = aiohttp.TCPConnector(limit=0)
+        async with aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar()) as session:
+            contenders = {"kubewright": ours(client, names), BARE: bare(session, config.server, tls, names)}
+            for work in contenders[BARE]:
+                bench.progress(f"{work}: {bench.rounds} runs of {bench.options.requests} requests each")
+                runs = await alternate_async(
+                    bench.rounds,
+                    {
+                        name: lambda work=works[work]: measure(
+                            bench.options.requests, bench.options.width, work
+                        )
+                        for name, works in contenders.items()
+                    },
+                )
+                await client.delete_collection(core_v1.ConfigMap, namespace=NAMESPACE, labels="bench=client")
+                await client.create(config_map("subject"))
+                at = f"{work}, {bench.options.width} at once"
+                rates = {name: [cost.rate for cost in costs] for name, costs in runs.items()}
+                bench.row(at, "throughput", "requests/s", rates, goal=">= 0.85")
+                cpus = {name: [cost.cpu for cost in costs] for name, costs in runs.items()}
+                bench.row(at, "CPU", "us/request", cpus, goal="<= 1.3")
+
+
+async def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--requests", type=int, default=600, help="requests in each run (default 600)")
+    parser.add_argument("--width", type=int, default=16, help="requests at once (default 16)")
+    bench = Bench(
+        "client", "our client against the HTTP library alone, on the real API server", parser=parser
+    )
+    binaries = find_binaries()
+    if binaries is None:
+        missing = ", ".join(missing_binaries(binaries_folder(), SERVERS))
+        bench.progress(f"the real API server is needed ({missing} missing): run scripts/control-plane build")
+        return 1
+    bench.progress("starting the API server")
+    async with ControlPlane(binaries, controllers=False) as plane:
+        await run(bench, plane)
+    return bench.report()
+
+
+if __name__ == "__main__":
+    raise SystemExit(asyncio.run(main()))

@@ -1,0 +1,164 @@
+"""What reading a big list costs, typed and as bytes with metadata, against msgspec alone."""
+
+import time
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import msgspec
+from harness import Bench, alternate
+
+import kubewright as kw
+from kubewright.api import decode, split_list
+
+ITEMS = 10_000
+
+
+class Part(kw.Model):
+    """One part of a widget."""
+
+    name: str
+    image: str
+    size: Annotated[int, kw.Field(ge=0)] = 1
+    env: dict[str, str] = {}
+
+
+class WidgetSpec(kw.Model):
+    """What a widget shall be."""
+
+    replicas: Annotated[int, kw.Field(ge=0)]
+    parts: list[Part] = []
+    selector: dict[str, str] = {}
+    paused: bool = False
+
+
+class WidgetStatus(kw.Model):
+    """What a widget is."""
+
+    ready: int = 0
+    conditions: list[kw.Condition] = []
+
+
+class Widget(kw.Resource[WidgetSpec, WidgetStatus], group="bench.example.com", version="v1"):
+    """A custom resource of about 2 KB."""
+
+
+class ListMeta(msgspec.Struct, rename="camel"):
+    """The metadata of a list."""
+
+    resource_version: str = ""
+
+
+class WidgetList(msgspec.Struct):
+    """The list, typed."""
+
+    metadata: ListMeta
+    items: list[Widget]
+
+
+class RawItems(msgspec.Struct):
+    """The list, its items as bytes."""
+
+    metadata: ListMeta
+    items: list[msgspec.Raw]
+
+
+def document() -> bytes:
+    """Make the list as a server would write it."""
+    items = [widget(number) for number in range(ITEMS)]
+    listed = {
+        "apiVersion": "bench.example.com/v1",
+        "kind": "WidgetList",
+        "metadata": {"resourceVersion": "9", "continue": ""},
+    }
+    return msgspec.json.encode({**listed, "items": items})
+
+
+def widget(number: int) -> dict[str, Any]:
+    name = f"widget-{number:05}"
+    owned = {f"f:field{index}": {".": {}, "f:value": {}} for index in range(12)}
+    managed = {
+        "manager": "bench",
+        "operation": "Apply",
+        "apiVersion": "bench.example.com/v1",
+        "fieldsType": "FieldsV1",
+    }
+    condition = {
+        "status": "True",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+        "reason": "Fine",
+        "message": "x" * 60,
+    }
+    return {
+        "apiVersion": "bench.example.com/v1",
+        "kind": "Widget",
+        "metadata": {
+            "name": name,
+            "namespace": f"ns-{number % 50}",
+            "uid": f"00000000-0000-0000-0000-{number:012}",
+            "resourceVersion": str(1000 + number),
+            "generation": 3,
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+            "labels": {"app": name, "tier": "bench"},
+            "annotations": {"note": "y" * 120},
+            "managedFields": [{**managed, "time": "2026-01-01T00:00:00Z", "fieldsV1": {"f:spec": owned}}],
+        },
+        "spec": {
+            "replicas": 3,
+            "selector": {"app": name},
+            "paused": False,
+            "parts": [
+                {
+                    "name": f"part-{index}",
+                    "image": "example/part:1.0",
+                    "size": index,
+                    "env": {"A": "1", "B": "z" * 40},
+                }
+                for index in range(4)
+            ],
+        },
+        "status": {
+            "ready": 3,
+            "conditions": [{**condition, "type": kind} for kind in ("Ready", "Available")],
+        },
+    }
+
+
+def milliseconds(work: Callable[[], object]) -> Callable[[], float]:
+    def run() -> float:
+        started = time.perf_counter()
+        kept = work()
+        elapsed = time.perf_counter() - started
+        del kept
+        return elapsed * 1000
+
+    return run
+
+
+def main() -> int:
+    bench = Bench("codec", f"reading a list of {ITEMS:,} custom resources", rounds=7)
+    data = document()
+    bench.note(f"the list is {len(data) / 1e6:.1f} MB, {len(data) // ITEMS} bytes an object")
+    typed, raw = msgspec.json.Decoder(WidgetList), msgspec.json.Decoder(RawItems)
+    bench.progress("typed decoding")
+    runs = alternate(
+        bench.rounds,
+        {
+            "kubewright": milliseconds(lambda: decode(WidgetList, data)),
+            "msgspec": milliseconds(lambda: typed.decode(data)),
+        },
+    )
+    bench.row(f"decode {ITEMS:,} typed objects", "time", "ms", runs, goal="<= 1.3")
+    bench.progress("bytes with metadata")
+    runs = alternate(
+        bench.rounds,
+        {
+            "kubewright": milliseconds(lambda: split_list(data)),
+            "msgspec": milliseconds(lambda: raw.decode(data)),
+        },
+    )
+    bench.row(f"split {ITEMS:,} into bytes and metadata", "time", "ms", runs, goal="<= 2.2")
+    return bench.report()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
