@@ -94,6 +94,36 @@ async def test_wire_values_are_read_where_there_is_no_class(source: Any, make: A
     untyped = Informer(source, Selection(make.kind), dict[str, Any], InformerOptions(metrics=Registry()))
     async with Running(untyped) as informer:
         assert informer.get(A)["spec"] == {"odd": [1, None]}
+        assert informer.get(A)["kind"] == "Widget"
+
+
+@virtual_time
+async def test_items_of_a_list_are_read_with_their_kind(source: Any, make: Any) -> None:
+    from kubewright.api import raw_object
+
+    bare = raw_object(b'{"metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"3"}}')
+    source.script = [make.answer(make.page(7, bare))]
+    options = InformerOptions(metrics=Registry(), streaming=False)
+    async with Running(Informer(source, Selection(make.kind), dict, options)) as informer:
+        assert informer.get(A)["kind"] == "Widget"
+        assert informer.get(A)["apiVersion"] == "example.com/v1"
+
+
+@virtual_time
+async def test_the_same_failure_is_logged_again_only_after_a_recovery(
+    source: Any, make: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    lost = make.error("connection lost")
+    source.script = [
+        make.answer(*initial(make), error=lost, pause=1),
+        make.answer(error=lost),
+        make.answer(make.event("ADDED", "a", 20), error=lost, pause=1),
+        make.answer(make.bookmark(30), hangs=True),
+    ]
+    caplog.set_level(logging.INFO)
+    async with Running(informer_of(source, make)):
+        await asyncio.sleep(60)
+    assert [record.levelname for record in caplog.records] == ["WARNING", "INFO", "WARNING", "INFO"]
 
 
 @virtual_time
@@ -236,6 +266,22 @@ async def test_an_index_that_raises_is_reported_for_that_object_alone(source: An
     async with Running(informer):
         assert [(report.key, type(report.error)) for report in reports] == [(A, IndexError)]
         assert informer.keys_by_index(by_first, "5") == [B]
+
+
+@virtual_time
+async def test_a_transform_that_raises_is_reported_for_that_object_alone(source: Any, make: Any) -> None:
+    def choose(wire: dict[str, Any]) -> dict[str, Any]:
+        return {**wire, "spec": {"color": wire["spec"]["color"].upper()}}
+
+    reports: list[Undecodable] = []
+    objects = [make.object("a", 3), make.object("b", 4, spec={"color": "red"})]
+    source.script = [make.answer(*initial(make, *objects), hangs=True)]
+    informer = informer_of(source, make, transform=choose)
+    informer.on_undecodable(reports.append)
+    async with Running(informer):
+        assert [(report.key, type(report.error)) for report in reports] == [(A, KeyError)]
+        assert informer.get(A) is not None
+        assert informer.get(B).spec.color == "RED"
 
 
 @virtual_time

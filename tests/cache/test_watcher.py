@@ -128,6 +128,19 @@ async def test_lists_when_the_end_of_the_initial_events_never_comes(source: Any,
 
 
 @virtual_time
+async def test_a_connection_that_times_out_says_nothing_about_watchlist(source: Any, make: Any) -> None:
+    class TimedOut(make.error, TimeoutError):
+        pass
+
+    source.script = [
+        make.answer(error=TimedOut("no answer"), delay=5),
+        make.answer(make.bookmark(7, initial=True), hangs=True),
+    ]
+    events = await take(source, Selection(make.kind), 4)
+    assert told(events) == ["Restarted", "Failed", "Restarted", "Synced@7"]
+
+
+@virtual_time
 async def test_many_slow_initial_events_are_waited_for(source: Any, make: Any) -> None:
     slow = [make.event("ADDED", f"a{number}", number) for number in range(1, 9)]
     source.script = [make.answer(*slow, make.bookmark(20, initial=True), hangs=True, pause=9)]

@@ -186,7 +186,7 @@ class Informer(Generic[T]):
     def record_write(self, raw: RawObject) -> None:
         """Take in the answer to a write of ours, so that it is read from here at once."""
         # Trimming consumes a record; this one is the caller's, and other informers may be given it too.
-        self._tell(self._store.record_write(self._trimmer.trim(raw_object(raw.raw))))
+        self._tell(self._store.record_write(self._trim(raw_object(raw.raw))))
 
     def record_delete(self, key: ObjectKey, uid: str, resource_version: str) -> None:
         """Take in that a delete of ours has ended the object; its last version may be unknown."""
@@ -202,23 +202,35 @@ class Informer(Generic[T]):
     def _handle(self, event: Event) -> None:
         match event:
             case Applied(obj):
-                self._tell(self._store.apply(self._trimmer.trim(obj)))
+                self._tell(self._store.apply(self._trim(obj)))
             case Deleted(obj):
                 self._tell(self._store.delete(obj))
             case Progressed(version):
                 self._store.advance(version)
             case Restarted():
                 self._store.begin_list()
+                return
             case Synced(version):
                 self._tell(self._store.end_list(version))
-                self._recovered()
+                self._synced.set()
             case Failed():
                 self._failed(event)
+                return
+        if self._failure is not None:
+            self._recovered()
+
+    def _trim(self, obj: RawObject) -> RawObject:
+        try:
+            return self._trimmer.trim(obj)
+        except Exception as error:
+            # The author's transform failed: better the whole object than none.
+            self._undecodable.report(obj, error)
+            return obj
 
     def _tell(self, changes: Sequence[Change]) -> None:
         for change in changes:
             if len(self._undecodable):
-                self._undecodable.forget(change.key)
+                self._undecodable.changed(change.key, change.new)
             if self._indexes:
                 self._reindex(change)
             for subscriber in self._subscribers:
@@ -252,7 +264,9 @@ class Informer(Generic[T]):
 
     def _decode(self, raw: RawObject) -> T:
         if not self._typed:
-            return cast(T, parse(raw.raw))
+            # The items of a list leave out what all of them have in common.
+            kind = self.selection.kind
+            return cast(T, {"apiVersion": kind.api_version, "kind": kind.kind, **parse(raw.raw)})
         return cast(T, decode(cast("type[Any]", self._cls), raw.raw))
 
     def _decode_or_report(self, raw: RawObject) -> T | None:
@@ -274,10 +288,8 @@ class Informer(Generic[T]):
         self._failure = failed
 
     def _recovered(self) -> None:
-        if self._failure is not None:
-            logger.info("Reading %s again", self.selection)
+        logger.info("Reading %s again", self.selection)
         self._failure = None
-        self._synced.set()
 
     def _count_undecodable(self) -> float:
         return len(self._undecodable)

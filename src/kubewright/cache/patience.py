@@ -5,8 +5,12 @@ from types import TracebackType
 from typing import Self
 
 
+class OutOfPatience(TimeoutError):
+    """A wait took too long."""
+
+
 class Patience:
-    """Raise TimeoutError out of a wait inside this block that takes longer than so many seconds.
+    """Raise OutOfPatience out of a wait inside this block that takes longer than so many seconds.
 
     One timer looks now and then whether a wait has become too long, instead of one timer for each wait:
     ten thousand events of a cold cache arrive in a fraction of a second. The block begins as a wait;
@@ -33,7 +37,7 @@ class Patience:
     ) -> None:
         self._timer.cancel()
         if self._ran_out and kind is asyncio.CancelledError and self._task.uncancel() == 0:
-            raise TimeoutError from error
+            raise OutOfPatience from error
 
     def begin_wait(self) -> None:
         """Note that a wait begins."""

@@ -26,15 +26,17 @@ class UndecodableObjects:
         """Tell the listeners, unless they know already."""
         key = obj.meta.key
         known = self._known.get(key)
-        if known is not None and known.object is obj:
+        if known is not None and _same_state(known.object, obj):
             return
         found = self._known[key] = Undecodable(key, obj, error)
         for listener in list(self._listeners):
             listener(found)
 
-    def forget(self, key: ObjectKey) -> None:
-        """Take the key as readable until shown otherwise."""
-        self._known.pop(key, None)
+    def changed(self, key: ObjectKey, new: RawObject | None) -> None:
+        """Take the object as readable until shown otherwise, if this is another state of it."""
+        known = self._known.get(key)
+        if known is not None and (new is None or not _same_state(known.object, new)):
+            del self._known[key]
 
     def listen(self, listener: Callable[[Undecodable], None]) -> Callable[[], None]:
         """Tell this function of those known and of all to come; the returned one ends that."""
@@ -45,3 +47,7 @@ class UndecodableObjects:
 
     def __len__(self) -> int:
         return len(self._known)
+
+
+def _same_state(one: RawObject, other: RawObject) -> bool:
+    return (one.meta.uid, one.meta.resource_version) == (other.meta.uid, other.meta.resource_version)

@@ -10,7 +10,7 @@ import msgspec
 
 from kubewright.api import DecodeError, KubewrightError, RawObject, Status, WatchEvent
 from kubewright.backoff import Backoff
-from kubewright.cache.patience import Patience
+from kubewright.cache.patience import OutOfPatience, Patience
 from kubewright.cache.selection import Selection
 from kubewright.cache.source import Source
 from kubewright.metrics import Registry
@@ -186,7 +186,7 @@ class _Watcher:
                         patience.begin_wait()
                     else:
                         raise WatchFailed("the watch ended before its initial events did")
-            except TimeoutError:
+            except OutOfPatience:
                 raise InitialEventsMissing("no event came, nor the end of the initial ones") from None
             async for event in events:
                 yield self._follow(event)

@@ -62,10 +62,10 @@ class _JumpingSelector(selectors.DefaultSelector):
         self._loop = loop
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout is not None and timeout <= 0:
+            return super().select(0)
         if timeout is None or self._loop.waits_for_threads:
             return super().select(None)
-        if timeout <= 0:
-            return super().select(0)
         # One descriptor is the loop's own wake-up pipe.
         patience = SOCKET_PATIENCE if len(self.get_map()) > 1 else 0
         events = super().select(patience)
