@@ -13,6 +13,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 import schema_cases as cases
+import schema_kinds as kinds
 import schema_rules as rules
 
 from kubewright.testing.controlplane import ControlPlane
@@ -21,20 +22,22 @@ OBSERVED = Path(__file__).parent / "observed"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 THINGS = "/apis/ex.io/v1/namespaces/default/things"
 JSON = "application/json"
-MERGE = "application/merge-patch+json"
 
 
 class Server:
     def __init__(self, url: str, tls: ssl.SSLContext) -> None:
         self._url = url
         self._tls = tls
+        self.warnings: list[str] = []
 
     def send(self, method: str, path: str, body: Any = None, kind: str = JSON) -> tuple[int, Any]:
+        self.warnings = []
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self._url + path, data, {"Content-Type": kind}, method=method)
         try:
             with urllib.request.urlopen(request, context=self._tls) as answer:
                 status, text = answer.status, answer.read().decode()
+                self.warnings = answer.headers.get_all("Warning") or []
         except urllib.error.HTTPError as error:
             status, text = error.code, error.read().decode()
         return status, json.loads(text) if text.startswith("{") else {"message": text}
@@ -66,11 +69,9 @@ class Server:
 def outcome(status: int, answer: Any) -> dict[str, Any]:
     if status < 300:
         return {"accepted": True}
-    return {
-        "accepted": False,
-        "message": answer["message"],
-        "causes": answer.get("details", {}).get("causes", []),
-    }
+    causes = answer.get("details", {}).get("causes", [])
+    # The server reports the fields of an object in random order.
+    return {"accepted": False, "causes": sorted(causes, key=lambda cause: (cause["field"], cause["message"]))}
 
 
 def definitions(server: Server, documents: dict[str, Any]) -> dict[str, Any]:
@@ -78,6 +79,14 @@ def definitions(server: Server, documents: dict[str, Any]) -> dict[str, Any]:
         name: outcome(*server.send("POST", f"{CRDS}?dryRun=All", document))
         for name, document in documents.items()
     }
+
+
+def accepted(server: Server, documents: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, document in documents.items():
+        status, answer = server.send("POST", f"{CRDS}?dryRun=All", document)
+        found[name] = {**outcome(status, answer), "warnings": server.warnings}
+    return found
 
 
 def thing(spec: Any, name: str = "a") -> Any:
@@ -119,6 +128,7 @@ def updates(
 def record(server: Server) -> None:
     found: dict[str, Any] = {
         "definitions": definitions(server, cases.DEFINITIONS),
+        "kinds": accepted(server, kinds.CRDS),
         "values": values(server, cases.WIDE, cases.VALUES, "enumNull"),
         "ratchets": updates(
             server,

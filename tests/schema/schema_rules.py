@@ -13,7 +13,11 @@ SELF: Wire = obj(
         "b": {"type": "boolean"},
         "l": {"type": "array", "maxItems": 10, "items": {"type": "string", "maxLength": 10}},
         "free": {"type": "array", "items": STRING},
-        "objs": {"type": "array", "maxItems": 5, "items": obj({"k": {"type": "string", "maxLength": 5}, "v": INTEGER})},
+        "objs": {
+            "type": "array",
+            "maxItems": 5,
+            "items": obj({"k": {"type": "string", "maxLength": 5}, "v": INTEGER}),
+        },
         "m": {"type": "object", "maxProperties": 5, "additionalProperties": {"type": "integer"}},
         "ios": {"x-kubernetes-int-or-string": True},
         "t": {"type": "string", "format": "date-time"},
@@ -141,7 +145,10 @@ DEFINITIONS: dict[str, Any] = {
                     {
                         "l": {
                             "type": "array",
-                            "items": {"type": "string", "x-kubernetes-validations": [{"rule": "self == oldSelf"}]},
+                            "items": {
+                                "type": "string",
+                                "x-kubernetes-validations": [{"rule": "self == oldSelf"}],
+                            },
                         }
                     }
                 )
@@ -177,7 +184,8 @@ DEFINITIONS: dict[str, Any] = {
                         "l": {
                             "type": "array",
                             "items": obj(
-                                {"k": STRING}, **{"x-kubernetes-validations": [{"rule": "self.k.contains('a')"}]}
+                                {"k": STRING},
+                                **{"x-kubernetes-validations": [{"rule": "self.k.contains('a')"}]},
                             ),
                         }
                     }
@@ -186,10 +194,16 @@ DEFINITIONS: dict[str, Any] = {
         )
     ),
     "rule at the root": definition(
-        obj({"spec": obj({"x": INTEGER})}, **{"x-kubernetes-validations": [{"rule": "self.metadata.name != 'x'"}]})
+        obj(
+            {"spec": obj({"x": INTEGER})},
+            **{"x-kubernetes-validations": [{"rule": "self.metadata.name != 'x'"}]},
+        )
     ),
     "rule about labels": definition(
-        obj({"spec": obj({"x": INTEGER})}, **{"x-kubernetes-validations": [{"rule": "has(self.metadata.labels)"}]})
+        obj(
+            {"spec": obj({"x": INTEGER})},
+            **{"x-kubernetes-validations": [{"rule": "has(self.metadata.labels)"}]},
+        )
     ),
 }
 
@@ -222,12 +236,12 @@ EXPRESSIONS = [
     "'hello'.charAt(1) == 'e'", "'hello'.charAt(9) == 'e'", "'hello'.indexOf('l') == 2", "'hello'.indexOf('l', 3) == 3", "'hello'.lastIndexOf('l') == 3",
     "'HeLLo'.lowerAscii() == 'hello'", "'hi'.upperAscii() == 'HI'", "'a-b-c'.replace('-', '+') == 'a+b+c'", "'a-b-c'.replace('-', '+', 1) == 'a+b-c'",
     "'a,b,c'.split(',') == ['a', 'b', 'c']", "'a,b,c'.split(',', 2) == ['a', 'b,c']", "'abc'.split('') == ['a', 'b', 'c']", "'hello'.substring(1) == 'ello'",
-    "'hello'.substring(1, 3) == 'el'", "'hello'.substring(3, 1) == 'el'", "'hello'.substring(9) == 'el'", "' a '.trim() == 'a'", 
+    "'hello'.substring(1, 3) == 'el'", "'hello'.substring(3, 1) == 'el'", "'hello'.substring(9) == 'el'", "' a '.trim() == 'a'",
     "self.l.join() == 'ab'", "self.l.join('-') == 'a-b'", "'abc'.contains('b') && 'abc'.startsWith('a') && 'abc'.endsWith('c')", "'abc'.matches('^a.c$')", "matches('abc', 'b')",
     "'abc 123'.find('[0-9]+') == '123'", "'abc'.find('[0-9]+') == ''", "'1 2 3'.findAll('[0-9]') == ['1', '2', '3']", "'1 2 3'.findAll('[0-9]', 2) == ['1', '2']",
     "size('äöü') == 3", "'abc'.size() == 3", "'%s'.format(['a']) == 'a'", "'%d-%d'.format([1, 2]) == '1-2'", "'%.2f'.format([1.5]) == '1.50'",
     "'%x'.format([255]) == 'ff'", "'%X'.format([255]) == 'FF'", "'%b'.format([5]) == '101'", "'%o'.format([8]) == '10'", "'%e'.format([1500.0]) == '1.500000e+03'",
-    "'%s'.format([[1, 2]]) == '[1, 2]'", "'%s'.format([{'a': 1}]) == '{\"a\":1}'", "'100%%'.format([]) == '100%'", 
+    "'%s'.format([[1, 2]]) == '[1, 2]'", "'%s'.format([{'a': 1}]) == '{\"a\":1}'", "'100%%'.format([]) == '100%'",
     "'%s'.format([1.5]) == '1.5'", "'%s'.format([duration('1s')]) == '1s'", "strings.quote('a\"b') == '\"a\\\\\"b\"'", "'a' < 'b'", "r'\\d' == '\\\\d'",
     # lists
     "[1, 2, 3].isSorted()", "![3, 1].isSorted()", "[1, 2, 3].sum() == 6", "[1.5, 2.0].sum() == 3.5", "[3, 1, 2].min() == 1", "[3, 1, 2].max() == 3", "[].sum() == 0",
@@ -289,7 +303,9 @@ def spec_of(schema: Wire) -> Wire:
 VALUES: dict[str, Any] = {
     "expressions": {
         "schema": spec_of(
-            with_rules(SELF, *({"rule": text, "message": f"number {at}"} for at, text in enumerate(EXPRESSIONS)))
+            with_rules(
+                SELF, *({"rule": text, "message": f"number {at}"} for at, text in enumerate(EXPRESSIONS))
+            )
         ),
         "marker": "number 100",
         "specs": {"spec": SPEC},
@@ -300,39 +316,97 @@ VALUES: dict[str, Any] = {
                 "spec": with_rules(
                     obj(
                         {
-                            "i": with_rules(INTEGER, {"rule": "self > 0"}, {"rule": "self < 10", "message": " small "}),
+                            "i": with_rules(
+                                INTEGER, {"rule": "self > 0"}, {"rule": "self < 10", "message": " small "}
+                            ),
                             "s": with_rules(
                                 {"type": "string", "maxLength": 10},
                                 {"rule": "self != 'bad'", "messageExpression": "'not ' + self"},
                                 {"rule": "self != 'worse'", "messageExpression": "''", "message": "empty"},
-                                {"rule": "self != 'newline'", "messageExpression": "'a\\nb'", "message": "no newline"},
-                                {"rule": "self != 'forbid'", "reason": "FieldValueForbidden", "message": "forbidden"},
-                                {"rule": "self != 'require'", "reason": "FieldValueRequired", "message": "required"},
-                                {"rule": "self != 'double'", "reason": "FieldValueDuplicate", "message": "double"},
+                                {
+                                    "rule": "self != 'newline'",
+                                    "messageExpression": "'a\\nb'",
+                                    "message": "no newline",
+                                },
+                                {
+                                    "rule": "self != 'forbid'",
+                                    "reason": "FieldValueForbidden",
+                                    "message": "forbidden",
+                                },
+                                {
+                                    "rule": "self != 'require'",
+                                    "reason": "FieldValueRequired",
+                                    "message": "required",
+                                },
+                                {
+                                    "rule": "self != 'double'",
+                                    "reason": "FieldValueDuplicate",
+                                    "message": "double",
+                                },
                                 {"rule": "int(self) > 0 || self.matches('[a-z]')", "message": "number"},
                             ),
                             "l": with_rules(
-                                {"type": "array", "maxItems": 5, "items": with_rules({"type": "string", "maxLength": 5}, {"rule": "self != 'x'"})},
+                                {
+                                    "type": "array",
+                                    "maxItems": 5,
+                                    "items": with_rules(
+                                        {"type": "string", "maxLength": 5}, {"rule": "self != 'x'"}
+                                    ),
+                                },
                                 {"rule": "self.size() < 3"},
                             ),
                             "m": with_rules(
-                                obj(maxProperties=5, additionalProperties=with_rules(INTEGER, {"rule": "self != 3", "message": "three"})),
+                                obj(
+                                    maxProperties=5,
+                                    additionalProperties=with_rules(
+                                        INTEGER, {"rule": "self != 3", "message": "three"}
+                                    ),
+                                ),
                                 {"rule": "self.size() < 3", "fieldPath": "['a']"},
                             ),
                             "set": with_rules(
-                                {"type": "array", "maxItems": 5, "items": {"type": "string", "maxLength": 5}, "x-kubernetes-list-type": "set"},
+                                {
+                                    "type": "array",
+                                    "maxItems": 5,
+                                    "items": {"type": "string", "maxLength": 5},
+                                    "x-kubernetes-list-type": "set",
+                                },
                                 {"rule": "self == ['b', 'a']", "message": "sets have no order"},
                                 {"rule": "(self + ['a', 'c']).size() == 3", "message": "sets join"},
                             ),
-                            "obj": with_rules(obj({"a": STRING}), {"rule": "has(self.a)", "fieldPath": ".a", "message": "a please", "reason": "FieldValueRequired"}),
-                            "num": with_rules({"type": "number"}, {"rule": "self < 2.5"}, {"rule": "type(self) == double", "message": "double"}),
+                            "obj": with_rules(
+                                obj({"a": STRING}),
+                                {
+                                    "rule": "has(self.a)",
+                                    "fieldPath": ".a",
+                                    "message": "a please",
+                                    "reason": "FieldValueRequired",
+                                },
+                            ),
+                            "num": with_rules(
+                                {"type": "number"},
+                                {"rule": "self < 2.5"},
+                                {"rule": "type(self) == double", "message": "double"},
+                            ),
                             "bool": with_rules({"type": "boolean"}, {"rule": "self"}),
                         }
                     ),
-                    {"rule": "!has(self.i) || !has(self.s) || self.s != 'both'", "fieldPath": ".s", "message": "not both"},
+                    {
+                        "rule": "!has(self.i) || !has(self.s) || self.s != 'both'",
+                        "fieldPath": ".s",
+                        "message": "not both",
+                    },
                 ),
             },
-            **{"x-kubernetes-validations": [{"rule": "self.metadata.name != 'a' || !has(self.spec.i) || self.spec.i != 7", "message": "no seven"}, {"rule": "self.kind == 'Thing' && self.apiVersion == 'ex.io/v1'"}]},
+            **{
+                "x-kubernetes-validations": [
+                    {
+                        "rule": "self.metadata.name != 'a' || !has(self.spec.i) || self.spec.i != 7",
+                        "message": "no seven",
+                    },
+                    {"rule": "self.kind == 'Thing' && self.apiVersion == 'ex.io/v1'"},
+                ]
+            },
         ),
         "marker": "sets have no order",
         "specs": {
@@ -377,7 +451,9 @@ VALUES: dict[str, Any] = {
 
 _TRANSITIONS: Wire = obj(
     {
-        "imm": with_rules({"type": "string", "maxLength": 10}, {"rule": "self == oldSelf", "message": "imm is immutable"}),
+        "imm": with_rules(
+            {"type": "string", "maxLength": 10}, {"rule": "self == oldSelf", "message": "imm is immutable"}
+        ),
         "grow": with_rules(INTEGER, {"rule": "self >= oldSelf", "message": "only up"}),
         "opt": with_rules(
             INTEGER,
@@ -393,9 +469,14 @@ _TRANSITIONS: Wire = obj(
                 {"rule": "self.v >= oldSelf.v", "message": "only up here"},
             ),
         },
-        "m": obj(maxProperties=5, additionalProperties=with_rules(INTEGER, {"rule": "self >= oldSelf", "message": "map up"})),
+        "m": obj(
+            maxProperties=5,
+            additionalProperties=with_rules(INTEGER, {"rule": "self >= oldSelf", "message": "map up"}),
+        ),
         "rat": with_rules(INTEGER, {"rule": "self < 10", "message": "below ten"}),
-        "ratobj": with_rules(obj({"a": INTEGER, "b": INTEGER}), {"rule": "self.a < 10", "message": "a below ten"}),
+        "ratobj": with_rules(
+            obj({"a": INTEGER, "b": INTEGER}), {"rule": "self.a < 10", "message": "a below ten"}
+        ),
         "other": INTEGER,
     }
 )

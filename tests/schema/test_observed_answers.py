@@ -4,6 +4,7 @@ from copy import deepcopy
 
 import pytest
 import schema_cases as cases
+import schema_rules as rules
 from schema_answers import answers, causes, seen, thing
 
 from kubewright.schema import apply_defaults, check_crd, prune, validate
@@ -33,3 +34,28 @@ def test_a_value_is_pruned_defaulted_and_refused_as_by_the_real_server(name: str
 def test_an_update_ratchets_as_on_the_real_server(name: str) -> None:
     errors = validate(cases.RATCHET_NEW, thing(cases.RATCHETS[name]), old=thing(cases.RATCHET_BEFORE))
     assert causes(errors) == seen(answers("ratchets")[name])
+
+
+@pytest.mark.parametrize("name", rules.DEFINITIONS)
+def test_rules_compile_and_are_priced_as_by_the_real_server(name: str) -> None:
+    assert causes(check_crd(rules.DEFINITIONS[name])) == seen(answers("rule_definitions")[name])
+
+
+@pytest.mark.parametrize(
+    ("group", "name"), [(group, name) for group, content in rules.VALUES.items() for name in content["specs"]]
+)
+def test_rules_judge_a_value_as_on_the_real_server(group: str, name: str) -> None:
+    schema, value = rules.VALUES[group]["schema"], thing(deepcopy(rules.VALUES[group]["specs"][name]))
+    prune(schema, value)
+    apply_defaults(schema, value)
+    assert causes(validate(schema, value)) == seen(answers("rule_values")[group][name])
+
+
+@pytest.mark.parametrize(
+    ("group", "name"),
+    [(group, name) for group, content in rules.UPDATES.items() for name in content["specs"]],
+)
+def test_rules_judge_an_update_as_on_the_real_server(group: str, name: str) -> None:
+    content = rules.UPDATES[group]
+    errors = validate(content["new"], thing(content["specs"][name]), old=thing(content["before"]))
+    assert causes(errors) == seen(answers("rule_updates")[group][name])

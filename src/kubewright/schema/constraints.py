@@ -55,6 +55,8 @@ def apply_constraints(schema: Schema, field: Field, place: str, name: str) -> No
             ) from error
     _lists(schema, field, place)
     if field.embedded_resource:
+        # Any object has more fields than its type and metadata, and the server takes only one way to say so.
+        schema.pop("additionalProperties", None)
         schema["x-kubernetes-embedded-resource"] = True
         schema.setdefault("x-kubernetes-preserve-unknown-fields", True)
     rules = [rule_wire(rule) for rule in field.rules]
@@ -143,7 +145,7 @@ def _refuse_misfits(schema: Schema, field: Field, place: str) -> None:
         actual = "int or string"
     for keyword, fitting in _FOR.items():
         value = getattr(field, keyword)
-        if value in (None, False, "", ()) or actual in fitting:
+        if value is None or value is False or value in ("", ()) or actual in fitting:
             continue
         if actual == "int or string" and ("string" in fitting or "integer" in fitting):
             continue

@@ -51,7 +51,7 @@ def _stored(kinds: list[Kind]) -> Kind:
         names = ", ".join(kind.version for kind in stored) or "none"
         kind = kinds[0].kind
         raise DeclarationError(
-            f"{kind}: exactly one version is stored, here {names}: say stored=True on one, False elsewhere"
+            f"{kind}: exactly one version is stored, here {names}: say stored=True on one of them"
         )
     return stored[0]
 

@@ -1,0 +1,166 @@
+"""Types become the schema an author would have written by hand, or are refused in one line."""
+
+from typing import Annotated, Any
+
+import pytest
+import schema_answers
+import schema_kinds as kinds
+
+from kubewright.api import DeclarationError, Field, Model, Object
+from kubewright.schema import check_crd, crd, structural, validate, version_priority
+
+_SPEC: dict[str, Any] = structural(kinds.EverythingSpec)["properties"]
+
+
+@pytest.mark.parametrize("name", kinds.CRDS)
+def test_the_real_server_accepted_what_the_types_become(name: str) -> None:
+    assert schema_answers.answers("kinds")[name] == {"accepted": True, "warnings": []}
+    assert check_crd(kinds.CRDS[name]) == []
+
+
+@pytest.mark.parametrize(
+    ("field", "expected"),
+    [
+        ("least", {"description": "The least.", "exclusiveMaximum": True, "format": "int32", "maximum": 100, "minimum": 0, "type": "integer"}),
+        ("most", {"default": 10, "exclusiveMinimum": True, "format": "int32", "maximum": 100, "minimum": 0, "type": "integer"}),
+        ("big", {"format": "int64", "multipleOf": 2, "type": "integer"}),
+        ("ratio", {"default": 0.5, "format": "double", "maximum": 1, "minimum": 0, "type": "number"}),
+        ("flag", {"type": "boolean"}),
+        ("on", {"default": True, "type": "boolean"}),
+        ("mail", {"format": "email", "type": "string"}),
+        ("secret", {"format": "byte", "type": "string"}),
+        ("mode", {"default": "Safe", "enum": ["Fast", "Safe"], "type": "string"}),
+        ("level", {"default": 1, "enum": [1, 2, 3], "type": "integer"}),
+        ("when", {"format": "date-time", "type": "string"}),
+        ("day", {"format": "date", "type": "string"}),
+        ("ident", {"format": "uuid", "type": "string"}),
+        ("surge", {"anyOf": [{"type": "integer"}, {"type": "string"}], "default": "25%", "x-kubernetes-int-or-string": True}),
+        ("names", {"items": {"maxLength": 10, "type": "string"}, "maxItems": 5, "type": "array", "x-kubernetes-list-type": "set"}),
+        ("matrix", {"items": {"items": {"format": "int32", "type": "integer"}, "type": "array"}, "type": "array"}),
+        ("labels", {"additionalProperties": {"type": "string"}, "type": "object"}),
+        ("extra", {"x-kubernetes-preserve-unknown-fields": True}),
+        ("fixed", {"type": "string", "x-kubernetes-validations": [{"message": "fixed is immutable", "rule": "self == oldSelf"}]}),
+        ("maybe", {"nullable": True, "type": "string"}),
+        ("Capital", {"type": "string"}),
+    ],
+)  # fmt: skip
+def test_a_field_says(field: str, expected: dict[str, Any]) -> None:
+    assert _SPEC[field] == expected
+
+
+def test_list_map_keys_and_defaults_of_items_are_said() -> None:
+    assert _SPEC["ports"]["x-kubernetes-list-map-keys"] == ["port", "protocol"]
+    assert _SPEC["ports"]["items"]["properties"]["protocol"]["default"] == "TCP"
+    assert _SPEC["ports"]["items"]["required"] == ["port"]
+    assert _SPEC["port"]["default"] == {"port": 80}
+
+
+def test_docstrings_become_descriptions() -> None:
+    root = structural(kinds.Everything)
+    assert root["description"] == "A kind that has everything."
+    assert root["properties"]["spec"]["description"] == "All that a spec can hold."
+    assert _SPEC["port"]["description"] == "A port and its protocol."
+
+
+def test_rules_of_a_model_stand_at_its_schema() -> None:
+    rules = structural(kinds.EverythingSpec)["x-kubernetes-validations"]
+    assert rules == [
+        {"fieldPath": ".least", "message": "least is above most", "rule": "self.least <= self.most"}
+    ]
+
+
+def test_a_status_has_no_defaults_because_no_controller_wrote_them() -> None:
+    status = structural(kinds.Everything)["properties"]["status"]
+    assert "default" not in status["properties"]["phase"]
+
+
+def test_the_document_names_versions_and_subresources() -> None:
+    spec = kinds.CRDS["everything"]["spec"]
+    version = spec["versions"][0]
+    assert kinds.CRDS["everything"]["metadata"] == {"name": "everythings.ex.io"}
+    assert spec["names"]["shortNames"] == ["ev"]
+    assert version["subresources"] == {
+        "scale": {
+            "labelSelectorPath": ".status.selector",
+            "specReplicasPath": ".spec.most",
+            "statusReplicasPath": ".status.replicas",
+        },
+        "status": {},
+    }
+    assert version["selectableFields"] == [{"jsonPath": ".spec.text"}]
+    assert [column["name"] for column in version["additionalPrinterColumns"]] == ["Mode", "Most", "Age"]
+
+
+def test_several_versions_are_ordered_as_the_server_prefers_them() -> None:
+    versions = kinds.CRDS["foo"]["spec"]["versions"]
+    assert [(version["name"], version["storage"]) for version in versions] == [
+        ("v1", True),
+        ("v1alpha1", False),
+    ]
+    assert versions[1]["deprecated"] is True
+    assert versions[1]["deprecationWarning"] == "use v1"
+    listed = ["v1alpha1", "foo", "v2", "v1beta1", "v10", "bar", "v1beta2", "v1"]
+    ordered = sorted(listed, key=version_priority, reverse=True)
+    assert ordered == ["v10", "v2", "v1", "v1beta2", "v1beta1", "v1alpha1", "bar", "foo"]
+
+
+def test_the_schema_of_a_kind_checks_its_objects() -> None:
+    errors = validate(structural(kinds.MyOwnShell), {"spec": {"size": -1}})
+    assert [str(error) for error in errors] == [
+        "spec.size: Invalid value: -1: spec.size in body should be greater than or equal to 0"
+    ]
+
+
+class Tree(Model):
+    name: str = ""
+    children: "list[Tree]" = []
+
+
+class Recursive(Model):
+    tree: Tree = Tree()
+
+
+class BoundOnList(Model):
+    sizes: Annotated[list[int], Field(ge=0)] = []
+
+
+class WrongPattern(Model):
+    name: Annotated[str, Field(pattern="(?=a)")] = ""
+
+
+class KeylessMap(Model):
+    ports: Annotated[list[kinds.Port], Field(list_type="map")] = []
+
+
+class UnknownKey(Model):
+    ports: Annotated[list[kinds.Port], Field(list_type="map", list_keys=["nope"])] = []
+
+
+@pytest.mark.parametrize(
+    ("cls", "text"),
+    [
+        (Recursive, "Tree.children[]: Tree contains itself, which a structural schema cannot say: use Any"),
+        (BoundOnList, "BoundOnList.sizes: ge= is for a number, not for a list: put it on the items"),
+        (WrongPattern, "WrongPattern.name: pattern='(?=a)': error parsing regexp"),
+        (KeylessMap, 'KeylessMap.ports: a list of type "map" needs list_keys='),
+        (UnknownKey, "UnknownKey.ports: list_keys: the items have no field 'nope'"),
+    ],
+)
+def test_what_a_schema_cannot_say_is_refused_in_one_line(cls: type[Model], text: str) -> None:
+    with pytest.raises(DeclarationError) as caught:
+        structural(cls)
+    assert str(caught.value).startswith(text)
+    assert "\n" not in str(caught.value)
+
+
+def test_versions_must_agree_and_one_of_them_is_stored() -> None:
+    with pytest.raises(DeclarationError, match="namespaced differs"):
+        crd(kinds.Foo, kinds.OldFoo)
+
+    class Other(Object, kind="Foo", group="ex.io", version="v2", plural="foos", scope="Cluster", stored=True):
+        test_num: int = 0
+
+    with pytest.raises(DeclarationError, match="exactly one version is stored"):
+        crd(kinds.Foo, Other)
+    with pytest.raises(DeclarationError, match="give at least one class"):
+        crd()
