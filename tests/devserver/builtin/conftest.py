@@ -1,193 +1,25 @@
-"""Playing the cases against a server: the same way for the recorder and for the tests."""
+"""An embedded server on which all recorded cases were played."""
 
 import asyncio
-import json
 import queue
-import re
-import ssl
+import sys
 import threading
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
-from kubewright.devserver import Server
-from kubewright.devserver.wire import load_types
+sys.path.insert(0, str(Path(__file__).parent))
 
-HERE = Path(__file__).parent
-DATA = HERE / "data"
-NAMESPACES = {"accepted": "default", "refused": "refused"}
-# What these would add is tested with admission; here it would hide what the kinds themselves do.
-DISABLED = ("ServiceAccount", "Priority", "DefaultTolerationSeconds")
-_PLACES = {
-    (version.group, version.version, resource.kind): (resource.name, resource.namespaced)
-    for version in load_types().discovery()
-    for resource in version.resources
-}
-_OTHER_VERSIONS = {
-    "autoscaling/v1": "autoscaling/v2",
-    "autoscaling/v2": "autoscaling/v1",
-    "events.k8s.io/v1": "v1",
-}
-_TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
-
-
-@dataclass
-class Answer:
-    """What a server said."""
-
-    code: int
-    body: Any
-    warnings: list[str]
-
-
-@dataclass
-class Client:
-    """A client that does nothing but send JSON."""
-
-    url: str
-    token: str
-    ca: bytes
-
-    def send(
-        self,
-        method: str,
-        path: str,
-        body: Any = None,
-        *,
-        content: str = "application/json",
-        accept: str = "application/json",
-    ) -> Answer:
-        """Send one request."""
-        headers = {
-            "Authorization": f"Bearer {self.token}",
-            "Content-Type": content,
-            "Accept": accept,
-            "User-Agent": "recorder/1",
-        }
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.url + path, data, headers, method=method)
-        context = ssl.create_default_context(cadata=self.ca.decode())
-        try:
-            with urllib.request.urlopen(request, context=context) as answer:
-                return Answer(answer.status, json.load(answer), answer.headers.get_all("Warning") or [])
-        except urllib.error.HTTPError as error:
-            return Answer(error.code, json.load(error), error.headers.get_all("Warning") or [])
-
-
-def cases(name: str) -> list[Any]:
-    """Read the cases of a file."""
-    return [case for case in yaml.safe_load_all((HERE / "cases" / f"{name}.yaml").read_text()) if case]
-
-
-def place(obj: Any, namespace: str, api_version: str = "") -> str:
-    """Name the collection of an object's kind."""
-    version = api_version or obj["apiVersion"]
-    group, _, number = version.rpartition("/")
-    plural, namespaced = _PLACES[group, number, obj["kind"]]
-    root = f"/apis/{version}" if group else f"/api/{version}"
-    return f"{root}/namespaces/{namespace}/{plural}" if namespaced else f"{root}/{plural}"
-
-
-def play_accepted(client: Client, sent: Any) -> Any:
-    """Create an object, give it its status, and see it as a Table and in its kind's other version."""
-    created = client.send("POST", place(sent, "default"), sent)
-    played: dict[str, Any] = {"code": created.code, "warnings": created.warnings}
-    body = dict(created.body)
-    if created.code == 201:
-        body["metadata"] = {key: value for key, value in body["metadata"].items() if key != "managedFields"}
-    played["created"] = body
-    if created.code != 201:
-        return played
-    path = f"{place(sent, 'default')}/{sent['metadata']['name']}"
-    merge = "application/merge-patch+json"
-    if "status" in sent:
-        played["status"] = client.send(
-            "PATCH", f"{path}/status", {"status": sent["status"]}, content=merge
-        ).body
-    played["now"] = int(time.time())
-    table = client.send("GET", path, accept=_TABLE).body
-    columns = [[item[key] for key in ("name", "type", "format", "priority")] for item in table["columnDefinitions"]]
-    played["table"] = {"columns": columns, "cells": table["rows"][0]["cells"]}
-    if other := _OTHER_VERSIONS.get(sent["apiVersion"]):
-        found = client.send("GET", f"{place(sent, 'default', other)}/{sent['metadata']['name']}").body
-        found["metadata"].pop("managedFields", None)
-        played["other"] = found
-    return played
-
-
-def play_refused(client: Client, case: Any) -> Any:
-    """Create an object that is wrong, or make a right one wrong."""
-    if "create" not in case:
-        answer = client.send("POST", place(case, "refused"), case)
-        return {"code": answer.code, "body": answer.body}
-    sent = case["create"]
-    path = place(sent, "refused")
-    created = client.send("POST", path, sent)
-    if created.code != 201:
-        return {"code": created.code, "body": created.body, "premature": True}
-    subresource = f"/{case['subresource']}" if "subresource" in case else ""
-    target = f"{path}/{sent['metadata']['name']}{subresource}"
-    answer = client.send("PATCH", target, case["change"], content="application/merge-patch+json")
-    return {"code": answer.code, "body": answer.body}
-
-
-def plain(value: Any) -> Any:
-    """Put a mark in place of what differs from run to run: identities, times, versions, allocations."""
-    text = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UID", json.dumps(value))
-    text = re.sub(r"20(2[6-9]|[3-9]\d)-\d\d-\d\dT\d\d:\d\d:\d\dZ", "CHANGING", text)
-    text = re.sub(r'"10\.0\.\d+\.\d+"', '"ADDRESS"', text)
-    return _plain(json.loads(text))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    made = {key: _plain(item) for key, item in value.items()}
-    if "resourceVersion" in made:
-        made["resourceVersion"] = "CHANGING"
-    if made.get("type") == "PodScheduled":
-        made["lastTransitionTime"] = "CHANGING"
-    return made
-
-
-def recording(name: str) -> list[Any]:
-    """Read what the real server answered."""
-    return json.loads((DATA / f"{name}.json").read_text())
-
-
-def told(message: str) -> str:
-    """Cut what the real server shows of its own Go structs: we do not have those."""
-    message = re.sub(r"\n@@.*?\n\n?(?=$|,|\])", "", message, flags=re.DOTALL)
-    return re.sub(r'Invalid value: \{"(labels|metadata)".*?\}: field is immutable', "Invalid value: STRUCT: field is immutable", message)
-
-
-def wait_until_ready(client: Client) -> None:
-    """Make the namespace of the refused objects."""
-    client.send("POST", "/api/v1/namespaces", {"metadata": {"name": "refused"}})
-
-
-@dataclass
-class Embedded:
-    """An embedded server in a thread of its own, as a process of its own would be."""
-
-    client: Client
-    answers: dict[str, list[Any]]
-
-
-async def _serve(started: "queue.Queue[Client]", stop: threading.Event) -> None:
-    async with Server(disable_admission_plugins=DISABLED) as server:
-        token = server.add_user("recorder", ["system:masters"])
-        started.put(Client(server.url, token, server.ca_pem))
-        await asyncio.to_thread(stop.wait)
+from builtin_cases import (
+    Client,
+    Embedded,
+    play_accepted,
+    play_refused,
+    recording,
+    serve,
+    wait_until_ready,
+)
 
 
 @pytest.fixture(scope="session")
@@ -195,13 +27,15 @@ def embedded() -> Iterator[Embedded]:
     """Play all recorded cases on an embedded server, in their order."""
     started: queue.Queue[Client] = queue.Queue()
     stop = threading.Event()
-    thread = threading.Thread(target=lambda: asyncio.run(_serve(started, stop)))
+    thread = threading.Thread(target=lambda: asyncio.run(serve(started, stop)))
     thread.start()
     try:
         client = started.get(timeout=30)
         wait_until_ready(client)
         plays = {"accepted": play_accepted, "refused": play_refused}
-        answers = {name: [play(client, entry["case"]) for entry in recording(name)] for name, play in plays.items()}
+        answers = {
+            name: [play(client, entry["case"]) for entry in recording(name)] for name, play in plays.items()
+        }
         yield Embedded(client, answers)
     finally:
         stop.set()

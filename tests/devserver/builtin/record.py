@@ -9,7 +9,15 @@ import asyncio
 import json
 from typing import Any
 
-from conftest import DATA, DISABLED, Client, cases, play_accepted, play_refused, wait_until_ready, wait_until_ready
+from builtin_cases import (
+    DATA,
+    DISABLED,
+    Client,
+    cases,
+    play_accepted,
+    play_refused,
+    wait_until_ready,
+)
 
 from kubewright.testing.controlplane import ControlPlane
 

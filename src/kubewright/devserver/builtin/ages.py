@@ -40,7 +40,7 @@ def seconds_of(timestamp: str | None) -> float | None:
     """Read an RFC 3339 time as seconds since the epoch."""
     if not timestamp:
         return None
-    return datetime.fromisoformat(timestamp.replace("Z", "+00:00")).astimezone(UTC).timestamp()
+    return datetime.fromisoformat(timestamp).astimezone(UTC).timestamp()
 
 
 def _two(whole: int, large: int, large_unit: str, small: int, small_unit: str) -> str:

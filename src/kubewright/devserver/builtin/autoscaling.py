@@ -7,11 +7,11 @@ from kubewright.api import FieldError, GroupVersionKind, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.autoscaling_versions import convert
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age
+from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.strategy import Column, Strategy
 
-V1 = GroupVersionKind("autoscaling", "v1", "HorizontalPodAutoscaler")
 V2 = GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler")
 DEFAULT_UTILIZATION = 80
 SOURCES = {
@@ -40,17 +40,17 @@ def _default(scaler: Wire) -> None:
     percent = {"type": "Percent", "value": 100, "periodSeconds": 15}
     up: Wire = {"stabilizationWindowSeconds": 0, "selectPolicy": "Max", "policies": [pods, percent]}
     down: Wire = {"selectPolicy": "Max", "policies": [dict(percent)]}
-    behavior["scaleUp"] = {**up, **(behavior.get("scaleUp") or {})}
-    behavior["scaleDown"] = {**down, **(behavior.get("scaleDown") or {})}
+    behavior["scaleUp"] = {**up, **section(behavior, "scaleUp")}
+    behavior["scaleDown"] = {**down, **section(behavior, "scaleDown")}
 
 
 def _default_first(scaler: Wire, spec: Wire) -> None:
     """Fill in a version 1 object: one without any other metric looks at the processors."""
-    annotations: dict[str, str] = scaler["metadata"].get("annotations") or {}
-    if spec.get("targetCPUUtilizationPercentage") is None and not any("/metrics" in key for key in annotations):
+    annotations: dict[str, str] = section(scaler["metadata"], "annotations")
+    if spec.get("targetCPUUtilizationPercentage") is None and not any(
+        "/metrics" in key for key in annotations
+    ):
         spec["targetCPUUtilizationPercentage"] = DEFAULT_UTILIZATION
-    # The real server takes each object through its inner form, which leaves what it knows in annotations.
-    scaler.update(convert(convert(scaler, V2), V1))
 
 
 def _validate(scaler: Wire) -> list[FieldError]:
@@ -65,10 +65,10 @@ def _validate(scaler: Wire) -> list[FieldError]:
     if least is not None and most < least:
         text = "must be greater than or equal to `minReplicas`"
         errors.append(problems.invalid("spec.maxReplicas", most, text))
-    errors += _check_target(spec.get("scaleTargetRef") or {})
-    for index, metric in enumerate(spec.get("metrics") or ()):
+    errors += _check_target(section(spec, "scaleTargetRef"))
+    for index, metric in enumerate(items(spec, "metrics")):
         errors += _check_metric(metric, f"spec.metrics[{index}]")
-    if least == 0 and not any(item.get("type") in ("Object", "External") for item in spec.get("metrics") or ()):
+    if least == 0 and not any(item.get("type") in ("Object", "External") for item in items(spec, "metrics")):
         text = "must specify at least one Object or External metric to support scaling to zero replicas"
         errors.append(problems.forbidden("spec.metrics", text))
     return errors
@@ -98,7 +98,9 @@ def _check_metric(metric: Wire, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     if "esource" in kind and not source.get("name"):
         errors.append(problems.required(f"{where}.name", "must specify a resource name"))
-    return errors + _check_metric_target(source.get("target") or {}, f"{where}.target", resource="esource" in kind)
+    return errors + _check_metric_target(
+        section(source, "target"), f"{where}.target", resource="esource" in kind
+    )
 
 
 def _check_metric_target(target: Wire, path: str, *, resource: bool) -> list[FieldError]:
@@ -116,12 +118,12 @@ def _check_metric_target(target: Wire, path: str, *, resource: bool) -> list[Fie
 
 def _row(scaler: Wire, now: float) -> list[Any]:
     scaler = convert(scaler, V2)
-    spec, status = scaler["spec"], scaler.get("status") or {}
-    reference: Wire = spec.get("scaleTargetRef") or {}
+    spec, status = scaler["spec"], section(scaler, "status")
+    reference: Wire = section(spec, "scaleTargetRef")
     return [
         scaler["metadata"]["name"],
         f"{reference.get('kind', '')}/{reference.get('name', '')}",
-        _metrics(spec.get("metrics") or (), status.get("currentMetrics") or ()),
+        _metrics(items(spec, "metrics"), items(status, "currentMetrics")),
         str(spec.get("minReplicas", "<unset>")),
         spec.get("maxReplicas", 0),
         status.get("currentReplicas", 0),
@@ -141,8 +143,8 @@ def _metrics(specs: Sequence[Wire], statuses: Sequence[Wire]) -> str:
 
 
 def _metric(source: Wire, found: Wire) -> str:
-    target: Wire = source.get("target") or {}
-    current: Wire = found.get("current") or {}
+    target: Wire = section(source, "target")
+    current: Wire = section(found, "current")
     name = f"{source['name']}: " if "name" in source else ""
     if target.get("averageValue") is not None:
         about = "" if name or "metric" not in source or "describedObject" not in source else " (avg)"

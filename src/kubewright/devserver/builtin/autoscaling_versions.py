@@ -1,9 +1,10 @@
 """HorizontalPodAutoscalers between their versions: what version 1 has no field for goes into annotations."""
 
 import json
-from typing import Any
+from typing import Any, cast
 
 from kubewright.api import GroupVersionKind
+from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.objects import Wire, copy
 
 _PREFIX = "autoscaling.alpha.kubernetes.io/"
@@ -34,7 +35,7 @@ def convert(scaler: Wire, target: GroupVersionKind) -> Wire:
 
 def _to_first(scaler: Wire) -> None:
     spec, status = scaler["spec"], scaler.setdefault("status", {})
-    annotations: dict[str, str] = scaler["metadata"].get("annotations") or {}
+    annotations: dict[str, str] = section(scaler["metadata"], "annotations")
     others: list[Wire] = []
     for metric in spec.pop("metrics", None) or ():
         percent = _processor(metric)
@@ -50,8 +51,8 @@ def _to_first(scaler: Wire) -> None:
     if current:
         annotations[CURRENT] = _json([_flat_metric(item, "current", "current") for item in current])
         for item in current:
-            resource: Wire = item.get("resource") or {}
-            used = (resource.get("current") or {}).get("averageUtilization")
+            resource: Wire = section(item, "resource")
+            used = section(resource, "current").get("averageUtilization")
             if resource.get("name") == "cpu" and used is not None:
                 status["currentCPUUtilizationPercentage"] = used
     if conditions := status.pop("conditions", None):
@@ -62,7 +63,7 @@ def _to_first(scaler: Wire) -> None:
 
 def _to_second(scaler: Wire) -> None:
     spec, status = scaler["spec"], scaler.setdefault("status", {})
-    annotations: dict[str, str] = dict(scaler["metadata"].get("annotations") or {})
+    annotations: dict[str, str] = dict(section(scaler["metadata"], "annotations"))
     metrics = [_nested_metric(item, "target", "target") for item in _read(annotations.pop(METRICS, None))]
     percent = spec.pop("targetCPUUtilizationPercentage", None)
     if percent is not None:
@@ -101,8 +102,8 @@ def _json(value: Any) -> str:
 
 
 def _processor(metric: Wire) -> int | None:
-    resource: Wire = metric.get("resource") or {}
-    percent = (resource.get("target") or {}).get("averageUtilization")
+    resource: Wire = section(metric, "resource")
+    percent = section(resource, "target").get("averageUtilization")
     return percent if metric.get("type") == "Resource" and resource.get("name") == "cpu" else None
 
 
@@ -110,16 +111,16 @@ def _flat_metric(metric: Wire, part: str, prefix: str) -> Wire:
     """Write a metric as the versions before 2 did: its target's or state's fields beside its name."""
     kind = metric.get("type", "")
     field = _SOURCES[kind]
-    source: Wire = metric.get(field) or {}
-    values: Wire = source.get(part) or {}
+    source: Wire = section(metric, field)
+    values: Wire = section(source, part)
     made: Wire = {}
     if kind == "Object":
-        made["target"] = source.get("describedObject") or {}
+        made["target"] = section(source, "describedObject")
     if "name" in source:
         made["name"] = source["name"]
     if "container" in source:
         made["container"] = source["container"]
-    identity: Wire = source.get("metric") or {}
+    identity: Wire = section(source, "metric")
     if identity:
         made["metricName"] = identity.get("name", "")
         if identity.get("selector") is not None:
@@ -140,10 +141,10 @@ def _nested_metric(metric: Wire, part: str, prefix: str) -> Wire:
     """Read a metric as the versions before 2 wrote it."""
     kind = metric.get("type", "")
     field = _SOURCES[kind]
-    flat: Wire = metric.get(field) or {}
+    flat: Wire = section(metric, field)
     made: Wire = {name: flat[name] for name in ("name", "container") if name in flat}
     if kind == "Object":
-        made["describedObject"] = flat.get("target") or {}
+        made["describedObject"] = section(flat, "target")
     if "metricName" in flat:
         selector = flat.get("metricSelector", flat.get("selector"))
         made["metric"] = {"name": flat["metricName"]} | ({"selector": selector} if selector else {})
@@ -168,7 +169,7 @@ def _go_rules(rules: Wire | None) -> Wire | None:
         return None
     policies = [
         {"Type": item.get("type"), "Value": item.get("value"), "PeriodSeconds": item.get("periodSeconds")}
-        for item in rules.get("policies") or ()
+        for item in items(rules, "policies")
     ]
     return {
         "StabilizationWindowSeconds": rules.get("stabilizationWindowSeconds"),
@@ -181,11 +182,10 @@ def _go_rules(rules: Wire | None) -> Wire | None:
 def _wire_behavior(behavior: Wire) -> Wire:
     def lower(value: Any) -> Any:
         if isinstance(value, dict):
-            found: Wire = value
+            found = cast(Wire, value)
             return {key[0].lower() + key[1:]: lower(item) for key, item in found.items() if item is not None}
         if isinstance(value, list):
-            items: list[Any] = value
-            return [lower(item) for item in items]
+            return [lower(item) for item in cast(list[Any], value)]
         return value
 
     return lower(behavior)

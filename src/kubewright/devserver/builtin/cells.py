@@ -1,9 +1,9 @@
 """Table cells that several kinds share."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from kubewright.devserver.builtin.ages import age
+from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.strategy import Column
 
@@ -24,7 +24,7 @@ def object_age(obj: Wire, now: float) -> str:
 
 def containers(template: Wire) -> tuple[str, str]:
     """Give the names and images of a template's containers."""
-    found: Sequence[Wire] = (template.get("spec") or {}).get("containers") or ()
+    found: Sequence[Wire] = items(section(template, "spec"), "containers")
     return ",".join(item["name"] for item in found), ",".join(item.get("image", "") for item in found)
 
 
@@ -33,14 +33,14 @@ def labels_text(labels: Mapping[str, str] | None) -> str:
     return ",".join(f"{key}={value}" for key, value in sorted((labels or {}).items())) or NONE
 
 
-def selector_text(selector: Mapping[str, Any] | None) -> str:
+def selector_text(selector: Wire | None) -> str:
     """Write a structured label selector as text."""
     if selector is None:
         return NONE
-    labels = sorted((selector.get("matchLabels") or {}).items())
+    labels = sorted(section(selector, "matchLabels").items())
     parts = [(key, f"{key}={value}") for key, value in labels]
-    for expression in selector.get("matchExpressions") or ():
-        key, values = expression["key"], ",".join(sorted(expression.get("values") or ()))
+    for expression in items(selector, "matchExpressions"):
+        key, values = expression["key"], ",".join(sorted(items(expression, "values")))
         match expression["operator"]:
             case "In":
                 parts.append((key, f"{key} in ({values})"))

@@ -9,6 +9,7 @@ from kubewright.api import FieldError, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.ages import human_duration
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age
+from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.writes import restore, text_at
 from kubewright.devserver.identity import User
 from kubewright.devserver.objects import Wire
@@ -64,19 +65,19 @@ def _keep_request(new: Wire, old: Wire) -> None:
 def _status_write(new: Wire, old: Wire) -> None:
     """Take the certificate, but not who approved it."""
     restore(new, old, "spec")
-    restore(new.setdefault("status", {}), old.get("status") or {}, "conditions")
+    restore(new.setdefault("status", {}), section(old, "status"), "conditions")
 
 
 def approve(new: Wire, old: Wire) -> None:
     """Take who approved or denied, but no certificate."""
     restore(new, old, "spec")
-    restore(new.setdefault("status", {}), old.get("status") or {}, "certificate")
+    restore(new.setdefault("status", {}), section(old, "status"), "certificate")
 
 
 def _validate(request: Wire) -> list[FieldError]:
-    spec: Wire = request.get("spec") or {}
+    spec: Wire = section(request, "spec")
     errors = _check_pem(spec.get("request"))
-    usages: list[str] = spec.get("usages") or []
+    usages: list[str] = items(spec, "usages")
     if not usages:
         errors.append(problems.required("spec.usages"))
     for index, usage in enumerate(usages):
@@ -106,8 +107,8 @@ def _check_pem(encoded: str | None) -> list[FieldError]:
 
 
 def _condition(request: Wire) -> str:
-    status: Wire = request.get("status") or {}
-    found = {item.get("type") for item in status.get("conditions") or ()}
+    status: Wire = section(request, "status")
+    found = {item.get("type") for item in items(status, "conditions")}
     text = "Denied" if "Denied" in found else "Approved" if "Approved" in found else "Pending"
     if "Failed" in found:
         text += ",Failed"
@@ -115,7 +116,7 @@ def _condition(request: Wire) -> str:
 
 
 def _row(request: Wire, now: float) -> list[Any]:
-    spec: Wire = request.get("spec") or {}
+    spec: Wire = section(request, "spec")
     seconds = spec.get("expirationSeconds")
     return [
         request["metadata"]["name"],

@@ -6,6 +6,7 @@ from typing import Any
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age, wide
+from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.templates import TAINT_EFFECTS
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, flag_at, keep_spec, restore, text_at
 from kubewright.devserver.objects import Wire
@@ -16,7 +17,13 @@ _ROLE_PREFIX = "node-role.kubernetes.io/"
 _ROLE_LABEL = "kubernetes.io/role"
 _QUOTA_RESOURCES = frozenset(
     {"cpu", "memory", "ephemeral-storage", "storage", "pods", "services", "replicationcontrollers", "secrets"}
-    | {"resourcequotas", "configmaps", "persistentvolumeclaims", "services.nodeports", "services.loadbalancers"}
+    | {
+        "resourcequotas",
+        "configmaps",
+        "persistentvolumeclaims",
+        "services.nodeports",
+        "services.loadbalancers",
+    }
     | {f"{kind}.{name}" for kind in ("requests", "limits") for name in ("cpu", "memory", "ephemeral-storage")}
     | {"requests.storage"}
 )
@@ -30,7 +37,7 @@ def _default_namespace(namespace: Wire) -> None:
 
 def _new_namespace(namespace: Wire) -> None:
     namespace["status"] = {"phase": "Active"}
-    finalizers: list[str] = (namespace.get("spec") or {}).get("finalizers") or []
+    finalizers: list[str] = items(section(namespace, "spec"), "finalizers")
     if "kubernetes" not in finalizers:
         finalizers = [*finalizers, "kubernetes"]
     namespace["spec"] = {"finalizers": finalizers}
@@ -47,7 +54,7 @@ def _status_of_namespace(new: Wire, old: Wire) -> None:
 
 def _validate_namespace(namespace: Wire) -> list[FieldError]:
     errors: list[FieldError] = []
-    for name in (namespace.get("spec") or {}).get("finalizers") or ():
+    for name in items(section(namespace, "spec"), "finalizers"):
         if name != "kubernetes" and "/" not in name:
             text = "name is neither a standard finalizer name nor is it fully qualified"
             errors.append(problems.invalid("spec.finalizers", name, text))
@@ -59,21 +66,21 @@ def _terminate_namespace(namespace: Wire) -> None:
 
 
 def _emptied_namespace(namespace: Wire) -> bool:
-    return not (namespace.get("spec") or {}).get("finalizers")
+    return not section(namespace, "spec").get("finalizers")
 
 
 def _namespace_row(namespace: Wire, now: float) -> list[Any]:
-    phase = (namespace.get("status") or {}).get("phase", "")
+    phase = section(namespace, "status").get("phase", "")
     return [namespace["metadata"]["name"], phase, object_age(namespace, now)]
 
 
 def _default_node(node: Wire) -> None:
-    spec: Wire = node.get("spec") or {}
+    spec: Wire = section(node, "spec")
     if spec.get("podCIDR") and not spec.get("podCIDRs"):
         spec["podCIDRs"] = [spec["podCIDR"]]
     elif spec.get("podCIDRs") and not spec.get("podCIDR"):
         spec["podCIDR"] = spec["podCIDRs"][0]
-    status: Wire = node.get("status") or {}
+    status: Wire = section(node, "status")
     if status.get("capacity") and not status.get("allocatable"):
         status["allocatable"] = dict(status["capacity"])
 
@@ -81,7 +88,7 @@ def _default_node(node: Wire) -> None:
 def _validate_node(node: Wire) -> list[FieldError]:
     errors: list[FieldError] = []
     seen: set[tuple[str, str]] = set()
-    for index, taint in enumerate((node.get("spec") or {}).get("taints") or ()):
+    for index, taint in enumerate(items(section(node, "spec"), "taints")):
         path, key, effect = f"metadata.taints[{index}]", taint.get("key", ""), taint.get("effect", "")
         errors += check.named(f"{path}.key", key, names.qualified_name(key))
         value = taint.get("value", "")
@@ -95,19 +102,19 @@ def _validate_node(node: Wire) -> list[FieldError]:
 
 
 def _node_row(node: Wire, now: float) -> list[Any]:
-    status: Wire = node.get("status") or {}
-    ready = [item for item in status.get("conditions") or () if item["type"] == "Ready"]
+    status: Wire = section(node, "status")
+    ready = [item for item in items(status, "conditions") if item["type"] == "Ready"]
     state = "Unknown" if not ready else "Ready" if ready[0].get("status") == "True" else "NotReady"
-    if (node.get("spec") or {}).get("unschedulable"):
+    if section(node, "spec").get("unschedulable"):
         state += ",SchedulingDisabled"
-    labels: dict[str, str] = node["metadata"].get("labels") or {}
+    labels: dict[str, str] = section(node["metadata"], "labels")
     roles = {key[len(_ROLE_PREFIX) :] for key in labels if key.startswith(_ROLE_PREFIX)} - {""}
     if labels.get(_ROLE_LABEL):
         roles.add(labels[_ROLE_LABEL])
     addresses: dict[str, str] = {}
-    for item in status.get("addresses") or ():
+    for item in items(status, "addresses"):
         addresses.setdefault(item["type"], item["address"])
-    info: Wire = status.get("nodeInfo") or {}
+    info: Wire = section(status, "nodeInfo")
     return [
         node["metadata"]["name"],
         state,
@@ -131,7 +138,7 @@ def _kernel(info: Wire) -> str:
 
 def _validate_quota(quota: Wire) -> list[FieldError]:
     errors: list[FieldError] = []
-    hard: dict[str, Any] = (quota.get("spec") or {}).get("hard") or {}
+    hard: dict[str, Any] = section(section(quota, "spec"), "hard")
     for name, value in hard.items():
         path = f"spec.hard[{name}]"
         if troubles := names.qualified_name(name):
@@ -144,9 +151,9 @@ def _validate_quota(quota: Wire) -> list[FieldError]:
 
 
 def _quota_row(quota: Wire, now: float) -> list[Any]:
-    status: Wire = quota.get("status") or {}
-    hard: dict[str, Any] = status.get("hard") or {}
-    used: dict[str, Any] = status.get("used") or {}
+    status: Wire = section(quota, "status")
+    hard: dict[str, Any] = section(status, "hard")
+    used: dict[str, Any] = section(status, "used")
     told = {name: f"{name}: {used.get(name, '0')}/{amount}" for name, amount in sorted(hard.items())}
     requests = ", ".join(text for name, text in told.items() if not name.startswith("limits"))
     limits = ", ".join(text for name, text in told.items() if name.startswith("limits"))
@@ -154,12 +161,12 @@ def _quota_row(quota: Wire, now: float) -> list[Any]:
 
 
 def _default_limit_range(obj: Wire) -> None:
-    for item in (obj.get("spec") or {}).get("limits") or ():
+    for item in items(section(obj, "spec"), "limits"):
         if item.get("type") != "Container":
             continue
-        ceiling: dict[str, Any] = item.get("max") or {}
-        usual: dict[str, Any] = {**ceiling, **(item.get("default") or {})}
-        asked: dict[str, Any] = {**(item.get("min") or {}), **usual, **(item.get("defaultRequest") or {})}
+        ceiling: dict[str, Any] = section(item, "max")
+        usual: dict[str, Any] = {**ceiling, **section(item, "default")}
+        asked: dict[str, Any] = {**section(item, "min"), **usual, **section(item, "defaultRequest")}
         if usual:
             item["default"] = dict(sorted(usual.items()))
         if asked:
@@ -169,7 +176,7 @@ def _default_limit_range(obj: Wire) -> None:
 def _validate_limit_range(obj: Wire) -> list[FieldError]:
     errors: list[FieldError] = []
     seen: set[str] = set()
-    for index, item in enumerate((obj.get("spec") or {}).get("limits") or ()):
+    for index, item in enumerate(items(section(obj, "spec"), "limits")):
         path, kind = f"spec.limits[{index}]", item.get("type", "")
         if kind in seen:
             errors.append(problems.duplicate(f"{path}.type", kind))
@@ -184,7 +191,7 @@ def _validate_limit_range(obj: Wire) -> list[FieldError]:
 
 
 def _check_limits(item: Wire, path: str) -> list[FieldError]:
-    found = {part: dict[str, Any](item.get(part) or {}) for part in _LIMIT_PARTS}
+    found = {part: dict(section(item, part)) for part in _LIMIT_PARTS}
     errors: list[FieldError] = []
     for name in sorted({name for part in found.values() for name in part}):
         for over, under, culprit, field, text in _ORDERED:

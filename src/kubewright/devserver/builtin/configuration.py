@@ -8,13 +8,14 @@ from typing import Any
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.cells import AGE, NAME, object_age
+from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.writes import text_at
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.strategy import Column, Strategy
 
 _MAX_BYTES = 1024 * 1024
 _FROZEN = "field is immutable when `immutable` is set"
-_TOKEN_ACCOUNT = "kubernetes.io/service-account.name"
+_ACCOUNT_ANNOTATION = "kubernetes.io/service-account.name"
 _NEEDED_KEYS = {
     "kubernetes.io/tls": ("tls.crt", "tls.key"),
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
@@ -28,14 +29,14 @@ def _check_keys(obj: Wire, *fields: str) -> list[FieldError]:
     return [
         error
         for field in fields
-        for key in obj.get(field) or {}
+        for key in section(obj, field)
         for error in check.named(f"{field}[{key}]", key, names.config_key(key))
     ]
 
 
 def _size(obj: Wire) -> int:
-    plain = sum(len(str(value).encode()) for value in (obj.get("data") or {}).values())
-    return plain + sum(_bytes(value) for value in (obj.get("binaryData") or {}).values())
+    plain = sum(len(str(value).encode()) for value in section(obj, "data").values())
+    return plain + sum(_bytes(value) for value in section(obj, "binaryData").values())
 
 
 def _bytes(encoded: str) -> int:
@@ -44,9 +45,9 @@ def _bytes(encoded: str) -> int:
 
 def _validate_config_map(obj: Wire) -> list[FieldError]:
     errors: list[FieldError] = []
-    for key in obj.get("data") or {}:
+    for key in section(obj, "data"):
         errors += check.named(f"data[{key}]", key, names.config_key(key))
-        if key in (obj.get("binaryData") or {}):
+        if key in section(obj, "binaryData"):
             errors.append(problems.invalid(f"data[{key}]", key, "duplicate of key present in binaryData"))
     errors += _check_keys(obj, "binaryData")
     if _size(obj) > _MAX_BYTES:
@@ -57,7 +58,7 @@ def _validate_config_map(obj: Wire) -> list[FieldError]:
 def _check_frozen(new: Wire, old: Wire, *fields: str) -> list[FieldError]:
     if not old.get("immutable"):
         return []
-    changed = [field for field in fields if (new.get(field) or {}) != (old.get(field) or {})]
+    changed = [field for field in fields if section(new, field) != section(old, field)]
     if not new.get("immutable"):
         changed.insert(0, "immutable")
     return [problems.forbidden(field, _FROZEN) for field in changed]
@@ -72,18 +73,18 @@ def _default_secret(secret: Wire) -> None:
     plain: dict[str, str] = secret.pop("stringData", None) or {}
     if plain:
         encoded = {key: base64.b64encode(value.encode()).decode() for key, value in plain.items()}
-        secret["data"] = dict(sorted({**(secret.get("data") or {}), **encoded}.items()))
+        secret["data"] = dict(sorted({**section(secret, "data"), **encoded}.items()))
 
 
 def _validate_secret(secret: Wire) -> list[FieldError]:
-    kind, data = secret.get("type", ""), secret.get("data") or {}
+    kind, data = secret.get("type", ""), section(secret, "data")
     errors = _check_keys(secret, "data")
     if sum(_bytes(value) for value in data.values()) > _MAX_BYTES:
         errors.append(problems.too_long("data", _MAX_BYTES))
     errors += [problems.required(f"data[{key}]") for key in _NEEDED_KEYS.get(kind, ()) if key not in data]
-    if kind == "kubernetes.io/service-account-token":
-        if not (secret["metadata"].get("annotations") or {}).get(_TOKEN_ACCOUNT):
-            errors.append(problems.required(f"metadata.annotations[{_TOKEN_ACCOUNT}]"))
+    annotated = section(secret["metadata"], "annotations").get(_ACCOUNT_ANNOTATION)
+    if kind == "kubernetes.io/service-account-token" and not annotated:
+        errors.append(problems.required(f"metadata.annotations[{_ACCOUNT_ANNOTATION}]"))
     if kind == "kubernetes.io/basic-auth" and "username" not in data and "password" not in data:
         errors += [problems.required(f"data[{key}]") for key in ("username", "password")]
     if kind in _NEEDED_KEYS:
@@ -118,7 +119,7 @@ def _go_json_trouble(text: str) -> str:
 
 
 def _secret_warnings(secret: Wire, old: Wire | None) -> list[str]:
-    data: dict[str, str] = secret.get("data") or {}
+    data: dict[str, str] = section(secret, "data")
     if secret.get("type") != "kubernetes.io/tls" or "tls.crt" not in data:
         return []
     if b"-----BEGIN" in base64.b64decode(data["tls.crt"]):
@@ -138,14 +139,14 @@ def _update_secret(new: Wire, old: Wire) -> list[FieldError]:
 
 def _count_row(*fields: str) -> Callable[[Wire, float], list[Any]]:
     def row(obj: Wire, now: float) -> list[Any]:
-        count = sum(len(obj.get(field) or ()) for field in fields)
+        count = sum(len(items(obj, field)) for field in fields)
         return [obj["metadata"]["name"], count, object_age(obj, now)]
 
     return row
 
 
 def _secret_row(secret: Wire, now: float) -> list[Any]:
-    count = len(secret.get("data") or ())
+    count = len(items(secret, "data"))
     return [secret["metadata"]["name"], secret.get("type"), count, object_age(secret, now)]
 
 

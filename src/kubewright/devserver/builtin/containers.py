@@ -7,6 +7,7 @@ from typing import Any
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.go_structs import invalid_struct
+from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.objects import Wire
 
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")
@@ -74,12 +75,12 @@ def check_container(container: Wire, path: str, volumes: Collection[str]) -> lis
         errors.append(problems.required(f"{path}.image"))
     policy = container.get("terminationMessagePolicy", "")
     errors += check.choice(f"{path}.terminationMessagePolicy", policy, _MESSAGE_POLICIES)
-    errors += _ports(container.get("ports") or (), f"{path}.ports")
-    errors += _env(container.get("env") or (), f"{path}.env")
-    errors += _env_from(container.get("envFrom") or (), f"{path}.envFrom")
-    errors += _mounts(container.get("volumeMounts") or (), f"{path}.volumeMounts", volumes)
+    errors += _ports(items(container, "ports"), f"{path}.ports")
+    errors += _env(items(container, "env"), f"{path}.env")
+    errors += _env_from(items(container, "envFrom"), f"{path}.envFrom")
+    errors += _mounts(items(container, "volumeMounts"), f"{path}.volumeMounts", volumes)
     errors += check.choice(f"{path}.imagePullPolicy", container.get("imagePullPolicy", ""), PULL_POLICIES)
-    errors += check_resources(container.get("resources") or {}, f"{path}.resources")
+    errors += check_resources(section(container, "resources"), f"{path}.resources")
     errors += _security(container.get("securityContext"), f"{path}.securityContext")
     return errors
 
@@ -87,7 +88,7 @@ def check_container(container: Wire, path: str, volumes: Collection[str]) -> lis
 def check_handlers(container: Wire, path: str) -> list[FieldError]:
     """Check lifecycle hooks and probes."""
     errors: list[FieldError] = []
-    for name, hook in (container.get("lifecycle") or {}).items():
+    for name, hook in section(container, "lifecycle").items():
         if name in ("postStart", "preStop"):
             errors += _handler(hook, f"{path}.lifecycle.{name}")
     for kind in PROBES:
@@ -101,7 +102,7 @@ def host_port_conflicts(containers: Sequence[Wire], path: str) -> list[FieldErro
     errors: list[FieldError] = []
     seen: set[str] = set()
     for index, container in enumerate(containers):
-        for position, port in enumerate(container.get("ports") or ()):
+        for position, port in enumerate(items(container, "ports")):
             if not port.get("hostPort"):
                 continue
             key = f"{port.get('protocol', '')}/{port.get('hostIP', '')}/{port['hostPort']}"
@@ -113,8 +114,8 @@ def host_port_conflicts(containers: Sequence[Wire], path: str) -> list[FieldErro
 
 def check_resources(resources: Wire, path: str) -> list[FieldError]:
     """Check requests and limits."""
-    limits: dict[str, Any] = resources.get("limits") or {}
-    requests: dict[str, Any] = resources.get("requests") or {}
+    limits: dict[str, Any] = section(resources, "limits")
+    requests: dict[str, Any] = section(resources, "requests")
     errors: list[FieldError] = []
     for name, value in limits.items():
         errors += resource_name(f"{path}.limits[{name}]", name)
@@ -315,7 +316,7 @@ def _handler(action: Wire, path: str) -> Iterator[FieldError]:
         http = action["httpGet"]
         yield from check.port_or_name(f"{path}.httpGet.port", http.get("port"))
         yield from check.one_of(f"{path}.httpGet.scheme", http.get("scheme", ""), ("HTTP", "HTTPS"))
-        for header in http.get("httpHeaders") or ():
+        for header in items(http, "httpHeaders"):
             name = header.get("name", "")
             yield from check.named(f"{path}.httpGet.httpHeaders", name, names.http_header_name(name))
     if given[:1] == ["tcpSocket"]:

@@ -6,6 +6,7 @@ from typing import Any
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age
+from kubewright.devserver.builtin.reading import items
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.strategy import Column, Strategy
 
@@ -15,25 +16,25 @@ _SHOWN = 3
 
 
 def _default_endpoints(obj: Wire) -> None:
-    for subset in obj.get("subsets") or ():
-        for port in subset.get("ports") or ():
+    for subset in items(obj, "subsets"):
+        for port in items(subset, "ports"):
             port["protocol"] = port.get("protocol") or "TCP"
 
 
 def _validate_endpoints(obj: Wire) -> list[FieldError]:
     errors: list[FieldError] = []
-    for index, subset in enumerate(obj.get("subsets") or ()):
+    for index, subset in enumerate(items(obj, "subsets")):
         path = f"subsets[{index}]"
         if not subset.get("addresses") and not subset.get("notReadyAddresses"):
             text = "must specify `addresses` or `notReadyAddresses`"
             errors.append(problems.required(path, text))
         for part in ("addresses", "notReadyAddresses"):
-            for position, item in enumerate(subset.get(part) or ()):
+            for position, item in enumerate(items(subset, part)):
                 where, value = f"{path}.{part}[{position}].ip", item.get("ip", "")
                 if found := check.address(where, value):
                     # The real server looks twice, once to see that the address is no special one.
                     errors += [*found, problems.invalid(where, value, "must be a valid IP address")]
-        for position, port in enumerate(subset.get("ports") or ()):
+        for position, port in enumerate(items(subset, "ports")):
             where = f"{path}.ports[{position}]"
             errors += check.port(f"{where}.port", port.get("port", 0))
             errors += check.choice(f"{where}.protocol", port.get("protocol"), check.PROTOCOLS)
@@ -48,9 +49,9 @@ def _shown(found: Sequence[str], nothing: str) -> str:
 
 def _endpoints_row(obj: Wire, now: float) -> list[Any]:
     found: list[str] = []
-    for subset in obj.get("subsets") or ():
-        addresses = [item.get("ip", "") for item in subset.get("addresses") or ()]
-        ports: Sequence[Wire] = subset.get("ports") or ()
+    for subset in items(obj, "subsets"):
+        addresses = [item.get("ip", "") for item in items(subset, "addresses")]
+        ports: Sequence[Wire] = items(subset, "ports")
         if not ports:
             found += addresses
         for port in ports:
@@ -59,7 +60,7 @@ def _endpoints_row(obj: Wire, now: float) -> list[Any]:
 
 
 def _default_slice(obj: Wire) -> None:
-    for port in obj.get("ports") or ():
+    for port in items(obj, "ports"):
         if port.get("name") is None:
             port["name"] = ""
         if port.get("protocol") is None:
@@ -69,13 +70,13 @@ def _default_slice(obj: Wire) -> None:
 def _validate_slice(obj: Wire) -> list[FieldError]:
     kind = obj.get("addressType", "")
     errors = check.choice("addressType", kind, _ADDRESS_TYPES)
-    for index, port in enumerate(obj.get("ports") or ()):
+    for index, port in enumerate(items(obj, "ports")):
         name = port.get("name") or ""
         if name:
             errors += check.named(f"ports[{index}].name", name, names.dns1123_label(name))
         errors += check.one_of(f"ports[{index}].protocol", port.get("protocol"), check.PROTOCOLS)
-    for index, endpoint in enumerate(obj.get("endpoints") or ()):
-        path, addresses = f"endpoints[{index}].addresses", endpoint.get("addresses") or []
+    for index, endpoint in enumerate(items(obj, "endpoints")):
+        path, addresses = f"endpoints[{index}].addresses", items(endpoint, "addresses")
         if not addresses:
             errors.append(problems.required(path, "must contain at least 1 address"))
         for position, value in enumerate(addresses):
@@ -92,8 +93,8 @@ def _update_slice(new: Wire, old: Wire) -> list[FieldError]:
 
 
 def _slice_row(obj: Wire, now: float) -> list[Any]:
-    ports = [str(port.get("port") or "*") for port in obj.get("ports") or ()]
-    addresses = [item for endpoint in obj.get("endpoints") or () for item in endpoint.get("addresses") or ()]
+    ports = [str(port.get("port") or "*") for port in items(obj, "ports")]
+    addresses = [item for endpoint in items(obj, "endpoints") for item in items(endpoint, "addresses")]
     return [
         obj["metadata"]["name"],
         obj.get("addressType", ""),

@@ -7,6 +7,7 @@ from kubewright.api import FieldError, GroupVersionKind, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.ages import age
 from kubewright.devserver.builtin.cells import wide
+from kubewright.devserver.builtin.reading import section
 from kubewright.devserver.builtin.writes import text_at
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.strategy import Column, Strategy
@@ -68,7 +69,7 @@ def convert(event: Wire, target: GroupVersionKind) -> Wire:
 
 def _row(event: Wire, now: float) -> list[Any]:
     event = convert(event, CORE)
-    series: Wire = event.get("series") or {}
+    series: Wire = section(event, "series")
     first = event.get("firstTimestamp") or event.get("eventTime")
     last = series.get("lastObservedTime") or event.get("lastTimestamp") or first
     count = series.get("count", 0) if event.get("series") else event.get("count") or 1
@@ -114,7 +115,11 @@ def _legacy(event: Wire) -> list[FieldError]:
         fits = bool(target) or space in ("default", "kube-system")
     else:
         fits = target == space or (not target and space == "default")
-    return [] if fits else [problems.invalid("involvedObject.namespace", target, "does not match event.namespace")]
+    return (
+        []
+        if fits
+        else [problems.invalid("involvedObject.namespace", target, "does not match event.namespace")]
+    )
 
 
 def _reporter(event: Wire, field: str) -> list[FieldError]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kubewright.api import FieldError, Quantity, QuantityError, names, problems
+from kubewright.devserver.builtin.reading import items
 from kubewright.devserver.objects import Wire
 
 IMMUTABLE = "field is immutable"
@@ -126,9 +127,9 @@ def label_selector(path: str, selector: Wire | None) -> list[FieldError]:
     if selector is None:
         return []
     errors = labels(f"{path}.matchLabels", selector.get("matchLabels"))
-    for index, item in enumerate(selector.get("matchExpressions") or ()):
+    for index, item in enumerate(items(selector, "matchExpressions")):
         where = f"{path}.matchExpressions[{index}]"
-        operator, values = item.get("operator", ""), item.get("values") or ()
+        operator, values = item.get("operator", ""), items(item, "values")
         if operator in _NEEDS_VALUES:
             if not values:
                 text = "must be specified when `operator` is 'In' or 'NotIn'"

@@ -3,6 +3,7 @@
 from typing import Any
 
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age
+from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.strategy import Column, Strategy
 
@@ -30,33 +31,33 @@ def _default_level(obj: Wire) -> None:
     if limited is None:
         return
     _fill(limited, {"nominalConcurrencyShares": 30, "lendablePercent": 0})
-    queuing: Wire | None = (limited.get("limitResponse") or {}).get("queuing")
+    queuing: Wire | None = section(limited, "limitResponse").get("queuing")
     if queuing is not None:
         for name, value in (("queues", 64), ("handSize", 8), ("queueLengthLimit", 50)):
             queuing[name] = queuing.get(name) or value
 
 
 def _schema_row(obj: Wire, now: float) -> list[Any]:
-    spec: Wire = obj.get("spec") or {}
+    spec: Wire = section(obj, "spec")
     dangling = [
         item.get("status", "")
-        for item in (obj.get("status") or {}).get("conditions") or ()
+        for item in items(section(obj, "status"), "conditions")
         if item.get("type") == "Dangling"
     ]
     return [
         obj["metadata"]["name"],
-        (spec.get("priorityLevelConfiguration") or {}).get("name", ""),
+        section(spec, "priorityLevelConfiguration").get("name", ""),
         spec.get("matchingPrecedence", 0),
-        (spec.get("distinguisherMethod") or {}).get("type") or NONE,
+        section(spec, "distinguisherMethod").get("type") or NONE,
         object_age(obj, now),
         dangling[0] if dangling else "?",
     ]
 
 
 def _level_row(obj: Wire, now: float) -> list[Any]:
-    spec: Wire = obj.get("spec") or {}
-    limited: Wire = spec.get("limited") or {}
-    queuing: Wire = (limited.get("limitResponse") or {}).get("queuing") or {}
+    spec: Wire = section(obj, "spec")
+    limited: Wire = section(spec, "limited")
+    queuing: Wire = section(section(limited, "limitResponse"), "queuing")
     return [
         obj["metadata"]["name"],
         spec.get("type", ""),

@@ -3,7 +3,7 @@
 import zoneinfo
 from typing import Any
 
-from kubewright.api import FieldError, label_selector, problems
+from kubewright.api import FieldError, label_selector, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.ages import age, human_duration, seconds_of
 from kubewright.devserver.builtin.cells import (
@@ -18,6 +18,7 @@ from kubewright.devserver.builtin.cells import (
     wide,
 )
 from kubewright.devserver.builtin.go_structs import invalid_struct
+from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.schedules import schedule_trouble
 from kubewright.devserver.builtin.templates import check_template, default_pod_spec, template_of
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec, number_at
@@ -46,8 +47,8 @@ def _default_job(job: Wire) -> None:
     if spec.get("podReplacementPolicy") is None:
         failing = spec.get("podFailurePolicy") is not None
         spec["podReplacementPolicy"] = "Failed" if failing else "TerminatingOrFailed"
-    for rule in (spec.get("podFailurePolicy") or {}).get("rules") or ():
-        for pattern in rule.get("onPodConditions") or ():
+    for rule in items(section(spec, "podFailurePolicy"), "rules"):
+        for pattern in items(rule, "onPodConditions"):
             pattern["status"] = pattern.get("status") or "True"
     template = template_of(spec)
     default_pod_spec(template["spec"])
@@ -60,9 +61,10 @@ def _prepare_job(job: Wire) -> None:
     spec, metadata = job["spec"], job["metadata"]
     if spec.get("manualSelector"):
         return
-    labels: dict[str, str] = dict(template_of(spec)["metadata"].get("labels") or {})
-    # A Job without labels of its own has those of its Pods.
-    shared = (metadata.get("labels") or {}) == labels
+    labels: dict[str, str] = dict(section(template_of(spec)["metadata"], "labels"))
+    # A Job without labels of its own has those of its Pods. The real server adds them only when it reads the
+    # Job back, so a name too long for a label is told once, of the Pods.
+    shared = section(metadata, "labels") == labels and not names.label_value(metadata.get("name", ""))
     for name in _UID_LABELS:
         labels[name] = metadata["uid"]
     for name in _NAME_LABELS:
@@ -70,8 +72,8 @@ def _prepare_job(job: Wire) -> None:
     template_of(spec)["metadata"]["labels"] = dict(sorted(labels.items()))
     if shared:
         metadata["labels"] = dict(sorted(labels.items()))
-    selector: Wire = spec.get("selector") or {}
-    matched = {**(selector.get("matchLabels") or {}), _UID: metadata["uid"]}
+    selector: Wire = section(spec, "selector")
+    matched = {**section(selector, "matchLabels"), _UID: metadata["uid"]}
     spec["selector"] = {**selector, "matchLabels": dict(sorted(matched.items()))}
 
 
@@ -90,7 +92,13 @@ def _check_spec(spec: Wire, path: str) -> list[FieldError]:
     errors += check.one_of(f"{path}.completionMode", spec.get("completionMode"), _MODES)
     if spec.get("completionMode") == "Indexed" and spec.get("completions") is None:
         text = "when completion mode is Indexed"
-        errors.append(problems.required(f"{path}.completions", f"required {text}"))
+        errors.append(problems.required(f"{path}.completions", text))
+    if spec.get("completionMode") != "Indexed":
+        errors += [
+            problems.invalid(f"{path}.{name}", spec[name], "requires indexed completion mode")
+            for name in ("backoffLimitPerIndex", "maxFailedIndexes")
+            if spec.get(name) is not None
+        ]
     errors += check_template(spec["template"], f"{path}.template")
     policy = spec["template"]["spec"].get("restartPolicy")
     where = f"{path}.template.spec.restartPolicy"
@@ -103,7 +111,7 @@ def _validate_job(job: Wire) -> list[FieldError]:
     spec = job["spec"]
     errors: list[FieldError] = []
     selector: Wire | None = spec.get("selector")
-    labels: dict[str, str] = spec["template"]["metadata"].get("labels") or {}
+    labels: dict[str, str] = section(spec["template"]["metadata"], "labels")
     if not spec.get("manualSelector"):
         expected = {"matchLabels": {_UID: job["metadata"].get("uid", "")}}
         if selector != expected:
@@ -120,12 +128,16 @@ def _validate_job(job: Wire) -> list[FieldError]:
 
 def _validate_job_update(new: Wire, old: Wire) -> list[FieldError]:
     errors = _validate_job(new)
+    # The real server matches the labels of a changed Job twice.
+    errors += [error for error in errors if error.field == "spec.template.metadata.labels"]
     after, before = new["spec"], old["spec"]
-    indexed = after.get("completionMode") == "Indexed" and after.get("completions") == after.get("parallelism")
+    indexed = after.get("completionMode") == "Indexed" and after.get("completions") == after.get(
+        "parallelism"
+    )
     if not indexed:
         errors += check.unchanged("spec.completions", after.get("completions"), before.get("completions"))
     if after.get("selector") != before.get("selector"):
-        errors.append(invalid_struct("spec.selector", after.get("selector") or {}, check.IMMUTABLE))
+        errors.append(invalid_struct("spec.selector", section(after, "selector"), check.IMMUTABLE))
     for name in ("template", "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy"):
         errors += check.unchanged(f"spec.{name}", after.get(name), before.get(name))
     return errors
@@ -176,8 +188,8 @@ def _zone(zone: str) -> list[FieldError]:
 
 
 def _job_state(job: Wire) -> str:
-    status: Wire = job.get("status") or {}
-    conditions = {item["type"]: item.get("status") for item in status.get("conditions") or ()}
+    status: Wire = section(job, "status")
+    conditions = {item["type"]: item.get("status") for item in items(status, "conditions")}
     if conditions.get("Complete") == "True":
         return "Complete"
     if conditions.get("Failed") == "True":
@@ -191,7 +203,7 @@ def _job_state(job: Wire) -> str:
 
 
 def _job_row(job: Wire, now: float) -> list[Any]:
-    spec, status = job["spec"], job.get("status") or {}
+    spec, status = job["spec"], section(job, "status")
     done = status.get("succeeded", 0)
     if spec.get("completions") is not None:
         completions = f"{done}/{spec['completions']}"
@@ -215,7 +227,7 @@ def _job_row(job: Wire, now: float) -> list[Any]:
 
 
 def _cron_job_row(job: Wire, now: float) -> list[Any]:
-    spec, status = job["spec"], job.get("status") or {}
+    spec, status = job["spec"], section(job, "status")
     found, images = containers(spec["jobTemplate"]["spec"]["template"])
     last = status.get("lastScheduleTime")
     return [
@@ -223,7 +235,7 @@ def _cron_job_row(job: Wire, now: float) -> list[Any]:
         spec.get("schedule", ""),
         spec.get("timeZone") or NONE,
         "True" if spec.get("suspend") else "False",
-        len(status.get("active") or ()),
+        len(items(status, "active")),
         age(last, now) if last else NONE,
         object_age(job, now),
         found,

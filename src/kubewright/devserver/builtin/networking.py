@@ -7,6 +7,7 @@ from typing import Any
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age, selector_text
+from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.strategy import Column, Strategy
@@ -18,8 +19,8 @@ _SHOWN_HOSTS = 3
 
 
 def _validate_ingress(ingress: Wire) -> list[FieldError]:
-    spec: Wire = ingress.get("spec") or {}
-    rules: Sequence[Wire] = spec.get("rules") or ()
+    spec: Wire = section(ingress, "spec")
+    rules: Sequence[Wire] = items(spec, "rules")
     backend: Wire | None = spec.get("defaultBackend")
     errors: list[FieldError] = []
     if not rules and backend is None:
@@ -29,8 +30,8 @@ def _validate_ingress(ingress: Wire) -> list[FieldError]:
         errors += _backend(backend, "spec.defaultBackend")
     for index, rule in enumerate(rules):
         errors += _rule(rule, f"spec.rules[{index}]")
-    for index, item in enumerate(spec.get("tls") or ()):
-        for position, host in enumerate(item.get("hosts") or ()):
+    for index, item in enumerate(items(spec, "tls")):
+        for position, host in enumerate(items(item, "hosts")):
             errors += check.named(f"spec.tls[{index}].hosts[{position}]", host, _host_troubles(host))
     if name := spec.get("ingressClassName"):
         errors += check.named("spec.ingressClassName", name, names.dns1123_subdomain(name))
@@ -52,7 +53,7 @@ def _rule(rule: Wire, path: str) -> Iterator[FieldError]:
         return
     if not http.get("paths"):
         yield problems.required(f"{path}.http.paths")
-    for index, item in enumerate(http.get("paths") or ()):
+    for index, item in enumerate(items(http, "paths")):
         yield from _path(item, f"{path}.http.paths[{index}]")
 
 
@@ -70,10 +71,9 @@ def _path(item: Wire, path: str) -> Iterator[FieldError]:
         yield problems.required(f"{path}.pathType", "pathType must be specified")
     elif kind not in _PATH_TYPES:
         yield problems.not_supported(f"{path}.pathType", kind, _PATH_TYPES)
-    elif kind != "ImplementationSpecific" or text:
-        if not text.startswith("/"):
-            yield problems.invalid(f"{path}.path", text, "must be an absolute path")
-    yield from _backend(item.get("backend") or {}, f"{path}.backend")
+    elif (kind != "ImplementationSpecific" or text) and not text.startswith("/"):
+        yield problems.invalid(f"{path}.path", text, "must be an absolute path")
+    yield from _backend(section(item, "backend"), f"{path}.backend")
 
 
 def _backend(backend: Wire, path: str) -> Iterator[FieldError]:
@@ -88,7 +88,7 @@ def _backend(backend: Wire, path: str) -> Iterator[FieldError]:
             yield problems.required(f"{path}.service.name")
         else:
             yield from check.named(f"{path}.service.name", name, names.dns1035_label(name))
-        port: Wire = service.get("port") or {}
+        port: Wire = section(service, "port")
         if port.get("name") and port.get("number"):
             yield problems.invalid(path, "", "cannot set both port name & port number")
         elif port.get("name"):
@@ -100,11 +100,11 @@ def _backend(backend: Wire, path: str) -> Iterator[FieldError]:
 
 
 def _ingress_row(ingress: Wire, now: float) -> list[Any]:
-    spec, status = ingress.get("spec") or {}, ingress.get("status") or {}
-    hosts = [rule["host"] for rule in spec.get("rules") or () if rule.get("host")]
+    spec, status = section(ingress, "spec"), section(ingress, "status")
+    hosts = [rule["host"] for rule in items(spec, "rules") if rule.get("host")]
     more = len(hosts) - _SHOWN_HOSTS
     shown = ",".join(hosts[:_SHOWN_HOSTS]) or "*"
-    points: Sequence[Wire] = (status.get("loadBalancer") or {}).get("ingress") or ()
+    points: Sequence[Wire] = items(section(status, "loadBalancer"), "ingress")
     addresses = {item.get("ip") or item.get("hostname") or "" for item in points} - {""}
     return [
         ingress["metadata"]["name"],
@@ -117,33 +117,35 @@ def _ingress_row(ingress: Wire, now: float) -> list[Any]:
 
 
 def _default_class(obj: Wire) -> None:
-    parameters: Wire | None = (obj.get("spec") or {}).get("parameters")
+    parameters: Wire | None = section(obj, "spec").get("parameters")
     if parameters is not None:
         parameters["scope"] = parameters.get("scope") or "Cluster"
 
 
 def _validate_class(obj: Wire) -> list[FieldError]:
-    spec: Wire = obj.get("spec") or {}
+    spec: Wire = section(obj, "spec")
     errors: list[FieldError] = []
     if not spec.get("controller"):
         errors.append(problems.required("spec.controller"))
     parameters: Wire | None = spec.get("parameters")
     if parameters is not None:
         needed = ("kind", "name")
-        errors += [problems.required(f"spec.parameters.{name}") for name in needed if not parameters.get(name)]
+        errors += [
+            problems.required(f"spec.parameters.{name}") for name in needed if not parameters.get(name)
+        ]
     return errors
 
 
 def _update_class(new: Wire, old: Wire) -> list[FieldError]:
-    after, before = new.get("spec") or {}, old.get("spec") or {}
+    after, before = section(new, "spec"), section(old, "spec")
     errors = check.unchanged("spec.controller", after.get("controller", ""), before.get("controller", ""))
     return [*errors, *_validate_class(new)]
 
 
 def _class_row(obj: Wire, now: float) -> list[Any]:
-    spec: Wire = obj.get("spec") or {}
+    spec: Wire = section(obj, "spec")
     name = obj["metadata"]["name"]
-    if (obj["metadata"].get("annotations") or {}).get(_DEFAULT_CLASS) == "true":
+    if section(obj["metadata"], "annotations").get(_DEFAULT_CLASS) == "true":
         name += " (default)"
     shown, found = NONE, spec.get("parameters")
     if found is not None:
@@ -155,24 +157,24 @@ def _class_row(obj: Wire, now: float) -> list[Any]:
 def _default_policy(policy: Wire) -> None:
     spec: Wire = policy.setdefault("spec", {})
     for part in ("ingress", "egress"):
-        for rule in spec.get(part) or ():
-            for port in rule.get("ports") or ():
+        for rule in items(spec, part):
+            for port in items(rule, "ports"):
                 port.setdefault("protocol", "TCP")
     if not spec.get("policyTypes"):
         spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
 
 
 def _validate_policy(policy: Wire) -> list[FieldError]:
-    spec: Wire = policy.get("spec") or {}
+    spec: Wire = section(policy, "spec")
     errors = check.label_selector("spec.podSelector", spec.get("podSelector"))
     for part, peers in (("ingress", "from"), ("egress", "to")):
-        for index, rule in enumerate(spec.get(part) or ()):
+        for index, rule in enumerate(items(spec, part)):
             path = f"spec.{part}[{index}]"
-            for position, port in enumerate(rule.get("ports") or ()):
+            for position, port in enumerate(items(rule, "ports")):
                 errors += _policy_port(port, f"{path}.ports[{position}]")
-            for position, peer in enumerate(rule.get(peers) or ()):
+            for position, peer in enumerate(items(rule, peers)):
                 errors += _peer(peer, f"{path}.{peers}[{position}]")
-    kinds: Sequence[str] = spec.get("policyTypes") or ()
+    kinds: Sequence[str] = items(spec, "policyTypes")
     if len(kinds) > 2:
         text = "may not specify more than two policyTypes"
         errors.append(problems.invalid("spec.policyTypes", kinds, text))
@@ -212,25 +214,27 @@ def _peer(peer: Wire, path: str) -> Iterator[FieldError]:
             continue
         block: Wire = peer["ipBlock"]
         yield from check.network(f"{path}.ipBlock.cidr", block.get("cidr", ""))
-        for index, item in enumerate(block.get("except") or ()):
+        for index, item in enumerate(items(block, "except")):
             yield from check.network(f"{path}.ipBlock.except[{index}]", item)
 
 
 def _policy_row(policy: Wire, now: float) -> list[Any]:
-    selector = selector_text((policy.get("spec") or {}).get("podSelector"))
+    selector = selector_text(section(policy, "spec").get("podSelector"))
     return [policy["metadata"]["name"], selector, object_age(policy, now)]
 
 
 def _range_row(obj: Wire, now: float) -> list[Any]:
-    ranges = ",".join((obj.get("spec") or {}).get("cidrs") or ())
+    ranges = ",".join(items(section(obj, "spec"), "cidrs"))
     return [obj["metadata"]["name"], ranges, object_age(obj, now)]
 
 
 def _address_row(obj: Wire, now: float) -> list[Any]:
     """Give an address's cells: one more than it has columns, as the real server does."""
-    shown, parent = NONE, (obj.get("spec") or {}).get("parentRef")
+    shown, parent = NONE, section(obj, "spec").get("parentRef")
     if parent is not None:
-        kind = ".".join(part for part in (parent.get("resource", ""), parent.get("group", "")) if part).lower()
+        kind = ".".join(
+            part for part in (parent.get("resource", ""), parent.get("group", "")) if part
+        ).lower()
         shown = "/".join(part for part in (kind, parent.get("namespace", ""), parent.get("name", "")) if part)
     return [obj["metadata"]["name"], shown, object_age(obj, now)]
 

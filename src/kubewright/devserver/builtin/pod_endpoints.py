@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from kubewright.api import label_selector, problems
+from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.responses import TEXT, Response
 from kubewright.devserver.status import StatusError, success
@@ -19,10 +20,10 @@ _UNGUARDED = ("Pending", "Succeeded", "Failed")
 async def bind(call: Invocation) -> Outcome:
     """Put a Pod on a node."""
     body = call.body or {}
-    metadata: Wire = body.get("metadata") or {}
+    metadata: Wire = section(body, "metadata")
     if metadata.get("name", call.name) != call.name:
         raise StatusError.bad_request("name in URL does not match name in Binding object")
-    node = (body.get("target") or {}).get("name", "")
+    node = section(body, "target").get("name", "")
     if not node:
         raise StatusError.unknown(str(problems.required("target.name")))
 
@@ -35,8 +36,13 @@ async def bind(call: Invocation) -> Outcome:
                 pod["metadata"].setdefault(name, {}).update(metadata[name])
         status: Wire = pod.setdefault("status", {})
         status.pop("nominatedNodeName", None)
-        others = [item for item in status.get("conditions") or () if item["type"] != "PodScheduled"]
-        scheduled = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": _now()}
+        others = [item for item in items(status, "conditions") if item["type"] != "PodScheduled"]
+        scheduled = {
+            "type": "PodScheduled",
+            "status": "True",
+            "lastProbeTime": None,
+            "lastTransitionTime": _now(),
+        }
         status["conditions"] = [*others, scheduled]
 
     await call.api.update(
@@ -66,13 +72,13 @@ def _unbindable(pod: Wire) -> str:
 async def evict(call: Invocation) -> Outcome:
     """Delete a Pod if its disruption budgets allow."""
     body = call.body or {}
-    if (body.get("metadata") or {}).get("name", call.name) != call.name:
+    if section(body, "metadata").get("name", call.name) != call.name:
         raise StatusError.bad_request("name in URL does not match name in Eviction object")
     pod = call.api.get("", "pods", call.namespace, call.name)
-    options: Wire = dict(body.get("deleteOptions") or {})
+    options: Wire = dict(section(body, "deleteOptions"))
     if call.options.dry_run:
         options["dryRun"] = ["All"]
-    phase = (pod.get("status") or {}).get("phase")
+    phase = section(pod, "status").get("phase")
     if phase not in _UNGUARDED and not pod["metadata"].get("deletionTimestamp"):
         await _spend_budget(call, pod)
     await call.api.delete("", "pods", call.namespace, call.name, options, user=call.user)
@@ -80,17 +86,19 @@ async def evict(call: Invocation) -> Outcome:
 
 
 async def _spend_budget(call: Invocation, pod: Wire) -> None:
-    labels = pod["metadata"].get("labels") or {}
+    labels = section(pod["metadata"], "labels")
     budgets = [
         budget
         for budget in call.api.list("policy", "poddisruptionbudgets", call.namespace)
-        if (budget.get("spec") or {}).get("selector") is not None
+        if section(budget, "spec").get("selector") is not None
         and label_selector(budget["spec"]["selector"]).matches(labels)
     ]
     if not budgets:
         return
     if len(budgets) > 1:
-        text = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+        text = (
+            "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+        )
         raise StatusError.unknown(text)
     budget = budgets[0]
     if _harmless(pod, budget):
@@ -109,18 +117,18 @@ async def _spend_budget(call: Invocation, pod: Wire) -> None:
 
 def _harmless(pod: Wire, budget: Wire) -> bool:
     """Tell whether the Pod is not ready, so that losing it disrupts nothing."""
-    conditions = {item["type"]: item.get("status") for item in pod["status"].get("conditions") or ()}
+    conditions = {item["type"]: item.get("status") for item in items(pod["status"], "conditions")}
     if conditions.get("Ready") == "True":
         return False
     if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
-    status: Wire = budget.get("status") or {}
+    status: Wire = section(budget, "status")
     wanted = status.get("desiredHealthy", 0)
     return wanted > 0 and status.get("currentHealthy", 0) >= wanted
 
 
 def _refuse_disruption(budget: Wire) -> None:
-    name, status = budget["metadata"]["name"], budget.get("status") or {}
+    name, status = budget["metadata"]["name"], section(budget, "status")
     if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
         raise _too_many(f"The disruption budget {name} is still being processed by the server.", 10)
     if status.get("disruptionsAllowed", 0) > 0:
@@ -162,24 +170,26 @@ async def stream(call: Invocation) -> Response:
 async def proxy(call: Invocation) -> Response:
     """Refuse to pass a request on: nothing listens at a Pod's address."""
     pod = call.api.get("", "pods", call.namespace, call.name.split(":")[0])
-    addresses = (pod.get("status") or {}).get("podIPs") or [{}]
+    addresses: list[Wire] = [*items(section(pod, "status"), "podIPs"), {}]
     try:
         found = ipaddress.ip_address(addresses[0].get("ip", ""))
     except ValueError:
         raise StatusError.bad_request("address not allowed") from None
     if found.is_loopback or found.is_link_local or found.is_multicast or found.is_unspecified:
         raise StatusError.bad_request("address not allowed")
-    raise StatusError.unavailable(f"error trying to reach service: dial tcp {found}: connect: no route to host")
+    raise StatusError.unavailable(
+        f"error trying to reach service: dial tcp {found}: connect: no route to host"
+    )
 
 
 def _choose_container(pod: Wire, wanted: str) -> None:
     spec, name = pod["spec"], pod["metadata"]["name"]
     groups = ("initContainers", "containers", "ephemeralContainers")
-    known = [item.get("name", "") for group in groups for item in spec.get(group) or ()]
+    known = [item.get("name", "") for group in groups for item in items(spec, group)]
     if wanted:
         if wanted not in known:
             raise StatusError.bad_request(f"container {wanted} is not valid for pod {name}")
-    elif len(spec.get("containers") or ()) != 1:
+    elif len(items(spec, "containers")) != 1:
         listed = " ".join(known)
         raise StatusError.bad_request(
             f"a container name must be specified for pod {name}, choose one of: [{listed}]"
@@ -191,11 +201,11 @@ def _no_kubelet(call: Invocation, pod: Wire) -> StatusError:
     node = call.api.find("", "nodes", "", name)
     if node is None:
         return StatusError.not_found("", "nodes", name)
-    known: list[Wire] = (node.get("status") or {}).get("addresses") or []
+    known: list[Wire] = items(section(node, "status"), "addresses")
     listed = " ".join(f"{{{item.get('type', '')} {item.get('address', '')}}}" for item in known)
     if not known:
         return StatusError.unknown(f"no preferred addresses found; known addresses: [{listed}]")
-    port = ((node["status"].get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}).get("Port") or 10250
+    port = (section(section(node["status"], "daemonEndpoints"), "kubeletEndpoint")).get("Port") or 10250
     target = f"{known[0].get('address', '')}:{port}"
     return StatusError.unknown(f"dial tcp {target}: connect: connection refused")
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from kubewright.devserver.builtin.ages import age
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age, wide
+from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.strategy import Column
 
@@ -34,13 +35,13 @@ class _Sum:
 
     def count(self, status: Wire) -> None:
         self.restarts += status.get("restartCount", 0)
-        ended: Wire = (status.get("lastState") or {}).get("terminated") or {}
+        ended: Wire = section(section(status, "lastState"), "terminated")
         self.restarted = max(self.restarted, ended.get("finishedAt") or "")
 
 
 def pod_row(pod: Wire, now: float) -> list[Any]:
     """Give a Pod's cells."""
-    spec, status = pod.get("spec") or {}, pod.get("status") or {}
+    spec, status = section(pod, "spec"), section(pod, "status")
     found = _sum_up(spec, status)
     reason = found.reason
     if pod["metadata"].get("deletionTimestamp"):
@@ -51,7 +52,7 @@ def pod_row(pod: Wire, now: float) -> list[Any]:
     restarts = str(found.restarts)
     if found.restarts and found.restarted:
         restarts = f"{restarts} ({age(found.restarted, now)} ago)"
-    addresses = status.get("podIPs") or [{}]
+    addresses: list[Wire] = [*items(status, "podIPs"), {}]
     return [
         pod["metadata"]["name"],
         f"{found.ready}/{found.total}",
@@ -66,30 +67,32 @@ def pod_row(pod: Wire, now: float) -> list[Any]:
 
 
 def _conditions(status: Wire) -> dict[str, str]:
-    return {item["type"]: item.get("status", "") for item in status.get("conditions") or ()}
+    return {item["type"]: item.get("status", "") for item in items(status, "conditions")}
 
 
 def _gates(spec: Wire, conditions: dict[str, str]) -> str:
-    gates: Sequence[Wire] = spec.get("readinessGates") or ()
+    gates: Sequence[Wire] = items(spec, "readinessGates")
     passed = sum(conditions.get(gate["conditionType"]) == "True" for gate in gates)
     return f"{passed}/{len(gates)}" if gates else NONE
 
 
 def _sum_up(spec: Wire, status: Wire) -> _Sum:
-    inits: Sequence[Wire] = spec.get("initContainers") or ()
+    inits: Sequence[Wire] = items(spec, "initContainers")
     sidecars = {item.get("name", "") for item in inits if item.get("restartPolicy") == "Always"}
-    found = _Sum(status.get("reason") or status.get("phase") or "", len(spec.get("containers") or ()) + len(sidecars))
-    for condition in status.get("conditions") or ():
+    found = _Sum(
+        status.get("reason") or status.get("phase") or "", len(items(spec, "containers")) + len(sidecars)
+    )
+    for condition in items(status, "conditions"):
         if (condition["type"], condition.get("reason")) == ("PodScheduled", "SchedulingGated"):
             found.reason = "SchedulingGated"
-    initializing = _initialize(found, status.get("initContainerStatuses") or (), sidecars, len(inits))
+    initializing = _initialize(found, items(status, "initContainerStatuses"), sidecars, len(inits))
     conditions = _conditions(status)
     if not initializing or conditions.get("Initialized") == "True":
         found.restarts, found.restarted = 0, ""
-        for item in status.get("initContainerStatuses") or ():
+        for item in items(status, "initContainerStatuses"):
             if item.get("name") in sidecars:
                 found.count(item)
-        _run(found, status.get("containerStatuses") or (), ready=conditions.get("Ready") == "True")
+        _run(found, items(status, "containerStatuses"), ready=conditions.get("Ready") == "True")
     return found
 
 
@@ -97,9 +100,9 @@ def _initialize(found: _Sum, statuses: Sequence[Wire], sidecars: set[str], inits
     """Look at the init containers in turn; tell whether one of them holds the Pod up."""
     for index, item in enumerate(statuses):
         found.count(item)
-        state: Wire = item.get("state") or {}
+        state: Wire = section(item, "state")
         ended: Wire | None = state.get("terminated")
-        waiting: str = (state.get("waiting") or {}).get("reason", "")
+        waiting: str = section(state, "waiting").get("reason", "")
         if ended is not None and ended.get("exitCode", 0) == 0:
             continue
         if item.get("name") in sidecars and item.get("started"):
@@ -119,8 +122,8 @@ def _run(found: _Sum, statuses: Sequence[Wire], *, ready: bool) -> None:
     running, failure = False, ""
     for item in reversed(statuses):
         found.count(item)
-        state: Wire = item.get("state") or {}
-        waiting: str = (state.get("waiting") or {}).get("reason", "")
+        state: Wire = section(item, "state")
+        waiting: str = section(state, "waiting").get("reason", "")
         ended: Wire | None = state.get("terminated")
         if waiting:
             found.reason = waiting

@@ -1,6 +1,7 @@
 """Pods: defaults, lifecycle, what may change of them."""
 
 from kubewright.api import FieldError, names, problems
+from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.cells import NAME, containers, labels_text
 from kubewright.devserver.builtin.pod_endpoints import (
     ENDPOINTS,
@@ -9,6 +10,7 @@ from kubewright.devserver.builtin.pod_endpoints import (
 )
 from kubewright.devserver.builtin.pod_rows import COLUMNS, pod_row
 from kubewright.devserver.builtin.quality import quality_of
+from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.templates import (
     check_pod_spec,
     check_template,
@@ -38,17 +40,18 @@ def _default(pod: Wire) -> None:
 
 def _prepare_create(pod: Wire) -> None:
     _non_negative_grace(pod)
-    pod["status"] = {"phase": "Pending", "qosClass": quality_of(pod)}
+    status: Wire = {"phase": "Pending", "qosClass": quality_of(pod)}
+    pod["status"] = status
     if pod["spec"].get("schedulingGates"):
         text = "Scheduling is blocked due to non-empty scheduling gates"
-        gated = {"type": "PodScheduled", "status": "False", "lastProbeTime": None}
+        gated: Wire = {"type": "PodScheduled", "status": "False", "lastProbeTime": None}
         gated["lastTransitionTime"] = pod["metadata"].get("creationTimestamp")
-        pod["status"]["conditions"] = [{**gated, "reason": "SchedulingGated", "message": text}]
+        status["conditions"] = [{**gated, "reason": "SchedulingGated", "message": text}]
 
 
 def _prepare_update(new: Wire, old: Wire) -> None:
     _non_negative_grace(new)
-    new["status"] = copy(old.get("status") or {})
+    new["status"] = copy(section(old, "status"))
 
 
 def _non_negative_grace(pod: Wire) -> None:
@@ -60,13 +63,13 @@ def _prepare_status_update(new: Wire, old: Wire) -> None:
     restore(new, old, "spec")
     new["metadata"].pop("deletionTimestamp", None)
     restore(new["metadata"], old["metadata"], "ownerReferences")
-    quality = (old.get("status") or {}).get("qosClass")
+    quality = section(old, "status").get("qosClass")
     if quality:
         new.setdefault("status", {})["qosClass"] = quality
 
 
 def _grace_period(pod: Wire, wanted: int | None) -> int | None:
-    spec, status = pod.get("spec") or {}, pod.get("status") or {}
+    spec, status = section(pod, "spec"), section(pod, "status")
     seconds = spec.get("terminationGracePeriodSeconds", 30) if wanted is None else wanted
     if not spec.get("nodeName") or status.get("phase") in ("Succeeded", "Failed"):
         seconds = 0
@@ -81,9 +84,11 @@ def _validate(pod: Wire) -> list[FieldError]:
 
 
 def _validate_update(new: Wire, old: Wire) -> list[FieldError]:
-    errors = check_pod_spec(new["spec"], "spec")
+    # The real server looks at a Pod's labels once more than at those of other kinds.
+    errors = check.labels("metadata.labels", new["metadata"].get("labels"))
+    errors += check_pod_spec(new["spec"], "spec")
     for group in ("containers", "initContainers"):
-        after, before = new["spec"].get(group) or [], old["spec"].get(group) or []
+        after, before = items(new["spec"], group), items(old["spec"], group)
         if len(after) != len(before):
             text = "pod updates may not add or remove containers"
             return [*errors, problems.forbidden(f"spec.{group}", text)]
@@ -102,7 +107,7 @@ def _padded_images(spec: Wire) -> list[FieldError]:
     return [
         problems.invalid(f"spec.{group}[{index}].image", item["image"], text)
         for group in ("containers", "initContainers")
-        for index, item in enumerate(spec.get(group) or ())
+        for index, item in enumerate(items(spec, group))
         if item.get("image", "") != item.get("image", "").strip()
     ]
 
@@ -114,14 +119,18 @@ def _later_deadline(new: Wire, old: Wire) -> list[FieldError]:
         return []
     if after is None:
         return [problems.invalid(path, None, "must not update from a positive integer to nil value")]
-    return [problems.invalid(path, after, "must be less than or equal to previous value")] if after > before else []
+    return (
+        [problems.invalid(path, after, "must be less than or equal to previous value")]
+        if after > before
+        else []
+    )
 
 
 def _only_added_tolerations(new: Wire, old: Wire) -> list[FieldError]:
     def fixed(items: list[Wire]) -> list[Wire]:
         return [{key: value for key, value in item.items() if key != "tolerationSeconds"} for item in items]
 
-    after, before = fixed(new.get("tolerations") or []), fixed(old.get("tolerations") or [])
+    after, before = fixed(items(new, "tolerations")), fixed(items(old, "tolerations"))
     if all(item in after for item in before):
         return []
     text = "existing toleration can not be modified except its tolerationSeconds"
@@ -129,11 +138,11 @@ def _only_added_tolerations(new: Wire, old: Wire) -> list[FieldError]:
 
 
 def _only_removed_gates(new: Wire, old: Wire) -> list[FieldError]:
-    before = [gate.get("name") for gate in old.get("schedulingGates") or ()]
+    before = [gate.get("name") for gate in items(old, "schedulingGates")]
     text = "only deletion is allowed, but found new scheduling gate"
     return [
         problems.forbidden(f"spec.schedulingGates[{index}].name", f"{text} '{gate.get('name')}'")
-        for index, gate in enumerate(new.get("schedulingGates") or ())
+        for index, gate in enumerate(items(new, "schedulingGates"))
         if gate.get("name") not in before
     ]
 
@@ -160,14 +169,14 @@ def _warnings(new: Wire, old: Wire | None) -> list[str]:
     }
     return [
         f"spec.volumes[{index}].{kind}: {text}"
-        for index, volume in enumerate(new["spec"].get("volumes") or ())
+        for index, volume in enumerate(items(new["spec"], "volumes"))
         for kind, text in retired.items()
         if volume.get(kind) is not None
     ]
 
 
 def _addresses(pod: Wire) -> str:
-    return ",".join(item.get("ip", "") for item in (pod.get("status") or {}).get("podIPs") or ())
+    return ",".join(item.get("ip", "") for item in items(section(pod, "status"), "podIPs"))
 
 
 def _default_template(obj: Wire) -> None:
@@ -205,7 +214,9 @@ STRATEGIES = {
         row=pod_row,
         reset_fields={
             "": frozenset({("status",)}),
-            "status": frozenset({("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences")}),
+            "status": frozenset(
+                {("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences")}
+            ),
             EPHEMERAL_CONTAINERS: frozenset({("status",)}),
             RESIZE: frozenset({("status",)}),
         },

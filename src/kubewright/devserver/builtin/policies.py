@@ -6,6 +6,7 @@ from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.cells import AGE, NAME, boolean, integer, object_age
 from kubewright.devserver.builtin.go_structs import invalid_struct
+from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec, text_at
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.strategy import Column, Strategy
@@ -16,7 +17,7 @@ _EVICTION_POLICIES = ("AlwaysAllow", "IfHealthyBudget")
 
 
 def _validate_budget(budget: Wire) -> list[FieldError]:
-    spec: Wire = budget.get("spec") or {}
+    spec: Wire = section(budget, "spec")
     least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
     errors: list[FieldError] = []
     if least is not None and most is not None:
@@ -37,7 +38,7 @@ def _validate_budget(budget: Wire) -> list[FieldError]:
 
 
 def _budget_row(budget: Wire, now: float) -> list[Any]:
-    spec, status = budget.get("spec") or {}, budget.get("status") or {}
+    spec, status = section(budget, "spec"), section(budget, "status")
     bounds = [str(spec.get(name, "N/A")) for name in ("minAvailable", "maxUnavailable")]
     return [budget["metadata"]["name"], *bounds, status.get("disruptionsAllowed", 0), object_age(budget, now)]
 
@@ -93,7 +94,7 @@ def _update_runtime(new: Wire, old: Wire) -> list[FieldError]:
 
 
 def _validate_lease(lease: Wire) -> list[FieldError]:
-    spec: Wire = lease.get("spec") or {}
+    spec: Wire = section(lease, "spec")
     errors: list[FieldError] = []
     seconds = spec.get("leaseDurationSeconds")
     if seconds is not None and seconds <= 0:
@@ -111,16 +112,16 @@ def _named_row(obj: Wire, now: float) -> list[Any]:
 
 
 def _default_claim(claim: Wire) -> None:
-    _default_requests(claim.get("spec") or {})
+    _default_requests(section(claim, "spec"))
 
 
 def _default_claim_template(template: Wire) -> None:
-    _default_requests((template.get("spec") or {}).get("spec") or {})
+    _default_requests(section(section(template, "spec"), "spec"))
 
 
 def _default_requests(spec: Wire) -> None:
-    for request in (spec.get("devices") or {}).get("requests") or ():
-        for wanted in (request.get("exactly"), *(request.get("firstAvailable") or ())):
+    for request in items(section(spec, "devices"), "requests"):
+        for wanted in (request.get("exactly"), *items(request, "firstAvailable")):
             if wanted is None:
                 continue
             wanted["allocationMode"] = wanted.get("allocationMode") or "ExactCount"
@@ -129,7 +130,7 @@ def _default_requests(spec: Wire) -> None:
 
 
 def _claim_state(claim: Wire) -> str:
-    status: Wire = claim.get("status") or {}
+    status: Wire = section(claim, "status")
     if claim["metadata"].get("deletionTimestamp"):
         return "deleted" + (",allocated" if status.get("allocation") else "")
     if not status.get("allocation"):
@@ -138,9 +139,15 @@ def _claim_state(claim: Wire) -> str:
 
 
 def _slice_row(obj: Wire, now: float) -> list[Any]:
-    spec: Wire = obj.get("spec") or {}
-    pool = (spec.get("pool") or {}).get("name", "")
-    return [obj["metadata"]["name"], spec.get("nodeName", ""), spec.get("driver", ""), pool, object_age(obj, now)]
+    spec: Wire = section(obj, "spec")
+    pool = section(spec, "pool").get("name", "")
+    return [
+        obj["metadata"]["name"],
+        spec.get("nodeName", ""),
+        spec.get("driver", ""),
+        pool,
+        object_age(obj, now),
+    ]
 
 
 STRATEGIES = {
@@ -150,7 +157,13 @@ STRATEGIES = {
         validate_update=lambda new, old: _validate_budget(new),
         has_generation=True,
         allow_unconditional_update=False,
-        columns=(NAME, Column("Min Available"), Column("Max Unavailable"), integer("Allowed Disruptions"), AGE),
+        columns=(
+            NAME,
+            Column("Min Available"),
+            Column("Max Unavailable"),
+            integer("Allowed Disruptions"),
+            AGE,
+        ),
         row=_budget_row,
         reset_fields=SPEC_AND_STATUS,
     ),
@@ -193,7 +206,10 @@ STRATEGIES = {
     ("resource.k8s.io", "ResourceSlice"): Strategy(
         has_generation=True,
         returns_deleted=True,
-        selectable_fields={"spec.nodeName": text_at("spec", "nodeName"), "spec.driver": text_at("spec", "driver")},
+        selectable_fields={
+            "spec.nodeName": text_at("spec", "nodeName"),
+            "spec.driver": text_at("spec", "driver"),
+        },
         columns=(NAME, Column("Node"), Column("Driver"), Column("Pool"), AGE),
         row=_slice_row,
     ),

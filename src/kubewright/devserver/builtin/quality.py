@@ -1,5 +1,6 @@
 """A Pod's quality of service: how its requests and limits rank it when a node runs out."""
 
+from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.objects import Wire
 
 _COUNTED = ("cpu", "memory")
@@ -7,12 +8,12 @@ _COUNTED = ("cpu", "memory")
 
 def quality_of(pod: Wire) -> str:
     """Tell Guaranteed, Burstable or BestEffort."""
-    spec: Wire = pod.get("spec") or {}
-    containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+    spec: Wire = section(pod, "spec")
+    containers = [*items(spec, "containers"), *items(spec, "initContainers")]
     any_given, all_equal = False, True
     for container in containers:
-        resources: Wire = container.get("resources") or {}
-        requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
+        resources: Wire = section(container, "resources")
+        requests, limits = section(resources, "requests"), section(resources, "limits")
         any_given = any_given or any(name in requests or name in limits for name in _COUNTED)
         all_equal = all_equal and all(
             name in limits and requests.get(name) == limits[name] for name in _COUNTED

@@ -7,6 +7,7 @@ from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.cells import AGE, NAME, object_age, wide
 from kubewright.devserver.builtin.go_structs import invalid_struct
+from kubewright.devserver.builtin.reading import items
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.strategy import Column, Strategy
 
@@ -41,15 +42,15 @@ def _check_rules(rules: Sequence[Wire], path: str, *, namespaced: bool) -> list[
 
 
 def _validate_role(role: Wire) -> list[FieldError]:
-    return _check_rules(role.get("rules") or (), "rules", namespaced=True)
+    return _check_rules(items(role, "rules"), "rules", namespaced=True)
 
 
 def _validate_cluster_role(role: Wire) -> list[FieldError]:
-    errors = _check_rules(role.get("rules") or (), "rules", namespaced=False)
+    errors = _check_rules(items(role, "rules"), "rules", namespaced=False)
     aggregation: Wire | None = role.get("aggregationRule")
     if aggregation is None:
         return errors
-    selectors: Sequence[Wire] = aggregation.get("clusterRoleSelectors") or ()
+    selectors: Sequence[Wire] = items(aggregation, "clusterRoleSelectors")
     path = "aggregationRule.clusterRoleSelectors"
     if not selectors:
         text = "at least one clusterRoleSelector required if aggregationRule is non-nil"
@@ -62,7 +63,7 @@ def _validate_cluster_role(role: Wire) -> list[FieldError]:
 def _default_binding(binding: Wire) -> None:
     reference: Wire = binding.setdefault("roleRef", {})
     reference["apiGroup"] = reference.get("apiGroup") or GROUP
-    for subject in binding.get("subjects") or ():
+    for subject in items(binding, "subjects"):
         if not subject.get("apiGroup") and subject.get("kind") in ("User", "Group"):
             subject["apiGroup"] = GROUP
 
@@ -76,7 +77,7 @@ def _check_binding(binding: Wire, kinds: Sequence[str], *, namespaced: bool) -> 
         errors.append(problems.required("roleRef.name"))
     else:
         errors += check.named("roleRef.name", name, names.path_segment(name))
-    for index, subject in enumerate(binding.get("subjects") or ()):
+    for index, subject in enumerate(items(binding, "subjects")):
         errors += _check_subject(subject, f"subjects[{index}]", namespaced=namespaced)
     return errors
 
@@ -126,7 +127,7 @@ def _role_row(role: Wire, now: float) -> list[Any]:
 def _binding_row(binding: Wire, now: float) -> list[Any]:
     reference: Wire = binding["roleRef"]
     found: dict[str, list[str]] = {kind: [] for kind in _SUBJECTS}
-    for subject in binding.get("subjects") or ():
+    for subject in items(binding, "subjects"):
         name, space = subject.get("name", ""), subject.get("namespace")
         found.setdefault(subject.get("kind", ""), []).append(f"{space}/{name}" if space else name)
     people = [", ".join(found[kind]) for kind in ("User", "Group", "ServiceAccount")]

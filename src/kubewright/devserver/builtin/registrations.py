@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.cells import AGE, NAME, integer, object_age, selector_text
+from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.strategy import Column, Strategy
 
@@ -17,7 +18,7 @@ _SECONDS = range(1, 31)
 
 def _default_webhooks(obj: Wire) -> None:
     mutating = obj["kind"] == "MutatingWebhookConfiguration"
-    for hook in obj.get("webhooks") or ():
+    for hook in items(obj, "webhooks"):
         for name, value in (("failurePolicy", "Fail"), ("matchPolicy", "Equivalent"), ("timeoutSeconds", 10)):
             if hook.get(name) is None:
                 hook[name] = value
@@ -26,10 +27,10 @@ def _default_webhooks(obj: Wire) -> None:
                 hook[name] = {}
         if mutating and hook.get("reinvocationPolicy") is None:
             hook["reinvocationPolicy"] = "Never"
-        service: Wire | None = (hook.get("clientConfig") or {}).get("service")
+        service: Wire | None = section(hook, "clientConfig").get("service")
         if service is not None and service.get("port") is None:
             service["port"] = 443
-        _default_rules(hook.get("rules") or ())
+        _default_rules(items(hook, "rules"))
 
 
 def _default_rules(rules: Sequence[Wire]) -> None:
@@ -41,10 +42,10 @@ def _default_rules(rules: Sequence[Wire]) -> None:
 def _validate_webhooks(obj: Wire) -> list[FieldError]:
     errors: list[FieldError] = []
     seen: set[str] = set()
-    for index, hook in enumerate(obj.get("webhooks") or ()):
+    for index, hook in enumerate(items(obj, "webhooks")):
         path = f"webhooks[{index}]"
         errors += _check_webhook(hook, path)
-        reviews: list[str] = hook.get("admissionReviewVersions") or []
+        reviews: list[str] = items(hook, "admissionReviewVersions")
         if not reviews:
             text = f"must specify one of {', '.join(_REVIEWS)}"
             errors.append(problems.required(f"{path}.admissionReviewVersions", text))
@@ -63,9 +64,11 @@ def _check_webhook(hook: Wire, path: str) -> list[FieldError]:
     if not errors and name.count(".") < 2:
         text = "should be a domain with at least three segments separated by dots"
         errors.append(problems.invalid(f"{path}.name", name, text))
-    for index, rule in enumerate(hook.get("rules") or ()):
+    for index, rule in enumerate(items(hook, "rules")):
         needed = ("operations", "apiGroups", "apiVersions", "resources")
-        errors += [problems.required(f"{path}.rules[{index}].{part}") for part in needed if not rule.get(part)]
+        errors += [
+            problems.required(f"{path}.rules[{index}].{part}") for part in needed if not rule.get(part)
+        ]
     errors += check.one_of(f"{path}.failurePolicy", hook.get("failurePolicy"), ("Fail", "Ignore"))
     errors += check.one_of(f"{path}.matchPolicy", hook.get("matchPolicy"), ("Equivalent", "Exact"))
     effects = hook.get("sideEffects")
@@ -83,15 +86,16 @@ def _check_webhook(hook: Wire, path: str) -> list[FieldError]:
         errors.append(problems.invalid(f"{path}.timeoutSeconds", seconds, text))
     for part in ("namespaceSelector", "objectSelector"):
         errors += check.label_selector(f"{path}.{part}", hook.get(part))
-    return errors + _check_client(hook.get("clientConfig") or {}, f"{path}.clientConfig")
+    return errors + _check_client(section(hook, "clientConfig"), f"{path}.clientConfig")
 
 
 def _check_client(config: Wire, path: str) -> list[FieldError]:
-    url, service = config.get("url"), config.get("service")
-    if (url is None) == (service is None):
-        return [problems.required(path, "exactly one of url or service is required")]
-    if url is not None:
+    url: str | None = config.get("url")
+    service: Wire | None = config.get("service")
+    if url is not None and service is None:
         return _check_url(url, f"{path}.url")
+    if service is None or url is not None:
+        return [problems.required(path, "exactly one of url or service is required")]
     needed = ("name", "namespace")
     errors = [problems.required(f"{path}.service.{name}") for name in needed if not service.get(name)]
     port = service.get("port")
@@ -148,17 +152,17 @@ def _default_match(match: Wire) -> None:
     if match.get("matchPolicy") is None:
         match["matchPolicy"] = "Equivalent"
     for name in ("resourceRules", "excludeResourceRules"):
-        _default_rules(match.get(name) or ())
+        _default_rules(items(match, name))
 
 
 def _default_binding(obj: Wire) -> None:
-    match: Wire | None = (obj.get("spec") or {}).get("matchResources")
+    match: Wire | None = section(obj, "spec").get("matchResources")
     if match is not None:
         _default_match(match)
 
 
 def _validate_policy(obj: Wire) -> list[FieldError]:
-    spec: Wire = obj.get("spec") or {}
+    spec: Wire = section(obj, "spec")
     errors: list[FieldError] = []
     if spec.get("matchConstraints") is None:
         errors.append(problems.required("spec.matchConstraints"))
@@ -167,14 +171,16 @@ def _validate_policy(obj: Wire) -> list[FieldError]:
     if obj["kind"] == "ValidatingAdmissionPolicy":
         if not spec.get("validations") and not spec.get("auditAnnotations"):
             text = "validations or auditAnnotations must contain at least one item"
-            errors += [problems.required(f"spec.{name}", text) for name in ("validations", "auditAnnotations")]
+            errors += [
+                problems.required(f"spec.{name}", text) for name in ("validations", "auditAnnotations")
+            ]
     elif not spec.get("mutations"):
         errors.append(problems.required("spec.mutations", "mutations must contain at least one item"))
     return errors
 
 
 def _validate_binding(obj: Wire) -> list[FieldError]:
-    spec: Wire = obj.get("spec") or {}
+    spec: Wire = section(obj, "spec")
     errors: list[FieldError] = [] if spec.get("policyName") else [problems.required("spec.policyName")]
     if obj["kind"] == "ValidatingAdmissionPolicyBinding" and not spec.get("validationActions"):
         text = "at least one validation action is required"
@@ -183,11 +189,11 @@ def _validate_binding(obj: Wire) -> list[FieldError]:
 
 
 def _count_row(obj: Wire, now: float) -> list[Any]:
-    return [obj["metadata"]["name"], len(obj.get("webhooks") or ()), object_age(obj, now)]
+    return [obj["metadata"]["name"], len(items(obj, "webhooks")), object_age(obj, now)]
 
 
 def _policy_row(obj: Wire, now: float) -> list[Any]:
-    spec: Wire = obj.get("spec") or {}
+    spec: Wire = section(obj, "spec")
     kind: Wire | None = spec.get("paramKind")
     shown = f"{kind.get('apiVersion', '')}/{kind.get('kind', '')}" if kind else "<unset>"
     rules = spec.get("validations") if obj["kind"].startswith("Validating") else spec.get("mutations")
@@ -195,7 +201,7 @@ def _policy_row(obj: Wire, now: float) -> list[Any]:
 
 
 def _binding_row(obj: Wire, now: float) -> list[Any]:
-    spec: Wire = obj.get("spec") or {}
+    spec: Wire = section(obj, "spec")
     found: Wire | None = spec.get("paramRef")
     shown = "<unset>"
     if found and found.get("name"):
@@ -206,13 +212,13 @@ def _binding_row(obj: Wire, now: float) -> list[Any]:
 
 
 def _default_service(obj: Wire) -> None:
-    service: Wire | None = (obj.get("spec") or {}).get("service")
+    service: Wire | None = section(obj, "spec").get("service")
     if service is not None and service.get("port") is None:
         service["port"] = 443
 
 
 def _new_service(obj: Wire) -> None:
-    if (obj.get("spec") or {}).get("service") is not None:
+    if section(obj, "spec").get("service") is not None:
         obj["status"] = {}
         return
     available = {
@@ -226,7 +232,7 @@ def _new_service(obj: Wire) -> None:
 
 
 def _validate_service(obj: Wire) -> list[FieldError]:
-    spec: Wire = obj.get("spec") or {}
+    spec: Wire = section(obj, "spec")
     errors: list[FieldError] = []
     name, wanted = obj["metadata"].get("name", ""), f"{spec.get('version', '')}.{spec.get('group', '')}"
     if name != wanted:
@@ -241,10 +247,10 @@ def _validate_service(obj: Wire) -> list[FieldError]:
 
 
 def _service_row(obj: Wire, now: float) -> list[Any]:
-    service: Wire | None = (obj.get("spec") or {}).get("service")
+    service: Wire | None = section(obj, "spec").get("service")
     place = f"{service.get('namespace', '')}/{service.get('name', '')}" if service else "Local"
     shown = "Unknown"
-    for item in (obj.get("status") or {}).get("conditions") or ():
+    for item in items(section(obj, "status"), "conditions"):
         if item.get("type") == "Available":
             shown = item.get("status", "")
             if shown != "True":

@@ -10,6 +10,7 @@ from kubewright.devserver.access import Access
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, labels_text, object_age, wide
 from kubewright.devserver.builtin.go_structs import duplicate_struct
+from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec, text_at
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.status import StatusError
@@ -31,7 +32,7 @@ def _default(service: Wire) -> None:
     if spec["sessionAffinity"] == "ClientIP":
         affinity: Wire = spec.setdefault("sessionAffinityConfig", {}).setdefault("clientIP", {})
         affinity.setdefault("timeoutSeconds", 10800)
-    for port in spec.get("ports") or ():
+    for port in items(spec, "ports"):
         port["protocol"] = port.get("protocol") or "TCP"
         if port.get("targetPort") in (None, 0, ""):
             port["targetPort"] = port.get("port", 0)
@@ -39,7 +40,7 @@ def _default(service: Wire) -> None:
         spec["externalTrafficPolicy"] = spec.get("externalTrafficPolicy") or "Cluster"
     if kind == "LoadBalancer":
         spec.setdefault("allocateLoadBalancerNodePorts", True)
-        points: Sequence[Wire] = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
+        points: Sequence[Wire] = items(section(section(service, "status"), "loadBalancer"), "ingress")
         for point in points:
             if point.get("ip"):
                 point.setdefault("ipMode", "VIP")
@@ -53,7 +54,7 @@ def _prepare_create(service: Wire) -> None:
 
 def _prepare_update(new: Wire, old: Wire) -> None:
     """Keep the addresses and ports that a client left out, as it may when it replaces a Service."""
-    spec, before = new["spec"], old.get("spec") or {}
+    spec, before = new["spec"], section(old, "spec")
     if spec["type"] == "ExternalName":
         if before.get("type") != "ExternalName":
             for name in _ADDRESS_FIELDS:
@@ -66,8 +67,8 @@ def _prepare_update(new: Wire, old: Wire) -> None:
                 spec[name] = before[name]
     if spec["type"] not in _WITH_NODE_PORTS:
         return
-    known = {_port_key(port): port.get("nodePort") for port in before.get("ports") or ()}
-    for port in spec.get("ports") or ():
+    known = {_port_key(port): port.get("nodePort") for port in items(before, "ports")}
+    for port in items(spec, "ports"):
         if not port.get("nodePort") and known.get(_port_key(port)):
             port["nodePort"] = known[_port_key(port)]
 
@@ -119,9 +120,11 @@ def _allocate_address(spec: Wire, others: list[Wire], name: str) -> None:
 
 def _allocate_ports(spec: Wire, others: list[Wire], name: str) -> None:
     taken = {
-        (port.get("protocol"), port.get("nodePort")) for item in others for port in item["spec"].get("ports") or ()
+        (port.get("protocol"), port.get("nodePort"))
+        for item in others
+        for port in items(item["spec"], "ports")
     }
-    for index, port in enumerate(spec.get("ports") or ()):
+    for index, port in enumerate(items(spec, "ports")):
         wanted, protocol = port.get("nodePort"), port.get("protocol")
         if wanted and (protocol, wanted) in taken:
             text = "provided port is already allocated"
@@ -135,7 +138,7 @@ def _allocate_ports(spec: Wire, others: list[Wire], name: str) -> None:
 
 def _validate(service: Wire) -> list[FieldError]:
     spec = service["spec"]
-    kind, ports = spec.get("type", ""), spec.get("ports") or []
+    kind, ports = spec.get("type", ""), items(spec, "ports")
     headless = spec.get("clusterIP") == "None"
     errors: list[FieldError] = []
     if not ports and not headless and kind != "ExternalName":
@@ -149,7 +152,7 @@ def _validate(service: Wire) -> list[FieldError]:
     errors += check.labels("spec.selector", spec.get("selector"))
     errors += check.choice("spec.sessionAffinity", spec.get("sessionAffinity"), ("ClientIP", "None"))
     errors += _check_addresses(spec)
-    for index, item in enumerate(spec.get("externalIPs") or ()):
+    for index, item in enumerate(items(spec, "externalIPs")):
         errors += check.address(f"spec.externalIPs[{index}]", item)
     errors += check.choice("spec.type", kind, _TYPES)
     errors += _check_node_ports(kind, ports)
@@ -187,7 +190,12 @@ def _check_ports(ports: Sequence[Wire]) -> Iterator[FieldError]:
     keys: list[tuple[str, int]] = []
     for index, port in enumerate(ports):
         if _port_key(port) in keys:
-            shown = {"Name": "", "Protocol": port.get("protocol"), "AppProtocol": None, "Port": port.get("port")}
+            shown = {
+                "Name": "",
+                "Protocol": port.get("protocol"),
+                "AppProtocol": None,
+                "Port": port.get("port"),
+            }
             yield duplicate_struct(f"spec.ports[{index}]", {**shown, "TargetPort": 0, "NodePort": 0})
         keys.append(_port_key(port))
 
@@ -226,7 +234,7 @@ def _warnings(new: Wire, old: Wire | None) -> list[str]:
 def _row(service: Wire, now: float) -> list[Any]:
     spec = service["spec"]
     ports: list[str] = []
-    for port in spec.get("ports") or ():
+    for port in items(spec, "ports"):
         node = f":{port['nodePort']}" if port.get("nodePort") else ""
         ports.append(f"{port.get('port', 0)}{node}/{port.get('protocol', '')}")
     return [
@@ -242,12 +250,12 @@ def _row(service: Wire, now: float) -> list[Any]:
 
 def _external(service: Wire) -> str:
     spec = service["spec"]
-    given: list[str] = list(spec.get("externalIPs") or ())
+    given: list[str] = list(items(spec, "externalIPs"))
     if spec.get("type") == "ExternalName":
         return spec.get("externalName") or ""
     if spec.get("type") != "LoadBalancer":
         return ",".join(given) or NONE
-    points: Sequence[Wire] = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
+    points: Sequence[Wire] = items(section(section(service, "status"), "loadBalancer"), "ingress")
     found = {point.get("ip") or point.get("hostname") or "" for point in points} - {""}
     return ",".join([*sorted(found), *given]) or "<pending>"
 
@@ -265,7 +273,10 @@ STRATEGIES = {
         name_check=names.dns1123_label,
         allow_create_on_update=True,
         returns_deleted=True,
-        selectable_fields={"spec.clusterIP": text_at("spec", "clusterIP"), "spec.type": text_at("spec", "type")},
+        selectable_fields={
+            "spec.clusterIP": text_at("spec", "clusterIP"),
+            "spec.type": text_at("spec", "type"),
+        },
         columns=(
             NAME,
             Column("Type"),

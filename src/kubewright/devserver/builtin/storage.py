@@ -7,6 +7,7 @@ from typing import Any
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.cells import AGE, NAME, boolean, integer, object_age, wide
+from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.volumes import default_claim_spec, default_source
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec, text_at
 from kubewright.devserver.objects import Wire
@@ -14,7 +15,12 @@ from kubewright.devserver.strategy import Column, Strategy
 
 GROUP = "storage.k8s.io"
 ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
-_SHORT_MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
+_SHORT_MODES = {
+    "ReadWriteOnce": "RWO",
+    "ReadOnlyMany": "ROX",
+    "ReadWriteMany": "RWX",
+    "ReadWriteOncePod": "RWOP",
+}
 _RECLAIM = ("Delete", "Recycle", "Retain")
 _DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 _CLAIM_RULE = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
@@ -56,18 +62,20 @@ def _check_modes(modes: Sequence[str]) -> list[FieldError]:
 
 def check_claim_spec(spec: Wire) -> list[FieldError]:
     """Check what a claim asks for."""
-    modes: Sequence[str] = spec.get("accessModes") or ()
+    modes: Sequence[str] = items(spec, "accessModes")
     errors: list[FieldError] = []
     if not modes:
         text = "at least 1 access mode is required"
         errors.append(problems.required("spec.accessModes", text))
     errors += check.label_selector("spec.selector", spec.get("selector"))
     errors += _check_modes(modes)
-    asked: dict[str, Any] = (spec.get("resources") or {}).get("requests") or {}
+    asked: dict[str, Any] = section(section(spec, "resources"), "requests")
     if "storage" not in asked:
         errors.append(problems.required("spec.resources[storage]"))
     elif check.quantity(asked["storage"]) <= check.quantity("0"):
-        errors.append(problems.invalid("spec.resources[storage]", str(asked["storage"]), "must be greater than zero"))
+        errors.append(
+            problems.invalid("spec.resources[storage]", str(asked["storage"]), "must be greater than zero")
+        )
     if name := spec.get("storageClassName"):
         errors += check.named("spec.storageClassName", name, names.dns1123_subdomain(name))
     if (mode := spec.get("volumeMode")) is not None:
@@ -85,9 +93,9 @@ def _update_claim(new: Wire, old: Wire) -> list[FieldError]:
     # A controller binds a claim by giving it a volume, once.
     if not before.get("volumeName"):
         after.pop("volumeName", None)
-    if (old.get("status") or {}).get("phase") == "Bound":
+    if section(old, "status").get("phase") == "Bound":
         for spec in (after, before):
-            spec["resources"] = {**(spec.get("resources") or {}), "requests": {}}
+            spec["resources"] = {**section(spec, "resources"), "requests": {}}
             spec.pop("volumeAttributesClassName", None)
     if after != before:
         errors.append(problems.forbidden("spec", _CLAIM_RULE))
@@ -99,14 +107,14 @@ def _short(modes: Sequence[str] | None) -> str:
 
 
 def _claim_row(claim: Wire, now: float) -> list[Any]:
-    spec, status = claim["spec"], claim.get("status") or {}
+    spec, status = claim["spec"], section(claim, "status")
     bound = bool(spec.get("volumeName"))
     phase = "Terminating" if claim["metadata"].get("deletionTimestamp") else status.get("phase", "")
     return [
         claim["metadata"]["name"],
         phase,
         spec.get("volumeName", ""),
-        (status.get("capacity") or {}).get("storage", "0") if bound else "",
+        section(status, "capacity").get("storage", "0") if bound else "",
         _short(status.get("accessModes")) if bound else "",
         spec.get("storageClassName") or "",
         spec.get("volumeAttributesClassName") or "<unset>",
@@ -129,7 +137,7 @@ def _new_volume(volume: Wire) -> None:
 
 def _status_of_volume(new: Wire, old: Wire) -> None:
     keep_spec(new, old)
-    status, before = new.setdefault("status", {}), old.get("status") or {}
+    status, before = new.setdefault("status", {}), section(old, "status")
     if status.get("phase") == before.get("phase"):
         if before.get("lastPhaseTransitionTime"):
             status.setdefault("lastPhaseTransitionTime", before["lastPhaseTransitionTime"])
@@ -143,7 +151,7 @@ def _sources(spec: Wire) -> dict[str, Any]:
 
 def _validate_volume(volume: Wire) -> list[FieldError]:
     spec = volume["spec"]
-    modes: Sequence[str] = spec.get("accessModes") or ()
+    modes: Sequence[str] = items(spec, "accessModes")
     errors: list[FieldError] = [] if modes else [problems.required("spec.accessModes")]
     errors += _check_modes(modes)
     capacity: dict[str, Any] | None = spec.get("capacity")
@@ -167,16 +175,18 @@ def _update_volume(new: Wire, old: Wire) -> list[FieldError]:
     errors = _validate_volume(new)
     if _sources(new["spec"]) != _sources(old["spec"]):
         errors.append(problems.forbidden("spec.persistentvolumesource", _SOURCE_RULE))
-    return errors + check.unchanged("volumeMode", new["spec"].get("volumeMode"), old["spec"].get("volumeMode"))
+    return errors + check.unchanged(
+        "volumeMode", new["spec"].get("volumeMode"), old["spec"].get("volumeMode")
+    )
 
 
 def _volume_row(volume: Wire, now: float) -> list[Any]:
-    spec, status = volume["spec"], volume.get("status") or {}
+    spec, status = volume["spec"], section(volume, "status")
     claim: Wire | None = spec.get("claimRef")
     phase = "Terminating" if volume["metadata"].get("deletionTimestamp") else status.get("phase", "")
     return [
         volume["metadata"]["name"],
-        (spec.get("capacity") or {}).get("storage", "0"),
+        section(spec, "capacity").get("storage", "0"),
         _short(spec.get("accessModes")),
         spec.get("persistentVolumeReclaimPolicy", ""),
         phase,
@@ -215,7 +225,7 @@ def _update_class(new: Wire, old: Wire) -> list[FieldError]:
 
 def _class_row(obj: Wire, now: float) -> list[Any]:
     name = obj["metadata"]["name"]
-    if (obj["metadata"].get("annotations") or {}).get(_DEFAULT_CLASS) == "true":
+    if section(obj["metadata"], "annotations").get(_DEFAULT_CLASS) == "true":
         name += " (default)"
     return [
         name,
@@ -246,10 +256,11 @@ def _driver_warnings(new: Wire, old: Wire | None) -> list[str]:
     spec = new["spec"]
     if not spec.get("tokenRequests") or spec.get("serviceAccountTokenInSecrets") is not None:
         return []
-    return [
+    text = (
         "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, "
         "set to true to prevent possible logging of tokens in volume attributes"
-    ]
+    )
+    return [text]
 
 
 def _driver_row(obj: Wire, now: float) -> list[Any]:
@@ -262,15 +273,15 @@ def _driver_row(obj: Wire, now: float) -> list[Any]:
         bool(spec.get("storageCapacity")),
         "<unset>" if requests is None else ",".join(item.get("audience", "") for item in requests),
         bool(spec.get("requiresRepublish")),
-        ",".join(spec.get("volumeLifecycleModes") or ()) or "<none>",
+        ",".join(items(spec, "volumeLifecycleModes")) or "<none>",
         object_age(obj, now),
     ]
 
 
 def _attachment_row(obj: Wire, now: float) -> list[Any]:
     spec: Wire = obj["spec"]
-    volume = (spec.get("source") or {}).get("persistentVolumeName") or ""
-    attached = bool((obj.get("status") or {}).get("attached"))
+    volume = section(spec, "source").get("persistentVolumeName") or ""
+    attached = bool(section(obj, "status").get("attached"))
     name = obj["metadata"]["name"]
     return [name, spec.get("attacher", ""), volume, spec.get("nodeName", ""), attached, object_age(obj, now)]
 
@@ -360,7 +371,7 @@ STRATEGIES = {
         columns=(NAME, integer("Drivers"), AGE),
         row=lambda obj, now: [
             obj["metadata"]["name"],
-            len((obj.get("spec") or {}).get("drivers") or ()),
+            len(items(section(obj, "spec"), "drivers")),
             object_age(obj, now),
         ],
     ),
@@ -370,7 +381,14 @@ STRATEGIES = {
     (GROUP, "VolumeAttachment"): Strategy(
         allow_unconditional_update=False,
         returns_deleted=True,
-        columns=(NAME, Column("Attacher", "string", "name"), Column("PV"), Column("Node"), boolean("Attached"), AGE),
+        columns=(
+            NAME,
+            Column("Attacher", "string", "name"),
+            Column("PV"),
+            Column("Node"),
+            boolean("Attached"),
+            AGE,
+        ),
         row=_attachment_row,
     ),
     (GROUP, "VolumeAttributesClass"): Strategy(

@@ -11,6 +11,7 @@ from kubewright.devserver.builtin.containers import (
     check_handlers,
     host_port_conflicts,
 )
+from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.volumes import check_volumes, default_volume, pull_policy
 from kubewright.devserver.objects import Wire
 
@@ -44,10 +45,10 @@ def default_pod_spec(spec: Wire) -> None:
         spec["serviceAccount"] = spec["serviceAccountName"]
     elif spec.get("serviceAccount"):
         spec["serviceAccountName"] = spec["serviceAccount"]
-    for volume in spec.get("volumes") or ():
+    for volume in items(spec, "volumes"):
         default_volume(volume)
     for group in ("initContainers", "containers", "ephemeralContainers"):
-        for container in spec.get(group) or ():
+        for container in items(spec, group):
             default_container(container, host_network=bool(spec.get("hostNetwork")))
 
 
@@ -57,19 +58,19 @@ def default_container(container: Wire, *, host_network: bool = False) -> None:
     container.setdefault("terminationMessagePolicy", "File")
     container.setdefault("imagePullPolicy", pull_policy(container.get("image", "")))
     container.setdefault("resources", {})
-    for port in container.get("ports") or ():
+    for port in items(container, "ports"):
         port.setdefault("protocol", "TCP")
         if host_network and not port.get("hostPort") and port.get("containerPort"):
             port["hostPort"] = port["containerPort"]
-    for variable in container.get("env") or ():
-        reference = (variable.get("valueFrom") or {}).get("fieldRef")
+    for variable in items(container, "env"):
+        reference = section(variable, "valueFrom").get("fieldRef")
         if reference is not None:
             reference.setdefault("apiVersion", "v1")
     for name in PROBES:
         if container.get(name):
             _default_probe(container[name])
     for name in _HOOKS:
-        hook = (container.get("lifecycle") or {}).get(name)
+        hook = section(container, "lifecycle").get(name)
         if hook and hook.get("httpGet"):
             _default_http(hook["httpGet"])
 
@@ -77,10 +78,10 @@ def default_container(container: Wire, *, host_network: bool = False) -> None:
 def default_requests(spec: Wire) -> None:
     """Ask for as much as is allowed where a container does not say; in Pods, never in templates."""
     for group in ("containers", "initContainers"):
-        for container in spec.get(group) or ():
-            resources: Wire = container.get("resources") or {}
-            limits: dict[str, Any] = resources.get("limits") or {}
-            requests: dict[str, Any] = resources.get("requests") or {}
+        for container in items(spec, group):
+            resources: Wire = section(container, "resources")
+            limits: dict[str, Any] = section(resources, "limits")
+            requests: dict[str, Any] = section(resources, "requests")
             missing = {name: value for name, value in limits.items() if name not in requests}
             if missing:
                 resources["requests"] = {**requests, **missing}
@@ -107,9 +108,9 @@ def check_pod_spec(spec: Wire, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     if spec.get("terminationGracePeriodSeconds") is None:
         errors.append(problems.required(f"{path}.terminationGracePeriodSeconds"))
-    volumes, found = check_volumes(spec.get("volumes") or (), f"{path}.volumes")
+    volumes, found = check_volumes(items(spec, "volumes"), f"{path}.volumes")
     errors += found
-    containers: Sequence[Wire] = spec.get("containers") or ()
+    containers: Sequence[Wire] = items(spec, "containers")
     errors += _containers(containers, f"{path}.containers", volumes)
     errors += _init_containers(spec, f"{path}.initContainers", volumes)
     if spec.get("hostNetwork"):
@@ -119,15 +120,15 @@ def check_pod_spec(spec: Wire, path: str) -> list[FieldError]:
     errors += check.labels(f"{path}.nodeSelector", spec.get("nodeSelector"))
     if spec.get("dnsPolicy") == "None":
         errors += _dns_config(spec.get("dnsConfig"), f"{path}.dnsConfig")
-    for index, gate in enumerate(spec.get("readinessGates") or ()):
+    for index, gate in enumerate(items(spec, "readinessGates")):
         kind = gate.get("conditionType", "")
         where = f"{path}.readinessGates[{index}].conditionType"
         errors += check.named(where, kind, names.qualified_name(kind))
-    errors += _scheduling_gates(spec.get("schedulingGates") or (), f"{path}.schedulingGates")
-    errors += _spread(spec.get("topologySpreadConstraints") or (), f"{path}.topologySpreadConstraints")
+    errors += _scheduling_gates(items(spec, "schedulingGates"), f"{path}.schedulingGates")
+    errors += _spread(items(spec, "topologySpreadConstraints"), f"{path}.topologySpreadConstraints")
     errors += _names(spec, path)
-    errors += check_tolerations(spec.get("tolerations") or (), f"{path}.tolerations")
-    for index, alias in enumerate(spec.get("hostAliases") or ()):
+    errors += check_tolerations(items(spec, "tolerations"), f"{path}.tolerations")
+    for index, alias in enumerate(items(spec, "hostAliases")):
         errors += check.address(f"{path}.hostAliases[{index}].ip", alias.get("ip", ""))
     for field in ("priorityClassName", "runtimeClassName"):
         if value := spec.get(field):
@@ -137,12 +138,12 @@ def check_pod_spec(spec: Wire, path: str) -> list[FieldError]:
 
 def check_template(template: Wire, path: str) -> list[FieldError]:
     """Check a Pod template."""
-    metadata: Wire = template.get("metadata") or {}
+    metadata: Wire = section(template, "metadata")
     errors = check.labels(f"{path}.labels", metadata.get("labels"))
-    for key in metadata.get("annotations") or {}:
+    for key in section(metadata, "annotations"):
         errors += check.named(f"{path}.annotations", key, names.qualified_name(key.lower()))
-    errors += check_pod_spec(template.get("spec") or {}, f"{path}.spec")
-    if (template.get("spec") or {}).get("ephemeralContainers"):
+    errors += check_pod_spec(section(template, "spec"), f"{path}.spec")
+    if section(template, "spec").get("ephemeralContainers"):
         text = "ephemeral containers not allowed in pod template"
         errors.append(problems.forbidden(f"{path}.spec.ephemeralContainers", text))
     return errors
@@ -163,8 +164,8 @@ def _containers(containers: Sequence[Wire], path: str, volumes: Sequence[str]) -
 
 
 def _init_containers(spec: Wire, path: str, volumes: Sequence[str]) -> Iterator[FieldError]:
-    seen = {container.get("name", "") for container in spec.get("containers") or ()}
-    for index, container in enumerate(spec.get("initContainers") or ()):
+    seen = {container.get("name", "") for container in items(spec, "containers")}
+    for index, container in enumerate(items(spec, "initContainers")):
         where, name = f"{path}[{index}]", container.get("name", "")
         yield from check_container(container, where, volumes)
         if name in seen:
@@ -182,8 +183,8 @@ def _init_containers(spec: Wire, path: str, volumes: Sequence[str]) -> Iterator[
 
 def _host_ports(spec: Wire, path: str) -> Iterator[FieldError]:
     for group in ("containers", "initContainers"):
-        for index, container in enumerate(spec.get(group) or ()):
-            for position, port in enumerate(container.get("ports") or ()):
+        for index, container in enumerate(items(spec, group)):
+            for position, port in enumerate(items(container, "ports")):
                 if port.get("hostPort", 0) != port.get("containerPort", 0):
                     where = f"{path}.{group}[{index}].ports[{position}].hostPort"
                     text = "must match `containerPort` when `hostNetwork` is true"

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
+from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.objects import Wire
 
 DEFAULT_MODE = 0o644
@@ -33,7 +34,7 @@ def default_volume(volume: Wire) -> None:
         if volume.get(kind) is not None:
             volume[kind].setdefault("defaultMode", DEFAULT_MODE)
     default_source(volume)
-    for source in (volume.get("projected") or {}).get("sources") or ():
+    for source in items(section(volume, "projected"), "sources"):
         token = source.get("serviceAccountToken")
         if token is not None:
             token.setdefault("expirationSeconds", 3600)
@@ -61,7 +62,7 @@ def default_claim_spec(spec: Wire) -> None:
 
 
 def _default_downward_items(source: Wire | None) -> None:
-    for item in (source or {}).get("items") or ():
+    for item in items(source or {}, "items"):
         if item.get("fieldRef") is not None:
             item["fieldRef"].setdefault("apiVersion", "v1")
 
@@ -123,7 +124,7 @@ def _file_source(name_field: str) -> Callable[[Wire, str], Iterator[FieldError]]
         if not source.get(name_field):
             yield problems.required(f"{path}.{name_field}")
         yield from _mode(f"{path}.defaultMode", source.get("defaultMode"))
-        for index, item in enumerate(source.get("items") or ()):
+        for index, item in enumerate(items(source, "items")):
             yield from _key_to_path(item, f"{path}.items[{index}]")
 
     return run

@@ -13,6 +13,7 @@ from kubewright.devserver.builtin.cells import (
     selector_text,
     wide,
 )
+from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.strategy import Column
 
@@ -31,7 +32,7 @@ REVISION = (NAME, Column("Controller"), Column("Revision"), AGE)
 
 
 def _counts(obj: Wire, *names: str) -> list[int]:
-    status: Wire = obj.get("status") or {}
+    status: Wire = section(obj, "status")
     return [status.get(name, 0) for name in names]
 
 
@@ -87,7 +88,7 @@ def daemon_set_row(obj: Wire, now: float) -> list[Any]:
 
 def revision_row(obj: Wire, now: float) -> list[Any]:
     """Give a ControllerRevision's cells."""
-    owners = [owner for owner in obj["metadata"].get("ownerReferences") or () if owner.get("controller")]
+    owners = [owner for owner in items(obj["metadata"], "ownerReferences") if owner.get("controller")]
     owner = NONE
     if owners:
         group = owners[0]["apiVersion"].rpartition("/")[0]

@@ -6,6 +6,7 @@ from kubewright.api import FieldError, label_selector, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin import workload_rows as rows
 from kubewright.devserver.builtin.go_structs import invalid_struct, unsupported_struct
+from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.templates import check_template, default_pod_spec, template_of
 from kubewright.devserver.builtin.volumes import default_claim_spec
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec, keep_spec_and_labels, number_at
@@ -70,7 +71,7 @@ def _default_stateful_set(obj: Wire) -> None:
     policy: Wire = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
     for name in ("whenDeleted", "whenScaled"):
         policy[name] = policy.get(name) or "Retain"
-    for claim in spec.get("volumeClaimTemplates") or ():
+    for claim in items(spec, "volumeClaimTemplates"):
         claim["kind"] = claim.get("kind") or "PersistentVolumeClaim"
         claim["apiVersion"] = claim.get("apiVersion") or "v1"
         default_claim_spec(claim.setdefault("spec", {}))
@@ -110,7 +111,7 @@ def _new_daemon_set(obj: Wire) -> None:
 
 def _changed_daemon_set(new: Wire, old: Wire) -> None:
     annotations: dict[str, str] = new["metadata"].setdefault("annotations", {})
-    count = int((old["metadata"].get("annotations") or {}).get(_TEMPLATE_GENERATION, "1"))
+    count = int(section(old["metadata"], "annotations").get(_TEMPLATE_GENERATION, "1"))
     changed = new["spec"].get("template") != old["spec"].get("template")
     annotations[_TEMPLATE_GENERATION] = str(count + changed)
 
@@ -132,7 +133,7 @@ def _check_selector(spec: Wire, empty: str) -> tuple[list[FieldError], bool]:
 
 def _matches(spec: Wire) -> list[FieldError]:
     selector: Wire | None = spec.get("selector")
-    labels: dict[str, str] = spec["template"]["metadata"].get("labels") or {}
+    labels: dict[str, str] = section(spec["template"]["metadata"], "labels")
     matched = selector is not None and label_selector(selector).matches(labels)
     path = "spec.template.metadata.labels"
     return [] if matched else [problems.invalid(path, labels or None, _MISMATCH)]
@@ -157,7 +158,7 @@ def _validate_deployment(obj: Wire) -> list[FieldError]:
     errors += found
     if usable:
         errors += _check_workload_template(spec)
-    errors += _check_strategy(spec.get("strategy") or {})
+    errors += _check_strategy(section(spec, "strategy"))
     errors += check.none_negative(spec, "spec", "minReadySeconds", "revisionHistoryLimit")
     deadline = spec.get("progressDeadlineSeconds")
     if deadline is not None:
@@ -206,7 +207,7 @@ def _validate_stateful_set(obj: Wire) -> list[FieldError]:
     if policy not in ("OrderedReady", "Parallel"):
         text = "must be 'OrderedReady' or 'Parallel'"
         errors.append(problems.invalid("spec.podManagementPolicy", policy, text))
-    update: Wire = spec.get("updateStrategy") or {}
+    update: Wire = section(spec, "updateStrategy")
     rolling: Wire | None = update.get("rollingUpdate")
     if update.get("type") == "OnDelete":
         if rolling is not None:
@@ -233,10 +234,10 @@ def _validate_daemon_set(obj: Wire) -> list[FieldError]:
     if usable:
         errors += [error for error in _check_workload_template(spec) if error.detail != _MISMATCH]
     errors += check.none_negative(spec, "spec", "minReadySeconds")
-    update: Wire = spec.get("updateStrategy") or {}
+    update: Wire = section(spec, "updateStrategy")
     path = "spec.updateStrategy"
     if update.get("type") == "RollingUpdate":
-        rolling: Wire = update.get("rollingUpdate") or {}
+        rolling: Wire = section(update, "rollingUpdate")
         if _is_zero(rolling.get("maxUnavailable")) and _is_zero(rolling.get("maxSurge")):
             text = "cannot be 0 when maxSurge is 0"
             errors.append(problems.required(f"{path}.rollingUpdate.maxUnavailable", text))
@@ -249,14 +250,14 @@ def _validate_daemon_set(obj: Wire) -> list[FieldError]:
 def _validate_replication_controller(obj: Wire) -> list[FieldError]:
     spec = obj["spec"]
     errors = check.none_negative(spec, "spec", "minReadySeconds")
-    selector: dict[str, str] = spec.get("selector") or {}
+    selector: dict[str, str] = section(spec, "selector")
     if not selector:
         errors.append(problems.required("spec.selector"))
     errors += check.none_negative(spec, "spec", "replicas")
     template: Wire | None = spec.get("template")
     if template is None:
         return [*errors, problems.required("spec.template")]
-    labels: dict[str, str] = template["metadata"].get("labels") or {}
+    labels: dict[str, str] = section(template["metadata"], "labels")
     if selector and any(labels.get(key) != value for key, value in selector.items()):
         errors.append(problems.invalid("spec.template.metadata.labels", labels or None, _MISMATCH))
     return errors + check_template(template, "spec.template")
@@ -280,7 +281,10 @@ def _update_daemon_set(new: Wire, old: Wire) -> list[FieldError]:
 
 
 def _update_stateful_set(new: Wire, old: Wire) -> list[FieldError]:
-    fixed = [{key: value for key, value in obj["spec"].items() if key not in _STATEFUL_MUTABLE} for obj in (new, old)]
+    fixed = [
+        {key: value for key, value in obj["spec"].items() if key not in _STATEFUL_MUTABLE}
+        for obj in (new, old)
+    ]
     forbidden = [] if fixed[0] == fixed[1] else [problems.forbidden("spec", _STATEFUL_RULE)]
     # The real server leaves out what the forbidden change itself brings about.
     found = [error for error in _validate_stateful_set(new) if not forbidden or error.detail != _MISMATCH]
@@ -288,7 +292,7 @@ def _update_stateful_set(new: Wire, old: Wire) -> list[FieldError]:
 
 
 def _deployment_status(new: Wire, old: Wire) -> list[FieldError]:
-    status: Wire = new.get("status") or {}
+    status: Wire = section(new, "status")
     names = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas")
     errors = check.none_negative(status, "status", "observedGeneration", *names, "terminatingReplicas")
     total, path = status.get("replicas", 0), "status"
@@ -303,13 +307,13 @@ def _deployment_status(new: Wire, old: Wire) -> list[FieldError]:
 
 
 def _read_scale(obj: Wire) -> tuple[int, int, str]:
-    spec, status = obj.get("spec") or {}, obj.get("status") or {}
+    spec, status = section(obj, "spec"), section(obj, "status")
     return spec.get("replicas", 0), status.get("replicas", 0), str(label_selector(spec.get("selector")))
 
 
 def _read_controller_scale(obj: Wire) -> tuple[int, int, str]:
-    spec, status = obj.get("spec") or {}, obj.get("status") or {}
-    selector = label_selector({"matchLabels": spec.get("selector") or {}})
+    spec, status = section(obj, "spec"), section(obj, "status")
+    selector = label_selector({"matchLabels": section(spec, "selector")})
     return spec.get("replicas", 0), status.get("replicas", 0), str(selector)
 
 

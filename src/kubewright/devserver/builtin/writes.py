@@ -1,6 +1,7 @@
 """What writers through an object and through its status may change and come to own."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from kubewright.devserver.objects import Wire
 
@@ -33,10 +34,9 @@ def text_at(*path: str) -> Callable[[Wire], str]:
     """Make the reader of a field selector; what is not there is empty."""
 
     def read(obj: Wire) -> str:
-        value: object = obj
+        value: Any = obj
         for name in path:
-            found: Wire = value if isinstance(value, dict) else {}
-            value = found.get(name)
+            value = None if value is None else value.get(name)
         if isinstance(value, bool):
             return "true" if value else "false"
         return "" if value is None else str(value)
