@@ -80,6 +80,13 @@ def test_what_is_made_again_after_our_delete_is_new(store: Store) -> None:
     assert store.objects[A].meta.uid == "u2"
 
 
+def test_answers_to_two_deletes_may_come_in_either_order(store: Store) -> None:
+    store.record_delete(A, "u2", "13")
+    store.record_delete(A, "u1", "11")
+    assert shape(store.record_write(obj(13, uid="u2"))) == []
+    assert shape(store.apply(obj(13, uid="u2"))) == []
+
+
 def test_a_list_older_than_our_delete_does_not_revive(store: Store) -> None:
     store.apply(obj(11))
     store.begin_list()

@@ -155,6 +155,10 @@ class Store:
                 version = known_version
         elif not self._selection.admits(key) or not version or self._told(version):
             return NOTHING
+        gone = self._gone.get(key)
+        if gone is not None and compare(version, gone.version) < 0:
+            # Answers come in any order: a later delete of ours has been recorded.
+            return NOTHING
         heard = known is not None and known.meta.uid == uid and self._told(known.meta.resource_version)
         self._gone[key] = _Gone(uid, version, final=True, heard=heard)
         return self._remove(key)
