@@ -1,0 +1,185 @@
+"""Expressions outside of schemas: admission policies, match conditions, and whatever a user may type."""
+
+import contextlib
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kubewright.schema.cel import (
+    AUTHORIZER,
+    BOOL,
+    DYN,
+    INT,
+    STRING,
+    Authorizer,
+    CompileError,
+    CostExceeded,
+    Decision,
+    Environment,
+    EvaluationError,
+    Question,
+    authorization_library,
+    escape,
+    list_of,
+    map_of,
+)  # fmt: skip
+
+POLICY = Environment(
+    {"object": DYN, "oldObject": DYN, "request": DYN, "params": DYN, "variables": map_of(STRING, DYN)}
+)
+REQUEST: dict[str, Any] = {
+    "object": {"metadata": {"name": "a", "labels": {"x": "1"}}, "spec": {"replicas": 3}},
+    "oldObject": None,
+    "request": {"operation": "CREATE", "userInfo": {"groups": ["system:masters"]}},
+    "params": {"limit": 5},
+    "variables": {"big": False},
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("object.spec.replicas <= params.limit", True),
+        ("oldObject == null && request.operation == 'CREATE'", True),
+        ("'system:masters' in request.userInfo.groups", True),
+        ("has(object.metadata.labels) && 'x' in object.metadata.labels", True),
+        ("object.metadata.?annotations[?'y'].orValue('none')", "none"),
+        ("variables.big", False),
+        ("object.spec.replicas > 2 ? 'many' : 'few'", "many"),
+        ("object.spec.replicas + 1", 4),
+        ("object.metadata.name.startsWith('a')", True),
+    ],
+)
+def test_a_policy_sees_its_variables(text: str, expected: object) -> None:
+    assert POLICY.compile(text).evaluate(dict(REQUEST)) == expected
+
+
+def test_evaluating_leaves_the_variables_as_they_were() -> None:
+    variables = {"x": [1, 2], "y": 5}
+    program = Environment({"x": list_of(INT), "y": INT}).compile("x.all(y, y > 0) && y == 5")
+    assert program.evaluate(variables) is True
+    assert variables == {"x": [1, 2], "y": 5}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("object.spec.nope", "no such key: nope"),
+        ("object.spec.replicas.x", "no such overload"),
+        ("object.spec.replicas + 'a'", "no such overload"),
+        ("request.userInfo.groups[9]", "index out of bounds: 9"),
+        ("object.spec.replicas / 0", "division by zero"),
+    ],
+)
+def test_an_evaluation_that_has_no_value_says_why(text: str, message: str) -> None:
+    with pytest.raises(EvaluationError, match=message.replace("(", r"\(")):
+        POLICY.compile(text).evaluate(dict(REQUEST))
+
+
+def test_the_result_type_is_known_before_anything_runs() -> None:
+    environment = Environment({"n": INT, "s": STRING})
+    assert environment.compile("n > 1").type == BOOL
+    assert environment.compile("s + 'x'").type == STRING
+    assert environment.compile("[n].map(x, string(x))").type == list_of(STRING)
+
+
+def test_costs_end_an_evaluation() -> None:
+    program = Environment({"l": list_of(INT)}).compile("l.all(x, l.all(y, l.all(z, x + y + z >= 0)))")
+    with pytest.raises(CostExceeded, match="operation cancelled: actual cost limit exceeded"):
+        program.evaluate({"l": list(range(200))})
+    assert program.evaluate({"l": [1, 2]}) is True
+
+
+def test_two_authorization_checks_are_affordable_and_three_are_not() -> None:
+    asked: list[Question] = []
+
+    def answer(question: Question) -> Decision:
+        asked.append(question)
+        return Decision(question.verb == "get", "because")
+
+    environment = Environment({"authorizer": AUTHORIZER}, functions=authorization_library())
+    check = "authorizer.group('apps').resource('deployments').namespace('x').name('y').check('get').allowed()"
+    path = "authorizer.serviceAccount('n', 's').path('/healthz').check('post').reason() == 'because'"
+    assert environment.compile(f"{check} && {path}").evaluate({"authorizer": Authorizer(answer)}) is True
+    assert asked == [
+        Question(verb="get", group="apps", resource="deployments", namespace="x", name="y"),
+        Question(verb="post", path="/healthz", service_account=("n", "s")),
+    ]
+    with pytest.raises(CostExceeded):
+        environment.compile(f"{check} && {check} && {check}").evaluate({"authorizer": Authorizer(answer)})
+
+
+@pytest.mark.parametrize(
+    ("name", "escaped"),
+    [
+        ("plain", "plain"),
+        ("a-b", "a__dash__b"),
+        ("a.b/c", "a__dot__b__slash__c"),
+        ("a__b", "a__underscores__b"),
+        ("namespace", "__namespace__"),
+        ("int", "int"),
+        ("1a", None),
+        ("a b", None),
+        ("", None),
+    ],
+)
+def test_names_are_escaped_as_rules_must_write_them(name: str, escaped: str | None) -> None:
+    assert escape(name) == escaped
+
+
+_WORDS = st.sampled_from(
+    [
+        "self",
+        "x",
+        ".",
+        "(",
+        ")",
+        "[",
+        "]",
+        "{",
+        "}",
+        ",",
+        ":",
+        "?",
+        "+",
+        "-",
+        "*",
+        "/",
+        "%",
+        "==",
+        "!=",
+        "<",
+        "&&",
+        "||",
+        "!",
+        "in",
+        "true",
+        "null",
+        "1",
+        "2.5",
+        "1u",
+        "'a'",
+        "b'b'",
+        "all",
+        "exists",
+        "map",
+        "has",
+        "size",
+        ".?",
+        "[?",
+    ]
+)
+
+
+@given(st.lists(_WORDS, max_size=12).map(" ".join))
+def test_any_expression_compiles_or_is_refused_and_then_has_a_value_or_says_why(text: str) -> None:
+    with contextlib.suppress(CompileError, EvaluationError):
+        Environment({"self": DYN, "x": list_of(INT)}).compile(text).evaluate({"self": {"a": 1}, "x": [1, 2]})
+
+
+@given(st.text(max_size=30))
+def test_any_text_at_all_compiles_or_is_refused(text: str) -> None:
+    with contextlib.suppress(CompileError, EvaluationError):
+        Environment({}).compile(text)
