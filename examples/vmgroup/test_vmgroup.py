@@ -1,0 +1,241 @@
+"""VmGroup, as its users see it; the outside world is the simulator's file."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kubewright as kw
+from kubewright.api import kind_of
+from kubewright.api.builtin import core_v1
+from kubewright.manager import Manager
+from kubewright.testing import PATIENCE, Cluster
+from vmgroup import VmGroup, VmGroupSpec, operator
+from vmgroup.simulator import Call, Fault, World, empty_world, read_world, write_world
+
+TEMPLATE = "vm-operator-template"
+SUCCESS = "successfully reconciled VmGroup"
+
+
+class Outside:
+    """The simulated vCenter, as a person who edits its file sees it."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        write_world(file, empty_world())
+
+    @property
+    def world(self) -> World:
+        return read_world(self.file)
+
+    def edit(self, change: Callable[[World], object]) -> None:
+        world = self.world
+        change(world)
+        write_world(self.file, world)
+
+    def fail(self, operation: str, message: str, times: int = 1) -> None:
+        fault = Fault(operation=operation, times=times, message=message)
+        self.edit(lambda world: world["faults"].append(fault))
+
+    def calls(self, operation: str) -> list[Call]:
+        return [call for call in self.world["calls"] if call["operation"] == operation]
+
+    async def eventually(self, holds: Callable[[World], object]) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while not holds(self.world):
+                await asyncio.sleep(0.02)
+
+
+@pytest.fixture
+def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Outside:
+    file = tmp_path / "vcenter.json"
+    monkeypatch.setenv("VMGROUP_SIMULATOR", str(file))
+    return Outside(file)
+
+
+def group(name: str = "vg-1", *, replicas: int = 3, template: str = TEMPLATE) -> VmGroup:
+    return VmGroup(kw.Meta(name), spec=VmGroupSpec(cpu=1, memory=1, replicas=replicas, template=template))
+
+
+def is_running(replicas: int) -> Callable[[VmGroup], bool]:
+    return lambda it: it.status.phase == "RUNNING" and it.status.current_replicas == replicas
+
+
+def reconciles(manager: Manager) -> int:
+    return sum(sum(controller.outcomes.values()) for controller in manager.statistics().controllers)
+
+
+async def test_makes_the_machines_it_asks_for(cluster: Cluster, outside: Outside) -> None:
+    async with cluster.running(operator()):
+        await cluster.create(group())
+        made = await cluster.eventually(VmGroup, "vg-1", is_running(3))
+    machines = outside.world["folders"][f"{cluster.namespace}-vg-1"]
+    expected = {"power": "on", "cpu": 1, "memory": 1, "template": TEMPLATE}
+    assert list(machines.values()) == [expected] * 3
+    assert all(
+        name.startswith("vg-1-replica-") and len(name) == len("vg-1-replica-") + 8 for name in machines
+    )
+    assert (made.status.desired_replicas, made.status.last_message) == (3, SUCCESS)
+    assert made.metadata.finalizers == ["vm-operator"]
+
+
+async def test_follows_the_scale_subresource(cluster: Cluster, outside: Outside) -> None:
+    async with cluster.running(operator()):
+        await cluster.create(group())
+        await cluster.eventually(VmGroup, "vg-1", is_running(3))
+        await cluster.client.scale(VmGroup, "vg-1", cluster.namespace, replicas=5)
+        await cluster.eventually(VmGroup, "vg-1", is_running(5))
+        await cluster.client.scale(VmGroup, "vg-1", cluster.namespace, replicas=2)
+        await cluster.eventually(VmGroup, "vg-1", is_running(2))
+        scale = await cluster.client.get_scale(VmGroup, "vg-1", cluster.namespace)
+    assert (scale.spec.replicas, scale.status.replicas) == (2, 2)
+    assert len(outside.world["folders"][f"{cluster.namespace}-vg-1"]) == 2
+
+
+async def test_never_clones_more_than_three_at_once(cluster: Cluster, outside: Outside) -> None:
+    async with cluster.running(operator()):
+        await cluster.create(group(replicas=7))
+        await cluster.eventually(VmGroup, "vg-1", is_running(7))
+    clones = outside.calls("clone")
+    at_once = [sum(other["start"] <= call["start"] < other["end"] for other in clones) for call in clones]
+    assert (len(clones), max(at_once)) == (7, 3)
+
+
+async def test_reports_an_unknown_template_and_recovers(cluster: Cluster, outside: Outside) -> None:
+    async with cluster.running(operator()) as manager:
+        made = await cluster.create(group(template="no-such-template"))
+        failed = await cluster.eventually(VmGroup, "vg-1", lambda it: it.status.phase == "ERROR")
+        assert "could not find template" in failed.status.last_message
+        assert failed.status.current_replicas is None
+        await cluster.settled(VmGroup)
+        assert outside.world["folders"] == {}
+        assert reconciles(manager) <= 3
+        await cluster.client.patch(made, {"spec": {"template": TEMPLATE}})
+        await cluster.eventually(VmGroup, "vg-1", is_running(3))
+
+
+@pytest.mark.timeout(90)
+async def test_a_failed_clone_is_tried_again_after_twenty_seconds(cluster: Cluster, outside: Outside) -> None:
+    outside.fail("clone", "the datastore is busy")
+    async with cluster.running(operator()):
+        await cluster.create(group())
+        pending = await cluster.eventually(VmGroup, "vg-1", lambda it: it.status.phase == "PENDING")
+        assert (pending.status.last_message, pending.status.current_replicas) == ("the datastore is busy", 2)
+        await cluster.eventually(VmGroup, "vg-1", is_running(3), timeout=40)
+    *first, last = outside.calls("clone")
+    assert len(first) == 3
+    assert last["start"] - max(call["end"] for call in first) >= 20
+    assert len(outside.world["folders"][f"{cluster.namespace}-vg-1"]) == 3
+
+
+async def test_mends_what_others_did_outside(cluster: Cluster, outside: Outside) -> None:
+    folder = f"{cluster.namespace}-vg-1"
+    async with cluster.running(operator(resync=timedelta(seconds=0.5))):
+        await cluster.create(group())
+        await cluster.eventually(VmGroup, "vg-1", is_running(3))
+        first, second, _ = outside.world["folders"][folder]
+
+        def meddle(world: World) -> None:
+            world["folders"][folder][first]["power"] = "off"
+            del world["folders"][folder][second]
+
+        outside.edit(meddle)
+        await outside.eventually(
+            lambda world: [machine["power"] for machine in world["folders"][folder].values()] == ["on"] * 3
+        )
+    assert first in outside.world["folders"][folder]
+    assert second not in outside.world["folders"][folder]
+
+
+async def test_leaves_nothing_outside_when_it_is_deleted(cluster: Cluster, outside: Outside) -> None:
+    async with cluster.running(operator()):
+        made = await cluster.create(group())
+        await cluster.eventually(VmGroup, "vg-1", is_running(3))
+        await cluster.client.delete(made)
+        await cluster.eventually_gone(VmGroup, "vg-1")
+    assert outside.world["folders"] == {}
+    assert len(outside.calls("power_off")) == 3
+
+
+async def test_stays_until_the_outside_can_be_cleaned(cluster: Cluster, outside: Outside) -> None:
+    async with cluster.running(operator()):
+        made = await cluster.create(group())
+        await cluster.eventually(VmGroup, "vg-1", is_running(3))
+        outside.fail("destroy", "vCenter is away", times=5)
+        await cluster.client.delete(made)
+        await outside.eventually(lambda world: world["faults"][0]["times"] < 5)
+        waiting = await cluster.get(VmGroup, "vg-1")
+        assert waiting.metadata.deletion_timestamp is not None
+        await cluster.eventually_gone(VmGroup, "vg-1")
+    assert outside.world["folders"] == {}
+
+
+async def test_groups_that_share_a_folder_keep_to_their_own_machines(
+    cluster: Cluster, outside: Outside
+) -> None:
+    # "a-b" + "c" and "a" + "b-c" give the same folder.
+    twin = f"{cluster.namespace}-b"
+    await cluster.client.create(core_v1.Namespace(kw.Meta(twin)))
+    elsewhere = Cluster(cluster.server, cluster.client, cluster.config, cluster.kubeconfig, twin)
+    async with cluster.running(operator(), everywhere=True):
+        await cluster.create(group("b-c", replicas=2))
+        made = await elsewhere.create(group("c", replicas=1))
+        await cluster.eventually(VmGroup, "b-c", is_running(2))
+        await elsewhere.eventually(VmGroup, "c", is_running(1))
+        assert len(outside.world["folders"][f"{cluster.namespace}-b-c"]) == 3
+        await cluster.client.delete(made)
+        await elsewhere.eventually_gone(VmGroup, "c")
+        assert len(outside.world["folders"][f"{cluster.namespace}-b-c"]) == 2
+    await cluster.client.delete(core_v1.Namespace(kw.Meta(twin)))
+
+
+async def test_says_when_live_machines_differ_from_the_spec(cluster: Cluster, outside: Outside) -> None:
+    def spec_applied(status: str) -> Callable[[VmGroup], bool]:
+        return lambda it: (
+            [found.status for found in it.status.conditions if found.type == "SpecApplied"] == [status]
+        )
+
+    async with cluster.running(operator()):
+        made = await cluster.create(group())
+        await cluster.eventually(VmGroup, "vg-1", spec_applied("True"))
+        await cluster.client.patch(made, {"spec": {"cpu": 2}})
+        changed = await cluster.eventually(VmGroup, "vg-1", spec_applied("False"))
+    (condition,) = changed.status.conditions
+    assert condition.observed_generation == changed.metadata.generation
+    assert all(name in condition.message for name in outside.world["folders"][f"{cluster.namespace}-vg-1"])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"cpu": 5}, "spec.cpu in body should be less than or equal to 4"),
+        ({"cpu": 0}, "spec.cpu in body should be greater than or equal to 1"),
+        ({"memory": 9}, "spec.memory in body should be less than or equal to 8"),
+        ({"replicas": 0}, "spec.replicas in body should be greater than or equal to 1"),
+        ({"template": None}, "spec.template: Required value"),
+    ],
+)
+async def test_refuses_what_no_group_may_be(cluster: Cluster, change: dict[str, Any], message: str) -> None:
+    await cluster.install(operator())
+    kind = kind_of(VmGroup)
+    spec = {"cpu": 1, "memory": 1, "replicas": 1, "template": TEMPLATE} | change
+    document: dict[str, Any] = {
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "metadata": {"name": "wrong", "namespace": cluster.namespace},
+        "spec": {name: value for name, value in spec.items() if value is not None},
+    }
+    with pytest.raises(kw.Invalid, match=message):
+        await cluster.client.create(document, kind=kind)
+
+
+async def test_an_unknown_provider_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VMGROUP_PROVIDER", "cloud")
+    lifespan = operator().lifespan
+    assert lifespan is not None
+    with pytest.raises(kw.ConfigError, match='VMGROUP_PROVIDER is "cloud"'):
+        async with lifespan():
+            pass
