@@ -9,9 +9,9 @@ from kubewright.api import FieldError, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.ages import human_duration
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age
+from kubewright.devserver.builtin.parts import replaced_part, rules_of_part
 from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.writes import restore, text_at
-from kubewright.devserver.identity import User
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.strategy import Column, Strategy
 
@@ -46,18 +46,10 @@ _SIGNER_RULE = "must be a fully qualified domain and path of the form 'example.c
 _LEAST_SECONDS = 600
 
 
-def sign(request: Wire, user: User) -> None:
-    """Write down who asks; a client cannot say."""
-    spec: Wire = request.setdefault("spec", {})
-    spec["username"] = user.name
-    for name, value in (("uid", user.uid), ("groups", list(user.groups)), ("extra", dict(user.extra))):
-        if value:
-            spec[name] = value
-        else:
-            spec.pop(name, None)
-
-
 def _keep_request(new: Wire, old: Wire) -> None:
+    if (take := rules_of_part()) is not None:
+        take(new, old)
+        return
     restore(new, old, "spec")
     restore(new, old, "status")
 
@@ -68,10 +60,11 @@ def _status_write(new: Wire, old: Wire) -> None:
     restore(new.setdefault("status", {}), section(old, "status"), "conditions")
 
 
-def approve(new: Wire, old: Wire) -> None:
+def _approve(new: Wire, sent: Wire) -> None:
     """Take who approved or denied, but no certificate."""
-    restore(new, old, "spec")
-    restore(new.setdefault("status", {}), section(old, "status"), "certificate")
+    status: Wire = dict(section(new, "status"))
+    restore(status, section(sent, "status"), "conditions")
+    new["status"] = status
 
 
 def _validate(request: Wire) -> list[FieldError]:
@@ -133,6 +126,7 @@ STRATEGIES = {
         prepare_update=_keep_request,
         prepare_status_update=_status_write,
         validate=_validate,
+        endpoints={"approval": replaced_part(GROUP, "certificatesigningrequests", _approve)},
         selectable_fields={"spec.signerName": text_at("spec", "signerName")},
         columns=(
             NAME,

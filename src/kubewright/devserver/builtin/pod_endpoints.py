@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from kubewright.api import label_selector, problems
+from kubewright.devserver.builtin.parts import writing
 from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.responses import TEXT, Response
@@ -21,41 +22,47 @@ async def bind(call: Invocation) -> Outcome:
     """Put a Pod on a node."""
     body = call.body or {}
     metadata: Wire = section(body, "metadata")
-    if metadata.get("name", call.name) != call.name:
+    # POST bindings names the Pod only in the body.
+    name = call.name or metadata.get("name", "")
+    if metadata.get("name", name) != name:
         raise StatusError.bad_request("name in URL does not match name in Binding object")
     node = section(body, "target").get("name", "")
     if not node:
         raise StatusError.unknown(str(problems.required("target.name")))
 
-    def assign(pod: Wire) -> None:
+    def check(pod: Wire) -> None:
         if trouble := _unbindable(pod):
-            raise StatusError.conflict("", "pods/binding", call.name, trouble)
-        pod["spec"]["nodeName"] = node
-        for name in ("annotations", "labels"):
-            if metadata.get(name):
-                pod["metadata"].setdefault(name, {}).update(metadata[name])
-        status: Wire = pod.setdefault("status", {})
-        status.pop("nominatedNodeName", None)
-        others = [item for item in items(status, "conditions") if item["type"] != "PodScheduled"]
-        scheduled = {
-            "type": "PodScheduled",
-            "status": "True",
-            "lastProbeTime": None,
-            "lastTransitionTime": _now(),
-        }
-        status["conditions"] = [*others, scheduled]
+            raise StatusError.conflict("", "pods/binding", name, trouble)
 
-    await call.api.update(
-        "",
-        "pods",
-        call.namespace,
-        call.name,
-        assign,
-        subresource="binding",
-        user=call.user,
-        dry_run=call.options.dry_run,
-    )
+    with writing(lambda pod, old: _assign(pod, node, metadata)):
+        await call.api.update(
+            "",
+            "pods",
+            call.namespace,
+            name,
+            check,
+            subresource="binding",
+            user=call.user,
+            dry_run=call.options.dry_run,
+        )
     return Outcome(success({}, 201), 201)
+
+
+def _assign(pod: Wire, node: str, metadata: Wire) -> None:
+    pod["spec"]["nodeName"] = node
+    for name in ("annotations", "labels"):
+        if metadata.get(name):
+            pod["metadata"].setdefault(name, {}).update(metadata[name])
+    status: Wire = dict(section(pod, "status"))
+    status.pop("nominatedNodeName", None)
+    others = [item for item in items(status, "conditions") if item["type"] != "PodScheduled"]
+    scheduled = {
+        "type": "PodScheduled",
+        "status": "True",
+        "lastProbeTime": None,
+        "lastTransitionTime": _now(),
+    }
+    pod["status"] = {**status, "conditions": [*others, scheduled]}
 
 
 def _unbindable(pod: Wire) -> str:
