@@ -1,8 +1,10 @@
 """Namespaces: what every one is given, and the removal of what is in one that goes."""
 
+from collections import Counter
+from dataclasses import dataclass, field
 from datetime import timedelta
 
-from kubewright.api import ApiError, Kind, Meta, NotFound, Object, ObjectKey
+from kubewright.api import ApiError, Kind, Meta, MethodNotAllowed, NotFound, Object, ObjectKey
 from kubewright.api.builtin import core_v1
 from kubewright.client import Client
 from kubewright.controller import Context, Controller, Result, Scope, Tuning, needs, watch
@@ -20,6 +22,56 @@ _ABOUT_CA = (
 )
 
 
+@dataclass(slots=True)
+class Remainder:
+    """What is still in a namespace that goes: how many of each resource, and how many wait for which finalizer."""
+
+    instances: Counter[str] = field(default_factory=Counter[str])
+    finalizers: Counter[str] = field(default_factory=Counter[str])
+
+
+def conditions_of(left: Remainder) -> list[core_v1.NamespaceCondition]:
+    """Tell how far the removal has come."""
+    remaining = ", ".join(
+        f"{name} has {count} resource instances" for name, count in sorted(left.instances.items())
+    )
+    held = ", ".join(
+        f"{name} in {count} resource instances" for name, count in sorted(left.finalizers.items())
+    )
+    told = {
+        "NamespaceDeletionDiscoveryFailure": ("ResourcesDiscovered", "All resources successfully discovered"),
+        "NamespaceDeletionGroupVersionParsingFailure": (
+            "ParsedGroupVersions",
+            "All legacy kube types successfully parsed",
+        ),
+        "NamespaceDeletionContentFailure": (
+            "ContentDeleted",
+            "All content successfully deleted, may be waiting on finalization",
+        ),
+        "NamespaceContentRemaining": ("ContentRemoved", "All content successfully removed"),
+        "NamespaceFinalizersRemaining": (
+            "ContentHasNoFinalizers",
+            "All content-preserving finalizers finished",
+        ),
+    }
+    if remaining:
+        told["NamespaceContentRemaining"] = (
+            "SomeResourcesRemain",
+            f"Some resources are remaining: {remaining}",
+        )
+    if held:
+        told["NamespaceFinalizersRemaining"] = (
+            "SomeFinalizersRemain",
+            f"Some content in the namespace has finalizers remaining: {held}",
+        )
+    return [
+        core_v1.NamespaceCondition(
+            type=name, status="True" if reason.startswith("Some") else "False", reason=reason, message=message
+        )
+        for name, (reason, message) in told.items()
+    ]
+
+
 class Namespaces:
     """Furnish new namespaces and empty those that are being deleted."""
 
@@ -31,7 +83,7 @@ class Namespaces:
         """Make the default ServiceAccount and the root certificate, or take everything away."""
         name = namespace.metadata.name
         if namespace.metadata.deletion_timestamp is not None:
-            return await self._empty(namespace)
+            return await self._empty(namespace, ctx)
         try:
             await ctx.apply(core_v1.ServiceAccount(Meta("default", namespace=name)), owned=False)
             about = Meta(ROOT_CA, namespace=name, annotations={DESCRIPTION: _ABOUT_CA})
@@ -43,16 +95,17 @@ class Namespaces:
             raise
         return None
 
-    async def _empty(self, namespace: core_v1.Namespace) -> Result | None:
+    async def _empty(self, namespace: core_v1.Namespace, ctx: Context) -> Result | None:
         if FINALIZER not in namespace.spec.finalizers:
             return None
         name = namespace.metadata.name
         kinds = [kind for kind in await deletable_kinds(self._client) if kind.namespaced]
-        left = 0
+        left = Remainder()
         # Pods end last, so that what watches over them does not put new ones in their place.
         for kind in sorted(kinds, key=lambda kind: kind.plural == "pods" and not kind.group):
-            left += await self._remove_all(kind, name)
-        if left:
+            await self._remove_all(kind, name, left)
+        await ctx.patch_status(namespace, core_v1.NamespaceStatus(conditions=conditions_of(left)))
+        if left.instances:
             return Result(after=LOOK_AGAIN)
         try:
             live = await self._client.get(core_v1.Namespace, name)
@@ -62,15 +115,17 @@ class Namespaces:
             return None
         return None
 
-    async def _remove_all(self, kind: Kind, namespace: str) -> int:
-        """Delete what can be deleted of a kind; gives how many are still there."""
+    async def _remove_all(self, kind: Kind, namespace: str, left: Remainder) -> None:
+        """Delete what can be deleted of a kind; notes what is still there."""
         try:
             if not await self._client.list(kind, namespace=namespace):
-                return 0
+                return
             await self._client.delete_collection(kind, namespace=namespace, propagation="Background")
-            return len(await self._client.list(kind, namespace=namespace))
-        except NotFound:
-            return 0
+            for obj in await self._client.list(kind, namespace=namespace):
+                left.instances[kind.resource] += 1
+                left.finalizers.update(obj["metadata"].get("finalizers", ()))
+        except (NotFound, MethodNotAllowed):
+            return
 
 
 def _home(obj: Object) -> list[ObjectKey]:

@@ -64,23 +64,17 @@ def proportional(wanted: int, surge: int, batches: Sequence[Batch]) -> list[int]
     """Give the sizes of several ReplicaSets, newest first, when their whole grows or shrinks in a rollout."""
     sizes = [batch.replicas for batch in batches]
     allowed = wanted + surge if wanted > 0 else 0
-    to_add = allowed - sum(sizes)
-    added = 0
-    order = sorted(range(len(sizes)), key=lambda index: -sizes[index])
-    for index in order:
-        if to_add == 0:
-            break
-        share = _share(batches[index], allowed) if sizes[index] else 0
-        left = to_add - added
-        share = min(share, left) if to_add > 0 else max(share, left)
+    total = sum(sizes)
+    left = allowed - total
+    largest_first = sorted(range(len(sizes)), key=lambda index: -sizes[index])
+    for index in largest_first:
+        share = round(sizes[index] * allowed / (batches[index].told or total or 1)) - sizes[index]
+        share = min(max(share, 0), left) if left > 0 else max(min(share, 0), left, -sizes[index])
         sizes[index] += share
-        added += share
-    if order:
-        # What rounding left over goes to the largest, which can bear it best.
-        sizes[order[0]] = max(sizes[order[0]] + to_add - added, 0)
+        left -= share
+    # What rounding left over goes to the largest, which can bear it best.
+    for index in largest_first:
+        share = max(left, -sizes[index])
+        sizes[index] += share
+        left -= share
     return sizes
-
-
-def _share(batch: Batch, allowed: int) -> int:
-    told = batch.told or allowed
-    return round(batch.replicas * allowed / told) - batch.replicas

@@ -1,0 +1,96 @@
+"""Small workloads for the tests, and what to wait for."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from kubewright.api import Meta
+from kubewright.api.builtin import apps_v1, core_v1, meta_v1
+from kubewright.devcluster import ANNOTATION, Fate
+from kubewright.testing.cluster import Cluster
+
+PATIENCE = 20.0
+REVISION = "deployment.kubernetes.io/revision"
+
+
+def pod_spec(image: str = "nginx:1.25") -> core_v1.PodSpec:
+    """A Pod of one container."""
+    return core_v1.PodSpec(containers=[core_v1.Container(name="main", image=image)])
+
+
+def pod(name: str, *, fate: Fate | None = None, **spec: object) -> core_v1.Pod:
+    """A Pod with a fate."""
+    annotations = {ANNOTATION: str(fate)} if fate is not None else {}
+    made = core_v1.Pod(Meta(name, annotations=annotations, labels={"app": name}), spec=pod_spec())
+    for key, value in spec.items():
+        setattr(made.spec, key, value)
+    return made
+
+
+def template(app: str, image: str = "nginx:1.25") -> core_v1.PodTemplateSpec:
+    """A template of Pods labelled by their app."""
+    return core_v1.PodTemplateSpec(metadata=Meta(labels={"app": app}), spec=pod_spec(image))
+
+
+def selector(app: str) -> meta_v1.LabelSelector:
+    """Select the Pods of an app."""
+    return meta_v1.LabelSelector(match_labels={"app": app})
+
+
+def deployment(name: str, replicas: int, image: str = "nginx:1.25") -> apps_v1.Deployment:
+    """A Deployment of one container."""
+    return apps_v1.Deployment(
+        Meta(name, labels={"app": name}),
+        spec=apps_v1.DeploymentSpec(
+            replicas=replicas, selector=selector(name), template=template(name, image)
+        ),
+    )
+
+
+def is_rolled_out(found: apps_v1.Deployment) -> bool:
+    """Tell what `kubectl rollout status` waits for."""
+    status, wanted = found.status, found.spec.replicas
+    return (
+        status.observed_generation == found.metadata.generation
+        and status.updated_replicas == status.replicas == status.available_replicas == wanted
+    )
+
+
+async def until(look: Callable[[], Awaitable[object]], told: str = "") -> None:
+    """Wait until something holds of the cluster as a whole."""
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while not await look():
+                await asyncio.sleep(0.05)
+    except TimeoutError:
+        raise AssertionError(told or "did not happen in time") from None
+
+
+async def pods_of(cluster: Cluster, app: str) -> list[core_v1.Pod]:
+    """Read the Pods of an app, in the order of their names."""
+    found = await cluster.client.list(core_v1.Pod, namespace=cluster.namespace, labels=f"app={app}")
+    return sorted(found, key=lambda item: item.metadata.name)
+
+
+async def sets_of(cluster: Cluster, app: str) -> list[apps_v1.ReplicaSet]:
+    """Read the ReplicaSets of an app, oldest revision first."""
+    found = await cluster.client.list(apps_v1.ReplicaSet, namespace=cluster.namespace, labels=f"app={app}")
+    return sorted(found, key=lambda item: int(item.metadata.annotations[REVISION]))
+
+
+async def until_told(cluster: Cluster, *expected: tuple[str, str, str]) -> None:
+    """Wait for events, each a kind, a reason and a text that its message holds."""
+    missing = list(expected)
+
+    async def look() -> bool:
+        events = await cluster.client.list(core_v1.Event, namespace=cluster.namespace)
+        missing[:] = [
+            (kind, reason, text)
+            for kind, reason, text in expected
+            if not any(
+                (item.involved_object.kind, item.reason) == (kind, reason) and text in item.message
+                for item in events
+            )
+        ]
+        return not missing
+
+    await until(look, f"never told: {missing}")

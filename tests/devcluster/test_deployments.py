@@ -1,0 +1,266 @@
+"""Deployments by kubectl and by the API: the same on the embedded cluster and on kube-controller-manager's."""
+
+from typing import Any
+
+from devcluster_workloads import (
+    REVISION,
+    deployment,
+    is_rolled_out,
+    pod,
+    pods_of,
+    selector,
+    sets_of,
+    until,
+    until_told,
+)
+
+from kubewright.api import Meta
+from kubewright.api.builtin import apps_v1, core_v1
+from kubewright.devcluster import ANNOTATION, Fate
+from kubewright.testing.cluster import Cluster
+
+
+def condition(found: apps_v1.Deployment, name: str) -> apps_v1.DeploymentCondition:
+    return next(item for item in found.status.conditions if item.type == name)
+
+
+async def test_a_deployment_becomes_available(cluster: Cluster) -> None:
+    await cluster.create(deployment("web", 3))
+    done = await cluster.eventually(
+        apps_v1.Deployment,
+        "web",
+        lambda found: (
+            is_rolled_out(found) and condition(found, "Progressing").reason == "NewReplicaSetAvailable"
+        ),
+    )
+    (owned,) = await sets_of(cluster, "web")
+    assert condition(done, "Available").reason == "MinimumReplicasAvailable"
+    progressing = condition(done, "Progressing")
+    assert progressing.message == f'ReplicaSet "{owned.metadata.name}" has successfully progressed.'
+    assert done.metadata.annotations[REVISION] == "1"
+    text = owned.metadata.labels["pod-template-hash"]
+    assert owned.metadata.name == f"web-{text}"
+    assert owned.spec.selector.match_labels == {"app": "web", "pod-template-hash": text}
+    assert owned.metadata.annotations["deployment.kubernetes.io/desired-replicas"] == "3"
+    assert owned.metadata.annotations["deployment.kubernetes.io/max-replicas"] == "4"
+    (owner,) = owned.metadata.owner_references
+    assert (owner.kind, owner.name, owner.controller, owner.block_owner_deletion) == (
+        "Deployment",
+        "web",
+        True,
+        True,
+    )
+    for found in await pods_of(cluster, "web"):
+        assert found.metadata.name.startswith(f"{owned.metadata.name}-")
+        assert found.metadata.labels["pod-template-hash"] == text
+        assert found.metadata.generate_name == f"{owned.metadata.name}-"
+
+
+async def test_the_events_of_a_rollout_are_told_by_their_controllers(cluster: Cluster) -> None:
+    await cluster.create(deployment("web", 1))
+    await cluster.eventually(apps_v1.Deployment, "web", is_rolled_out)
+    (owned,) = await sets_of(cluster, "web")
+    (made,) = await pods_of(cluster, "web")
+    await until_told(
+        cluster,
+        ("Deployment", "ScalingReplicaSet", f"Scaled up replica set {owned.metadata.name} from 0 to 1"),
+        ("ReplicaSet", "SuccessfulCreate", f"Created pod: {made.metadata.name}"),
+        ("Pod", "Scheduled", f"Successfully assigned {made.key} to kubewright"),
+        ("Pod", "Started", "Container started"),
+    )
+    events = await cluster.client.list(core_v1.Event, namespace=cluster.namespace)
+    assert {item.reporting_component for item in events} >= {
+        "deployment-controller",
+        "replicaset-controller",
+        "default-scheduler",
+        "kubelet",
+    }
+
+
+async def test_a_new_template_rolls_over_and_never_lets_too_many_go(cluster: Cluster) -> None:
+    made = await cluster.create(deployment("web", 4))
+    await cluster.eventually(apps_v1.Deployment, "web", is_rolled_out)
+    await set_image(cluster, made, "nginx:1.26")
+    least = 4
+
+    def done(found: apps_v1.Deployment) -> bool:
+        nonlocal least
+        least = min(least, found.status.available_replicas)
+        return is_rolled_out(found)
+
+    await cluster.eventually(apps_v1.Deployment, "web", done)
+    assert least >= 3
+    old, new = await sets_of(cluster, "web")
+    assert (old.spec.replicas, new.spec.replicas) == (0, 4)
+    await until(lambda: _images(cluster, {"nginx:1.26"}))
+
+
+async def set_image(cluster: Cluster, made: apps_v1.Deployment, image: str) -> None:
+    def change(found: apps_v1.Deployment) -> None:
+        found.spec.template.spec.containers[0].image = image
+
+    await cluster.client.update(made, change)
+
+
+async def _images(cluster: Cluster, wanted: set[str]) -> bool:
+    return {found.spec.containers[0].image for found in await pods_of(cluster, "web")} == wanted
+
+
+async def test_recreate_ends_the_old_before_it_starts_the_new(cluster: Cluster) -> None:
+    wanted = deployment("web", 2)
+    wanted.spec.strategy = apps_v1.DeploymentStrategy(type="Recreate")
+    made = await cluster.create(wanted)
+    await cluster.eventually(apps_v1.Deployment, "web", is_rolled_out)
+    await set_image(cluster, made, "nginx:1.26")
+    mixed = False
+
+    async def rolled() -> bool:
+        nonlocal mixed
+        found = await pods_of(cluster, "web")
+        mixed |= len({item.spec.containers[0].image for item in found}) > 1
+        return is_rolled_out(await cluster.get(apps_v1.Deployment, "web")) and len(found) == 2
+
+    await until(rolled)
+    assert not mixed
+
+
+async def test_a_rollout_that_cannot_get_on_keeps_the_old_pods_and_says_so(cluster: Cluster) -> None:
+    wanted = deployment("web", 2)
+    wanted.spec.progress_deadline_seconds = 2
+    made = await cluster.create(wanted)
+    await cluster.eventually(apps_v1.Deployment, "web", is_rolled_out)
+
+    def doom(found: apps_v1.Deployment) -> None:
+        found.spec.template.metadata.annotations[ANNOTATION] = Fate.NEVER_READY
+
+    await cluster.client.update(made, doom)
+    late = await cluster.eventually(
+        apps_v1.Deployment,
+        "web",
+        lambda found: condition(found, "Progressing").reason == "ProgressDeadlineExceeded",
+    )
+    assert condition(late, "Progressing").status == "False"
+    assert (late.status.available_replicas, late.status.replicas) == (2, 3)
+    assert condition(late, "Available").status == "True"
+
+
+async def test_a_paused_deployment_scales_but_does_not_roll(cluster: Cluster) -> None:
+    made = await cluster.create(deployment("web", 1))
+    await cluster.eventually(apps_v1.Deployment, "web", is_rolled_out)
+
+    def pause(found: apps_v1.Deployment) -> None:
+        found.spec.paused = True
+        found.spec.replicas = 2
+        found.spec.template.spec.containers[0].image = "nginx:1.26"
+
+    await cluster.client.update(made, pause)
+    held = await cluster.eventually(
+        apps_v1.Deployment, "web", lambda found: found.status.available_replicas == 2
+    )
+    assert condition(held, "Progressing").reason == "DeploymentPaused"
+    assert await _images(cluster, {"nginx:1.25"})
+
+    def resume(found: apps_v1.Deployment) -> None:
+        found.spec.paused = False
+
+    await cluster.client.update(made, resume)
+    await cluster.eventually(apps_v1.Deployment, "web", is_rolled_out)
+    await until(lambda: _images(cluster, {"nginx:1.26"}))
+
+
+async def test_kubectl_rolls_out_back_and_away(cluster: Cluster, kubectl: Any) -> None:
+    await kubectl("create", "deployment", "web", "--image=nginx:1.25", "--replicas=3")
+    done = 'deployment "web" successfully rolled out'
+    assert done in await kubectl("rollout", "status", "deploy/web", "--timeout=20s")
+    await kubectl("set", "image", "deploy/web", "nginx=nginx:1.26")
+    assert done in await kubectl("rollout", "status", "deploy/web", "--timeout=20s")
+    history = await kubectl("rollout", "history", "deploy/web")
+    assert [line.split()[0] for line in history.splitlines()[2:] if line] == ["1", "2"]
+    assert "rolled back" in await kubectl("rollout", "undo", "deploy/web")
+    assert done in await kubectl("rollout", "status", "deploy/web", "--timeout=20s")
+    assert "nginx:1.25" in await kubectl("get", "deploy", "web", "-o", "wide")
+    history = await kubectl("rollout", "history", "deploy/web")
+    assert [line.split()[0] for line in history.splitlines()[2:] if line] == ["2", "3"]
+    await kubectl("rollout", "pause", "deploy/web")
+    await kubectl("rollout", "resume", "deploy/web")
+    await kubectl("scale", "deploy/web", "--replicas=1")
+    await kubectl("wait", "--for=jsonpath={.status.replicas}=1", "deploy/web", "--timeout=20s")
+    await kubectl("rollout", "restart", "deploy/web")
+    assert done in await kubectl("rollout", "status", "deploy/web", "--timeout=20s")
+    await kubectl("delete", "deploy/web", "--cascade=foreground", "--timeout=20s")
+    assert "No resources found" in await kubectl("get", "replicasets,pods")
+
+
+async def test_only_the_latest_revisions_are_kept(cluster: Cluster) -> None:
+    wanted = deployment("web", 1)
+    wanted.spec.revision_history_limit = 1
+    made = await cluster.create(wanted)
+    for minor in (26, 27, 28):
+        await cluster.eventually(apps_v1.Deployment, "web", is_rolled_out)
+        await set_image(cluster, made, f"nginx:1.{minor}")
+    await cluster.eventually(apps_v1.Deployment, "web", is_rolled_out)
+
+    async def kept() -> bool:
+        return [item.metadata.annotations[REVISION] for item in await sets_of(cluster, "web")] == ["3", "4"]
+
+    await until(kept)
+
+
+async def test_a_settled_deployment_is_left_alone(cluster: Cluster) -> None:
+    await cluster.create(deployment("web", 2))
+    await cluster.eventually(apps_v1.Deployment, "web", is_rolled_out)
+    await cluster.settled(apps_v1.Deployment, apps_v1.ReplicaSet, core_v1.Pod)
+
+
+async def test_a_pod_that_is_deleted_returns(cluster: Cluster) -> None:
+    await cluster.create(deployment("web", 2))
+    await cluster.eventually(apps_v1.Deployment, "web", is_rolled_out)
+    lost, _ = await pods_of(cluster, "web")
+    await cluster.client.delete(lost)
+    await cluster.eventually_gone(core_v1.Pod, lost.metadata.name)
+
+    async def whole() -> bool:
+        return len(await pods_of(cluster, "web")) == 2
+
+    await until(whole)
+
+
+async def test_an_orphan_that_matches_is_adopted_and_one_that_ceases_to_match_is_let_go(
+    cluster: Cluster,
+) -> None:
+    orphan = await cluster.create(pod("lone"))
+    owner = await cluster.create(
+        apps_v1.ReplicaSet(
+            Meta("lone"),
+            spec=apps_v1.ReplicaSetSpec(
+                replicas=1, selector=selector("lone"), template=deployment("lone", 1).spec.template
+            ),
+        )
+    )
+    await cluster.eventually(
+        core_v1.Pod,
+        "lone",
+        lambda found: [item.uid for item in found.metadata.owner_references] == [owner.metadata.uid],
+    )
+    await cluster.client.patch(orphan, {"metadata": {"labels": {"app": "free"}}})
+    await cluster.eventually(core_v1.Pod, "lone", lambda found: not found.metadata.owner_references)
+
+    async def replaced() -> bool:
+        return len(await pods_of(cluster, "lone")) == 1
+
+    await until(replaced)
+
+
+async def test_pods_that_are_refused_are_told_in_the_status(cluster: Cluster) -> None:
+    wanted = deployment("web", 1)
+    wanted.spec.template.spec.service_account_name = "nobody"
+    await cluster.create(wanted)
+    failing = await cluster.eventually(
+        apps_v1.Deployment,
+        "web",
+        lambda found: any(item.type == "ReplicaFailure" for item in found.status.conditions),
+    )
+    told = condition(failing, "ReplicaFailure")
+    assert (told.status, told.reason) == ("True", "FailedCreate")
+    assert 'serviceaccount "nobody" not found' in told.message
+    await until_told(cluster, ("ReplicaSet", "FailedCreate", "Error creating: pods "))

@@ -1,0 +1,58 @@
+"""What a namespace is given, and its end."""
+
+import secrets
+from typing import Any
+
+from devcluster_workloads import deployment, is_rolled_out
+
+from kubewright.api import Meta
+from kubewright.api.builtin import apps_v1, core_v1
+from kubewright.testing.cluster import Cluster
+
+
+async def test_a_namespace_is_given_a_service_account_and_the_root_certificate(cluster: Cluster) -> None:
+    await cluster.eventually(core_v1.ServiceAccount, "default")
+    certificate = await cluster.eventually(core_v1.ConfigMap, "kube-root-ca.crt")
+    assert certificate.data["ca.crt"].startswith("-----BEGIN CERTIFICATE-----")
+    assert "kubernetes.io/description" in certificate.metadata.annotations
+
+
+async def test_what_is_deleted_or_altered_comes_back(cluster: Cluster) -> None:
+    await cluster.client.delete(core_v1.ServiceAccount, "default", cluster.namespace)
+    await cluster.eventually(core_v1.ServiceAccount, "default")
+    made = await cluster.eventually(core_v1.ConfigMap, "kube-root-ca.crt")
+    await cluster.client.patch(made, {"data": {"ca.crt": "forged"}})
+    await cluster.eventually(
+        core_v1.ConfigMap, "kube-root-ca.crt", lambda found: found.data["ca.crt"] == made.data["ca.crt"]
+    )
+
+
+async def test_a_deleted_namespace_goes_with_all_that_is_in_it(cluster: Cluster, kubectl: Any) -> None:
+    name = f"doomed-{secrets.token_hex(3)}"
+    await cluster.client.create(core_v1.Namespace(Meta(name)))
+    await cluster.client.create(core_v1.ConfigMap(Meta("note", namespace=name)))
+    web = deployment("web", 2)
+    web.metadata.namespace = name
+    await cluster.client.create(web)
+    await kubectl("-n", name, "rollout", "status", "deploy/web", "--timeout=20s")
+    assert is_rolled_out(await cluster.client.get(apps_v1.Deployment, "web", name))
+    await kubectl("delete", "namespace", name, "--timeout=50s")
+    assert not await cluster.client.list(core_v1.Pod, namespace=name)
+
+
+async def test_a_namespace_waits_for_a_finalizer_inside(cluster: Cluster) -> None:
+    name = f"held-{secrets.token_hex(3)}"
+    await cluster.client.create(core_v1.Namespace(Meta(name)))
+    held = core_v1.ConfigMap(Meta("held", namespace=name, finalizers=["example.com/wait"]))
+    made = await cluster.client.create(held)
+    await cluster.client.delete(core_v1.Namespace, name)
+    await cluster.eventually(
+        core_v1.Namespace,
+        name,
+        lambda found: any(
+            item.type == "NamespaceFinalizersRemaining" and item.status == "True"
+            for item in found.status.conditions
+        ),
+    )
+    await cluster.client.patch(made, {"metadata": {"finalizers": None}})
+    await cluster.eventually_gone(core_v1.Namespace, name, timeout=40)

@@ -1,0 +1,140 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kubewright.api import Meta, Quantity
+from kubewright.api.builtin import core_v1, meta_v1
+from kubewright.devcluster.nodes import Neighbour, explanation, matches_term, obstacle, requests_of, tolerates
+
+
+def node(**spec: object) -> core_v1.Node:
+    made = core_v1.Node(Meta("n1", labels={"disk": "ssd", "cores": "8", "kubernetes.io/hostname": "n1"}))
+    made.status.allocatable = {"cpu": Quantity("2"), "memory": Quantity("1Gi"), "pods": Quantity("3")}
+    for key, value in spec.items():
+        setattr(made.spec, key, value)
+    return made
+
+
+def pod(cpu: str = "", **spec: object) -> core_v1.Pod:
+    requests = {"cpu": Quantity(cpu)} if cpu else {}
+    container = core_v1.Container(
+        name="main", image="nginx", resources=core_v1.ResourceRequirements(requests=requests)
+    )
+    made = core_v1.Pod(
+        Meta("p", namespace="default", uid="p", labels={"app": "p"}),
+        spec=core_v1.PodSpec(containers=[container]),
+    )
+    for key, value in spec.items():
+        setattr(made.spec, key, value)
+    return made
+
+
+def test_a_pod_fits_an_empty_node() -> None:
+    assert obstacle(pod("500m"), Neighbour(node(), [])) == ""
+
+
+def test_requests_of_neighbours_count() -> None:
+    assert obstacle(pod("1500m"), Neighbour(node(), [pod("1")])) == "Insufficient cpu"
+    assert obstacle(pod(), Neighbour(node(), [pod(), pod(), pod()])) == "Too many pods"
+
+
+def test_pods_that_ended_take_no_room() -> None:
+    ended = pod("2")
+    ended.status.phase = "Succeeded"
+    assert obstacle(pod("1"), Neighbour(node(), [ended])) == ""
+
+
+def test_init_containers_count_by_their_greediest() -> None:
+    subject = pod("100m")
+    subject.spec.init_containers = [
+        core_v1.Container(
+            name="prepare",
+            image="busybox",
+            resources=core_v1.ResourceRequirements(requests={"cpu": Quantity("1")}),
+        )
+    ]
+    assert requests_of(subject)["cpu"] == Quantity("1")
+
+
+def test_a_cordoned_node_takes_nobody() -> None:
+    assert obstacle(pod(), Neighbour(node(unschedulable=True), [])) == "node(s) were unschedulable"
+
+
+def test_a_taint_keeps_pods_out_that_do_not_tolerate_it() -> None:
+    tainted = node(taints=[core_v1.Taint(key="dedicated", value="db", effect="NoSchedule")])
+    assert obstacle(pod(), Neighbour(tainted, [])) == "node(s) had untolerated taint {dedicated: db}"
+    bearing = pod(tolerations=[core_v1.Toleration(key="dedicated", operator="Exists")])
+    assert obstacle(bearing, Neighbour(tainted, [])) == ""
+
+
+def test_a_node_selector_must_match() -> None:
+    told = obstacle(pod(node_selector={"disk": "hdd"}), Neighbour(node(), []))
+    assert told == "node(s) didn't match Pod's node affinity/selector"
+
+
+@pytest.mark.parametrize(
+    ("key", "operator", "values", "matches"),
+    [
+        ("disk", "In", ["ssd", "hdd"], True),
+        ("disk", "NotIn", ["ssd"], False),
+        ("gpu", "NotIn", ["a100"], True),
+        ("gpu", "Exists", [], False),
+        ("gpu", "DoesNotExist", [], True),
+        ("cores", "Gt", ["4"], True),
+        ("cores", "Lt", ["4"], False),
+        ("disk", "Gt", ["4"], False),
+    ],
+)
+def test_node_affinity_operators(key: str, operator: str, values: list[str], matches: bool) -> None:
+    requirement = core_v1.NodeSelectorRequirement(key=key, operator=operator, values=values)
+    term = core_v1.NodeSelectorTerm(match_expressions=[requirement])
+    assert matches_term(term, node()) is matches
+
+
+def test_an_empty_term_matches_no_node() -> None:
+    assert not matches_term(core_v1.NodeSelectorTerm(), node())
+
+
+def test_pods_that_repel_each_other_are_kept_apart() -> None:
+    term = core_v1.PodAffinityTerm(
+        topology_key="kubernetes.io/hostname",
+        label_selector=meta_v1.LabelSelector(match_labels={"app": "p"}),
+    )
+    shy = pod(
+        affinity=core_v1.Affinity(
+            pod_anti_affinity=core_v1.PodAntiAffinity(
+                required_during_scheduling_ignored_during_execution=[term]
+            )
+        )
+    )
+    other = pod()
+    other.metadata.uid = "other"
+    assert obstacle(shy, Neighbour(node(), [other])) == "node(s) didn't match pod anti-affinity rules"
+    assert obstacle(shy, Neighbour(node(), [])) == ""
+
+
+def test_a_host_port_is_taken_once() -> None:
+    subject = pod()
+    subject.spec.containers[0].ports = [core_v1.ContainerPort(container_port=80, host_port=80)]
+    told = obstacle(subject, Neighbour(node(), [subject]))
+    assert told == "node(s) didn't have free ports for the requested pod ports"
+
+
+def test_the_explanation_is_the_schedulers() -> None:
+    assert explanation(1, {"Insufficient cpu": 1}) == (
+        "0/1 nodes are available: 1 Insufficient cpu. "
+        "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
+    )
+    assert explanation(0, {}) == "no nodes available to schedule pods"
+
+
+effects = st.sampled_from(["NoSchedule", "NoExecute", "PreferNoSchedule"])
+
+
+@given(key=st.sampled_from("ab"), value=st.sampled_from("xy"), effect=effects)
+def test_tolerating_everything_tolerates_each_taint(key: str, value: str, effect: str) -> None:
+    taint = core_v1.Taint(key=key, value=value, effect=effect)
+    assert tolerates(pod(tolerations=[core_v1.Toleration(operator="Exists")]), taint)
+    assert tolerates(pod(tolerations=[core_v1.Toleration(key=key, value=value)]), taint)
+    assert not tolerates(pod(tolerations=[core_v1.Toleration(key=key, value="other")]), taint)
+    assert not tolerates(pod(), taint)

@@ -1,0 +1,194 @@
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kubewright.api import Meta
+from kubewright.api.builtin import core_v1
+from kubewright.devcluster import ANNOTATION, Fate
+from kubewright.devcluster.containers import backoff
+from kubewright.devcluster.stages import Place, advance, stop
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+HERE = Place("127.0.0.1", "10.244.0.7")
+SECOND = timedelta(seconds=1)
+
+
+def pod(fate: Fate | None = None, policy: str = "Always", **container: object) -> core_v1.Pod:
+    annotations = {ANNOTATION: str(fate)} if fate is not None else {}
+    spec = core_v1.PodSpec(
+        containers=[core_v1.Container(name="main", image="nginx:1.25")], restart_policy=policy
+    )
+    for key, value in container.items():
+        setattr(spec.containers[0], key, value)
+    return core_v1.Pod(
+        Meta("demo", namespace="default", uid="u", generation=1, annotations=annotations),
+        spec=spec,
+        status=core_v1.PodStatus(phase="Pending"),
+    )
+
+
+def lived(subject: core_v1.Pod, now: datetime) -> core_v1.Pod:
+    return msgspec.structs.replace(subject, status=advance(subject, HERE, now).status)
+
+
+def condition(subject: core_v1.Pod, name: str) -> str:
+    return next(item.status for item in subject.status.conditions if item.type == name)
+
+
+def test_a_pod_runs_and_is_ready_at_once() -> None:
+    stage = advance(pod(), HERE, NOW)
+    assert (stage.status.phase, stage.status.pod_ip, stage.again) == ("Running", "10.244.0.7", None)
+    assert all(item.ready and item.started for item in stage.status.container_statuses)
+    assert [note.reason for note in stage.notes] == ["Pulled", "Created", "Started"]
+
+
+def test_readiness_waits_for_the_probes_initial_delay() -> None:
+    probe = core_v1.Probe(initial_delay_seconds=5)
+    stage = advance(pod(readiness_probe=probe), HERE, NOW)
+    assert not stage.status.container_statuses[0].ready
+    assert stage.again == NOW + 5 * SECOND
+    later = lived(lived(pod(readiness_probe=probe), NOW), NOW + 5 * SECOND)
+    assert condition(later, "Ready") == "True"
+
+
+def test_a_container_has_not_started_before_its_startup_probe() -> None:
+    probe = core_v1.Probe(initial_delay_seconds=3)
+    young = lived(pod(startup_probe=probe), NOW)
+    assert young.status.container_statuses[0].started is False
+    assert lived(young, NOW + 3 * SECOND).status.container_statuses[0].ready
+
+
+def test_a_readiness_gate_holds_readiness_back_until_its_condition_is_true() -> None:
+    gated = pod()
+    gated.spec.readiness_gates = [core_v1.PodReadinessGate(condition_type="example.com/open")]
+    gated = lived(gated, NOW)
+    assert (condition(gated, "Ready"), condition(gated, "ContainersReady")) == ("False", "True")
+    gated.status.conditions.append(core_v1.PodCondition(type="example.com/open", status="True"))
+    assert condition(lived(gated, NOW), "Ready") == "True"
+
+
+def test_a_crashing_container_restarts_at_once_and_then_after_growing_pauses() -> None:
+    subject, moment, starts = pod(Fate.CRASH_LOOP), NOW, [NOW]
+    for _ in range(60):
+        stage = advance(subject, HERE, moment)
+        subject = msgspec.structs.replace(subject, status=stage.status)
+        running = stage.status.container_statuses[0].state.running
+        if running is not None and running.started_at != starts[-1]:
+            starts.append(running.started_at or moment)
+        assert stage.again is not None
+        moment = stage.again
+    pauses = [(later - earlier).total_seconds() - 1 for earlier, later in pairwise(starts)]
+    assert pauses[:8] == [0, 10, 20, 40, 80, 160, 300, 300]
+    assert subject.status.container_statuses[0].restart_count == len(starts) - 1
+
+
+def test_the_words_of_a_crash_loop_are_the_kubelets() -> None:
+    subject = pod(Fate.CRASH_LOOP)
+    for seconds in range(3):
+        subject = lived(subject, NOW + seconds * SECOND)
+    waiting = subject.status.container_statuses[0].state.waiting
+    assert waiting is not None
+    assert waiting.reason == "CrashLoopBackOff"
+    assert waiting.message == "back-off 10s restarting failed container=main pod=demo_default(u)"
+
+
+@pytest.mark.parametrize(
+    ("fate", "policy", "phase", "code"),
+    [
+        (Fate.SUCCEED, "Never", "Succeeded", 0),
+        (Fate.SUCCEED, "OnFailure", "Succeeded", 0),
+        (Fate.FAIL, "Never", "Failed", 1),
+        (Fate.OUT_OF_MEMORY, "Never", "Failed", 137),
+    ],
+)
+def test_a_pod_that_is_not_restarted_ends(fate: Fate, policy: str, phase: str, code: int) -> None:
+    ended = lived(lived(pod(fate, policy), NOW), NOW + SECOND)
+    assert ended.status.phase == phase
+    state = ended.status.container_statuses[0].state.terminated
+    assert state is not None
+    assert state.exit_code == code
+    assert condition(ended, "Ready") == "False"
+    assert lived(ended, NOW + 90 * SECOND) == ended
+
+
+def test_a_missing_image_keeps_the_pod_pending() -> None:
+    subject = lived(pod(Fate.IMAGE_MISSING), NOW)
+    waiting = subject.status.container_statuses[0].state.waiting
+    assert subject.status.phase == "Pending"
+    assert waiting is not None
+    assert waiting.reason == "ImagePullBackOff"
+
+
+def test_a_mended_fate_lets_the_pod_run() -> None:
+    subject = lived(pod(Fate.IMAGE_MISSING), NOW)
+    subject.metadata.annotations.clear()
+    assert lived(subject, NOW).status.phase == "Running"
+
+
+def test_a_slow_pull_ends() -> None:
+    slow = advance(pod(Fate.SLOW), HERE, NOW)
+    assert (slow.status.phase, slow.again) == ("Pending", NOW + 30 * SECOND)
+    assert lived(lived(pod(Fate.SLOW), NOW), NOW + 30 * SECOND).status.phase == "Running"
+
+
+def test_a_failing_liveness_probe_restarts_the_container() -> None:
+    probe = core_v1.Probe(period_seconds=2, failure_threshold=3)
+    young = lived(pod(Fate.UNHEALTHY, liveness_probe=probe), NOW)
+    stage = advance(young, HERE, NOW + 4 * SECOND)
+    assert stage.status.container_statuses[0].restart_count == 1
+    assert {note.reason for note in stage.notes} >= {"Unhealthy", "Killing"}
+
+
+def test_a_pod_that_ran_too_long_fails() -> None:
+    subject = pod()
+    subject.spec.active_deadline_seconds = 60
+    stage = advance(subject, HERE, NOW)
+    assert stage.again == NOW + 60 * SECOND
+    ended = lived(lived(subject, NOW), NOW + 60 * SECOND)
+    assert (ended.status.phase, ended.status.reason) == ("Failed", "DeadlineExceeded")
+
+
+def test_init_containers_end_and_sidecars_run_along() -> None:
+    subject = pod()
+    subject.spec.init_containers = [
+        core_v1.Container(name="prepare", image="busybox"),
+        core_v1.Container(name="proxy", image="envoy", restart_policy="Always"),
+    ]
+    prepared, proxy = lived(subject, NOW).status.init_container_statuses
+    assert prepared.state.terminated is not None
+    assert proxy.state.running is not None
+    assert proxy.ready
+
+
+def test_a_stopped_pod_is_not_ready_and_has_ended_well() -> None:
+    subject = lived(pod(), NOW)
+    stage = stop(subject, HERE, NOW + SECOND)
+    assert stage.status.phase == "Succeeded"
+    assert [note.text for note in stage.notes] == ["Stopping container main"]
+    assert {item.type: item.status for item in stage.status.conditions}["Ready"] == "False"
+
+
+@given(restarts=st.integers(0, 10**6))
+def test_backoff_grows_to_five_minutes_and_no_further(restarts: int) -> None:
+    assert backoff(restarts) <= backoff(restarts + 1) <= timedelta(minutes=5)
+
+
+@given(
+    fate=st.sampled_from(Fate),
+    policy=st.sampled_from(["Always", "OnFailure", "Never"]),
+    waits=st.lists(st.floats(0, 400), max_size=20),
+)
+def test_looking_twice_at_one_moment_changes_nothing(fate: Fate, policy: str, waits: list[float]) -> None:
+    subject, moment = pod(fate, policy), NOW
+    for wait in waits:
+        moment += timedelta(seconds=wait)
+        subject = lived(subject, moment)
+        stage = advance(subject, HERE, moment)
+        assert stage.status == subject.status or stage.again is None or stage.again <= moment
+        assert stage.again is None or stage.again > moment
+        if subject.status.phase in ("Succeeded", "Failed"):
+            assert policy != "Always"
