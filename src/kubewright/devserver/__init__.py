@@ -6,7 +6,7 @@ under one revision), `definitions` (custom resources). Kinds, authentication and
 `identity` and `operation`.
 """
 
-from .server import Server, Timing
+from .server import Server, Statistics, Timing
 from .status import StatusError
 
-__all__ = ["Server", "StatusError", "Timing"]
+__all__ = ["Server", "Statistics", "StatusError", "Timing"]

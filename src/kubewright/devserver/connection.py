@@ -74,6 +74,11 @@ class Connection(asyncio.Protocol):
         self._refused: Response | None = None
 
     @property
+    def buffered(self) -> int:
+        """Tell how many bytes wait to be read by the client."""
+        return self._transport.get_write_buffer_size()
+
+    @property
     def idle(self) -> bool:
         """Tell whether no request is being answered."""
         return self._task is None and not self._pending

@@ -11,8 +11,8 @@ Step = Callable[[Any], list[Any]]
 _TOKEN = re.compile(
     r"""
     \.\.(?P<deep>[\w-]+)
-    |\.(?P<field>(?:[\w$-]|\\.)+)
     |\.(?P<every>\*)
+    |\.(?P<field>(?:[^.\[\]{}|\s\\]|\\.)+)
     |\[\s*(?P<quote>['"])(?P<key>(?:[^\\]|\\.)*?)(?P=quote)\s*\]
     |\[\s*(?P<index>-?\d+)\s*\]
     |\[\s*(?P<star>\*)\s*\]

@@ -72,7 +72,9 @@ class _Parts:
         journal = Journal(data) if data is not None else None
         authority, token_key = _keys(journal)
         context = server_context(authority.serving(host), authority.pair.certificate)
-        return cls(journal, authority, token_key, context, load_types(), recorded_objects())
+        types = load_types()
+        types.discovery()
+        return cls(journal, authority, token_key, context, types, recorded_objects())
 
 
 def _keys(journal: Journal | None) -> tuple[Authority, bytes]:
@@ -103,6 +105,16 @@ class _EscalationGuard:
     async def validate(self, operation: Operation) -> None:
         """Refuse roles and bindings that give away too much."""
         refuse_escalation(operation, self._authorizer, self._policies)
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What a server holds: open connections, running tasks, readers that do not keep up, bytes waiting for them."""
+
+    connections: int
+    tasks: int
+    blocked: int
+    buffered: int
 
 
 class Server:
@@ -136,7 +148,6 @@ class Server:
     async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
         async with AsyncExitStack() as stack:
-            self._group = await stack.enter_async_context(asyncio.TaskGroup())
             parts = await asyncio.to_thread(_Parts.load, self._data, self._host)
             self._authority = parts.authority
             self._assemble(loop, parts)
@@ -144,14 +155,16 @@ class Server:
             listener = await loop.create_server(
                 lambda: Connection(self, loop), self._host, self.port, ssl=parts.context, backlog=1024
             )
-            self.port = listener.sockets[0].getsockname()[1]
             stack.callback(listener.close)
+            self.port = listener.sockets[0].getsockname()[1]
             self._discovery.address = f"{self._host}:{self.port}"
             seed(self._core, [*first_objects(self.port), *parts.roles])
+            # Entered last, so that trouble at the start is told as it is and not in a group.
+            self._group = await stack.enter_async_context(asyncio.TaskGroup())
+            stack.callback(self._stop)
             self._definitions.restore()
             self.spawn(self._definitions.run())
             self.spawn(self._sweep())
-            stack.callback(self._stop)
             self._stack = stack.pop_all()
         return self
 
@@ -219,11 +232,15 @@ class Server:
         self._tokens.add(token, name, groups)
         return token
 
+    def statistics(self) -> "Statistics":
+        """Count what the server holds now."""
+        blocked = [item for item in self._connections if item.blocked_since is not None]
+        buffered = sum(item.buffered for item in self._connections)
+        return Statistics(len(self._connections), len(self._tasks), len(blocked), buffered)
+
     def compact(self) -> None:
         """Forget all history, so that older revisions are expired."""
         self._core.store.compact()
-
-    # what connections need
 
     def handle(self, request: Request) -> Answer | Coroutine[Any, Any, Answer]:
         """Answer a request: who is it, may they, and then the handler."""

@@ -1,0 +1,138 @@
+"""HTTP/1.1 over asyncio streams, as bare as it gets: what the tests of the embedded server speak."""
+
+import asyncio
+import base64
+import json
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Any, Self
+
+from kubewright.devserver import Server
+
+MERGE = {"Content-Type": "application/merge-patch+json"}
+APPLY = {"Content-Type": "application/apply-patch+yaml"}
+
+
+@dataclass
+class Reply:
+    """An answer with its body whole."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+def client_context(server: Server) -> ssl.SSLContext:
+    """Make TLS settings with the administrator's certificate."""
+    user = server.kubeconfig()["users"][0]["user"]
+    context = ssl.create_default_context(cadata=server.ca_pem.decode())
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "client.pem")
+        file.write_bytes(
+            base64.b64decode(user["client-certificate-data"]) + base64.b64decode(user["client-key-data"])
+        )
+        context.load_cert_chain(file)
+    return context
+
+
+class Wire:
+    """One connection."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+
+    def send(
+        self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None
+    ) -> None:
+        lines = [f"{method} {path} HTTP/1.1", "Host: test", f"Content-Length: {len(body)}"]
+        lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
+        self.writer.write("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
+
+    async def head(self) -> tuple[int, dict[str, str]]:
+        text = (await self.reader.readuntil(b"\r\n\r\n")).decode()
+        first, *lines = text.strip().split("\r\n")
+        headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
+        return int(first.split()[1]), headers
+
+    async def reply(self) -> Reply:
+        status, headers = await self.head()
+        if headers.get("transfer-encoding") == "chunked":
+            body = b"".join([chunk async for chunk in self.chunks()])
+        else:
+            body = await self.reader.readexactly(int(headers.get("content-length", "0")))
+        return Reply(status, headers, body)
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        while size := int(await self.reader.readline(), 16):
+            yield await self.reader.readexactly(size)
+            await self.reader.readline()
+        await self.reader.readline()
+
+    async def events(self) -> AsyncIterator[dict[str, Any]]:
+        async for chunk in self.chunks():
+            for line in chunk.splitlines():
+                yield json.loads(line)
+
+    async def close(self) -> None:
+        self.writer.close()
+        try:
+            await self.writer.wait_closed()
+        except (ConnectionError, ssl.SSLError):
+            pass
+
+
+class Http:
+    """Requests as the administrator, one connection kept alive, more on request."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._wires: list[Wire] = []
+        self._own: Wire | None = None
+
+    async def __aenter__(self) -> Self:
+        self._context = await asyncio.to_thread(client_context, self._server)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for wire in self._wires:
+            await wire.close()
+
+    async def open(self, **options: Any) -> Wire:
+        """Open another connection."""
+        streams = await asyncio.open_connection("127.0.0.1", self._server.port, ssl=self._context, **options)
+        wire = Wire(*streams)
+        self._wires.append(wire)
+        return wire
+
+    async def request(
+        self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
+    ) -> Reply:
+        """Send a request over the kept connection."""
+        if self._own is None or self._own.reader.at_eof():
+            self._own = await self.open()
+        data = body if isinstance(body, bytes) else json.dumps(body).encode() if body is not None else b""
+        sent = {"Content-Type": "application/json", **(headers or {})}
+        self._own.send(method, path, data, sent)
+        return await self._own.reply()
+
+    async def get(self, path: str) -> Any:
+        """Get a document, which has to be there."""
+        reply = await self.request("GET", path)
+        assert reply.status == 200, reply
+        return reply.json()
+
+    async def create(self, path: str, body: Any) -> Any:
+        """Create an object, which has to succeed."""
+        reply = await self.request("POST", path, body)
+        assert reply.status == 201, reply
+        return reply.json()

@@ -1,0 +1,109 @@
+"""A data file keeps every acknowledged write, also when the process is killed."""
+
+import json
+import random
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kubewright.devserver.storage import Journal, Store
+
+WRITER = """
+import itertools, sys
+from pathlib import Path
+from kubewright.devserver.storage import Journal, Store
+
+store = Store(Journal(Path(sys.argv[1])), lambda: 0.0)
+pods = store.collection("pods")
+for number in itertools.count():
+    key = f"a/{number % 7}"
+    data = b'{"metadata":{"labels":{"n":"%d"}}}' % number
+    record = store.put(pods, key, pods.get(key), lambda revision: data, "shape", {})
+    if number % 5 == 4:
+        revision = store.delete(pods, record)
+        print(key, revision, "deleted", flush=True)
+    else:
+        print(key, record.revision, data.decode(), flush=True)
+"""
+
+
+@pytest.fixture
+def unblocked_event_loop() -> Iterator[None]:
+    """Let these tests block: the journal writes before it returns, that is its promise."""
+    yield
+
+
+def open_store(file: Path) -> Store:
+    return Store(Journal(file), lambda: 0.0)
+
+
+def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
+    file = tmp_path / "data.db"
+    store = open_store(file)
+    pods = store.collection("pods")
+    kept = store.put(pods, "a/x", None, lambda _: b'{"metadata":{"labels":{"a":"b"}}}', "shape", {"a": "b"})
+    gone = store.put(pods, "a/y", None, lambda _: b"{}", "shape", {})
+    last = store.delete(pods, gone)
+    store.close()
+    again = open_store(file)
+    (record,) = again.collection("pods").records()
+    assert (record.key, record.revision, record.data, record.shape, record.labels) == (
+        kept.key,
+        kept.revision,
+        kept.data,
+        "shape",
+        {"a": "b"},
+    )
+    assert again.revision == last
+    assert again.collection("pods").floor == last
+    again.close()
+
+
+def test_the_file_is_private(tmp_path: Path) -> None:
+    open_store(tmp_path / "data.db").close()
+    assert stat.S_IMODE((tmp_path / "data.db").stat().st_mode) == 0o600
+
+
+def test_no_acknowledged_write_is_lost_when_the_process_is_killed(tmp_path: Path) -> None:
+    file = tmp_path / "data.db"
+    chance = random.Random(7)
+    revision = 0
+    for _ in range(3):
+        expected, last = killed_writer(file, chance.randint(50, 400))
+        store = open_store(file)
+        found = {record.key: json.loads(record.data) for record in store.collection("pods").records()}
+        acknowledged = {key: json.loads(text) for key, text in expected.items() if text != "deleted"}
+        # One more write may have been committed and not yet told.
+        assert store.revision - last in (0, 1, 2)
+        differing = {key for key in found.keys() | acknowledged if found.get(key) != acknowledged.get(key)}
+        assert len(differing) <= 1
+        assert last > revision
+        revision = store.revision
+        store.close()
+
+
+def killed_writer(file: Path, writes: int) -> tuple[dict[str, str], int]:
+    """Run a writer, kill it in the middle, and give what it had acknowledged."""
+    told: dict[str, str] = {}
+    last = 0
+    if file.exists():
+        store = open_store(file)
+        told = {record.key: record.data.decode() for record in store.collection("pods").records()}
+        store.close()
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(file)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        for number, line in enumerate(process.stdout):
+            if not line.endswith("\n"):
+                break
+            key, revision, text = line.rstrip("\n").split(" ", 2)
+            told[key], last = text, int(revision)
+            if number == writes:
+                process.send_signal(signal.SIGKILL)
+    return told, last
