@@ -138,6 +138,46 @@ def play_refused(client: Client, case: Any) -> Any:
     return {"code": answer.code, "body": answer.body}
 
 
+def play_manners(client: Client, case: Any) -> Any:
+    """See how a kind takes writes without a revision, writes to nothing, strange selectors and deletions."""
+    collection, name = place(case, "default"), case["metadata"]["name"]
+    found = client.send("GET", f"{collection}/{name}").body
+    found["metadata"].pop("resourceVersion", None)
+    found["metadata"].pop("managedFields", None)
+    labels = {**found["metadata"].get("labels", {}), "changed": "yes"}
+    found["metadata"]["labels"] = labels
+    unconditional = client.send("PUT", f"{collection}/{name}", found)
+    absent = {**case, "metadata": {"name": f"{name}x"}}
+    upsert = client.send("PUT", f"{collection}/{name}x", absent)
+    strange = client.send("GET", f"{collection}?fieldSelector=spec.nope%3D1")
+    named = client.send("GET", f"{collection}?fieldSelector=metadata.name%3D{name}")
+    deleted = client.send("DELETE", f"{collection}/{name}")
+    return {
+        "unconditional": _outcome(unconditional),
+        "upsert": _outcome(upsert),
+        "strange": _outcome(strange),
+        "named": [named.code, len(named.body.get("items") or [])],
+        "deleted": _outcome(deleted),
+    }
+
+
+def _outcome(answer: Answer) -> Any:
+    body = answer.body
+    told_of = {key: body[key] for key in ("kind", "message", "reason") if key in body}
+    metadata = body.get("metadata") or {}
+    kept = ("generation", "finalizers", "deletionGracePeriodSeconds")
+    told_of |= {key: metadata[key] for key in kept if key in metadata}
+    return {"code": answer.code, **told_of, "marked": "deletionTimestamp" in metadata}
+
+
+def first_of_each_kind() -> list[Any]:
+    """Choose one accepted object of each kind."""
+    chosen: dict[tuple[str, str], Any] = {}
+    for case in cases("accepted"):
+        chosen.setdefault((case["apiVersion"], case["kind"]), case)
+    return list(chosen.values())
+
+
 def plain(value: Any) -> Any:
     """Put a mark in place of what differs from run to run: identities, times, versions, allocations."""
     text = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UID", json.dumps(value))

@@ -14,7 +14,9 @@ from builtin_cases import (
     DISABLED,
     Client,
     cases,
+    first_of_each_kind,
     play_accepted,
+    play_manners,
     play_refused,
     wait_until_ready,
 )
@@ -22,15 +24,16 @@ from builtin_cases import (
 from kubewright.testing.controlplane import ControlPlane
 
 PLUGINS = (*DISABLED, "TaintNodesByCondition", "StorageObjectInUseProtection", "PersistentVolumeClaimResize")
-PLAYS = {"accepted": play_accepted, "refused": play_refused}
+PLAYS = {"accepted": play_accepted, "refused": play_refused, "manners": play_manners}
 
 
 def record(client: Client) -> None:
     """Play all cases and keep the answers, one line each."""
     wait_until_ready(client)
     DATA.mkdir(exist_ok=True)
+    chosen = {"accepted": cases("accepted"), "refused": cases("refused"), "manners": first_of_each_kind()}
     for name, play in PLAYS.items():
-        lines = [json.dumps({"case": case, "real": play(client, case)}) for case in cases(name)]
+        lines = [json.dumps({"case": case, "real": play(client, case)}) for case in chosen[name]]
         (DATA / f"{name}.json").write_text("[\n" + ",\n".join(lines) + "\n]\n")
         print(f"{name}: {len(lines)} cases")
 

@@ -6,7 +6,7 @@ from typing import Any
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age
-from kubewright.devserver.builtin.reading import items
+from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.strategy import Column, Strategy
 
@@ -67,6 +67,12 @@ def _default_slice(obj: Wire) -> None:
             port["protocol"] = "TCP"
 
 
+def _relabelled_slice(new: Wire, old: Wire) -> None:
+    """Count a change of labels too: they say which Service a slice belongs to."""
+    if section(new["metadata"], "labels") != section(old["metadata"], "labels"):
+        new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+
+
 def _validate_slice(obj: Wire) -> list[FieldError]:
     kind = obj.get("addressType", "")
     errors = check.choice("addressType", kind, _ADDRESS_TYPES)
@@ -116,6 +122,7 @@ STRATEGIES = {
     ),
     ("discovery.k8s.io", "EndpointSlice"): Strategy(
         default=_default_slice,
+        prepare_update=_relabelled_slice,
         validate=_validate_slice,
         validate_update=_update_slice,
         has_generation=True,

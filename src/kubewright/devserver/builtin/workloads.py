@@ -347,7 +347,6 @@ STRATEGIES = {
         prepare_status_update=keep_spec,
         has_generation=True,
         scale=SCALE,
-        selectable_fields={"status.replicas": number_at("status", "replicas")},
         columns=rows.REPLICA_SET,
         row=rows.replica_set_row,
         reset_fields=SPEC_AND_STATUS,

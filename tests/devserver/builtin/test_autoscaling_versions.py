@@ -1,0 +1,64 @@
+"""Autoscalers between their versions."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kubewright.api import GroupVersionKind
+from kubewright.devserver.builtin.autoscaling_versions import convert
+
+V1 = GroupVersionKind("autoscaling", "v1", "HorizontalPodAutoscaler")
+V2 = GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler")
+AMOUNTS = st.sampled_from(["1", "30", "500m", "2Gi"])
+METRICS = st.one_of(
+    st.builds(
+        lambda name, value: {
+            "type": "Resource",
+            "resource": {"name": name, "target": {"type": "AverageValue", "averageValue": value}},
+        },
+        st.sampled_from(["memory", "cpu"]),
+        AMOUNTS,
+    ),
+    st.builds(
+        lambda value: {
+            "type": "Pods",
+            "pods": {"metric": {"name": "rps"}, "target": {"type": "AverageValue", "averageValue": value}},
+        },
+        AMOUNTS,
+    ),
+    st.builds(
+        lambda value: {
+            "type": "External",
+            "external": {
+                "metric": {"name": "queue", "selector": {"matchLabels": {"q": "a"}}},
+                "target": {"type": "Value", "value": value},
+            },
+        },
+        AMOUNTS,
+    ),
+    st.builds(
+        lambda value: {
+            "type": "Object",
+            "object": {
+                "describedObject": {"kind": "Service", "name": "s", "apiVersion": "v1"},
+                "metric": {"name": "hits"},
+                "target": {"type": "Value", "value": value},
+            },
+        },
+        AMOUNTS,
+    ),
+)
+
+
+@given(metrics=st.lists(METRICS, min_size=1, max_size=4), percent=st.none() | st.integers(1, 100))
+def test_nothing_is_lost_on_the_way_to_version_1_and_back(metrics: list[object], percent: int | None) -> None:
+    if percent is not None:
+        target = {"type": "Utilization", "averageUtilization": percent}
+        metrics = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}, *metrics]
+    scaler = {
+        "apiVersion": V2.api_version,
+        "kind": V2.kind,
+        "metadata": {"name": "h"},
+        "spec": {"maxReplicas": 3, "metrics": metrics},
+        "status": {"desiredReplicas": 0, "currentMetrics": None},
+    }
+    assert convert(convert(scaler, V1), V2) == scaler

@@ -1,0 +1,30 @@
+"""Cron schedules."""
+
+import pytest
+
+from kubewright.devserver.builtin.schedules import schedule_trouble
+
+
+@pytest.mark.parametrize(
+    "schedule", ["* * * * *", "*/5 0-3 1,15 jan-mar MON", "@daily", "@every 5m", "? 0 * * 0"]
+)
+def test_takes_a_schedule_that_cron_knows(schedule: str) -> None:
+    assert schedule_trouble(schedule) == ""
+
+
+@pytest.mark.parametrize(
+    ("schedule", "trouble"),
+    [
+        ("* * * *", "expected exactly 5 fields, found 4: [* * * *]"),
+        ("60 * * * *", "end of range (60) above maximum (59): 60"),
+        ("* * 0 * *", "beginning of range (0) below minimum (1): 0"),
+        ("5-1 * * * *", "beginning of range (5) beyond end of range (1): 5-1"),
+        ("*/0 * * * *", "step of range should be a positive number: */0"),
+        ("1-2-3 * * * *", "too many hyphens: 1-2-3"),
+        ("*/2/3 * * * *", "too many slashes: */2/3"),
+        ("@often", "unrecognized descriptor: @often"),
+        ("x * * * *", 'failed to parse int from x: strconv.Atoi: parsing "x": invalid syntax'),
+    ],
+)
+def test_says_what_is_wrong_with_a_schedule(schedule: str, trouble: str) -> None:
+    assert schedule_trouble(schedule) == trouble
