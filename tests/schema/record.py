@@ -128,7 +128,7 @@ def updates(
 def record(server: Server) -> None:
     found: dict[str, Any] = {
         "definitions": definitions(server, cases.DEFINITIONS),
-        "kinds": accepted(server, kinds.CRDS),
+        "kinds": accepted(server, {**kinds.CRDS, "odd": kinds.ODD}),
         "values": values(server, cases.WIDE, cases.VALUES, "enumNull"),
         "ratchets": updates(
             server,

@@ -18,6 +18,7 @@ from kubewright.api import (
     Rule,
     Scale,
 )
+from kubewright.api.builtin import core_v1
 from kubewright.schema import crd
 
 
@@ -159,4 +160,37 @@ class MyOwnShell(
     """Pods to open a shell in."""
 
 
-CRDS = {"everything": crd(Everything), "foo": crd(Foo, OldClusterFoo), "shell": crd(MyOwnShell)}
+class PodsSpec(Model):
+    template: core_v1.PodTemplateSpec
+    env: list[core_v1.EnvVar] = []
+    whole: core_v1.Pod | None = None
+
+
+class PodsStatus(Model):
+    pods: int = 0
+
+
+class Pods(Resource[PodsSpec, PodsStatus], group="ex.io", version="v1", plural="podses"):
+    """Built-in types inside a spec."""
+
+
+class OddSpec(Model):
+    text: Annotated[str, Field(format="nonsense")] = ""
+    number: Annotated[int, Field(format="int8")] = 0
+
+
+class OddStatus(Model):
+    seen: int = 0
+
+
+class Odd(Resource[OddSpec, OddStatus], group="ex.io", version="v1"):
+    """A kind with formats that nobody knows."""
+
+
+ODD = crd(Odd)
+CRDS = {
+    "everything": crd(Everything),
+    "foo": crd(Foo, OldClusterFoo),
+    "shell": crd(MyOwnShell),
+    "pods": crd(Pods),
+}

@@ -7,7 +7,7 @@ import schema_answers
 import schema_kinds as kinds
 
 from kubewright.api import DeclarationError, Field, Model, Object
-from kubewright.schema import check_crd, crd, structural, validate, version_priority
+from kubewright.schema import check_crd, crd, crd_warnings, structural, validate, version_priority
 
 _SPEC: dict[str, Any] = structural(kinds.EverythingSpec)["properties"]
 
@@ -16,6 +16,18 @@ _SPEC: dict[str, Any] = structural(kinds.EverythingSpec)["properties"]
 def test_the_real_server_accepted_what_the_types_become(name: str) -> None:
     assert schema_answers.answers("kinds")[name] == {"accepted": True, "warnings": []}
     assert check_crd(kinds.CRDS[name]) == []
+
+
+def test_formats_that_nobody_knows_are_warned_of() -> None:
+    seen = schema_answers.answers("kinds")["odd"]
+    assert seen["accepted"]
+    warnings = [f'299 - "{text}"' for text in map(_escaped, crd_warnings(kinds.ODD))]
+    assert sorted(warnings) == sorted(seen["warnings"])
+    assert crd_warnings(kinds.ODD, old=kinds.ODD) == []
+
+
+def _escaped(text: str) -> str:
+    return text.replace('"', '\\"')
 
 
 @pytest.mark.parametrize(
@@ -46,6 +58,18 @@ def test_the_real_server_accepted_what_the_types_become(name: str) -> None:
 )  # fmt: skip
 def test_a_field_says(field: str, expected: dict[str, Any]) -> None:
     assert _SPEC[field] == expected
+
+
+def test_built_in_types_bring_their_fields_without_bounds() -> None:
+    spec = structural(kinds.PodsSpec)["properties"]
+    pod = spec["template"]["properties"]["spec"]["properties"]
+    assert pod["terminationGracePeriodSeconds"] == {"type": "integer"}
+    assert "labels" in spec["template"]["properties"]["metadata"]["properties"]
+    assert spec["whole"] == {
+        "type": "object",
+        "x-kubernetes-embedded-resource": True,
+        "x-kubernetes-preserve-unknown-fields": True,
+    }
 
 
 def test_list_map_keys_and_defaults_of_items_are_said() -> None:

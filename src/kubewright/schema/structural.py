@@ -113,6 +113,9 @@ class _Builder:
         (member,) = members
         if get_origin(member) is Annotated:
             return self.annotated(member, place, outer)
+        if member is int and outer and getattr(outer[-1], "__builtin__", False):
+            # The classes of built-in kinds do not say how large their numbers may be.
+            return {"type": "integer"}
         if member in _PLAIN:
             return dict(_PLAIN[member])
         origin = get_origin(member)
