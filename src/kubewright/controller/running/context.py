@@ -106,7 +106,7 @@ class RunningContext(Context):
     async def patch_status(self, target: W, status: Model | Wire | None = None) -> W:
         """Apply the status fields of this controller where they differ."""
         writer = self._services.writer
-        return await writer.patch_status(writer.subject(target), status, target, self._cached)
+        return await writer.patch_status(writer.subject(target), status, self._cached)
 
     async def delete(
         self,

@@ -1,7 +1,9 @@
 """Objects as the writing verbs see them: the kind, the wire value, and the form they are given and returned in."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, cast
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, cast
 
 from kubewright.api import DecodeError, Kind, Model, Object, ObjectKey, RawObject, parse, to_wire
 from kubewright.controller.change import decode_as
@@ -9,23 +11,37 @@ from kubewright.controller.change import decode_as
 Wire = dict[str, Any]
 
 
-class Subject(NamedTuple):
-    """An object given to a verb: its kind, the form it comes and goes in, its wire value."""
+@dataclass(frozen=True)
+class Subject:
+    """An object given to a verb, and its kind; its wire value is made when somebody needs it."""
 
     kind: Kind
-    form: Any
-    wire: Wire
+    given: Object | Wire
+
+    @property
+    def form(self) -> Any:
+        """Return what its states are decoded to: the class, or the kind for wire values."""
+        return type(self.given) if isinstance(self.given, Object) else self.kind
+
+    @cached_property
+    def wire(self) -> Wire:
+        """Return the object as it is on the wire."""
+        return to_wire(self.given) if isinstance(self.given, Object) else self.given
 
     @property
     def key(self) -> ObjectKey:
         """Return namespace and name."""
-        meta = self.wire.get("metadata", {})
+        if isinstance(self.given, Object):
+            return self.given.key
+        meta = self.given.get("metadata", {})
         return ObjectKey(meta.get("namespace", ""), meta.get("name", ""))
 
     @property
     def uid(self) -> str:
         """Return the uid that the object was read with, if any."""
-        return self.wire.get("metadata", {}).get("uid", "")
+        if isinstance(self.given, Object):
+            return self.given.metadata.uid
+        return self.given.get("metadata", {}).get("uid", "")
 
 
 def status_wire(target: Subject, status: Model | Wire | None) -> Wire:
@@ -37,14 +53,26 @@ def status_wire(target: Subject, status: Model | Wire | None) -> Wire:
 
 def typed_wire(form: Any, state: RawObject) -> Mapping[str, Any]:
     """Return the object in the form that desired objects have, or as it is where it does not fit its class."""
-    if isinstance(form, Kind):
-        return cast("Wire", parse(state.raw))
-    try:
-        return to_wire(decode_as(cast("type[Object]", form), state.raw))
-    except DecodeError:
-        return cast("Wire", parse(state.raw))
+    if not isinstance(form, Kind):
+        try:
+            typed = decode_as(cast("type[Object]", form), state.raw)
+        except DecodeError:
+            pass
+        else:
+            # Nobody desires these, and they are a good part of an object.
+            typed.metadata.managed_fields = []
+            typed.metadata.creation_timestamp = None
+            return to_wire(typed)
+    return cast("Wire", parse(state.raw))
 
 
 def status_of(form: Any, state: RawObject) -> Wire:
     """Return the object's status in the form that desired ones have."""
-    return typed_wire(form, state).get("status") or {}
+    if not isinstance(form, Kind):
+        try:
+            typed = cast("Any", decode_as(cast("type[Object]", form), state.raw))
+        except DecodeError:
+            pass
+        else:
+            return to_wire(typed.status)
+    return cast("Wire", parse(state.raw)).get("status") or {}

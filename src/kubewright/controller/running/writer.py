@@ -18,7 +18,6 @@ from kubewright.api import (
     kind_of,
     parse,
     raw_object,
-    to_wire,
     typed_diff,
 )
 from kubewright.client import Request, requests
@@ -73,7 +72,7 @@ class Writer:
     def subject(self, given: Object | Wire) -> Subject:
         """Return what is known of an object given to a verb; wire values must be of a declared kind."""
         if isinstance(given, Object):
-            return Subject(kind_of(given), type(given), to_wire(given))
+            return Subject(kind_of(given), given)
         name = (given.get("apiVersion", ""), given.get("kind", ""))
         kind = self._kinds.get(name)
         if kind is None:
@@ -81,7 +80,7 @@ class Writer:
                 f"controller {self._controller.name!r} does not declare {' '.join(name).strip() or 'this object'}: "
                 "add its Kind to owns=, watches= or needs="
             )
-        return Subject(kind, kind, given)
+        return Subject(kind, given)
 
     async def apply(
         self, owner: PartialMeta, child: Subject, reader: CachedReader, *, owned: bool | None, force: bool
@@ -164,15 +163,13 @@ class Writer:
         self._record(kind, answer)
         return decode_as(target.form, answer.raw)
 
-    async def patch_status(
-        self, target: Subject, status: Model | Wire | None, given: Any, reader: CachedReader
-    ) -> Any:
+    async def patch_status(self, target: Subject, status: Model | Wire | None, reader: CachedReader) -> Any:
         """Apply the status where it differs from the live one; returns the target where it is gone."""
         kind, key = target.kind, target.key
         self._permissions.require(kind, "patch", subresource="status")
         live = await reader.get_raw(kind, key)
         if live is None or (target.uid and live.meta.uid != target.uid):
-            return given
+            return target.given
         desired = stamped(
             status_wire(target, status),
             status_of(target.form, live),
@@ -188,7 +185,7 @@ class Writer:
                 kind, requests.apply(document, kind, field_manager=self._manager, subresource="status")
             )
         except NotFound:
-            return given
+            return target.given
         self._answers.note_status(target, desired, answer)
         self._surroundings.record_write(kind, answer)
         return decode_as(target.form, answer.raw)
