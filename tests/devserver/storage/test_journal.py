@@ -6,7 +6,6 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,9 +32,9 @@ for number in itertools.count():
 
 
 @pytest.fixture
-def unblocked_event_loop() -> Iterator[None]:
+def unblocked_event_loop() -> None:
     """Let these tests block: the journal writes before it returns, that is its promise."""
-    yield
+    return
 
 
 def open_store(file: Path) -> Store:
