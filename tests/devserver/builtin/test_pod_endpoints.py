@@ -80,6 +80,39 @@ def test_no_shell_in_a_pod_without_a_node(client: Client) -> None:
     assert (answer.code, answer.body["message"]) == (400, "pod homeless does not have a host assigned")
 
 
+@pytest.mark.parametrize(
+    ("part", "code", "message"),
+    [
+        (
+            "log",
+            500,
+            'Get "https://127.0.0.1:19/containerLogs/refused/NAME/c": dial tcp 127.0.0.1:19: connect: connection refused',
+        ),
+        ("exec?command=ls", 400, "Upgrade request required"),
+        ("portforward?ports=80", 400, "Upgrade request required"),
+    ],
+)
+def test_a_kubelet_that_does_not_answer_is_told_of(
+    client: Client, part: str, code: int, message: str
+) -> None:
+    endpoint = {"kubeletEndpoint": {"Port": 19}}
+    status = {"addresses": [{"type": "InternalIP", "address": "127.0.0.1"}], "daemonEndpoints": endpoint}
+    client.send("POST", "/api/v1/nodes", {"metadata": {"name": "deaf"}, "status": status})
+    name = f"unheard-{part[:3]}"
+    client.send("POST", PODS, pod(name))
+    to_node = {"metadata": {"name": name}, "target": {"kind": "Node", "name": "deaf"}}
+    client.send("POST", f"{PODS}/{name}/binding", to_node)
+    answer = client.send("GET", f"{PODS}/{name}/{part}")
+    assert (answer.code, answer.body["message"]) == (code, message.replace("NAME", name))
+
+
+def test_logs_of_a_pod_on_a_node_that_is_gone_are_not_found(client: Client) -> None:
+    client.send("POST", PODS, pod("lost"))
+    client.send("POST", f"{PODS}/lost/binding", binding("lost"))
+    answer = client.send("GET", f"{PODS}/lost/log")
+    assert (answer.code, answer.body["message"]) == (404, 'pods "n1" not found')
+
+
 def test_logs_of_an_unknown_container_are_refused(client: Client) -> None:
     client.send("POST", PODS, pod("silent"))
     answer = client.send("GET", f"{PODS}/silent/log?container=other")

@@ -14,6 +14,7 @@ from kubewright.devserver.strategy import Endpoint, Invocation, Outcome
 
 EPHEMERAL_CONTAINERS = "ephemeralcontainers"
 RESIZE = "resize"
+_KUBELET_PORT = 10250
 # A budget does not guard what runs nothing.
 _UNGUARDED = ("Pending", "Succeeded", "Failed")
 
@@ -158,10 +159,12 @@ def _too_many(cause: str, retry_after: int) -> StatusError:
 async def read_log(call: Invocation) -> Response:
     """Answer with nothing for a Pod that no node runs yet; else a kubelet would be needed."""
     pod = call.api.get("", "pods", call.namespace, call.name)
-    _choose_container(pod, call.request.one("container"))
+    container = _choose_container(pod, call.request.one("container"))
     if not pod["spec"].get("nodeName"):
         return Response(200, b"", TEXT.partition(";")[0])
-    raise _no_kubelet(call, pod)
+    kubelet = _kubelet(call, pod)
+    url = f"https://{kubelet}/containerLogs/{call.namespace}/{call.name}/{container}"
+    raise StatusError.unknown(f'Get "{url}": dial tcp {kubelet}: connect: connection refused')
 
 
 async def stream(call: Invocation) -> Response:
@@ -171,7 +174,10 @@ async def stream(call: Invocation) -> Response:
         _choose_container(pod, call.request.one("container"))
     if not pod["spec"].get("nodeName"):
         raise StatusError.bad_request(f"pod {call.name} does not have a host assigned")
-    raise _no_kubelet(call, pod)
+    kubelet = _kubelet(call, pod)
+    if not call.request.upgrade:
+        raise StatusError.bad_request("Upgrade request required")
+    raise StatusError.unknown(f"dial tcp {kubelet}: connect: connection refused")
 
 
 async def proxy(call: Invocation) -> Response:
@@ -189,32 +195,36 @@ async def proxy(call: Invocation) -> Response:
     )
 
 
-def _choose_container(pod: Wire, wanted: str) -> None:
+def _choose_container(pod: Wire, wanted: str) -> str:
     spec, name = pod["spec"], pod["metadata"]["name"]
     groups = ("initContainers", "containers", "ephemeralContainers")
     known = [item.get("name", "") for group in groups for item in items(spec, group)]
     if wanted:
         if wanted not in known:
             raise StatusError.bad_request(f"container {wanted} is not valid for pod {name}")
-    elif len(items(spec, "containers")) != 1:
+        return wanted
+    main: list[Wire] = items(spec, "containers")
+    if len(main) != 1:
         listed = " ".join(known)
         raise StatusError.bad_request(
             f"a container name must be specified for pod {name}, choose one of: [{listed}]"
         )
+    return str(main[0].get("name", ""))
 
 
-def _no_kubelet(call: Invocation, pod: Wire) -> StatusError:
+def _kubelet(call: Invocation, pod: Wire) -> str:
+    """Find where a Pod's kubelet should listen."""
     name = pod["spec"]["nodeName"]
     node = call.api.find("", "nodes", "", name)
     if node is None:
-        return StatusError.not_found("", "nodes", name)
-    known: list[Wire] = items(section(node, "status"), "addresses")
-    listed = " ".join(f"{{{item.get('type', '')} {item.get('address', '')}}}" for item in known)
-    if not known:
-        return StatusError.unknown(f"no preferred addresses found; known addresses: [{listed}]")
-    port = (section(section(node["status"], "daemonEndpoints"), "kubeletEndpoint")).get("Port") or 10250
-    target = f"{known[0].get('address', '')}:{port}"
-    return StatusError.unknown(f"dial tcp {target}: connect: connection refused")
+        # The real server reports the missing node as if it were a Pod.
+        raise StatusError.not_found("", "pods", name)
+    status = section(node, "status")
+    addresses: list[Wire] = items(status, "addresses")
+    if not addresses:
+        raise StatusError.unknown("no preferred addresses found; known addresses: []")
+    port = section(section(status, "daemonEndpoints"), "kubeletEndpoint").get("Port") or _KUBELET_PORT
+    return f"{addresses[0].get('address', '')}:{port}"
 
 
 def _now() -> str:
