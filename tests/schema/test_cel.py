@@ -129,6 +129,26 @@ def test_names_are_escaped_as_rules_must_write_them(name: str, escaped: str | No
     assert escape(name) == escaped
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(" * 5000 + "1" + ")" * 5000,
+        "[" * 5000 + "]" * 5000,
+        " + ".join(["1"] * 5000),
+        "x" + ".a" * 5000,
+        "string(" * 5000 + "1" + ")" * 5000,
+    ],
+)
+def test_an_expression_that_nests_too_deeply_is_refused(text: str) -> None:
+    with pytest.raises(CompileError, match="expression recursion limit exceeded: 250"):
+        Environment({"x": DYN}).compile(text)
+
+
+def test_a_long_chain_of_conditions_is_no_deep_nesting() -> None:
+    program = Environment({"n": INT}).compile(" && ".join(["n > 0"] * 2000))
+    assert program.evaluate({"n": 1}) is True
+
+
 _WORDS = st.sampled_from(
     [
         "self",

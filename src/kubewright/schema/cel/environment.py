@@ -5,7 +5,7 @@ from typing import Any
 
 from kubewright.schema.cel.checker import Checked, check
 from kubewright.schema.cel.declarations import converted, structs_in
-from kubewright.schema.cel.errors import CompileError, CostExceeded
+from kubewright.schema.cel.errors import CompileError, CostExceeded, EvaluationError
 from kubewright.schema.cel.estimates import estimate
 from kubewright.schema.cel.evaluator import compile_steps
 from kubewright.schema.cel.frames import Frame
@@ -15,7 +15,8 @@ from kubewright.schema.cel.literals import evaluate_constants, literal_issues
 from kubewright.schema.cel.network import network_library
 from kubewright.schema.cel.optionals import optional_library
 from kubewright.schema.cel.overloads import Library
-from kubewright.schema.cel.parser import parse
+from kubewright.schema.cel.parser import parse, too_deep
+from kubewright.schema.cel.ranges import UNBOUNDED
 from kubewright.schema.cel.standard import standard_library
 from kubewright.schema.cel.texts import text_library
 from kubewright.schema.cel.types import Declared, Type
@@ -58,8 +59,13 @@ class Environment:
 
         A constant that cannot be converted raises the EvaluationError that every evaluation would end with.
         """
-        expr = parse(source)
-        checked = check(source, expr, self._library, self._types, self._structs)
+        try:
+            return self._compile(source)
+        except RecursionError:
+            raise too_deep(source) from None
+
+    def _compile(self, source: str) -> "Program":
+        checked = check(source, parse(source), self._library, self._types, self._structs)
         issues = literal_issues(checked)
         if issues:
             raise CompileError(source, issues)
@@ -84,7 +90,10 @@ class Program:
     @property
     def greatest_cost(self) -> int:
         """Return what an evaluation can cost at most, for all values that the schema allows."""
-        return estimate(self._checked, self._declared)
+        try:
+            return estimate(self._checked, self._declared)
+        except RecursionError:
+            return UNBOUNDED
 
     def evaluate(self, variables: dict[str, Any], *, limit: int = CALL_LIMIT) -> Any:
         """Return the value of the expression; raises an EvaluationError where it has none."""
@@ -93,7 +102,7 @@ class Program:
     def run(self, variables: dict[str, Any], *, limit: int = CALL_LIMIT) -> tuple[Any, int]:
         """Return the value and what it cost."""
         frame = self.frame(variables, limit)
-        return self._step(frame), frame.cost
+        return self.step(frame), frame.cost
 
     def frame(self, variables: dict[str, Any], limit: int = CALL_LIMIT) -> Frame:
         """Prepare an evaluation, for callers that need the cost even where it fails."""
@@ -105,7 +114,10 @@ class Program:
 
     def step(self, frame: Frame) -> Any:
         """Evaluate in a prepared frame."""
-        value = self._step(frame)
+        try:
+            value = self._step(frame)
+        except RecursionError:
+            raise EvaluationError("expression nests too deeply") from None
         if frame.cost > frame.limit:
             raise CostExceeded
         return value

@@ -18,13 +18,10 @@ from kubewright.schema.cel.lexer import Token, in_int_range, tokens
 from kubewright.schema.cel.macros import expand
 
 _MAX_DEPTH = 250
-_BINARY: list[tuple[str, ...]] = [
-    ("||",),
-    ("&&",),
-    ("<", "<=", ">=", ">", "==", "!=", "in"),
-    ("+", "-"),
-    ("*", "/", "%"),
-]
+_PRECEDENCE = {
+    **{"||": 0, "&&": 1, "+": 3, "-": 3, "*": 4, "/": 4, "%": 4},
+    **dict.fromkeys(("<", "<=", ">=", ">", "==", "!=", "in"), 2),
+}
 _OPERATORS = {
     sign: f"_{sign}_" for sign in ["||", "&&", "<", "<=", ">=", ">", "==", "!=", "+", "-", "*", "/", "%"]
 } | {"in": "@in"}
@@ -65,6 +62,20 @@ def parse(source: str) -> Expr:
     return _Parser(source).parse()
 
 
+def too_deep(source: str) -> CompileError:
+    """Return the error for an expression that nests deeper than it may."""
+    return CompileError(source, [Issue(0, f"expression recursion limit exceeded: {_MAX_DEPTH}")])
+
+
+def _balanced(function: str, terms: list[Expr], offsets: list[int]) -> Expr:
+    if len(terms) == 1:
+        return terms[0]
+    middle = (len(terms) + 1) // 2
+    left = _balanced(function, terms[:middle], offsets[: middle - 1])
+    right = _balanced(function, terms[middle:], offsets[middle:])
+    return Call(offsets[middle - 1], function, [left, right])
+
+
 class _Parser:
     def __init__(self, source: str) -> None:
         self._source = source
@@ -88,24 +99,40 @@ class _Parser:
     def _expression(self) -> Expr:
         self._depth += 1
         if self._depth > _MAX_DEPTH:
-            self._fail(-1, f"expression recursion limit exceeded: {_MAX_DEPTH}")
-        node = self._binary(0)
+            raise too_deep(self._source)
+        node = self._binary()
         if self._is("?"):
             offset = self._next().offset
-            then = self._binary(0)
+            then = self._binary()
             self._expect(":")
             node = Call(offset, "_?_:_", [node, then, self._expression()])
         self._depth -= 1
         return node
 
-    def _binary(self, level: int) -> Expr:
-        if level == len(_BINARY):
-            return self._unary()
-        node = self._binary(level + 1)
-        while self._now.text in _BINARY[level] and self._now.kind in ("sign", "name"):
-            sign = self._next()
-            node = Call(sign.offset, _OPERATORS[sign.text], [node, self._binary(level + 1)])
+    def _binary(self, least: int = 0) -> Expr:
+        """Read operators of at least this precedence, by climbing."""
+        node = self._unary()
+        while (level := self._precedence()) >= least:
+            sign = self._now
+            if sign.text in ("&&", "||"):
+                node = self._chain(node, level)
+            else:
+                self._next()
+                node = Call(sign.offset, _OPERATORS[sign.text], [node, self._binary(level + 1)])
         return node
+
+    def _precedence(self) -> int:
+        token = self._now
+        return _PRECEDENCE.get(token.text, -1) if token.kind in ("sign", "name") else -1
+
+    def _chain(self, first: Expr, level: int) -> Expr:
+        """Read `a && b && c`, of any length, as a balanced tree."""
+        sign = self._now.text
+        terms, offsets = [first], list[int]()
+        while self._is(sign):
+            offsets.append(self._next().offset)
+            terms.append(self._binary(level + 1))
+        return _balanced(_OPERATORS[sign], terms, offsets)
 
     def _unary(self) -> Expr:
         sign, count = self._now, 0
