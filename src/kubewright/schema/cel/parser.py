@@ -19,7 +19,13 @@ from kubewright.schema.cel.macros import expand
 
 _MAX_DEPTH = 250
 _PRECEDENCE = {
-    **{"||": 0, "&&": 1, "+": 3, "-": 3, "*": 4, "/": 4, "%": 4},
+    "||": 0,
+    "&&": 1,
+    "+": 3,
+    "-": 3,
+    "*": 4,
+    "/": 4,
+    "%": 4,
     **dict.fromkeys(("<", "<=", ">=", ">", "==", "!=", "in"), 2),
 }
 _OPERATORS = {
