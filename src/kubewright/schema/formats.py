@@ -4,8 +4,6 @@ import ipaddress
 import re
 from collections.abc import Callable
 from datetime import date
-from email.errors import HeaderParseError
-from email.headerregistry import Address
 
 from kubewright.schema.patterns import compile_pattern
 
@@ -39,6 +37,10 @@ _LOOSE_DURATION = re.compile(r"(\d+)\s*([A-Za-zµ]+)", re.ASCII)
 _UNITS = (
     *("ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"),
     *("nano*", "micro*", "milli*", "sec*", "min*", "hour*", "day*", "week*"),
+)
+_WORD = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~\x80-\U0010ffff-]+"
+_ADDRESS = re.compile(
+    rf'(?:{_WORD}(?:\.{_WORD})*|"(?:[^"\\\r\n]|\\.)+")@(?:{_WORD}(?:\.{_WORD})*|\[[^\[\]\\]+\])'
 )
 _SHORT_NAME = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 
@@ -88,11 +90,7 @@ def _is_email(text: str) -> bool:
         display, _, address = address[:-1].rpartition("<")
         if any(char in "()<>[]:;@\\," for char in re.sub(r'"(?:[^"\\]|\\.)*"', "", display)):
             return False
-    try:
-        parsed = Address(addr_spec=address)
-    except (HeaderParseError, ValueError, IndexError):
-        return False
-    return bool(parsed.username and parsed.domain) and " " not in parsed.domain and ".." not in parsed.domain
+    return _ADDRESS.fullmatch(address) is not None
 
 
 def _is_ip(text: str) -> bool:
