@@ -16,8 +16,6 @@ DIFFERENCES = {
     "HorizontalPodAutoscaler-percent": "a status written in version 1 leaves no annotation to own",
     "PersistentVolume-rich": "ownership does not descend into claimRef, which is granular there alone",
     "CertificateSigningRequest-minimal": "the write path does not tell a kind who creates an object",
-    "Event-empty": "refusals of events.k8s.io name that group instead of the one they are stored in",
-    "Event-half": "refusals of events.k8s.io name that group instead of the one they are stored in",
 }
 STRANGE_SELECTORS = {
     "Job-minimal": "Jobs have words of their own for an unknown field selector",

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from kubewright.devserver.builtin.ages import age
 from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.strategy import Column
+from kubewright.devserver.tables import age
 
 NAME = Column("Name", "string", "name")
 AGE = Column("Age")

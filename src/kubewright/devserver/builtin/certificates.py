@@ -7,13 +7,13 @@ from typing import Any
 
 from kubewright.api import FieldError, problems
 from kubewright.devserver.builtin import field_checks as check
-from kubewright.devserver.builtin.ages import human_duration
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age
 from kubewright.devserver.builtin.parts import replaced_part, rules_of_part
 from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.writes import restore, text_at
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.strategy import Column, Strategy
+from kubewright.devserver.tables import human_duration
 
 GROUP = "certificates.k8s.io"
 USAGES = (

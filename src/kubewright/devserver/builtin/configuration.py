@@ -39,7 +39,10 @@ def _size(obj: Wire) -> int:
     return plain + sum(_bytes(value) for value in section(obj, "binaryData").values())
 
 
-def _bytes(encoded: str) -> int:
+def _bytes(encoded: str | None) -> int:
+    """Count the bytes behind base64; null is allowed and holds none."""
+    if not encoded:
+        return 0
     return len(encoded) // 4 * 3 - encoded[-2:].count("=")
 
 
@@ -92,9 +95,9 @@ def _validate_secret(secret: Wire) -> list[FieldError]:
     return errors
 
 
-def _check_json(key: str, encoded: str) -> list[FieldError]:
+def _check_json(key: str, encoded: str | None) -> list[FieldError]:
     """Check that a secret holds JSON; the text of the trouble is Go's for the commonest case only."""
-    text = base64.b64decode(encoded).decode(errors="replace")
+    text = base64.b64decode(encoded or "").decode(errors="replace")
     try:
         json.loads(text)
     except ValueError as error:
@@ -119,10 +122,10 @@ def _go_json_trouble(text: str) -> str:
 
 
 def _secret_warnings(secret: Wire, old: Wire | None) -> list[str]:
-    data: dict[str, str] = section(secret, "data")
+    data: dict[str, str | None] = section(secret, "data")
     if secret.get("type") != "kubernetes.io/tls" or "tls.crt" not in data:
         return []
-    if b"-----BEGIN" in base64.b64decode(data["tls.crt"]):
+    if b"-----BEGIN" in base64.b64decode(data["tls.crt"] or ""):
         return []
     return ["tls: failed to find any PEM data in certificate input"]
 

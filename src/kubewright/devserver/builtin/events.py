@@ -5,12 +5,12 @@ from typing import Any
 
 from kubewright.api import FieldError, GroupVersionKind, names, problems
 from kubewright.devserver.builtin import field_checks as check
-from kubewright.devserver.builtin.ages import age
 from kubewright.devserver.builtin.cells import wide
 from kubewright.devserver.builtin.reading import section
 from kubewright.devserver.builtin.writes import text_at
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.strategy import Column, Strategy
+from kubewright.devserver.tables import age
 
 CORE = GroupVersionKind("", "v1", "Event")
 COLUMNS = (

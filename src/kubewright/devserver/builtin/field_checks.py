@@ -5,7 +5,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kubewright.api import FieldError, Quantity, QuantityError, names, problems
+from kubewright.api import FieldError, Quantity, QuantityError, SelectorError, names, problems
+from kubewright.api import label_selector as structured_selector
 from kubewright.devserver.builtin.reading import items
 from kubewright.devserver.objects import Wire
 
@@ -145,6 +146,14 @@ def label_selector(path: str, selector: Wire | None) -> list[FieldError]:
         for position, value in enumerate(values):
             errors += named(f"{where}.values[{position}]", value, names.label_value(value))
     return errors
+
+
+def selects(selector: Wire, found: Mapping[str, str]) -> bool | None:
+    """Tell whether a selector matches labels; None for one that is none, as a client may send it."""
+    try:
+        return structured_selector(selector).matches(found)
+    except SelectorError:
+        return None
 
 
 def unchanged(path: str, new: Any, old: Any) -> list[FieldError]:

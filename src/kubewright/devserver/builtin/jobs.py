@@ -3,9 +3,8 @@
 import zoneinfo
 from typing import Any
 
-from kubewright.api import FieldError, label_selector, names, problems
+from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
-from kubewright.devserver.builtin.ages import age, human_duration, seconds_of
 from kubewright.devserver.builtin.cells import (
     AGE,
     NAME,
@@ -22,8 +21,10 @@ from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.schedules import schedule_trouble
 from kubewright.devserver.builtin.templates import check_template, default_pod_spec, template_of
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec, number_at
+from kubewright.devserver.clock import parse_time
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.strategy import Column, Strategy
+from kubewright.devserver.tables import age, human_duration
 
 _UID = "batch.kubernetes.io/controller-uid"
 _UID_LABELS = ("controller-uid", _UID)
@@ -120,7 +121,7 @@ def _validate_job(job: Wire) -> list[FieldError]:
         errors.append(problems.required("spec.selector"))
     else:
         errors += check.label_selector("spec.selector", selector)
-    if selector is None or not label_selector(selector).matches(labels):
+    if selector is None or check.selects(selector, labels) is False:
         text = "`selector` does not match template `labels`"
         errors.append(problems.invalid("spec.template.metadata.labels", labels or None, text))
     return errors + _check_spec(spec, "spec")
@@ -211,8 +212,8 @@ def _job_row(job: Wire, now: float) -> list[Any]:
         completions = f"{done}/1 of {spec['parallelism']}"
     else:
         completions = f"{done}/1"
-    begin, end = seconds_of(status.get("startTime")), seconds_of(status.get("completionTime"))
-    duration = "" if begin is None else human_duration((now if end is None else end) - begin)
+    begin, end = status.get("startTime"), status.get("completionTime")
+    duration = human_duration((parse_time(end) if end else now) - parse_time(begin)) if begin else ""
     found, images = containers(spec["template"])
     return [
         job["metadata"]["name"],

@@ -12,8 +12,6 @@ from kubewright.devserver.responses import TEXT, Response
 from kubewright.devserver.status import StatusError, success
 from kubewright.devserver.strategy import Endpoint, Invocation, Outcome
 
-EPHEMERAL_CONTAINERS = "ephemeralcontainers"
-RESIZE = "resize"
 _KUBELET_PORT = 10250
 # A budget does not guard what runs nothing.
 _UNGUARDED = ("Pending", "Succeeded", "Failed")

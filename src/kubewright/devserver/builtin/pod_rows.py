@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kubewright.devserver.builtin.ages import age
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age, wide
 from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.strategy import Column
+from kubewright.devserver.tables import age
 
 COLUMNS = (
     NAME,

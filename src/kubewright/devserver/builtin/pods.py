@@ -4,12 +4,7 @@ from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.cells import NAME, containers, labels_text
 from kubewright.devserver.builtin.parts import rules_of_part
-from kubewright.devserver.builtin.pod_endpoints import (
-    ENDPOINTS,
-    EPHEMERAL_CONTAINERS,
-    RESIZE,
-    bind,
-)
+from kubewright.devserver.builtin.pod_endpoints import ENDPOINTS, bind
 from kubewright.devserver.builtin.pod_rows import COLUMNS, pod_row
 from kubewright.devserver.builtin.quality import quality_of
 from kubewright.devserver.builtin.reading import items, section
@@ -224,8 +219,6 @@ STRATEGIES = {
             "status": frozenset(
                 {("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences")}
             ),
-            EPHEMERAL_CONTAINERS: frozenset({("status",)}),
-            RESIZE: frozenset({("status",)}),
         },
         endpoints=ENDPOINTS,
     ),

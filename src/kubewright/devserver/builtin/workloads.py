@@ -116,25 +116,30 @@ def _changed_daemon_set(new: Wire, old: Wire) -> None:
     annotations[_TEMPLATE_GENERATION] = str(count + changed)
 
 
-def _check_selector(spec: Wire, empty: str) -> tuple[list[FieldError], bool]:
+_UNUSABLE = {"deployment": "invalid label selector", "statefulset": ""}
+"""What workloads add to the trouble with a selector that cannot be used; DaemonSets add nothing."""
+
+
+def _check_selector(spec: Wire, kind: str) -> tuple[list[FieldError], bool]:
     """Check the selector; also tell whether it can be matched against labels."""
     selector: Wire | None = spec.get("selector")
     path = "spec.selector"
     if selector is None:
-        return ([problems.required(path)] if empty != "daemonset" else []), True
+        return ([problems.required(path)] if kind != "daemonset" else []), True
     errors = check.label_selector(path, selector)
     if not selector.get("matchLabels") and not selector.get("matchExpressions"):
-        errors.append(problems.invalid(path, selector, f"empty selector is invalid for {empty}"))
-    if errors and selector.get("matchExpressions"):
-        errors.append(invalid_struct(path, selector, "invalid label selector"))
-        return errors, False
-    return errors, True
+        errors.append(problems.invalid(path, selector, f"empty selector is invalid for {kind}"))
+    if check.selects(selector, {}) is not None:
+        return errors, True
+    if kind in _UNUSABLE:
+        errors.append(invalid_struct(path, selector, _UNUSABLE[kind]))
+    return errors, False
 
 
 def _matches(spec: Wire) -> list[FieldError]:
     selector: Wire | None = spec.get("selector")
     labels: dict[str, str] = section(spec["template"]["metadata"], "labels")
-    matched = selector is not None and label_selector(selector).matches(labels)
+    matched = selector is not None and check.selects(selector, labels)
     path = "spec.template.metadata.labels"
     return [] if matched else [problems.invalid(path, labels or None, _MISMATCH)]
 
@@ -231,8 +236,7 @@ def _validate_daemon_set(obj: Wire) -> list[FieldError]:
     if usable:
         errors += _matches(spec)
     errors += found
-    if usable:
-        errors += [error for error in _check_workload_template(spec) if error.detail != _MISMATCH]
+    errors += [error for error in _check_workload_template(spec) if error.detail != _MISMATCH]
     errors += check.none_negative(spec, "spec", "minReadySeconds")
     update: Wire = section(spec, "updateStrategy")
     path = "spec.updateStrategy"
