@@ -1,6 +1,7 @@
 """From a request to the handler that answers it."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -38,6 +39,7 @@ _HANDLERS: dict[str, Handler] = {
     "delete": delete_object,
     "deletecollection": delete_collection,
 }
+_log = logging.getLogger("kubewright.devserver")
 _PARTS = frozenset({"status", "scale"})
 
 
@@ -98,7 +100,7 @@ class Router:
         endpoint = resource.strategy.endpoints.get(info.subresource)
         if endpoint is not None:
             return self._later(connect(call, endpoint), call)
-        if info.subresource not in _PARTS:
+        if info.subresource not in _PARTS and info.subresource not in resource.strategy.parts:
             name = f"{resource.group_resource}/{info.subresource}"
             raise StatusError(501, "NotImplemented", f"the development server does not answer {name}")
         return self._run(_HANDLERS[info.verb], call)
@@ -116,3 +118,6 @@ class Router:
             return await answer
         except StatusError as error:
             return refuse(call.request, error, call.warnings)
+        except Exception as error:
+            _log.exception("handling %s %s failed", call.request.method, call.request.path)
+            return refuse(call.request, StatusError.internal(str(error)), call.warnings)

@@ -133,6 +133,17 @@ def _only_status(new: Wire, old: Wire) -> None:
         new["status"] = status
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A subresource that is read and written like the status: the object's own kind, of which only a part counts."""
+
+    prepare: Callable[[Wire, Wire], None] = _nothing_on_update
+    """Keep (new, old) all that is not written through this part."""
+    validate: Callable[[Wire, Wire], list[FieldError]] = _fine_on_update
+    counts: bool = True
+    """Changes add to the generation, as those of the object do."""
+
+
 def _never_graceful(obj: Wire, wanted: int | None) -> int | None:
     return None
 
@@ -151,6 +162,8 @@ class Strategy:
 
     default: Callable[[Wire], None] = _nothing
     """Fill in defaults, in place; runs on every decoded object."""
+    sign: Callable[[Wire, User], None] | None = None
+    """Write down who creates the object, just before `prepare_create`."""
     prepare_create: Callable[[Wire], None] = _nothing
     """Set what clients may not set, before validation of a new object."""
     prepare_update: Callable[[Wire, Wire], None] = _nothing_on_update
@@ -191,10 +204,14 @@ class Strategy:
     )
     """By subresource ("" the object itself): paths that writers through it never own."""
     scale: ScaleAccess | None = None
+    parts: Mapping[str, Part] = field(default_factory=dict[str, Part])
+    """Subresources like the status, by name; `endpoints` win over them."""
     endpoints: Mapping[str, Endpoint] = field(default_factory=dict[str, Endpoint])
     """Subresources that the kind answers itself; under "" the kind itself, when it is never stored."""
     convert: Callable[[Wire, GroupVersionKind], Wire] = _same
     """Rewrite an object in another version of its kind."""
+    deprecation: str = ""
+    """The warning that every request for the kind is answered with."""
     stored_as: tuple[str, str] | None = None
     """The (group, resource) whose storage this kind shares."""
     storage_version: str = ""

@@ -58,6 +58,8 @@ async def insert(scope: Scope, obj: Wire, api: Access) -> bytes:
         _reset_status(scope, obj)
     if strategy.has_generation:
         metadata["generation"] = 1
+    if strategy.sign is not None:
+        strategy.sign(obj, scope.user)
     strategy.prepare_create(obj)
     if strategy.before_commit is not None:
         await strategy.before_commit(api, obj, None)
@@ -91,7 +93,7 @@ def _check(scope: Scope, obj: Wire) -> None:
             problems.invalid("metadata.name", scope.name, text) for text in names.path_segment(scope.name)
         ]
     if errors:
-        raise StatusError.invalid(resource.group, resource.kind, scope.name, errors)
+        raise StatusError.invalid(resource.home_group, resource.kind, scope.name, errors)
 
 
 def _store(scope: Scope, obj: Wire) -> bytes:

@@ -53,9 +53,7 @@ def document_patch(kind: str, body: bytes, schema: Any) -> Patch:
 
         return patch_by_operations
     if not isinstance(value, dict):
-        sort = "array" if isinstance(value, list) else "value"
-        text = f"error decoding patch: json: cannot unmarshal {sort} into Go value of type map[string]interface {{}}"
-        raise StatusError.bad_request(text)
+        raise _undecodable(value, "map[string]interface {}")
     patch = cast(Wire, value)
     if kind == MERGE_PATCH:
         return lambda document: (merge_patch(document, patch), strict)
@@ -69,11 +67,23 @@ def document_patch(kind: str, body: bytes, schema: Any) -> Patch:
     return patch_strategically
 
 
+def _undecodable(value: Any, wanted: str) -> StatusError:
+    kinds: dict[type[object], str] = {
+        str: "string",
+        bool: "bool",
+        int: "number",
+        float: "number",
+        list: "array",
+    }
+    sort = kinds.get(type(cast(object, value)), "object")
+    return StatusError.bad_request(
+        f"error decoding patch: json: cannot unmarshal {sort} into Go value of type {wanted}"
+    )
+
+
 def _operate(document: Wire, operations: list[Any]) -> Wire:
     """Apply a JSON patch; what its copy operations copy is bounded, for each may double the document."""
-    copies = [
-        index for index, item in enumerate(operations) if isinstance(item, dict) and item.get("op") == "copy"
-    ]
+    copies = [index for index, item in enumerate(operations) if item.get("op") == "copy"]
     if len(copies) * len(encode(document)) > MAX_COPY_WORK:
         raise PatchError("the patch copies too much")
     done, copied = 0, 0
@@ -96,10 +106,11 @@ def _parse(body: bytes) -> tuple[Any, list[str]]:
 
 def _operations(value: Any) -> list[Any]:
     if not isinstance(value, list):
-        sort = "object" if isinstance(value, dict) else "value"
-        text = f"error decoding patch: json: cannot unmarshal {sort} into Go value of type []handlers.jsonPatchOp"
-        raise StatusError.bad_request(text)
+        raise _undecodable(value, "[]handlers.jsonPatchOp")
     operations = cast(list[Any], value)
+    for item in operations:
+        if not isinstance(item, dict):
+            raise _undecodable(item, "handlers.jsonPatchOp")
     if len(operations) > MAX_OPERATIONS:
         raise StatusError.too_large(
             f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"

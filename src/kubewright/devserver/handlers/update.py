@@ -67,7 +67,7 @@ async def _replace(scope: Scope, record: Record, change: Change, api: Access, ui
     if strategy.before_commit is not None and not scope.subresource:
         await strategy.before_commit(api, new, old)
     if errors := _errors(scope, new, old):
-        raise StatusError.invalid(resource.group, resource.kind, scope.name, errors)
+        raise StatusError.invalid(resource.home_group, resource.kind, scope.name, errors)
     scope.warnings.extend(strategy.warnings(new, old))
     new = keep_timestamps(new, old)
     await core.admission.validate(scope.operation("UPDATE", new, old))
@@ -127,16 +127,19 @@ def _prepare(scope: Scope, new: Wire, old: Wire) -> None:
     resource, strategy = scope.resource, scope.resource.strategy
     metadata, before = meta(new), meta(old)
     _restore(metadata, before, "generation")
+    part = strategy.parts.get(scope.subresource)
     if scope.subresource == "status":
         strategy.prepare_status_update(new, old)
-        metadata = meta(new)
+    elif part is not None:
+        part.prepare(new, old)
     else:
         if resource.has_status:
             _restore(new, old, "status")
         strategy.prepare_update(new, old)
-        metadata = meta(new)
-        if strategy.has_generation and _changed(scope, new, old):
-            metadata["generation"] = before.get("generation", 0) + 1
+    metadata = meta(new)
+    counts = scope.subresource != "status" if part is None else part.counts
+    if counts and strategy.has_generation and _changed(scope, new, old):
+        metadata["generation"] = before.get("generation", 0) + 1
     if not metadata.get("uid"):
         metadata["uid"] = before.get("uid", "")
     _restore(metadata, before, "creationTimestamp")
@@ -170,6 +173,8 @@ def _errors(scope: Scope, new: Wire, old: Wire) -> list[FieldError]:
     errors = check_meta(new, names.path_segment, namespaced=resource.namespaced, qualified_finalizers=False)
     # The real server checks metadata for all kinds and again for the kind; clients see the causes twice.
     errors += check_meta_update(new, old) * 2
+    if part := strategy.parts.get(scope.subresource):
+        return errors + part.validate(new, old)
     if scope.subresource == "status":
         return errors + strategy.validate_status_update(new, old) + resource.codec.validate_status(new, old)
     return errors + strategy.validate_update(new, old) + resource.codec.validate(new, old)

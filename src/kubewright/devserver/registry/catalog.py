@@ -49,4 +49,5 @@ def _resource(
         short_names=entry.short_names,
         categories=entry.categories,
         subresources=subresources,
+        deprecation=strategy.deprecation,
     )

@@ -70,6 +70,11 @@ class Resource:
         return group_resource(self.group, self.plural)
 
     @property
+    def home_group(self) -> str:
+        """Give the group that refusals of its objects name: where they are at home."""
+        return self.strategy.stored_as[0] if self.strategy.stored_as else self.group
+
+    @property
     def has_status(self) -> bool:
         """Tell whether the status is written through its own path."""
         return "status" in self.subresources
