@@ -3,16 +3,17 @@
 import base64
 import binascii
 import re
+from datetime import UTC, datetime
 from typing import Any
 
 from kubewright.api import FieldError, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age
-from kubewright.devserver.builtin.parts import replaced_part, rules_of_part
 from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.writes import restore, text_at
+from kubewright.devserver.identity import User
 from kubewright.devserver.objects import Wire
-from kubewright.devserver.strategy import Column, Strategy
+from kubewright.devserver.strategy import Column, Part, Strategy
 from kubewright.devserver.tables import human_duration
 
 GROUP = "certificates.k8s.io"
@@ -47,9 +48,6 @@ _LEAST_SECONDS = 600
 
 
 def _keep_request(new: Wire, old: Wire) -> None:
-    if (take := rules_of_part()) is not None:
-        take(new, old)
-        return
     restore(new, old, "spec")
     restore(new, old, "status")
 
@@ -60,11 +58,26 @@ def _status_write(new: Wire, old: Wire) -> None:
     restore(new.setdefault("status", {}), section(old, "status"), "conditions")
 
 
-def _approve(new: Wire, sent: Wire) -> None:
-    """Take who approved or denied, but no certificate."""
-    status: Wire = dict(section(new, "status"))
-    restore(status, section(sent, "status"), "conditions")
-    new["status"] = status
+def _approve(new: Wire, old: Wire) -> None:
+    """Take who approved or denied, and when, but no certificate."""
+    restore(new, old, "spec")
+    restore(new.setdefault("status", {}), section(old, "status"), "certificate")
+    moment = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    for condition in items(new["status"], "conditions"):
+        for name in ("lastUpdateTime", "lastTransitionTime"):
+            condition[name] = condition.get(name) or moment
+
+
+def _sign(request: Wire, user: User) -> None:
+    """Write down who asks; a client cannot say."""
+    spec: Wire = request.setdefault("spec", {})
+    spec["username"] = user.name
+    extra = {key: list(values) for key, values in user.extra.items()}
+    for name, value in (("uid", user.uid), ("groups", list(user.groups)), ("extra", extra)):
+        if value:
+            spec[name] = value
+        else:
+            spec.pop(name, None)
 
 
 def _validate(request: Wire) -> list[FieldError]:
@@ -126,7 +139,8 @@ STRATEGIES = {
         prepare_update=_keep_request,
         prepare_status_update=_status_write,
         validate=_validate,
-        endpoints={"approval": replaced_part(GROUP, "certificatesigningrequests", _approve)},
+        sign=_sign,
+        parts={"approval": Part(_approve)},
         selectable_fields={"spec.signerName": text_at("spec", "signerName")},
         columns=(
             NAME,

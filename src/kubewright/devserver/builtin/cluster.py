@@ -6,12 +6,11 @@ from typing import Any
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age, wide
-from kubewright.devserver.builtin.parts import replaced_part, rules_of_part
 from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.templates import TAINT_EFFECTS
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, flag_at, keep_spec, restore, text_at
 from kubewright.devserver.objects import Wire
-from kubewright.devserver.strategy import Column, Strategy
+from kubewright.devserver.strategy import Column, Part, Strategy
 
 _NAME_LABEL = "kubernetes.io/metadata.name"
 _ROLE_PREFIX = "node-role.kubernetes.io/"
@@ -44,15 +43,11 @@ def _new_namespace(namespace: Wire) -> None:
     namespace["spec"] = {"finalizers": finalizers}
 
 
-def _finalize(new: Wire, sent: Wire) -> None:
-    restore(new, sent, "spec")
-    new.setdefault("spec", {})
+def _finalize(new: Wire, old: Wire) -> None:
+    restore(new, old, "status")
 
 
 def _kept_namespace(new: Wire, old: Wire) -> None:
-    if (finalize := rules_of_part()) is not None:
-        finalize(new, old)
-        return
     restore(new, old, "spec")
     restore(new, old, "status")
 
@@ -261,7 +256,7 @@ STRATEGIES = {
         selectable_fields={"status.phase": text_at("status", "phase"), "name": text_at("metadata", "name")},
         columns=(NAME, Column("Status"), AGE),
         row=_namespace_row,
-        endpoints={"finalize": replaced_part("", "namespaces", _finalize)},
+        parts={"finalize": Part(_finalize)},
         reset_fields={**SPEC_AND_STATUS, "finalize": frozenset({("status",)})},
     ),
     ("", "Node"): Strategy(

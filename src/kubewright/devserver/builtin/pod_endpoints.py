@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from kubewright.api import label_selector, problems
-from kubewright.devserver.builtin.parts import writing
 from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.responses import TEXT, Response
@@ -29,21 +28,21 @@ async def bind(call: Invocation) -> Outcome:
     if not node:
         raise StatusError.unknown(str(problems.required("target.name")))
 
-    def check(pod: Wire) -> None:
+    def assign(pod: Wire) -> None:
         if trouble := _unbindable(pod):
             raise StatusError.conflict("", "pods/binding", name, trouble)
+        _assign(pod, node, metadata)
 
-    with writing(lambda pod, old: _assign(pod, node, metadata)):
-        await call.api.update(
-            "",
-            "pods",
-            call.namespace,
-            name,
-            check,
-            subresource="binding",
-            user=call.user,
-            dry_run=call.options.dry_run,
-        )
+    await call.api.update(
+        "",
+        "pods",
+        call.namespace,
+        name,
+        assign,
+        subresource="binding",
+        user=call.user,
+        dry_run=call.options.dry_run,
+    )
     return Outcome(success({}, 201), 201)
 
 

@@ -3,8 +3,8 @@
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.cells import NAME, containers, labels_text
-from kubewright.devserver.builtin.parts import rules_of_part
 from kubewright.devserver.builtin.pod_endpoints import ENDPOINTS, bind
+from kubewright.devserver.builtin.pod_parts import PARTS
 from kubewright.devserver.builtin.pod_rows import COLUMNS, pod_row
 from kubewright.devserver.builtin.quality import quality_of
 from kubewright.devserver.builtin.reading import items, section
@@ -47,9 +47,6 @@ def _prepare_create(pod: Wire) -> None:
 
 
 def _prepare_update(new: Wire, old: Wire) -> None:
-    if (bind_to_node := rules_of_part()) is not None:
-        bind_to_node(new, old)
-        return
     _non_negative_grace(new)
     new["status"] = copy(section(old, "status"))
 
@@ -84,8 +81,6 @@ def _validate(pod: Wire) -> list[FieldError]:
 
 
 def _validate_update(new: Wire, old: Wire) -> list[FieldError]:
-    if rules_of_part() is not None:
-        return []
     # The real server looks at a Pod's labels once more than at those of other kinds.
     errors = check.labels("metadata.labels", new["metadata"].get("labels"))
     errors += check_pod_spec(new["spec"], "spec")
@@ -216,11 +211,16 @@ STRATEGIES = {
         row=pod_row,
         reset_fields={
             "": frozenset({("status",)}),
+            # Nobody comes to own what a binding writes.
+            "binding": frozenset({("spec",), ("metadata",), ("status",)}),
+            "ephemeralcontainers": frozenset({("status",)}),
+            "resize": frozenset({("status",)}),
             "status": frozenset(
                 {("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences")}
             ),
         },
         endpoints=ENDPOINTS,
+        parts=PARTS,
     ),
     ("", "Binding"): Strategy(endpoints={"": bind}),
     ("", "PodTemplate"): Strategy(

@@ -1,0 +1,65 @@
+"""Parts of a Pod that are written by themselves: its node, its ephemeral containers, its resources."""
+
+from collections.abc import Mapping
+
+from kubewright.api import FieldError, problems
+from kubewright.devserver.builtin.quality import quality_of
+from kubewright.devserver.builtin.reading import items
+from kubewright.devserver.builtin.templates import check_pod_spec
+from kubewright.devserver.builtin.writes import restore
+from kubewright.devserver.objects import Wire, copy
+from kubewright.devserver.strategy import Part
+
+_GROUPS = ("containers", "initContainers")
+_RESIZED = ("resources", "resizePolicy")
+
+
+def _only_ephemeral(new: Wire, old: Wire) -> None:
+    added = new["spec"].get("ephemeralContainers")
+    new["spec"] = copy(old["spec"])
+    if added:
+        new["spec"]["ephemeralContainers"] = added
+    else:
+        new["spec"].pop("ephemeralContainers", None)
+    restore(new, old, "status")
+
+
+def _check_ephemeral(new: Wire, old: Wire) -> list[FieldError]:
+    path = "spec.ephemeralContainers"
+    errors = check_pod_spec(new["spec"], "spec")
+    after = {item.get("name"): item for item in items(new["spec"], "ephemeralContainers")}
+    for item in items(old["spec"], "ephemeralContainers"):
+        name = problems.quoted(item.get("name", ""))
+        if item.get("name") not in after:
+            text = f"existing ephemeral containers {name} may not be removed\n"
+            errors.append(problems.forbidden(path, text))
+        elif after[item.get("name")] != item:
+            text = f"existing ephemeral containers {name} may not be changed\n"
+            errors.append(problems.forbidden(path, text))
+    return errors
+
+
+def _only_resources(new: Wire, old: Wire) -> None:
+    wanted = {group: {item.get("name"): item for item in items(new["spec"], group)} for group in _GROUPS}
+    new["spec"] = copy(old["spec"])
+    for group in _GROUPS:
+        for item in items(new["spec"], group):
+            found = wanted[group].get(item.get("name"))
+            for name in _RESIZED if found is not None else ():
+                restore(item, found or {}, name)
+    restore(new, old, "status")
+
+
+def _check_resize(new: Wire, old: Wire) -> list[FieldError]:
+    errors = check_pod_spec(new["spec"], "spec")
+    if quality_of(new) != quality_of(old):
+        text = "Pod QOS Class may not change as a result of resizing"
+        errors.append(problems.invalid("spec", quality_of(new), text))
+    return errors
+
+
+PARTS: Mapping[str, Part] = {
+    "binding": Part(counts=False),
+    "ephemeralcontainers": Part(_only_ephemeral, _check_ephemeral),
+    "resize": Part(_only_resources, _check_resize),
+}
