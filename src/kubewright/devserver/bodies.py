@@ -63,9 +63,8 @@ def read_kind(
     try:
         value, strict = parse(core, request, gvk)
     except DecodeError as error:
-        raise _unrecognized(
-            gvk, f"couldn't get version/kind; json parse error: {error}", request.body
-        ) from None
+        where = "" if media_type(request) == YAML else "couldn't get version/kind; json parse error: "
+        raise _unrecognized(gvk, f"{where}{error}", request.body) from None
     if value is None:
         value = {}
     if not isinstance(value, dict):

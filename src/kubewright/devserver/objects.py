@@ -25,9 +25,33 @@ META_ORDER = (
     "managedFields",
 )
 
-encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
-encode_sorted: Callable[[Any], bytes] = msgspec.json.Encoder(order="sorted").encode
+_encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
+_encode_sorted: Callable[[Any], bytes] = msgspec.json.Encoder(order="sorted").encode
 _decode = msgspec.json.Decoder().decode
+_ESCAPES = (
+    (b"<", b"\\u003c"),
+    (b">", b"\\u003e"),
+    (b"&", b"\\u0026"),
+    ("\u2028".encode(), b"\\u2028"),
+    ("\u2029".encode(), b"\\u2029"),
+)
+
+
+def encode(value: Any) -> bytes:
+    """Write JSON as Go does, fields in the order they stand."""
+    return _escape(_encode(value))
+
+
+def encode_sorted(value: Any) -> bytes:
+    """Write JSON as Go does, fields in alphabetical order."""
+    return _escape(_encode_sorted(value))
+
+
+def _escape(data: bytes) -> bytes:
+    for character, escape in _ESCAPES:
+        if character in data:
+            data = data.replace(character, escape)
+    return data
 
 
 def decode(data: bytes) -> Wire:

@@ -94,6 +94,8 @@ class ScaleAccess:
     """Give (wanted replicas, present replicas, label selector text)."""
     write: Callable[[Wire, int], None]
     """Set the wanted replicas."""
+    path: tuple[str, ...] = ("spec", "replicas")
+    """The fields that lead to the wanted replicas."""
 
 
 def _nothing(obj: Wire) -> None:

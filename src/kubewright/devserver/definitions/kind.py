@@ -1,12 +1,12 @@
 """The kind CustomResourceDefinition itself: its defaults, its rules, and what happens when one is deleted."""
 
-from kubewright.api import FieldError, problems
+from kubewright.api import FieldError
 from kubewright.devserver.clock import Clock
 from kubewright.devserver.objects import Wire, items, meta, section
 from kubewright.devserver.strategy import Strategy
 from kubewright.schema import check_crd
 
-from .conditions import is_true, set_condition
+from .conditions import set_condition
 
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 
@@ -62,15 +62,5 @@ def note_stored_version(crd: Wire) -> None:
 
 
 def check_update(new: Wire, old: Wire) -> list[FieldError]:
-    """Check a changed definition: its rules, and what may not change any more."""
-    errors = [error for error in check_crd(new) if error.field != "metadata.name"]
-    fixed = [("group",), ("names", "plural")]
-    if is_true(old, "Established"):
-        fixed = [("scope",), ("names", "kind"), *fixed]
-    for path in fixed:
-        before, after = old["spec"], new["spec"]
-        for name in path:
-            before, after = before.get(name, ""), after.get(name, "")
-        if before != after:
-            errors.append(problems.invalid(f"spec.{'.'.join(path)}", after, "field is immutable"))
-    return errors
+    """Check a changed definition; its name is fixed, so a plural that no longer fits is told as the change it is."""
+    return [error for error in check_crd(new, old=old) if error.field != "metadata.name"]

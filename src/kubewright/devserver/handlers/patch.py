@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, cast
 
-from kubewright.api import PatchError, json_patch, merge_patch, problems, strategic_patch
+from kubewright.api import GroupVersionKind, PatchError, json_patch, merge_patch, problems, strategic_patch
 from kubewright.devserver.bodies import media_type
 from kubewright.devserver.merge import ApplyConflicts, ApplyError, apply, resets_ownership
 from kubewright.devserver.objects import Wire, copy, encode, encode_sorted, meta, section
@@ -163,15 +163,14 @@ def _invalid_patch(document: Wire, why: str) -> StatusError:
 
 def applied(scope: Scope, body: bytes) -> Change:
     """Make the change that server-side apply asks for."""
-    config = _configuration(body)
-    _check_configuration(scope, config)
+    config = configuration(body)
+    check_configuration(scope, config, scope.resource.gvk)
     empty = scope.empty()
 
     def change(old: Wire | None) -> Wire:
-        resource = scope.resource
-        try:
-            merged = apply(
-                resource.codec.merge_schema,
+        merged = telling_conflicts(
+            lambda: apply(
+                scope.resource.codec.merge_schema,
                 empty if old is None else old,
                 config,
                 scope.write(),
@@ -180,20 +179,28 @@ def applied(scope: Scope, body: bytes) -> Change:
                 reset_fields=scope.reset_fields(),
                 convert=scope.convert,
             )
-        except ApplyConflicts as conflicts:
-            causes = [
-                {"reason": "FieldManagerConflict", "message": item.message, "field": item.field}
-                for item in conflicts.conflicts
-            ]
-            raise StatusError.apply_conflict(str(conflicts), causes) from None
-        except ApplyError as error:
-            raise StatusError.unknown(str(error)) from None
-        return _read_applied(scope, merged)
+        )
+        return read_applied(scope, merged)
 
     return change
 
 
-def _configuration(body: bytes) -> Wire:
+def telling_conflicts(merge: Callable[[], Wire]) -> Wire:
+    """Merge; tell conflicts and values that do not fit their schema as the real server does."""
+    try:
+        return merge()
+    except ApplyConflicts as conflicts:
+        causes = [
+            {"reason": "FieldManagerConflict", "message": item.message, "field": item.field}
+            for item in conflicts.conflicts
+        ]
+        raise StatusError.apply_conflict(str(conflicts), causes) from None
+    except ApplyError as error:
+        raise StatusError.unknown(str(error)) from None
+
+
+def configuration(body: bytes) -> Wire:
+    """Read the configuration that is applied."""
     try:
         value, _ = parse_yaml(body)
     except DecodeError as error:
@@ -207,23 +214,24 @@ def _configuration(body: bytes) -> Wire:
     return cast(Wire, value)
 
 
-def _check_configuration(scope: Scope, config: Wire) -> None:
-    resource = scope.resource
+def check_configuration(scope: Scope, config: Wire, wanted: GroupVersionKind) -> None:
+    """Refuse a configuration of another kind, or one that claims to know the owners."""
     group, _, version = str(config.get("apiVersion") or "").rpartition("/")
     kind = str(config.get("kind") or "")
     if not version or not kind:
         raise StatusError.bad_request(f"invalid object type: {group}/{version}, Kind={kind}")
     if section(config, "metadata").get("managedFields") is not None:
         raise StatusError.bad_request("metadata.managedFields must be nil")
-    if (config["apiVersion"], kind) != (resource.api_version, resource.kind):
+    if (config["apiVersion"], kind) != (wanted.api_version, wanted.kind):
         raise StatusError.bad_request(
             f"Incorrect version specified in apply patch. Specified patch version: {config['apiVersion']}, "
-            f"expected: {resource.api_version}"
+            f"expected: {wanted.api_version}"
         )
     meta(config).setdefault("name", scope.name)
 
 
-def _read_applied(scope: Scope, merged: Wire) -> Wire:
+def read_applied(scope: Scope, merged: Wire) -> Wire:
+    """Bring a merged object into form."""
     resource = scope.resource
     try:
         new, _ = resource.codec.decode(merged)

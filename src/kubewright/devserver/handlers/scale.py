@@ -2,6 +2,7 @@
 
 from kubewright.api import GroupVersionKind, problems
 from kubewright.devserver.access import Access
+from kubewright.devserver.merge import apply_scale
 from kubewright.devserver.objects import Wire, copy, decode, encode, items, meta, order_meta
 from kubewright.devserver.registry import Resource
 from kubewright.devserver.status import StatusError
@@ -9,7 +10,7 @@ from kubewright.devserver.storage import Record
 from kubewright.devserver.strategy import ScaleAccess
 from kubewright.devserver.wire import DecodeError
 
-from .patch import Patch
+from .patch import Patch, check_configuration, configuration, read_applied, telling_conflicts
 from .scope import Scope
 from .update import update
 
@@ -48,6 +49,32 @@ def _access(resource: Resource) -> ScaleAccess:
 async def replace_scale(scope: Scope, body: Wire, api: Access) -> bytes:
     """Take the replicas from a whole Scale."""
     return await _write(scope, api, lambda _: (copy(body), list[str]()))
+
+
+async def apply_to_scale(scope: Scope, body: bytes, api: Access) -> bytes:
+    """Take the replicas from an applied Scale, whose manager comes to own them."""
+    access = _access(scope.resource)
+    config = configuration(body)
+    check_configuration(scope, config, SCALE)
+
+    def change(old: Wire | None) -> Wire:
+        if old is None:
+            raise scope.not_found()
+        merged = telling_conflicts(
+            lambda: apply_scale(
+                scope.resource.codec.merge_schema,
+                old,
+                access.path,
+                config,
+                scope.write(),
+                force=bool(scope.options.force),
+                empty=scope.empty(),
+            )
+        )
+        return read_applied(scope, merged)
+
+    stored, _ = await update(scope, change, api)
+    return encode(scale_of(access, decode(stored)))
 
 
 async def patch_scale(scope: Scope, patch: Patch, api: Access) -> bytes:

@@ -30,7 +30,7 @@ from .read import (
     object_revision,
     wait_for_revision,
 )
-from .scale import SCALE, patch_scale, read_scale, replace_scale
+from .scale import SCALE, apply_to_scale, patch_scale, read_scale, replace_scale
 from .selection import Selection, selection
 from .update import replacement, update
 from .watch import Watch
@@ -135,6 +135,8 @@ async def patch_object(call: Call) -> Answer:
     if kind == APPLY_PATCH and part != "scale":
         data, created = await update(scope, applied(scope, call.request.body), call.api, may_create=not part)
         return call.answer(201 if created else 200, data, form)
+    if part == "scale" and kind == APPLY_PATCH:
+        return call.plain(200, await apply_to_scale(scope, call.request.body, call.api), form)
     if part == "scale":
         patch = document_patch(kind, call.request.body, call.core.types.patch_schema(SCALE))
         return call.plain(200, await patch_scale(scope, patch, call.api), form)

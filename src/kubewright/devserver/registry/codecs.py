@@ -1,7 +1,6 @@
 """How a version's objects are read and written: built-in kinds by their Go types, custom ones by their schema."""
 
 import hashlib
-from dataclasses import replace
 from typing import Protocol
 
 from kubewright.api import FieldError, GroupVersionKind
@@ -76,7 +75,7 @@ class BuiltinCodec:
 
     def decode(self, value: Wire) -> tuple[Wire, list[str]]:
         """Round-trip a client's object through the kind's Go type."""
-        obj, unknown = self.types.decode(self.gvk, value)
+        obj, unknown = self.types.decode_request(self.gvk, value)
         obj["kind"], obj["apiVersion"] = self.gvk.kind, self.gvk.api_version
         return obj, unknown
 
@@ -97,8 +96,8 @@ class BuiltinCodec:
         return obj
 
     def encode(self, obj: Wire) -> bytes:
-        """Write kind, apiVersion and metadata first, as Go does."""
-        return encode(order_object(obj))
+        """Write what Go's type would, in its order, whatever defaulting and admission have added where."""
+        return encode(order_object(self.types.decode(self.gvk, obj)[0]))
 
     @property
     def merge_schema(self) -> MergeSchema:
@@ -140,13 +139,8 @@ class CustomCodec:
         return self._validator.validate(obj) if old is None else self._validator.validate(obj, old=old)
 
     def validate_status(self, obj: Wire, old: Wire) -> list[FieldError]:
-        """Check the whole object, but name fields in texts as the status subresource does: without `status`."""
-        return [
-            replace(error, detail=error.detail.removeprefix("status."))
-            if error.field.startswith("status.") and " in body " in error.detail
-            else error
-            for error in self.validate(obj, old)
-        ]
+        """Check what the status subresource does."""
+        return self._validator.validate_status(obj, old)
 
     def from_storage(self, obj: Wire) -> Wire:
         """Prune and default an object that was stored under another schema."""

@@ -173,6 +173,7 @@ def _selectable(path: str) -> Callable[[Wire], str]:
 
 def _scale_access(scale: Wire) -> ScaleAccess:
     wanted, present = _one(scale["specReplicasPath"]), _one(scale["statusReplicasPath"])
+    path = tuple(scale["specReplicasPath"].removeprefix(".").split("."))
     selector = _one(scale["labelSelectorPath"]) if scale.get("labelSelectorPath") else None
 
     def read(obj: Wire) -> tuple[int, int, str]:
@@ -180,10 +181,10 @@ def _scale_access(scale: Wire) -> ScaleAccess:
         return int(wanted(obj) or 0), int(present(obj) or 0), str(text or "")
 
     def write(obj: Wire, replicas: int) -> None:
-        *parents, last = scale["specReplicasPath"].removeprefix(".").split(".")
+        *parents, last = path
         place = obj
         for name in parents:
             place = cast(Wire, place.setdefault(name, {}))
         place[last] = replicas
 
-    return ScaleAccess(read, write)
+    return ScaleAccess(read, write, path)
