@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from builtin_cases import Client, Embedded
+from builtin_cases import Client, Embedded, cases
 
 PODS = "/api/v1/namespaces/refused/pods"
 
@@ -135,3 +135,113 @@ def test_a_stale_finalize_is_a_conflict(client: Client) -> None:
     labelled = {"metadata": {"labels": {"a": "b"}}}
     client.send("PATCH", "/api/v1/namespaces/stale", labelled, content="application/merge-patch+json")
     assert client.send("PUT", "/api/v1/namespaces/stale/finalize", {**space, "spec": {}}).code == 409
+
+
+STRATEGIC = "application/strategic-merge-patch+json"
+
+
+def ephemeral(name: str, **more: str) -> Any:
+    """Make a patch that adds an ephemeral container, as kubectl debug does."""
+    return {"spec": {"ephemeralContainers": [{"name": name, "image": "busybox", **more}]}}
+
+
+def test_an_ephemeral_container_is_added_to_a_pod_that_exists(client: Client) -> None:
+    client.send("POST", PODS, pod("debugged"))
+    answer = client.send("PATCH", f"{PODS}/debugged/ephemeralcontainers", ephemeral("e"), content=STRATEGIC)
+    assert answer.code == 200
+    added = answer.body["spec"]["ephemeralContainers"][0]
+    assert (added["name"], added["imagePullPolicy"], answer.body["metadata"]["generation"]) == (
+        "e",
+        "Always",
+        2,
+    )
+
+
+def test_an_ephemeral_container_stays(client: Client) -> None:
+    client.send("POST", PODS, pod("haunted"))
+    part = f"{PODS}/haunted/ephemeralcontainers"
+    found = client.send("PATCH", part, ephemeral("e"), content=STRATEGIC).body
+    found["spec"]["ephemeralContainers"] = []
+    answer = client.send("PUT", part, found)
+    assert answer.code == 422
+    assert answer.body["message"] == (
+        'Pod "haunted" is invalid: spec.ephemeralContainers: Forbidden: '
+        'existing ephemeral containers "e" may not be removed\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "trouble"),
+    [
+        ("c", "", 'spec.ephemeralContainers[0].name: Duplicate value: "c"'),
+        ("e", "nobody", 'spec.ephemeralContainers[0].targetContainerName: Not found: "nobody"'),
+    ],
+)
+def test_an_ephemeral_container_fits_its_pod(client: Client, name: str, target: str, trouble: str) -> None:
+    pod_name = f"unfit-{name}"
+    client.send("POST", PODS, pod(pod_name))
+    more = {"targetContainerName": target} if target else {}
+    part = f"{PODS}/{pod_name}/ephemeralcontainers"
+    answer = client.send("PATCH", part, ephemeral(name, **more), content=STRATEGIC)
+    assert (answer.code, answer.body["message"]) == (422, f'Pod "{pod_name}" is invalid: {trouble}')
+
+
+def resources(**requests: str | None) -> Any:
+    """Make a patch of what a container asks for."""
+    return {"spec": {"containers": [{"name": "c", "resources": {"requests": requests}}]}}
+
+
+def sized_pod(name: str) -> Any:
+    """Make a Pod that asks for some processor time."""
+    made = pod(name)
+    made["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "100m"}}
+    return made
+
+
+def test_a_pod_is_resized_by_its_own_subresource_only(client: Client) -> None:
+    client.send("POST", PODS, sized_pod("sized"))
+    assert client.send("PATCH", f"{PODS}/sized", resources(cpu="200m"), content=STRATEGIC).code == 422
+    answer = client.send("PATCH", f"{PODS}/sized/resize", resources(cpu="200m"), content=STRATEGIC)
+    assert answer.code == 200
+    assert answer.body["spec"]["containers"][0]["resources"] == {"requests": {"cpu": "200m"}}
+
+
+def test_a_resize_keeps_the_quality_of_service(client: Client) -> None:
+    client.send("POST", PODS, pod("modest"))
+    answer = client.send("PATCH", f"{PODS}/modest/resize", resources(cpu="200m"), content=STRATEGIC)
+    text = 'spec: Invalid value: "BestEffort": Pod QOS Class may not change as a result of resizing'
+    assert (answer.code, answer.body["message"]) == (422, f'Pod "modest" is invalid: {text}')
+
+
+def test_a_resize_touches_processors_and_memory_only(client: Client) -> None:
+    client.send("POST", PODS, sized_pod("stored"))
+    patch = resources(**{"ephemeral-storage": "1Gi"})
+    answer = client.send("PATCH", f"{PODS}/stored/resize", patch, content=STRATEGIC)
+    text = "spec: Forbidden: only cpu and memory resources are mutable"
+    assert (answer.code, answer.body["message"]) == (422, f'Pod "stored" is invalid: {text}')
+
+
+def test_a_resize_takes_nothing_away(client: Client) -> None:
+    client.send("POST", PODS, sized_pod("robbed"))
+    answer = client.send("PATCH", f"{PODS}/robbed/resize", resources(cpu=None), content=STRATEGIC)
+    texts = [
+        'spec: Invalid value: "Burstable": Pod QOS Class may not change as a result of resizing',
+        "spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed",
+    ]
+    assert (answer.code, answer.body["message"]) == (422, f'Pod "robbed" is invalid: [{", ".join(texts)}]')
+
+
+def test_a_certificate_is_approved_by_its_own_subresource_only(client: Client) -> None:
+    requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+    asked = next(case for case in cases("accepted") if case["kind"] == "CertificateSigningRequest")
+    made = client.send("POST", requests, {**asked, "metadata": {"name": "asked"}}).body
+    assert made["spec"]["username"] == "recorder"
+    approved = {"type": "Approved", "status": "True", "reason": "Trusted", "message": "m"}
+    made["status"] = {"conditions": [approved]}
+    assert "conditions" not in client.send("PUT", f"{requests}/asked", made).body["status"]
+    made["metadata"].pop("resourceVersion")
+    answer = client.send("PUT", f"{requests}/asked/approval", made)
+    assert answer.code == 200
+    (condition,) = answer.body["status"]["conditions"]
+    assert (condition["type"], condition["reason"]) == ("Approved", "Trusted")
+    assert condition["lastUpdateTime"] == condition["lastTransitionTime"]

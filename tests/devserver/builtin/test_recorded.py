@@ -15,7 +15,6 @@ FILLED_LATER = {("FlowSchema", "MissingPL"), ("APIService", "Available")}
 DIFFERENCES = {
     "HorizontalPodAutoscaler-percent": "a status written in version 1 leaves no annotation to own",
     "PersistentVolume-rich": "ownership does not descend into claimRef, which is granular there alone",
-    "CertificateSigningRequest-minimal": "the write path does not tell a kind who creates an object",
 }
 STRANGE_SELECTORS = {
     "Job-minimal": "Jobs have words of their own for an unknown field selector",

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from kubewright.api import FieldError, problems
 from kubewright.devserver.builtin.quality import quality_of
-from kubewright.devserver.builtin.reading import items
+from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.templates import check_pod_spec
 from kubewright.devserver.builtin.writes import restore
 from kubewright.devserver.objects import Wire, copy
@@ -12,6 +12,7 @@ from kubewright.devserver.strategy import Part
 
 _GROUPS = ("containers", "initContainers")
 _RESIZED = ("resources", "resizePolicy")
+_MUTABLE = ("cpu", "memory")
 
 
 def _only_ephemeral(new: Wire, old: Wire) -> None:
@@ -54,8 +55,37 @@ def _check_resize(new: Wire, old: Wire) -> list[FieldError]:
     errors = check_pod_spec(new["spec"], "spec")
     if quality_of(new) != quality_of(old):
         text = "Pod QOS Class may not change as a result of resizing"
-        errors.append(problems.invalid("spec", quality_of(new), text))
+        errors.append(problems.invalid("spec", quality_of(old), text))
+    errors += _removed(new, old)
+    if _fixed_amounts(new) != _fixed_amounts(old):
+        errors.append(problems.forbidden("spec", "only cpu and memory resources are mutable"))
     return errors
+
+
+def _amounts(container: Wire, kind: str) -> Wire:
+    return section(section(container, "resources"), kind)
+
+
+def _removed(new: Wire, old: Wire) -> list[FieldError]:
+    """Find amounts that a resize would take away: it may only change them."""
+    return [
+        problems.forbidden(f"spec.{group}[{index}].resources.{kind}", f"resource {kind} cannot be removed")
+        for group in _GROUPS
+        for index, (after, before) in enumerate(
+            zip(items(new["spec"], group), items(old["spec"], group), strict=True)
+        )
+        for kind in ("requests", "limits")
+        if any(name in _MUTABLE and name not in _amounts(after, kind) for name in _amounts(before, kind))
+    ]
+
+
+def _fixed_amounts(pod: Wire) -> list[Wire]:
+    return [
+        {name: value for name, value in _amounts(container, kind).items() if name not in _MUTABLE}
+        for group in _GROUPS
+        for container in items(pod["spec"], group)
+        for kind in ("requests", "limits")
+    ]
 
 
 PARTS: Mapping[str, Part] = {

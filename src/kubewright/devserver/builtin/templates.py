@@ -113,6 +113,7 @@ def check_pod_spec(spec: Wire, path: str) -> list[FieldError]:
     containers: Sequence[Wire] = items(spec, "containers")
     errors += _containers(containers, f"{path}.containers", volumes)
     errors += _init_containers(spec, f"{path}.initContainers", volumes)
+    errors += _ephemeral_containers(spec, f"{path}.ephemeralContainers", volumes)
     if spec.get("hostNetwork"):
         errors += _host_ports(spec, path)
     errors += check.choice(f"{path}.restartPolicy", spec.get("restartPolicy"), RESTART_POLICIES)
@@ -179,6 +180,20 @@ def _init_containers(spec: Wire, path: str, volumes: Sequence[str]) -> Iterator[
         for field in ("lifecycle", *PROBES):
             if container.get(field) is not None:
                 yield problems.forbidden(f"{where}.{field}", _ONLY_SIDECARS)
+
+
+def _ephemeral_containers(spec: Wire, path: str, volumes: Sequence[str]) -> Iterator[FieldError]:
+    main = [item.get("name", "") for item in items(spec, "containers")]
+    seen = {*main, *(item.get("name", "") for item in items(spec, "initContainers"))}
+    for index, container in enumerate(items(spec, "ephemeralContainers")):
+        where, name = f"{path}[{index}]", container.get("name", "")
+        yield from check_container(container, where, volumes)
+        if name in seen:
+            yield problems.duplicate(f"{where}.name", name)
+        seen.add(name)
+        target = container.get("targetContainerName")
+        if target and target not in main:
+            yield problems.not_found(f"{where}.targetContainerName", target)
 
 
 def _host_ports(spec: Wire, path: str) -> Iterator[FieldError]:
