@@ -110,6 +110,11 @@ def test_a_transition_time_moves_only_with_the_status() -> None:
     assert moved["conditions"][0]["lastTransitionTime"] == "2026-01-02T03:04:05Z"
 
 
+def test_conditions_without_an_observed_generation_are_given_none() -> None:
+    progressing = {"conditions": [{"type": "Progressing", "status": "True"}]}
+    assert "observedGeneration" not in stamped(progressing, {}, None, NOW)["conditions"][0]
+
+
 def test_a_status_without_conditions_is_left_as_it_is() -> None:
     assert stamped({"ready": 1}, {}, 1, NOW) == {"ready": 1}
     assert stamped({"conditions": ["text"]}, {}, 1, NOW) == {"conditions": ["text"]}

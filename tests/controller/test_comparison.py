@@ -105,6 +105,15 @@ def test_an_object_we_never_applied_is_taken_over() -> None:
     assert apply_difference(deployment(), defaulted(deployment()), None) == "metadata.managedFields"
 
 
+def test_an_object_that_only_has_to_exist_is_never_listed_as_ours() -> None:
+    account = {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": "default", "namespace": "ns"},
+    }
+    assert apply_difference(account, account | {"secrets": []}, None) is None
+
+
 def test_keys_that_the_server_filled_in_still_match() -> None:
     desired = {"metadata": {}, "spec": {"ports": [{"containerPort": 80}]}}
     live = {"metadata": {}, "spec": {"ports": [{"containerPort": 80, "protocol": "TCP"}]}}

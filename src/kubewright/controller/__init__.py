@@ -11,7 +11,7 @@ and `finalizers` are the pure part of writing.
 """
 
 from kubewright.cache import Index
-from kubewright.controller.change import Change
+from kubewright.controller.change import Cause, Change
 from kubewright.controller.context import Context, Reader
 from kubewright.controller.declaration import Controller, Reconciler, Tuning, controller
 from kubewright.controller.errors import CannotOwn, OwnedByAnother, TerminalError, Undeclared
@@ -24,6 +24,7 @@ from kubewright.controller.watches import Owned, Scope, Source, Watch, owned, so
 
 __all__ = [
     "CannotOwn",
+    "Cause",
     "Change",
     "Context",
     "Controller",

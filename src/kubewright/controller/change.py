@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, Literal, TypeVar, cast
+from typing import Any, Generic, Literal, NamedTuple, TypeVar, cast
 
 import msgspec
 
@@ -11,6 +11,26 @@ from kubewright.api import Kind, Object, ObjectKey, PartialMeta, RawObject, deco
 T = TypeVar("T")
 
 ChangeType = Literal["create", "update", "delete"]
+CauseType = Literal["initial", "create", "update", "delete", "outside"]
+
+_CAUSES: dict[CauseType, str] = {
+    "initial": "was there at the start",
+    "create": "was created",
+    "update": "changed",
+    "delete": "was deleted",
+    "outside": "was named by an event from outside",
+}
+
+
+class Cause(NamedTuple):
+    """What led to a reconcile: which object, and what happened to it. An event from outside has no kind."""
+
+    kind: str
+    key: ObjectKey
+    type: CauseType
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.key} {_CAUSES[self.type]}".lstrip()
 
 
 def decode_as(kind: type[T] | Kind, raw: bytes) -> T:

@@ -28,10 +28,11 @@ def apply_difference(desired: Wire, live: Wire, owned: Fields | None) -> str | N
 
     `live` is the object in the same typed form as `desired`, so quantities and times compare as text.
     """
-    if owned is None:
-        return "metadata.managedFields"
     plain = {key: value for key, value in desired.items() if key not in _IDENTITY}
     meta = {key: value for key, value in desired.get("metadata", {}).items() if key in _META_COMPARED}
+    if owned is None:
+        # Who states nothing owns nothing: an object that only has to exist is never listed as ours.
+        return "metadata.managedFields" if plain or meta else None
     owned_plain = {step: below for step, below in owned.items() if step != "f:metadata"}
     return _map_difference(plain, live, owned_plain, "") or _map_difference(
         meta, live.get("metadata", {}), owned.get("f:metadata", {}), "metadata"

@@ -7,8 +7,11 @@ from typing import Any, cast
 Wire = Mapping[str, Any]
 
 
-def stamped(status: Wire, live: Wire, generation: int, now: datetime) -> dict[str, Any]:
-    """Return the status with each condition's lastTransitionTime and observedGeneration filled in."""
+def stamped(status: Wire, live: Wire, generation: int | None, now: datetime) -> dict[str, Any]:
+    """Return the status with each condition's lastTransitionTime and observedGeneration filled in.
+
+    Conditions that have no observedGeneration, such as a Deployment's, are given none (`generation=None`).
+    """
     wanted = status.get("conditions")
     if not _are_conditions(wanted):
         return dict(status)
@@ -21,7 +24,7 @@ def stamped(status: Wire, live: Wire, generation: int, now: datetime) -> dict[st
     }
 
 
-def _stamp(condition: Wire, before: Wire, generation: int, now: datetime) -> dict[str, Any]:
+def _stamp(condition: Wire, before: Wire, generation: int | None, now: datetime) -> dict[str, Any]:
     stamp = dict(condition)
     if before.get("status") == condition.get("status") and before.get("lastTransitionTime"):
         stamp["lastTransitionTime"] = before["lastTransitionTime"]

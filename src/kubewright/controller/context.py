@@ -8,6 +8,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from kubewright.api import Kind, Model, Object
 from kubewright.cache import Index
+from kubewright.controller.change import Cause
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -51,7 +52,7 @@ class Context(Reader):
 
     log: "logging.LoggerAdapter[logging.Logger]"
     """Logs with the controller, the object and the reconcileID on each line."""
-    causes: tuple[str, ...]
+    causes: tuple[Cause, ...]
     """What led to this run, for logs only: the state is what counts."""
     deadline: float | None
     """When this reconcile is cancelled, in the event loop's time; None without a timeout."""
@@ -60,6 +61,14 @@ class Context(Reader):
     @abstractmethod
     def live(self) -> Reader:
         """Read from the server, past the cache."""
+
+    @property
+    @abstractmethod
+    def client(self) -> Any:
+        """Return the `kubewright.client.Client`, for verbs that have no door here: logs, eviction, tokens, scale.
+
+        It knows neither the cache, nor what the controller declares, nor whether this replica still leads.
+        """
 
     @abstractmethod
     async def apply(self, child: W, *, owned: bool | None = None, force: bool = True) -> W:

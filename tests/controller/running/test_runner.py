@@ -12,6 +12,7 @@ from kubewright.api import Kind, Meta, ObjectKey, kind_of
 from kubewright.api.builtin import core_v1
 from kubewright.backoff import Backoff
 from kubewright.controller import (
+    Cause,
     Context,
     Controller,
     Index,
@@ -34,7 +35,7 @@ class Recorder:
 
     def __init__(self, *outcomes: Any) -> None:
         self.runs: list[str] = []
-        self.causes: list[tuple[str, ...]] = []
+        self.causes: list[tuple[Cause, ...]] = []
         self.outcomes = list(outcomes)
 
     async def reconcile(self, box: Box, ctx: Context) -> Result | None:
@@ -286,7 +287,10 @@ async def test_events_from_outside_lead_to_reconciles_and_a_broken_stream_is_ope
     async with cluster.running(declared):
 
         async def three() -> bool:
-            return len(opened) == 3 and ("an event from outside",) in recorder.causes
+            return (
+                len(opened) == 3
+                and (Cause("", ObjectKey(cluster.namespace, "a"), "outside"),) in recorder.causes
+            )
 
         await cluster.eventually(three)
 
@@ -307,7 +311,8 @@ async def test_a_map_that_fails_does_not_stop_the_others(cluster: Cluster) -> No
         await cluster.create(Paper(Meta("x"), text="bad"))
         await cluster.create(Paper(Meta("a")))
         await wait_for_runs(cluster, recorder, 2)
-        assert recorder.causes[-1] == (f"Paper {cluster.namespace}/a created",)
+        assert recorder.causes[-1] == (Cause("Paper", ObjectKey(cluster.namespace, "a"), "create"),)
+        assert str(recorder.causes[-1][0]) == f"Paper {cluster.namespace}/a was created"
 
 
 async def test_the_context_serves_only_what_is_declared(cluster: Cluster) -> None:

@@ -1,6 +1,7 @@
 from datetime import UTC, datetime
 
 from kubewright.api import Condition, Meta, get_condition
+from kubewright.api.builtin import apps_v1, core_v1, meta_v1
 from kubewright.controller import Context, Controller
 
 from .cluster import Cluster, settled, writes
@@ -83,3 +84,20 @@ async def test_the_status_of_an_object_that_is_gone_is_no_error(cluster: Cluster
         await cluster.eventually(ended)
         await settled(manager)
         assert manager.statistics().controllers[0].outcomes["error"] == 0
+
+
+async def test_conditions_of_built_in_kinds_are_sent_as_those_have_them(cluster: Cluster) -> None:
+    selector = meta_v1.LabelSelector(match_labels={"app": "a"})
+    pod = core_v1.PodSpec(containers=[core_v1.Container(name="main", image="busybox")])
+    template = core_v1.PodTemplateSpec(metadata=Meta(labels={"app": "a"}), spec=pod)
+
+    async def reconcile(found: apps_v1.Deployment, ctx: Context) -> None:
+        available = apps_v1.DeploymentCondition(type="Available", status="True")
+        await ctx.patch_status(found, apps_v1.DeploymentStatus(conditions=[available]))
+
+    async with cluster.running(Controller(apps_v1.Deployment, reconcile)):
+        await cluster.create(
+            apps_v1.Deployment(Meta("a"), spec=apps_v1.DeploymentSpec(selector=selector, template=template))
+        )
+        found = await cluster.until(apps_v1.Deployment, "a", lambda found: found.status.conditions)
+    assert found.status.conditions[0].last_transition_time is not None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
 from kubewright.api import Kind, Model, Object, PartialMeta, RawObject
+from kubewright.controller.change import Cause
 from kubewright.controller.context import Context, PatchType, Propagation, Reader
 from kubewright.controller.permissions import Permissions
 from kubewright.controller.running.reading import CachedReader, LiveReader
@@ -47,7 +48,7 @@ class RunningContext(Context):
         state: RawObject,
         *,
         log: FieldLog,
-        causes: tuple[str, ...],
+        causes: tuple[Cause, ...],
         deadline: float | None,
     ) -> None:
         self.log = log
@@ -63,6 +64,11 @@ class RunningContext(Context):
     def live(self) -> Reader:
         """Read from the server, past the cache."""
         return self._live
+
+    @property
+    def client(self) -> Any:
+        """Return the client, for verbs that have no door here."""
+        return self._services.surroundings.client
 
     async def get(self, kind: Any, name: str, namespace: str | None = None) -> Any:
         """Return one object, or None where there is none."""

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from kubewright.api import DecodeError, Kind, ObjectKey, RawObject, kind_of
 from kubewright.cache import Index
-from kubewright.controller.change import decode_as
+from kubewright.controller.change import Cause, decode_as
 from kubewright.controller.declaration import Controller
 from kubewright.controller.errors import TerminalError, Undeclared
 from kubewright.controller.result import Result
@@ -56,7 +56,7 @@ class Reconciliation(Generic[T]):
         return object_log(self._log, self._kind, key, str(uuid.uuid4()))
 
     async def reconcile(
-        self, key: ObjectKey, log: FieldLog, causes: tuple[str, ...], deadline: float | None
+        self, key: ObjectKey, log: FieldLog, causes: tuple[Cause, ...], deadline: float | None
     ) -> Result | None:
         """Bring the world in line with the object under this key, or with its absence."""
         state = self._own.get_raw(key)
@@ -83,7 +83,7 @@ class Reconciliation(Generic[T]):
         key: ObjectKey,
         state: RawObject,
         log: FieldLog,
-        causes: tuple[str, ...],
+        causes: tuple[Cause, ...],
         deadline: float | None,
     ) -> None:
         context = RunningContext(self._services, state, log=log, causes=causes, deadline=deadline)

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar, cast
 from kubewright.api import DecodeError, Kind, KubewrightError, ObjectKey, RawObject, kind_of
 from kubewright.cache import Change as CacheChange
 from kubewright.cache import Index, Undecodable
-from kubewright.controller.change import Change
+from kubewright.controller.change import Cause, Change
 from kubewright.controller.declaration import Controller
 from kubewright.controller.permissions import Permissions
 from kubewright.controller.result import Result
@@ -64,7 +64,7 @@ class Runner(Generic[T]):
         self.queue: WorkQueue[ObjectKey] = WorkQueue(
             backoff=controller.tuning.backoff, name=controller.name, metrics=surroundings.metrics
         )
-        self._causes: dict[ObjectKey, list[str]] = {}
+        self._causes: dict[ObjectKey, list[Cause]] = {}
         self._threads = WorkerThreads(controller.name, controller.tuning.threads)
         cache, namespaces = surroundings.cache, surroundings.namespaces
         self._own: AnyShelf = Shelf(cache, controller.kind, controller.scope, namespaces)
@@ -156,7 +156,7 @@ class Runner(Generic[T]):
         outcomes = {name: int(counter.value) for name, counter in self._instruments.outcomes.items()}
         return RunnerStatistics(self.controller.name, self.queue.statistics(), outcomes, self.threads_running)
 
-    def enqueue(self, keys: Iterable[ObjectKey], cause: str, *, low: bool = False) -> None:
+    def enqueue(self, keys: Iterable[ObjectKey], cause: Cause, *, low: bool = False) -> None:
         """Put keys into the queue and remember why."""
         for key in keys:
             causes = self._causes.setdefault(key, [])
@@ -225,7 +225,7 @@ class Runner(Generic[T]):
             self._instruments.active_workers.dec()
             self._instruments.seconds.observe(loop.time() - started)
 
-    async def _bounded(self, key: ObjectKey, log: FieldLog, causes: tuple[str, ...]) -> Result | None:
+    async def _bounded(self, key: ObjectKey, log: FieldLog, causes: tuple[Cause, ...]) -> Result | None:
         timeout = self.controller.tuning.timeout
         if timeout is None:
             return await self._reconciliation.reconcile(key, log, causes, None)
@@ -297,7 +297,8 @@ class Runner(Generic[T]):
 
     def _take(self, outside: Source[Any], event: Any) -> None:
         try:
-            self.enqueue(tuple(outside.map(event)), "an event from outside")
+            for key in tuple(outside.map(event)):
+                self.enqueue((key,), Cause("", key, "outside"))
         except Exception:
             self._instruments.mapping_errors.inc()
             self._log.exception("The map of a source failed on an event")
@@ -332,11 +333,11 @@ def _is_low(change: CacheChange) -> bool:
     return old is not None and new is not None and old.meta.resource_version == new.meta.resource_version
 
 
-def _cause(kind: Kind, change: CacheChange) -> str:
+def _cause(kind: Kind, change: CacheChange) -> Cause:
     if change.initial:
-        return "the initial list"
-    verb = "created" if change.old is None else "deleted" if change.new is None else "changed"
-    return f"{kind.kind} {change.key} {verb}"
+        return Cause(kind.kind, change.key, "initial")
+    happened = "create" if change.old is None else "delete" if change.new is None else "update"
+    return Cause(kind.kind, change.key, happened)
 
 
 def _stretched(seconds: float) -> float:

@@ -51,6 +51,16 @@ def status_wire(target: Subject, status: Model | Wire | None) -> Wire:
     return dict(target.wire.get("status") or {} if status is None else status)
 
 
+def observes_generation(target: Subject, status: Model | Wire | None) -> bool:
+    """Tell whether the conditions of the status have an observedGeneration at all."""
+    meant: Any = getattr(target.given, "status", None) if status is None else status
+    if isinstance(meant, Model):
+        conditions: list[Any] = getattr(meant, "conditions", None) or []
+        return any(hasattr(condition, "observed_generation") for condition in conditions)
+    conditions = status_wire(target, status).get("conditions") or []
+    return any("observedGeneration" in condition for condition in conditions)
+
+
 def typed_wire(form: Any, state: RawObject) -> Mapping[str, Any]:
     """Return the object in the form that desired objects have, or as it is where it does not fit its class."""
     if not isinstance(form, Kind):

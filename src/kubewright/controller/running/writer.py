@@ -31,7 +31,7 @@ from kubewright.controller.permissions import Permissions
 from kubewright.controller.running.answers import Answers
 from kubewright.controller.running.instruments import Instruments
 from kubewright.controller.running.reading import CachedReader
-from kubewright.controller.running.subjects import Subject, status_of, status_wire
+from kubewright.controller.running.subjects import Subject, observes_generation, status_of, status_wire
 from kubewright.controller.running.surroundings import Surroundings
 
 Wire = dict[str, Any]
@@ -173,8 +173,7 @@ class Writer:
         desired = stamped(
             status_wire(target, status),
             status_of(target.form, live),
-            # Conditions of built-in kinds mostly lack observedGeneration; their controllers set it where it exists.
-            0 if kind.builtin else live.meta.generation,
+            live.meta.generation if observes_generation(target, status) else None,
             datetime.now(UTC),
         )
         if self._answers.is_status_applied(target, desired, live):
