@@ -63,6 +63,9 @@ class Normal:
 
     def _meta(self, metadata: dict[str, Any]) -> dict[str, Any]:
         found = {name: self.value(item, name) for name, item in metadata.items()}
+        if found.get("managedFields"):
+            # Their order follows times of whole seconds, so it changes with the moment.
+            found["managedFields"] = sorted(found["managedFields"], key=str)
         if found.get("continue"):
             found["continue"] = "CONTINUE"
         if "resourceVersion" in found:
