@@ -66,7 +66,7 @@ def _store(core: Core, resource: Resource, obj: Wire, stamp: str) -> None:
     fill_system_fields(new, stamp)
     if resource.strategy.has_generation:
         meta(new)["generation"] = 1
-    stored = resource.to_storage(new)
+    stored = resource.strategy.convert(new, resource.storage_codec.gvk)
 
     def encode(revision: int) -> bytes:
         meta(stored)["resourceVersion"] = str(revision)

@@ -26,6 +26,7 @@ from .auth import (
 )
 from .bootstrap import first_objects, recorded_objects, seed
 from .builtin import strategy_for
+from .callout import Caller
 from .certificates import Authority, KeyPair, new_key, server_context
 from .clock import Clock
 from .connection import Connection
@@ -152,6 +153,7 @@ class Server:
             self._authority = parts.authority
             self._assemble(loop, parts)
             stack.callback(self._core.store.close)
+            stack.callback(self._caller.close)
             listener = await loop.create_server(
                 lambda: Connection(self, loop), self._host, self.port, ssl=parts.context, backlog=1024
             )
@@ -185,6 +187,7 @@ class Server:
         issuer = TokenIssuer.from_pem(parts.token_key)
         self._core = core = Core(store, registry, types, clock, realistic=self._timing == "realistic")
         self._api = api = StoreAccess(core)
+        self._caller = Caller(api)
         self._tokens = TokenAuthenticator(issuer, api)
         self._authenticator = RequestAuthenticator(self._tokens, anonymous=self._anonymous)
         self._authorizer = authorizer = RoleAuthorizer(api)
@@ -198,7 +201,7 @@ class Server:
             self._discovery, OpenApi(registry, types), issuer.key_set, lambda: _issuer_document(self.url)
         )
         self._router = Router(core, api, documents)
-        self._definitions = DefinitionController(core, api, self.spawn)
+        self._definitions = DefinitionController(core, api, self._caller, self.spawn)
 
     @property
     def url(self) -> str:

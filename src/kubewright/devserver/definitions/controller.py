@@ -6,6 +6,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from kubewright.devserver.access import Access
+from kubewright.devserver.callout import Caller
+from kubewright.devserver.conversion import converter_of
 from kubewright.devserver.core import Core
 from kubewright.devserver.objects import Wire, decode, meta
 from kubewright.devserver.registry import Resource, custom_resources
@@ -29,7 +31,14 @@ _log = logging.getLogger("kubewright.devserver")
 class DefinitionController:
     """Keep the registry in step with the stored definitions."""
 
-    def __init__(self, core: Core, api: Access, spawn: Callable[[Coroutine[Any, Any, None]], object]) -> None:
+    def __init__(
+        self,
+        core: Core,
+        api: Access,
+        caller: Caller,
+        spawn: Callable[[Coroutine[Any, Any, None]], object],
+    ) -> None:
+        self._caller = caller
         self._core = core
         self._api = api
         self._spawn = spawn
@@ -146,7 +155,9 @@ class DefinitionController:
         before = self._served.get(name)
         if before is not None and before[0] == generation:
             return
-        resources = list(custom_resources(self._core.types, self._core.store, crd))
+        resources = list(
+            custom_resources(self._core.types, self._core.store, crd, converter_of(crd, self._caller))
+        )
         for old in before[1] if before is not None else ():
             self._core.registry.remove(old)
         loop = asyncio.get_running_loop()

@@ -9,7 +9,8 @@ from kubewright.devserver.metadata import (
     generate_name,
     wipe_system_fields,
 )
-from kubewright.devserver.objects import Wire, copy, meta
+from kubewright.devserver.objects import Wire, copy, decode, meta
+from kubewright.devserver.registry import converting
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.storage import Conflict
 
@@ -27,7 +28,8 @@ async def create(scope: Scope, obj: Wire, api: Access) -> bytes:
     wipe_system_fields(obj)
     scope.place(obj)
     drop_repeated_owners(obj, scope.warnings)
-    obj = scope.manage_fields(None, obj)
+    fresh = obj
+    obj = await converting(lambda: scope.manage_fields(None, fresh))
     operation = scope.operation("CREATE", obj, None)
     await scope.core.admission.admit(operation)
     obj = operation.object if operation.object is not None else obj
@@ -66,7 +68,7 @@ async def insert(scope: Scope, obj: Wire, api: Access) -> bytes:
     _check(scope, obj)
     scope.warnings.extend(strategy.warnings(obj, None))
     await core.admission.validate(scope.operation("CREATE", obj, None))
-    return _store(scope, obj)
+    return await _store(scope, obj)
 
 
 def _reset_status(scope: Scope, obj: Wire) -> None:
@@ -96,17 +98,17 @@ def _check(scope: Scope, obj: Wire) -> None:
         raise StatusError.invalid(resource.home_group, resource.kind, scope.name, errors)
 
 
-def _store(scope: Scope, obj: Wire) -> bytes:
+async def _store(scope: Scope, obj: Wire) -> bytes:
     resource = scope.resource
     existing = scope.record()
     if existing is not None:
-        deleting = bool(resource.read(existing)["metadata"].get("deletionTimestamp"))
+        deleting = bool(decode(existing.data)["metadata"].get("deletionTimestamp"))
         raise StatusError.already_exists(resource.group, resource.plural, scope.name, deleting=deleting)
     if meta(obj).get("resourceVersion"):
         raise StatusError.unknown("resourceVersion should not be set on objects to be created")
     if scope.options.dry_run:
         return resource.codec.encode(obj)
     try:
-        return scope.commit(obj, None)
+        return await scope.commit(obj, None)
     except Conflict:
         raise StatusError.already_exists(resource.group, resource.plural, scope.name) from None

@@ -36,7 +36,7 @@ async def delete(scope: Scope, options: DeleteOptions) -> Deletion:
 
 
 async def _delete(scope: Scope, record: Record, options: DeleteOptions) -> Deletion:
-    old = scope.resource.read(record)
+    old = await scope.read(record)
     _check_preconditions(scope, old, options)
     operation = scope.operation("DELETE", None, copy(old), options.wire())
     await scope.core.admission.admit(operation)
@@ -45,7 +45,7 @@ async def _delete(scope: Scope, record: Record, options: DeleteOptions) -> Delet
         raise Conflict
     new = copy(old)
     if scope.resource.strategy.begin_delete is not None:
-        return _begin(scope, record, new, old, options)
+        return await _begin(scope, record, new, old, options)
     pending, grace = _grace(scope, new, options)
     if pending:
         return Deletion(_answer(scope, old), gone=False)
@@ -57,13 +57,13 @@ async def _delete(scope: Scope, record: Record, options: DeleteOptions) -> Delet
     else:
         meta(new).pop("finalizers", None)
     if finalizers or grace:
-        return Deletion(_write(scope, record, new, old, options), gone=False)
+        return Deletion(await _write(scope, record, new, old, options), gone=False)
     if not options.dry_run:
         scope.core.store.delete(scope.resource.collection, record)
     return Deletion(_answer(scope, new if grace == 0 else old), gone=True)
 
 
-def _begin(scope: Scope, record: Record, new: Wire, old: Wire, options: DeleteOptions) -> Deletion:
+async def _begin(scope: Scope, record: Record, new: Wire, old: Wire, options: DeleteOptions) -> Deletion:
     """Start the deletion of a kind that others bring to its end, such as a namespace."""
     strategy = scope.resource.strategy
     if not meta(new).get("deletionTimestamp"):
@@ -72,7 +72,7 @@ def _begin(scope: Scope, record: Record, new: Wire, old: Wire, options: DeleteOp
             meta(new)["finalizers"] = finalizers
         if strategy.begin_delete is not None:
             strategy.begin_delete(new)
-        return Deletion(_write(scope, record, new, old, options), gone=False)
+        return Deletion(await _write(scope, record, new, old, options), gone=False)
     if meta(old).get("finalizers") or not strategy.deletable(old):
         return Deletion(scope.resource.render(record), gone=False)
     if not options.dry_run:
@@ -160,13 +160,13 @@ def _mark_deleting(scope: Scope, obj: Wire) -> None:
     metadata["deletionGracePeriodSeconds"] = 0
 
 
-def _write(scope: Scope, record: Record, new: Wire, old: Wire, options: DeleteOptions) -> bytes:
+async def _write(scope: Scope, record: Record, new: Wire, old: Wire, options: DeleteOptions) -> bytes:
     resource = scope.resource
     if new == old:
         return resource.render(record)
     if options.dry_run:
         return resource.codec.encode(new)
-    return scope.commit(new, record)
+    return await scope.commit(new, record)
 
 
 def _answer(scope: Scope, obj: Wire) -> bytes:

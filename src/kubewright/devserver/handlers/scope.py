@@ -7,9 +7,9 @@ from kubewright.devserver.core import Core
 from kubewright.devserver.identity import User
 from kubewright.devserver.merge import MergeSchema, Write, update_managed_fields
 from kubewright.devserver.metadata import place_in_namespace
-from kubewright.devserver.objects import Wire, labels_of, meta, split_api_version
+from kubewright.devserver.objects import Wire, copy, encode_sorted, labels_of, meta, split_api_version
 from kubewright.devserver.operation import Operation
-from kubewright.devserver.registry import Resource
+from kubewright.devserver.registry import Resource, Unconverted
 from kubewright.devserver.status import OPTIMISTIC_LOCK, StatusError
 from kubewright.devserver.storage import Record
 from kubewright.devserver.strategy import WriteOptions
@@ -29,6 +29,8 @@ class Scope:
     subresource: str = ""
     options_kind: str = "UpdateOptions"
     warnings: list[str] = field(default_factory=list[str])
+    _converted: dict[tuple[bytes, str], Wire] = field(default_factory=dict[tuple[bytes, str], Wire])
+    """What a converter has made of the objects that this write had to see in another version."""
 
     @property
     def key(self) -> str:
@@ -38,6 +40,11 @@ class Scope:
     def record(self) -> Record | None:
         """Find the present record."""
         return self.resource.collection.get(self.key)
+
+    async def read(self, record: Record) -> Wire:
+        """Give a record's object in the version of the request."""
+        await self.resource.prepare([record], again=True)
+        return self.resource.read(record)
 
     def place(self, obj: Wire) -> None:
         """Put an object where the URL says, or refuse it."""
@@ -108,7 +115,15 @@ class Scope:
         other = self.core.registry.find(*split_api_version(version), self.resource.plural)
         if other is None or other.collection is not self.resource.collection:
             return None
-        return self.resource.strategy.convert(obj, other.gvk), other.codec.merge_schema
+        if self.resource.converter is None or obj.get("apiVersion") == other.api_version:
+            return self.resource.strategy.convert(obj, other.gvk), other.codec.merge_schema
+        key = (encode_sorted(obj), other.version)
+        if key not in self._converted:
+            raise Unconverted(lambda: self._supply(key, obj, other))
+        return copy(self._converted[key]), other.codec.merge_schema
+
+    async def _supply(self, key: tuple[bytes, str], obj: Wire, version: Resource) -> None:
+        self._converted[key] = await version.convert(obj)
 
     def reset_fields(self) -> frozenset[tuple[str, ...]]:
         """Give the paths that nobody comes to own through this path of the API."""
@@ -120,11 +135,11 @@ class Scope:
             return frozenset((name,) for name in ("spec", "metadata"))
         return frozenset({("status",)}) if resource.has_status and not self.subresource else frozenset()
 
-    def commit(self, obj: Wire, expected: Record | None) -> bytes:
+    async def commit(self, obj: Wire, expected: Record | None) -> bytes:
         """Write an object in its stored version; gives its bytes in the requested one."""
         resource = self.resource
         storage = resource.storage_codec
-        stored = resource.to_storage(obj)
+        stored = await resource.to_storage(obj)
 
         def encode(revision: int) -> bytes:
             meta(stored)["resourceVersion"] = str(revision)
@@ -133,4 +148,5 @@ class Scope:
         record = self.core.store.put(
             resource.collection, self.key, expected, encode, storage.shape, labels_of(stored)
         )
+        await resource.prepare([record])
         return resource.render(record)

@@ -8,6 +8,7 @@ from kubewright.devserver.merge import keep_timestamps
 from kubewright.devserver.metadata import check_meta, check_meta_update, drop_repeated_owners
 from kubewright.devserver.objects import Wire, copy, encode_sorted, meta
 from kubewright.devserver.options import parse_revision
+from kubewright.devserver.registry import converting
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.storage import Conflict, Record
 
@@ -38,7 +39,7 @@ async def update(
 
 
 async def _create(scope: Scope, change: Change, api: Access) -> bytes:
-    obj = change(None)
+    obj = await converting(lambda: change(None))
     if uid := meta(obj).get("uid"):
         raise scope.conflict(
             f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
@@ -52,10 +53,10 @@ async def _create(scope: Scope, change: Change, api: Access) -> bytes:
 
 async def _replace(scope: Scope, record: Record, change: Change, api: Access, uid: str) -> bytes:
     core, resource, strategy = scope.core, scope.resource, scope.resource.strategy
-    old = resource.read(record)
+    old = await scope.read(record)
     if uid and uid != old["metadata"].get("uid"):
         raise _uid_precondition(scope, uid, old["metadata"].get("uid", ""))
-    new = change(copy(old))
+    new = await converting(lambda: change(copy(old)))
     scope.place(new)
     _check_name(scope, new)
     operation = scope.operation("UPDATE", new, old)
@@ -71,10 +72,10 @@ async def _replace(scope: Scope, record: Record, change: Change, api: Access, ui
     scope.warnings.extend(strategy.warnings(new, old))
     new = keep_timestamps(new, old)
     await core.admission.validate(scope.operation("UPDATE", new, old))
-    return _store(scope, record, new, old)
+    return await _store(scope, record, new, old)
 
 
-def _store(scope: Scope, record: Record, new: Wire, old: Wire) -> bytes:
+async def _store(scope: Scope, record: Record, new: Wire, old: Wire) -> bytes:
     resource = scope.resource
     if scope.record() is not record:
         raise Conflict
@@ -88,7 +89,7 @@ def _store(scope: Scope, record: Record, new: Wire, old: Wire) -> bytes:
         return resource.render(record)
     if scope.options.dry_run:
         return resource.codec.encode(new)
-    return scope.commit(new, record)
+    return await scope.commit(new, record)
 
 
 def _ends_deletion(scope: Scope, new: Wire, old: Wire) -> bool:

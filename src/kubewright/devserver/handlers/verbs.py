@@ -10,10 +10,12 @@ from kubewright.devserver.objects import Wire, encode, meta, order_object
 from kubewright.devserver.options import (
     APPLY_PATCH,
     DeleteOptions,
+    ListOptions,
     delete_options,
     list_options,
     write_options,
 )
+from kubewright.devserver.registry import converting
 from kubewright.devserver.responses import Answer, Response, Stream, warning_header
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.strategy import Endpoint, Invocation, Outcome, WriteOptions
@@ -46,12 +48,21 @@ def get(call: Call) -> Response | Later:
     revision = object_revision(call.request.one("resourceVersion"))
     if revision > call.core.store.revision:
         return _get_later(call, form, revision)
+    if call.resource.converter is not None:
+        return _get_converted(call, form)
+    return _get_now(call, form)
+
+
+async def _get_converted(call: Call, form: Format) -> Answer:
+    # Asked for by name, an object is converted each time: who converts may have changed its mind.
+    record = get_record(call.resource, call.info.namespace, call.info.name)
+    await call.resource.prepare([record], again=True)
     return _get_now(call, form)
 
 
 async def _get_later(call: Call, form: Format, revision: int) -> Answer:
     await wait_for_revision(call.core, revision)
-    return _get_now(call, form)
+    return await _get_converted(call, form)
 
 
 def _get_now(call: Call, form: Format) -> Response:
@@ -70,6 +81,8 @@ def list_objects(call: Call) -> Response | Later:
     form = call.format(many=True)
     options = list_options(call.request, watch=False)
     chosen = _selection(call, options.labels, options.fields)
+    if call.resource.converter is not None:
+        return _list_later(call, chosen, _converted_page(call, chosen, options), form)
     page = list_page(call.core, chosen, options)
     if isinstance(page, Page):
         return _list_answer(call, chosen, page, form)
@@ -78,6 +91,17 @@ def list_objects(call: Call) -> Response | Later:
 
 async def _list_later(call: Call, chosen: Selection, page: Coroutine[Any, Any, Page], form: Format) -> Answer:
     return _list_answer(call, chosen, await page, form)
+
+
+async def _converted_page(call: Call, chosen: Selection, options: ListOptions) -> Page:
+    """Find the records of a list of a kind whose versions need a converter; all are converted in one go."""
+    resource = call.resource
+    if chosen.fields is not None:
+        await resource.prepare(resource.collection.records(chosen.prefix))
+    found = await converting(lambda: list_page(call.core, chosen, options))
+    page = found if isinstance(found, Page) else await found
+    await resource.prepare(page.records)
+    return page
 
 
 def _list_answer(call: Call, chosen: Selection, page: Page, form: Format) -> Response:
@@ -167,9 +191,7 @@ async def delete_collection(call: Call) -> Answer:
     found = list_options(call.request, watch=False)
     chosen = _selection(call, found.labels, found.fields)
     options = _delete_options(call)
-    page = list_page(call.core, chosen, found)
-    if not isinstance(page, Page):
-        page = await page
+    page = await _converted_page(call, chosen, found)
     for record in page.records:
         scope = call.scope(WriteOptions(dry_run=options.dry_run))
         namespace, _, scope.name = record.key.rpartition("/")

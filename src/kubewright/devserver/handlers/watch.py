@@ -86,7 +86,9 @@ class Watch:
     async def _send_state(self, writer: Writer, revision: int) -> None:
         pieces: list[bytes] = []
         size = 0
-        for record in self.chosen.resource.collection.records(self.chosen.prefix):
+        records = self.chosen.resource.collection.records(self.chosen.prefix)
+        await self.chosen.resource.prepare(records)
+        for record in records:
             if self.chosen.whole or self.chosen.matches(record):
                 pieces.append(self._frame(ADDED, record, record.revision))
                 size += len(pieces[-1])
@@ -103,6 +105,7 @@ class Watch:
         pieces: list[bytes] = []
         size = 0
         cursor = events[-1].revision
+        await self._prepare(events)
         for event in events:
             for piece in self._frames(event):
                 pieces.append(piece)
@@ -113,6 +116,12 @@ class Watch:
         if pieces:
             await writer.write(b"".join(pieces))
         return cursor
+
+    async def _prepare(self, events: list[Event]) -> None:
+        resource = self.chosen.resource
+        if resource.converter is not None:
+            seen = (record for event in events for record in (event.old, event.new) if record is not None)
+            await resource.prepare(seen)
 
     def _frames(self, event: Event) -> Iterator[bytes]:
         chosen = self.chosen

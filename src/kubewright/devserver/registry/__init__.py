@@ -2,6 +2,7 @@
 
 from .catalog import Strategies, builtin_resources
 from .codecs import BuiltinCodec, Codec, CustomCodec
+from .conversion import Converter, Unconverted, converting
 from .definitions import custom_resources
 from .discovery import AGGREGATED, Discovery, Document
 from .openapi import OpenApi
@@ -11,6 +12,7 @@ __all__ = [
     "AGGREGATED",
     "BuiltinCodec",
     "Codec",
+    "Converter",
     "CustomCodec",
     "Discovery",
     "Document",
@@ -19,6 +21,8 @@ __all__ = [
     "Resource",
     "Strategies",
     "Subresource",
+    "Unconverted",
     "builtin_resources",
+    "converting",
     "custom_resources",
 ]

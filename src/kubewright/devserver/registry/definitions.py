@@ -15,6 +15,7 @@ from kubewright.devserver.wire import TypeTable
 from kubewright.schema import version_priority
 
 from .codecs import CustomCodec
+from .conversion import Converter
 from .resources import Resource, Subresource
 
 VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
@@ -22,7 +23,9 @@ PART_VERBS = ("get", "patch", "update")
 SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
 
 
-def custom_resources(types: TypeTable, store: Store, crd: Wire) -> Iterator[Resource]:
+def custom_resources(
+    types: TypeTable, store: Store, crd: Wire, converter: Converter | None
+) -> Iterator[Resource]:
     """Give the resources of a definition, one for each served version."""
     spec = crd["spec"]
     names = crd["status"]["acceptedNames"]
@@ -32,7 +35,9 @@ def custom_resources(types: TypeTable, store: Store, crd: Wire) -> Iterator[Reso
     stored = next(item["name"] for item in versions if item.get("storage"))
     for item in versions:
         if item.get("served"):
-            yield _resource(store, spec, names, item, codecs[item["name"]], codecs[stored])
+            resource = _resource(store, spec, names, item, codecs[item["name"]], codecs[stored])
+            resource.converter = converter
+            yield resource
 
 
 def _codec(types: TypeTable, group: str, kind: str, version: Wire) -> CustomCodec:

@@ -1,6 +1,6 @@
 """What the server serves: resources of group versions, found by path."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kubewright.api import GroupVersionKind
@@ -11,6 +11,7 @@ from kubewright.devserver.storage import Collection, Record
 from kubewright.devserver.strategy import Strategy
 
 from .codecs import Codec
+from .conversion import Converter, Unconverted
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,8 @@ class Resource:
     """The warning that every request to this version is answered with."""
     terminating: bool = False
     """The CRD is being deleted: nothing new may be created."""
+    converter: Converter | None = None
+    """What converts between versions when that takes more than another apiVersion."""
     ready_at: float = 0.0
     """The loop's time from which on requests are served; before, clients are told to come again."""
 
@@ -84,7 +87,7 @@ class Resource:
         return f"{namespace}/{name}" if self.namespaced else name
 
     def render(self, record: Record) -> bytes:
-        """Give a record's bytes in this version."""
+        """Give a record's bytes in this version; raises Unconverted when a converter has to help first."""
         if record.shape == self.codec.shape:
             return record.data
         return record.form(self.codec.shape, self._convert)
@@ -94,15 +97,52 @@ class Resource:
         return decode(self.render(record))
 
     def _convert(self, record: Record) -> bytes:
+        if self._foreign(record):
+            raise Unconverted(lambda: self.prepare([record]))
         stored = decode(record.data)
-        converted = self.codec.from_storage(self.strategy.convert(stored, self.gvk))
-        return self.codec.encode(converted)
+        return self._fit(self.strategy.convert(stored, self.gvk))
 
-    def to_storage(self, obj: Wire) -> Wire:
+    def _fit(self, converted: Wire) -> bytes:
+        return self.codec.encode(self.codec.from_storage(converted))
+
+    def _foreign(self, record: Record) -> bool:
+        """Tell whether a record is in a version from which only the converter leads to this one."""
+        if self.converter is None or record.shape == self.codec.shape:
+            return False
+        return version_of_shape(record.shape) != version_of_shape(self.codec.shape)
+
+    async def prepare(self, records: Iterable[Record], *, again: bool = False) -> None:
+        """Convert, in one go, the records that are not in this version yet; `again` those that were, too."""
+        if self.converter is None:
+            return
+        shape = self.codec.shape
+        due = [item for item in records if self._foreign(item) and (again or shape not in (item.forms or ()))]
+        if not due:
+            return
+        converted = await self.converter.convert([decode(item.data) for item in due], self.gvk)
+        for record, obj in zip(due, converted, strict=True):
+            record.keep(shape, self._fit(obj))
+
+    async def convert(self, obj: Wire) -> Wire:
+        """Give an object of another version of the kind in this one."""
+        if obj.get("apiVersion") == self.api_version:
+            return obj
+        if self.converter is None:
+            return self.strategy.convert(obj, self.gvk)
+        return (await self.converter.convert([obj], self.gvk))[0]
+
+    async def to_storage(self, obj: Wire) -> Wire:
         """Give an object in the version it is stored in."""
         if self.storage_codec is self.codec:
             return obj
-        return self.strategy.convert(obj, self.storage_codec.gvk)
+        if self.converter is None:
+            return self.strategy.convert(obj, self.storage_codec.gvk)
+        return (await self.converter.convert([obj], self.storage_codec.gvk))[0]
+
+
+def version_of_shape(shape: str) -> str:
+    """Give the version that a shape is a form of, whatever its schema."""
+    return shape.partition("@")[0]
 
 
 class Registry:
@@ -146,6 +186,14 @@ class Registry:
             ):
                 return resource
         return None
+
+    def equivalents(self, resource: Resource) -> list[Resource]:
+        """Find the other versions, and the other homes, of a resource."""
+        return [
+            other
+            for other in self._resources.values()
+            if other is not resource and other.collection is resource.collection
+        ]
 
     def serves(self, group: str, version: str) -> bool:
         """Tell whether a group version is served."""

@@ -33,6 +33,12 @@ class Record:
             found = self.forms[shape] = make(self)
         return found
 
+    def keep(self, shape: str, data: bytes) -> None:
+        """Keep the object's bytes in another shape for those who ask next."""
+        if self.forms is None:
+            self.forms = {}
+        self.forms[shape] = data
+
 
 class Event:
     """One change of one object; watchers share its encoded frames."""

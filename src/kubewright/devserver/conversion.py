@@ -1,0 +1,176 @@
+"""Conversion webhooks: objects of a custom kind in another version, as somebody outside says they look there."""
+
+import uuid
+from collections.abc import Sequence
+from typing import Any, cast
+
+from kubewright.api import FieldError, GroupVersionKind, names, problems
+
+from .callout import CallFailed, Caller
+from .objects import Wire, copy, encode, items, meta, section, split_api_version
+from .registry import Converter
+from .status import StatusError, quote
+from .wire import DecodeError, parse_json
+
+GROUP = "apiextensions.k8s.io"
+SECONDS = 30.0
+_REVIEWS = ("v1", "v1beta1")
+
+
+def converter_of(crd: Wire, caller: Caller) -> Converter | None:
+    """Give the converter of a definition, or None where another apiVersion is all it takes."""
+    conversion = section(crd, "spec", "conversion")
+    if conversion.get("strategy") != "Webhook":
+        return None
+    hook = section(conversion, "webhook")
+    review = next((item for item in items(hook, "conversionReviewVersions") if item in _REVIEWS), "")
+    return WebhookConverter(caller, section(hook, "clientConfig"), review)
+
+
+class WebhookConverter:
+    """Ask a webhook for objects in another version."""
+
+    def __init__(self, caller: Caller, config: Wire, review: str) -> None:
+        self._caller = caller
+        self._config = config
+        self._review = review
+
+    async def convert(self, objects: Sequence[Wire], target: GroupVersionKind) -> list[Wire]:
+        """Convert objects in one request; those in the wanted version are not sent."""
+        wanted = target.api_version
+        foreign = [obj for obj in objects if obj.get("apiVersion") != wanted]
+        if not foreign:
+            return list(objects)
+        source = _kind_text(foreign[0])
+        found = await self._call(foreign, wanted, source)
+        converted = iter(
+            [
+                _accept(obj, answer, target, source, index if len(objects) > 1 else None)
+                for index, (obj, answer) in enumerate(zip(foreign, found, strict=True))
+            ]
+        )
+        return [obj if obj.get("apiVersion") == wanted else next(converted) for obj in objects]
+
+    async def _call(self, objects: list[Wire], wanted: str, source: str) -> list[Any]:
+        if not self._review:
+            raise StatusError.unknown("no supported conversion review versions")
+        uid = str(uuid.uuid4())
+        body = encode(
+            {
+                "kind": "ConversionReview",
+                "apiVersion": f"{GROUP}/{self._review}",
+                "request": {"uid": uid, "desiredAPIVersion": wanted, "objects": objects},
+            }
+        )
+        try:
+            answer = _read(await self._caller.post(self._config, body, SECONDS))
+            found = self._verify(answer, uid)
+        except CallFailed as error:
+            raise StatusError.unknown(f"conversion webhook for {source} failed: {error}") from None
+        if len(found) != len(objects):
+            raise StatusError.unknown(
+                f"conversion webhook for {source} returned {len(found)} objects, expected {len(objects)}"
+            )
+        return found
+
+    def _verify(self, answer: Wire, uid: str) -> list[Any]:
+        version, kind = answer.get("apiVersion", ""), answer.get("kind", "")
+        if self._review == "v1" and (version, kind) != (f"{GROUP}/v1", "ConversionReview"):
+            shown = f"{version if '/' in version else f'/{version}'}, Kind={kind}"
+            raise CallFailed(f"expected webhook response of {GROUP}/v1, Kind=ConversionReview, got {shown}")
+        response = answer.get("response")
+        if not isinstance(response, dict):
+            raise CallFailed("no response provided")
+        found = cast(Wire, response)
+        if self._review == "v1" and found.get("uid", "") != uid:
+            raise CallFailed(f"expected response.uid={quote(uid)}, got {quote(str(found.get('uid', '')))}")
+        result = section(found, "result")
+        if result.get("status") != "Success":
+            raise CallFailed(
+                result.get("message")
+                or f"response.result.status was '{result.get('status', '')}', not 'Success'"
+            )
+        return items(found, "convertedObjects")
+
+
+def _read(body: bytes) -> Wire:
+    try:
+        value, _ = parse_json(body)
+    except DecodeError as error:
+        raise CallFailed(f"couldn't get version/kind; json parse error: {error}") from None
+    if not isinstance(value, dict):
+        raise CallFailed("couldn't get version/kind; json parse error: the answer is not an object")
+    return cast(Wire, value)
+
+
+def _kind_text(obj: Wire) -> str:
+    return f"{obj.get('apiVersion', '')}, Kind={obj.get('kind', '')}"
+
+
+def _accept(original: Wire, found: Any, target: GroupVersionKind, source: str, index: int | None) -> Wire:
+    """Take one converted object, if it is still the same object."""
+    converted = cast(Wire, found) if isinstance(found, dict) else Wire()
+    at = f"converted object at index {index}" if index is not None else "object at index 0"
+    group_version = split_api_version(str(converted.get("apiVersion", "")))
+    if group_version != (target.group, target.version):
+        got = "/".join(part for part in group_version if part)
+        why = f"invalid groupVersion (expected {target.api_version}, received {got})"
+        raise StatusError.unknown(f"conversion webhook for {source} returned invalid {at}: {why}")
+    if converted.get("kind") != target.kind:
+        why = f"invalid kind (expected {target.kind}, received {converted.get('kind', '')})"
+        raise StatusError.unknown(f"conversion webhook for {source} returned invalid {at}: {why}")
+    place = at if index is not None else "object"
+    if why := _changed_identity(meta(original), section(converted, "metadata")):
+        raise StatusError.unknown(f"conversion webhook for {source} returned invalid {place}: {why}")
+    try:
+        converted["metadata"] = _restored(meta(original), converted.get("metadata"))
+    except CallFailed as error:
+        where = f" in object at index {index}" if index is not None else ""
+        raise StatusError.unknown(
+            f"conversion webhook for {source} returned invalid metadata{where}: {error}"
+        ) from None
+    return converted
+
+
+def _changed_identity(before: Wire, after: Wire) -> str:
+    for field, title in (("name", "name"), ("namespace", "namespace"), ("uid", "UID")):
+        if before.get(field, "") != after.get(field, ""):
+            return f"must have the same {title}: {before.get(field, '')} != {after.get(field, '')}"
+    return ""
+
+
+def _restored(before: Wire, after: Any) -> Wire:
+    """Keep the original metadata but for labels and annotations."""
+    if not isinstance(after, dict):
+        raise CallFailed("missing metadata in converted object")
+    answer = cast(Wire, after)
+    kept: Wire = copy(before)
+    for field in ("labels", "annotations"):
+        found = answer.get(field)
+        if found is None:
+            kept.pop(field, None)
+            continue
+        if not isinstance(found, dict):
+            raise CallFailed(f"invalid metadata.{field} of type {type(found).__name__} in converted object")
+        values = cast(dict[str, Any], found)
+        for key, value in values.items():
+            if not isinstance(value, str):
+                sort = type(value).__name__
+                raise CallFailed(
+                    f"metadata.{field}[{key}] must be a string, but is {sort} in converted object"
+                )
+        if values != (before.get(field) or {}) and (errors := _check(field, values)):
+            raise CallFailed(", ".join(map(str, errors)))
+        kept[field] = values
+    return kept
+
+
+def _check(field: str, values: dict[str, Any]) -> list[FieldError]:
+    path = "metadata.labels" if field == "labels" else "metadata.annotation"
+    errors: list[FieldError] = []
+    for key, value in values.items():
+        name = key if field == "labels" else key.lower()
+        errors += [problems.invalid(path, key, text) for text in names.qualified_name(name)]
+        if field == "labels":
+            errors += [problems.invalid(path, value, text) for text in names.label_value(value)]
+    return errors
