@@ -9,7 +9,18 @@ from typing import Any, Self
 from kubewright.api import AlreadyExists
 from kubewright.client import Client, ClusterConfig, config_from_kubeconfig
 from kubewright.controller import Operator
-from kubewright.devcluster import deployments, kubelet, namespaces, replica_sets, scheduling
+from kubewright.devcluster import (
+    cron_jobs,
+    daemon_sets,
+    deployments,
+    endpoints,
+    jobs,
+    kubelet,
+    namespaces,
+    replica_sets,
+    scheduling,
+    stateful_sets,
+)
 from kubewright.devcluster.garbage import GarbageCollector
 from kubewright.devserver import Server
 from kubewright.manager import Manager, ManagerOptions
@@ -77,6 +88,11 @@ class DevCluster:
             namespaces.controller(client, ca_pem.decode()),
             deployments.controller(),
             replica_sets.controller(),
+            stateful_sets.controller(),
+            daemon_sets.controller(),
+            *jobs.controllers(),
+            cron_jobs.controller(),
+            *endpoints.controllers(),
             scheduling.controller(),
             *kubelet.controllers(version),
             name="kubewright-dev-cluster",

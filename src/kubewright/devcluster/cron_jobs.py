@@ -1,0 +1,182 @@
+"""CronJobs: a Job at each time of the schedule."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from kubewright.api import AlreadyExists, Meta
+from kubewright.api.builtin import batch_v1, core_v1
+from kubewright.controller import Context, Controller, Index, Result, Tuning, needs, owned
+from kubewright.devcluster.claims import family_of
+from kubewright.devcluster.conditions import is_true
+from kubewright.devcluster.cron import Schedule, ScheduleError
+from kubewright.devcluster.jobs import is_finished
+
+NAME = "cronjob-controller"
+SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+TOO_MANY = 100
+
+jobs_by_owner = Index(batch_v1.Job, family_of)
+
+
+def job_for(owner: batch_v1.CronJob, moment: datetime) -> batch_v1.Job:
+    """Make the Job of one run."""
+    template = owner.spec.job_template
+    annotations = {**template.metadata.annotations, SCHEDULED_AT: moment.strftime("%Y-%m-%dT%H:%M:%SZ")}
+    return batch_v1.Job(
+        Meta(
+            f"{owner.metadata.name}-{int(moment.timestamp()) // 60}",
+            namespace=owner.metadata.namespace,
+            labels=dict(template.metadata.labels),
+            annotations=annotations,
+        ),
+        spec=template.spec,
+    )
+
+
+def due_times(
+    schedule: Schedule, since: datetime, now: datetime, zone: ZoneInfo | None
+) -> tuple[datetime | None, datetime | None, int]:
+    """Give the last run that is due, the next after it, and how many were due."""
+    last: datetime | None = None
+    count = 0
+    moment = schedule.next_after(since.astimezone(zone or UTC))
+    while moment is not None and moment <= now and count <= TOO_MANY:
+        last, count = moment, count + 1
+        moment = schedule.next_after(moment)
+    if count > TOO_MANY:
+        moment = schedule.next_after(now.astimezone(zone or UTC))
+    return last, moment, count
+
+
+class Pass:
+    """One pass over one CronJob and its Jobs."""
+
+    def __init__(
+        self, owner: batch_v1.CronJob, jobs: Sequence[batch_v1.Job], ctx: Context, now: datetime
+    ) -> None:
+        self._owner = owner
+        self._ctx = ctx
+        self._now = now
+        self._jobs = list(jobs)
+        self.status = msgspec.structs.replace(owner.status)
+
+    @property
+    def _running(self) -> list[batch_v1.Job]:
+        return [job for job in self._jobs if not is_finished(job)]
+
+    async def run(self) -> Result | None:
+        """Tidy up what ended, then make the Job that is due."""
+        await self._note_ends()
+        again = None
+        if not self._owner.spec.suspend:
+            again = await self._follow_schedule()
+        self.status.active = [_reference(job) for job in sorted(self._running, key=lambda job: job.key)]
+        return again
+
+    async def _note_ends(self) -> None:
+        spec = self._owner.spec
+        listed = {item.uid for item in self._owner.status.active}
+        for job in self._jobs:
+            if is_finished(job) and job.metadata.uid in listed:
+                how = "Complete" if is_true(job.status.conditions, "Complete") else "Failed"
+                told = f"Saw completed job: {job.metadata.name}, condition: {how}"
+                self._ctx.event("SawCompletedJob", told)
+            ended = job.status.completion_time
+            if ended is not None and ended > (self.status.last_successful_time or ended - timedelta(1)):
+                self.status.last_successful_time = ended
+        await self._forget("Complete", spec.successful_jobs_history_limit, 3)
+        await self._forget("Failed", spec.failed_jobs_history_limit, 1)
+
+    async def _forget(self, condition: str, limit: int | None, default: int) -> None:
+        ended = sorted(
+            (job for job in self._jobs if is_true(job.status.conditions, condition)),
+            key=lambda job: (str(job.status.start_time), job.metadata.name),
+        )
+        for job in ended[: max(len(ended) - (default if limit is None else limit), 0)]:
+            await self._delete(job)
+
+    async def _follow_schedule(self) -> Result | None:
+        spec = self._owner.spec
+        try:
+            schedule = Schedule.parse(spec.schedule)
+        except ScheduleError as error:
+            self._ctx.warn("UnparseableSchedule", f"unparseable schedule: {spec.schedule} : {error}")
+            return None
+        zone = ZoneInfo(spec.time_zone) if spec.time_zone else None
+        made = self._owner.metadata.creation_timestamp or self._now
+        since = self.status.last_schedule_time or made
+        if spec.starting_deadline_seconds is not None:
+            since = max(since, self._now - timedelta(seconds=spec.starting_deadline_seconds))
+        last, following, missed = due_times(schedule, since, self._now, zone)
+        if missed > TOO_MANY:
+            self._ctx.warn(
+                "TooManyMissedTimes",
+                f"too many missed start times: {missed}. Set or decrease .spec.startingDeadlineSeconds or check clock skew",
+            )
+        if last is not None and await self._may_start():
+            await self._start(last)
+        return None if following is None else Result(after=max(following - self._now, timedelta(seconds=0.1)))
+
+    async def _may_start(self) -> bool:
+        policy, running = self._owner.spec.concurrency_policy, self._running
+        if policy == "Forbid" and running:
+            told = "Not starting job because prior execution is running and concurrency policy is Forbid"
+            self._ctx.event("JobAlreadyActive", told)
+            return False
+        if policy == "Replace":
+            for job in running:
+                await self._delete(job)
+        return True
+
+    async def _start(self, moment: datetime) -> None:
+        moment = moment.astimezone(UTC)
+        try:
+            job = await self._ctx.create(job_for(self._owner, moment))
+        except AlreadyExists:
+            self.status.last_schedule_time = moment
+            return
+        self._jobs.append(job)
+        self.status.last_schedule_time = moment
+        self._ctx.event("SuccessfulCreate", f"Created job {job.metadata.name}")
+
+    async def _delete(self, job: batch_v1.Job) -> None:
+        await self._ctx.delete(job, propagation="Background")
+        self._jobs.remove(job)
+        self._ctx.event("SuccessfulDelete", f"Deleted job {job.metadata.name}")
+
+
+def _reference(job: batch_v1.Job) -> core_v1.ObjectReference:
+    meta = job.metadata
+    return core_v1.ObjectReference(
+        api_version="batch/v1",
+        kind="Job",
+        namespace=meta.namespace,
+        name=meta.name,
+        uid=meta.uid,
+        resource_version=meta.resource_version,
+    )
+
+
+async def reconcile(owner: batch_v1.CronJob, ctx: Context) -> Result | None:
+    """Start the Job that is due and look again when the next one is."""
+    jobs = await ctx.list(jobs_by_owner, owner.metadata.uid)
+    work = Pass(owner, jobs, ctx, datetime.now(UTC))
+    again = await work.run()
+    await ctx.patch_status(owner, work.status)
+    return again
+
+
+def controller() -> Controller[batch_v1.CronJob]:
+    """Declare the controller."""
+    return Controller(
+        batch_v1.CronJob,
+        reconcile,
+        name=NAME,
+        owns=[owned(batch_v1.Job)],
+        needs=[needs(batch_v1.Job, "delete")],
+        concurrency=2,
+        tuning=Tuning(reporter=NAME),
+    )

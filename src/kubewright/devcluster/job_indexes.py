@@ -1,0 +1,34 @@
+"""Completion indexes of a Job as its status writes them: `0-2,5`."""
+
+from collections.abc import Iterable, Iterator
+
+
+def parse_indexes(text: str) -> set[int]:
+    """Read indexes; a status that nobody can read counts as none."""
+    found: set[int] = set()
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        if first.isdigit() and (last or first).isdigit():
+            found.update(range(int(first), int(last or first) + 1))
+    return found
+
+
+def format_indexes(indexes: Iterable[int]) -> str:
+    """Write indexes, runs of three or more and pairs alike as ranges."""
+    return ",".join(
+        str(first) if first == last else f"{first}-{last}" for first, last in _runs(sorted(set(indexes)))
+    )
+
+
+def _runs(ordered: list[int]) -> Iterator[tuple[int, int]]:
+    start = previous = None
+    for index in ordered:
+        if start is None or previous is None:
+            start = previous = index
+        elif index == previous + 1:
+            previous = index
+        else:
+            yield start, previous
+            start = previous = index
+    if start is not None and previous is not None:
+        yield start, previous

@@ -1,0 +1,56 @@
+"""CronJobs: what can be seen without waiting for a minute, and the arithmetic of what is due."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from devcluster_workloads import pod_spec
+
+from kubewright.api import Meta
+from kubewright.api.builtin import batch_v1, core_v1
+from kubewright.devcluster.cron import Schedule
+from kubewright.devcluster.cron_jobs import TOO_MANY, due_times, job_for
+from kubewright.testing.cluster import Cluster
+
+NOON = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
+
+
+def cron_job(name: str, schedule: str) -> batch_v1.CronJob:
+    spec = pod_spec()
+    spec.restart_policy = "Never"
+    template = batch_v1.JobTemplateSpec(spec=batch_v1.JobSpec(template=core_v1.PodTemplateSpec(spec=spec)))
+    return batch_v1.CronJob(Meta(name), spec=batch_v1.CronJobSpec(schedule=schedule, job_template=template))
+
+
+def test_only_the_last_missed_run_is_due() -> None:
+    last, following, missed = due_times(
+        Schedule.parse("*/10 * * * *"), NOON, NOON + timedelta(minutes=25), None
+    )
+    assert (last, following, missed) == (NOON + timedelta(minutes=20), NOON + timedelta(minutes=30), 2)
+
+
+def test_nothing_is_due_before_its_time() -> None:
+    last, following, missed = due_times(Schedule.parse("@daily"), NOON, NOON, None)
+    assert (last, following, missed) == (None, NOON + timedelta(hours=12), 0)
+
+
+def test_too_many_missed_runs_are_not_all_counted() -> None:
+    _, following, missed = due_times(Schedule.parse("* * * * *"), NOON, NOON + timedelta(days=400), None)
+    assert missed == TOO_MANY + 1
+    assert following == NOON + timedelta(days=400, minutes=1)
+
+
+def test_a_run_is_named_by_its_minute() -> None:
+    made = job_for(cron_job("tick", "* * * * *"), NOON)
+    assert made.metadata.name == f"tick-{int(NOON.timestamp()) // 60}"
+    assert (
+        made.metadata.annotations["batch.kubernetes.io/cronjob-scheduled-timestamp"] == "2026-01-01T12:00:00Z"
+    )
+
+
+async def test_kubectl_starts_a_run_by_hand_and_the_schedule_waits(cluster: Cluster, kubectl: Any) -> None:
+    await cluster.create(cron_job("tick", "0 0 1 1 *"))
+    await kubectl("create", "job", "--from=cronjob/tick", "now")
+    await kubectl("wait", "--for=condition=complete", "job/now", "--timeout=20s")
+    await cluster.settled(batch_v1.CronJob, quiet=0.5)
+    found = await cluster.get(batch_v1.CronJob, "tick")
+    assert found.status.last_schedule_time is None

@@ -1,0 +1,62 @@
+"""DaemonSets, on either control plane."""
+
+from typing import Any
+
+from devcluster_workloads import pods_of, selector, template
+
+from kubewright.api import Meta
+from kubewright.api.builtin import apps_v1, core_v1
+from kubewright.devcluster import NODE
+from kubewright.testing.cluster import Cluster
+
+
+def daemon_set(name: str) -> apps_v1.DaemonSet:
+    return apps_v1.DaemonSet(
+        Meta(name), spec=apps_v1.DaemonSetSpec(selector=selector(name), template=template(name))
+    )
+
+
+def is_whole(found: apps_v1.DaemonSet) -> bool:
+    status = found.status
+    return (
+        status.observed_generation == found.metadata.generation
+        and status.desired_number_scheduled == status.number_available == status.updated_number_scheduled == 1
+    )
+
+
+async def test_each_node_has_one(cluster: Cluster, kubectl: Any) -> None:
+    await cluster.create(daemon_set("agent"))
+    done = await cluster.eventually(apps_v1.DaemonSet, "agent", is_whole)
+    assert done.status.number_misscheduled == 0
+    (pod,) = await pods_of(cluster, "agent")
+    assert pod.spec.node_name == NODE
+    assert pod.metadata.labels["pod-template-generation"] == "1"
+    (revision,) = await cluster.client.list(apps_v1.ControllerRevision, namespace=cluster.namespace)
+    assert revision.metadata.name == f"agent-{pod.metadata.labels['controller-revision-hash']}"
+    assert any(item.key == "node.kubernetes.io/unschedulable" for item in pod.spec.tolerations)
+    assert "successfully rolled out" in await kubectl("rollout", "status", "daemonset/agent", "--timeout=20s")
+    await cluster.settled(core_v1.Pod, apps_v1.DaemonSet)
+
+
+async def test_a_new_template_replaces_the_pods(cluster: Cluster) -> None:
+    made = await cluster.create(daemon_set("agent"))
+    await cluster.eventually(apps_v1.DaemonSet, "agent", is_whole)
+
+    def newer(found: apps_v1.DaemonSet) -> None:
+        found.spec.template.spec.containers[0].image = "nginx:1.26"
+
+    await cluster.client.update(made, newer)
+    await cluster.eventually(apps_v1.DaemonSet, "agent", is_whole)
+    (pod,) = [item for item in await pods_of(cluster, "agent") if item.metadata.deletion_timestamp is None]
+    assert pod.spec.containers[0].image == "nginx:1.26"
+
+
+async def test_nodes_that_are_not_meant_have_none(cluster: Cluster) -> None:
+    picky = daemon_set("agent")
+    picky.spec.template.spec.node_selector = {"example.com/no-such": "node"}
+    await cluster.create(picky)
+    found = await cluster.eventually(
+        apps_v1.DaemonSet, "agent", lambda item: item.status.observed_generation == item.metadata.generation
+    )
+    assert found.status.desired_number_scheduled == 0
+    assert await pods_of(cluster, "agent") == []

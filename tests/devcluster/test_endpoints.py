@@ -1,0 +1,108 @@
+"""The addresses behind a Service, on either control plane."""
+
+from devcluster_workloads import deployment, is_rolled_out, pod, pods_of, until
+
+from kubewright.api import Meta
+from kubewright.api.builtin import apps_v1, core_v1, discovery_v1
+from kubewright.devcluster import ANNOTATION, Fate
+from kubewright.testing.cluster import Cluster
+
+
+def service(name: str, target: int | str | None = 8080) -> core_v1.Service:
+    return core_v1.Service(
+        Meta(name),
+        spec=core_v1.ServiceSpec(
+            selector={"app": name}, ports=[core_v1.ServicePort(name="http", port=80, target_port=target)]
+        ),
+    )
+
+
+async def slices_of(cluster: Cluster, name: str) -> list[discovery_v1.EndpointSlice]:
+    labels = f"kubernetes.io/service-name={name}"
+    return list(
+        await cluster.client.list(discovery_v1.EndpointSlice, namespace=cluster.namespace, labels=labels)
+    )
+
+
+async def test_ready_pods_are_behind_the_service(cluster: Cluster) -> None:
+    await cluster.create(deployment("web", 2))
+    await cluster.create(service("web"))
+    await cluster.eventually(apps_v1.Deployment, "web", is_rolled_out)
+    pods = await pods_of(cluster, "web")
+
+    async def complete() -> bool:
+        found = await slices_of(cluster, "web")
+        return len(found) == 1 and sum(bool(item.conditions.ready) for item in found[0].endpoints) == 2
+
+    await until(complete)
+    (found,) = await slices_of(cluster, "web")
+    assert found.metadata.name.startswith("web-")
+    assert (
+        found.metadata.labels["endpointslice.kubernetes.io/managed-by"] == "endpointslice-controller.k8s.io"
+    )
+    assert [(item.name, item.port, item.protocol) for item in found.ports] == [("http", 8080, "TCP")]
+    endpoint = min(found.endpoints, key=lambda item: item.target_ref.name if item.target_ref else "")
+    assert endpoint.addresses == [pods[0].status.pod_ip]
+    assert endpoint.node_name == pods[0].spec.node_name
+    assert endpoint.target_ref is not None
+    assert (endpoint.target_ref.kind, endpoint.target_ref.uid) == ("Pod", pods[0].metadata.uid)
+    old = await cluster.eventually(
+        core_v1.Endpoints, "web", lambda item: item.subsets and len(item.subsets[0].addresses) == 2
+    )
+    assert [item.port for item in old.subsets[0].ports] == [8080]
+    assert {item.ip for item in old.subsets[0].addresses} == {item.status.pod_ip for item in pods}
+    await cluster.settled(discovery_v1.EndpointSlice, core_v1.Endpoints)
+
+
+async def test_a_pod_that_is_not_ready_is_told_apart(cluster: Cluster) -> None:
+    lame = pod("web")
+    lame.metadata.annotations[ANNOTATION] = Fate.NEVER_READY
+    await cluster.create(lame)
+    await cluster.create(service("web"))
+    old = await cluster.eventually(
+        core_v1.Endpoints, "web", lambda item: item.subsets and item.subsets[0].not_ready_addresses
+    )
+    assert old.subsets[0].addresses == []
+
+    async def unready() -> bool:
+        found = await slices_of(cluster, "web")
+        return [item.conditions.ready for one in found for item in one.endpoints] == [False]
+
+    await until(unready)
+
+
+async def test_a_named_port_is_looked_up_in_the_pod(cluster: Cluster) -> None:
+    named = pod("web")
+    named.spec.containers[0].ports = [core_v1.ContainerPort(name="serve", container_port=9090)]
+    await cluster.create(named)
+    await cluster.create(service("web", "serve"))
+
+    async def found() -> bool:
+        ports = [port.port for one in await slices_of(cluster, "web") for port in one.ports]
+        return ports == [9090]
+
+    await until(found)
+
+
+async def test_a_service_without_pods_has_an_empty_slice(cluster: Cluster) -> None:
+    await cluster.create(service("empty"))
+
+    async def there() -> bool:
+        return len(await slices_of(cluster, "empty")) == 1
+
+    await until(there)
+    (found,) = await slices_of(cluster, "empty")
+    assert found.endpoints == []
+    await cluster.eventually(core_v1.Endpoints, "empty")
+
+
+async def test_a_deleted_service_takes_its_addresses_along(cluster: Cluster) -> None:
+    made = await cluster.create(service("web"))
+    await cluster.eventually(core_v1.Endpoints, "web")
+    await cluster.client.delete(made)
+    await cluster.eventually_gone(core_v1.Endpoints, "web")
+
+    async def gone() -> bool:
+        return not await slices_of(cluster, "web")
+
+    await until(gone)

@@ -1,0 +1,138 @@
+"""Jobs, on either control plane."""
+
+from collections.abc import Callable
+from typing import Any
+
+from devcluster_workloads import pod_spec, until, until_told
+
+from kubewright.api import Meta
+from kubewright.api.builtin import batch_v1, core_v1
+from kubewright.devcluster import ANNOTATION, Fate
+from kubewright.testing.cluster import Cluster
+
+TRACKING = "batch.kubernetes.io/job-tracking"
+
+
+def job(name: str, fate: Fate | None = None, **spec: Any) -> batch_v1.Job:
+    template = core_v1.PodTemplateSpec(spec=pod_spec())
+    template.spec.restart_policy = "Never"
+    if fate is not None:
+        template.metadata.annotations[ANNOTATION] = fate
+    return batch_v1.Job(Meta(name), spec=batch_v1.JobSpec(template=template, **spec))
+
+
+def has(condition: str) -> Callable[[batch_v1.Job], bool]:
+    return lambda found: any(
+        item.type == condition and item.status == "True" for item in found.status.conditions
+    )
+
+
+async def pods_of(cluster: Cluster, name: str) -> list[core_v1.Pod]:
+    labels = f"batch.kubernetes.io/job-name={name}"
+    return list(await cluster.client.list(core_v1.Pod, namespace=cluster.namespace, labels=labels))
+
+
+async def test_a_job_completes(cluster: Cluster, kubectl: Any) -> None:
+    await cluster.create(job("once"))
+    done = await cluster.eventually(batch_v1.Job, "once", has("Complete"))
+    assert (done.status.succeeded, done.status.failed, done.status.active) == (1, 0, 0)
+    assert done.status.start_time is not None
+    assert done.status.completion_time is not None
+    assert [item.type for item in done.status.conditions] == ["SuccessCriteriaMet", "Complete"]
+    assert {item.reason for item in done.status.conditions} == {"CompletionsReached"}
+    assert {item.message for item in done.status.conditions} == {"Reached expected number of succeeded pods"}
+    (pod,) = await pods_of(cluster, "once")
+    assert pod.status.phase == "Succeeded"
+    assert TRACKING not in pod.metadata.finalizers
+    assert pod.metadata.name.startswith("once-")
+    await kubectl("wait", "--for=condition=complete", "job/once", "--timeout=20s")
+    await until_told(cluster, ("Job", "Completed", "Job completed"))
+    await cluster.settled(batch_v1.Job, core_v1.Pod)
+
+
+async def test_completions_run_side_by_side_as_far_as_allowed(cluster: Cluster) -> None:
+    await cluster.create(job("many", completions=4, parallelism=2))
+    most = 0
+
+    def done(found: batch_v1.Job) -> bool:
+        nonlocal most
+        most = max(most, found.status.active)
+        return has("Complete")(found)
+
+    found = await cluster.eventually(batch_v1.Job, "many", done)
+    assert found.status.succeeded == 4
+    assert most == 2
+
+
+async def test_an_indexed_job_gives_each_pod_its_number(cluster: Cluster) -> None:
+    await cluster.create(job("parts", completions=3, parallelism=3, completion_mode="Indexed"))
+    done = await cluster.eventually(batch_v1.Job, "parts", has("Complete"))
+    assert done.status.completed_indexes == "0-2"
+    pods = await pods_of(cluster, "parts")
+    annotation = "batch.kubernetes.io/job-completion-index"
+    assert sorted(pod.metadata.annotations[annotation] for pod in pods) == ["0", "1", "2"]
+    for pod in pods:
+        index = pod.metadata.annotations[annotation]
+        assert pod.spec.hostname == f"parts-{index}"
+        assert pod.metadata.name.startswith(f"parts-{index}-")
+        assert any(item.name == "JOB_COMPLETION_INDEX" for item in pod.spec.containers[0].env)
+
+
+async def test_a_job_fails_at_its_backoff_limit(cluster: Cluster) -> None:
+    await cluster.create(job("doomed", Fate.FAIL, backoff_limit=0))
+    failed = await cluster.eventually(batch_v1.Job, "doomed", has("Failed"))
+    assert failed.status.failed == 1
+    assert [item.type for item in failed.status.conditions] == ["FailureTarget", "Failed"]
+    told = failed.status.conditions[-1]
+    assert (told.reason, told.message) == (
+        "BackoffLimitExceeded",
+        "Job has reached the specified backoff limit",
+    )
+    await until_told(cluster, ("Job", "BackoffLimitExceeded", "Job has reached the specified backoff limit"))
+
+
+async def test_a_suspended_job_has_no_pods_until_it_is_resumed(cluster: Cluster) -> None:
+    made = await cluster.create(job("later", suspend=True))
+    found = await cluster.eventually(batch_v1.Job, "later", has("Suspended"))
+    assert found.status.start_time is None
+    assert await pods_of(cluster, "later") == []
+    await cluster.client.patch(made, {"spec": {"suspend": False}})
+    done = await cluster.eventually(batch_v1.Job, "later", has("Complete"))
+    resumed = next(item for item in done.status.conditions if item.type == "Suspended")
+    assert (resumed.status, resumed.reason) == ("False", "JobResumed")
+
+
+async def test_a_job_that_takes_too_long_fails(cluster: Cluster) -> None:
+    await cluster.create(job("slow", Fate.RUN, active_deadline_seconds=1))
+    failed = await cluster.eventually(batch_v1.Job, "slow", has("Failed"))
+    assert failed.status.conditions[-1].reason == "DeadlineExceeded"
+
+    async def gone() -> bool:
+        return not [pod for pod in await pods_of(cluster, "slow") if pod.status.phase == "Running"]
+
+    await until(gone)
+
+
+async def test_a_finished_job_expires(cluster: Cluster) -> None:
+    await cluster.create(job("brief", ttl_seconds_after_finished=0))
+    await cluster.eventually_gone(batch_v1.Job, "brief")
+
+    async def gone() -> bool:
+        return not await pods_of(cluster, "brief")
+
+    await until(gone)
+
+
+async def test_a_deleted_job_takes_its_running_pods_along(cluster: Cluster) -> None:
+    made = await cluster.create(job("long", Fate.RUN))
+
+    async def running() -> bool:
+        return [pod.status.phase for pod in await pods_of(cluster, "long")] == ["Running"]
+
+    await until(running)
+    await cluster.client.delete(made, propagation="Background")
+
+    async def gone() -> bool:
+        return not await pods_of(cluster, "long")
+
+    await until(gone)
