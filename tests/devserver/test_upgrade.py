@@ -30,7 +30,7 @@ class Host:
     def handle(self, request: Request) -> Answer | Coroutine[Any, Any, Answer]:
         if request.upgrade:
             return Upgrade(lambda _: Echo(), [("Connection", "Upgrade"), ("Upgrade", "echo")])
-        return text(200, "plain")
+        return text(200, "done")
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         return self._group.create_task(work)
@@ -53,7 +53,7 @@ async def test_a_handler_may_take_the_connection_over() -> None:
         async with server:
             reader, writer = await asyncio.open_connection("127.0.0.1", server.sockets[0].getsockname()[1])
             writer.write(b"GET /plain HTTP/1.1\r\nHost: t\r\n\r\n")
-            assert (await reader.readuntil(b"plain")).startswith(b"HTTP/1.1 200")
+            assert (await reader.readuntil(b"done")).startswith(b"HTTP/1.1 200")
             writer.write(b"GET /exec HTTP/1.1\r\nHost: t\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
             head = await reader.readuntil(b"\r\n\r\n")
             assert head.startswith(b"HTTP/1.1 101")
