@@ -8,8 +8,11 @@ The tour, in reading order:
    `TerminalError`.
 3. What leads to it: `owned`, `watch`, `Scope`, `Index`, `source`, and the filters `generation_changed`,
    `labels_match`, `on`, `all_of`, `any_of`. What it may do beside: `needs`.
-4. An operator is its controllers and what lives as long as they run: `Operator`, `Env`.
-5. What can go wrong: `KubewrightError`, `DeclarationError`, `Undeclared`, `ApiError` and its kinds
+4. What the API server asks before it stores an object: `validates` and `defaults`, told of an
+   `AdmissionRequest`; they find a `Problem`: `invalid`, `required`, `forbidden`, `not_supported`, `duplicate`,
+   `denied`, `warning`, `audit`. Versions of one kind: `Conversion`.
+5. An operator is its controllers and webhooks and what lives as long as they run: `Operator`, `Env`.
+6. What can go wrong: `KubewrightError`, `DeclarationError`, `Undeclared`, `ApiError` and its kinds
    (`NotFound`, `AlreadyExists`, `Conflict`, `Forbidden`, `Invalid`), `ConfigError`.
 
 Everything here is declaration: importing it loads no HTTP library and touches nothing outside. What runs an
@@ -39,6 +42,7 @@ from kubewright.api import (
     Scale,
 )
 from kubewright.controller import (
+    Cause,
     Change,
     Context,
     Controller,
@@ -61,10 +65,27 @@ from kubewright.controller import (
     source,
     watch,
 )
+from kubewright.webhook import (
+    AdmissionRequest,
+    Conversion,
+    Problem,
+    audit,
+    defaults,
+    denied,
+    duplicate,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+    validates,
+    warning,
+)
 
 __all__ = [
+    "AdmissionRequest",
     "AlreadyExists",
     "ApiError",
+    "Cause",
     "Change",
     "Column",
     "Condition",
@@ -72,6 +93,7 @@ __all__ = [
     "Conflict",
     "Context",
     "Controller",
+    "Conversion",
     "DeclarationError",
     "Env",
     "Field",
@@ -85,6 +107,7 @@ __all__ = [
     "Object",
     "ObjectKey",
     "Operator",
+    "Problem",
     "Quantity",
     "Resource",
     "Result",
@@ -96,12 +119,22 @@ __all__ = [
     "Undeclared",
     "all_of",
     "any_of",
+    "audit",
     "controller",
+    "defaults",
+    "denied",
+    "duplicate",
+    "forbidden",
     "generation_changed",
+    "invalid",
     "labels_match",
     "needs",
+    "not_supported",
     "on",
     "owned",
+    "required",
     "source",
+    "validates",
+    "warning",
     "watch",
 ]

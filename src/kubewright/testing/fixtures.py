@@ -1,5 +1,6 @@
 """The fixtures of the pytest plugin."""
 
+import asyncio
 import os
 import secrets
 from collections.abc import AsyncGenerator, Generator
@@ -33,7 +34,7 @@ def environment(request: pytest.FixtureRequest) -> Generator[RunningEnvironment,
 @pytest_asyncio.fixture
 async def cluster(environment: RunningEnvironment) -> AsyncGenerator[Cluster, None]:
     """Give a test a namespace of its own; it is deleted afterwards."""
-    config = environment.config()
+    config = await asyncio.to_thread(environment.config)
     namespace = f"test-{secrets.token_hex(4)}"
     async with Client(config, field_manager="kubewright-testing") as client:
         await client.create(core_v1.Namespace(Meta(namespace)))
