@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from kubewright.api import DeclarationError, KubewrightError
 from kubewright.controller import Controller, Operator
+from kubewright.webhook import Admission, Conversion, Webhook
 
 DEFAULT_OBJECT = "operator"
 
@@ -18,7 +19,7 @@ class TargetError(KubewrightError):
 
 
 def load_operator(target: str) -> Operator:
-    """Load the operator that TARGET names: an Operator, a factory of one, or the controllers of a module."""
+    """Load the operator that TARGET names: an Operator, a factory of one, or what a module declares."""
     place, _, name = _split(target)
     module = _load(place)
     if name:
@@ -26,13 +27,14 @@ def load_operator(target: str) -> Operator:
     found = getattr(module, DEFAULT_OBJECT, None)
     if found is not None and not isinstance(found, ModuleType):
         return _operator_from(found, f"{target}:{DEFAULT_OBJECT}", module)
-    controllers = _controllers_in(module)
-    if not controllers:
+    controllers, webhooks = _controllers_in(module), _webhooks_in(module)
+    if not controllers and not webhooks:
         raise TargetError(
-            f"{target} has no `{DEFAULT_OBJECT}` and no controllers at its top level: "
+            f"{target} has no `{DEFAULT_OBJECT}` and no controllers at its top level, nor webhooks: "
             "declare one with @kw.controller(...), or name the object as module:object"
         )
-    return Operator(*controllers, name=module.__name__.rpartition(".")[2].replace("_", "-").lower())
+    name = module.__name__.rpartition(".")[2].replace("_", "-").lower()
+    return Operator(*controllers, name=name, webhooks=webhooks)
 
 
 def _split(target: str) -> tuple[str, str, str]:
@@ -113,6 +115,13 @@ def _operator_from(found: Any, target: str, module: ModuleType) -> Operator:
 
 def _controllers_in(module: ModuleType) -> list[Controller[Any]]:
     values: list[Any] = [value for value in vars(module).values() if isinstance(value, Controller)]
+    return list(dict.fromkeys(values))
+
+
+def _webhooks_in(module: ModuleType) -> list[Webhook]:
+    values: list[Any] = [
+        value for value in vars(module).values() if isinstance(value, Admission | Conversion)
+    ]
     return list(dict.fromkeys(values))
 
 

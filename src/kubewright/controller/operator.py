@@ -1,4 +1,4 @@
-"""An operator as data: its controllers, what lives as long as it runs, what its Deployment is given."""
+"""An operator as data: controllers, webhooks, what lives as long as it runs, what its Deployment is given."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -7,6 +7,7 @@ from typing import Any
 
 from kubewright.api import DeclarationError, Object, kind_of, names
 from kubewright.controller.declaration import Controller
+from kubewright.webhook import Admission, Endpoints, Webhook
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Env:
 
 
 class Operator:
-    """Declare an operator: `Operator(shells, lifespan=session)`.
+    """Declare an operator: `Operator(shells, webhooks=[sensible], lifespan=session)`.
 
     The lifespan is entered before the controllers start and left after they stopped; declaring,
     rendering and installing never enter it. `kinds` names what the operator brings to a cluster beside
@@ -40,12 +41,13 @@ class Operator:
         self,
         *controllers: Controller[Any],
         name: str = "",
+        webhooks: Sequence[Webhook] = (),
         lifespan: Callable[[], AbstractAsyncContextManager[object]] | None = None,
         env: Sequence[Env] = (),
         kinds: Sequence[type[Object]] = (),
     ) -> None:
-        if not controllers:
-            raise DeclarationError("Operator() has no controllers: give it at least one")
+        if not controllers and not webhooks:
+            raise DeclarationError("Operator() has no controllers and no webhooks: give it at least one")
         seen: dict[str, Controller[Any]] = {}
         for controller in controllers:
             other = seen.setdefault(controller.name, controller)
@@ -55,15 +57,26 @@ class Operator:
                     f'two controllers are named {controller.name!r} ({both}): give one of them name="..."'
                 )
         self.controllers = tuple(seen.values())
-        self.name = name or self.controllers[0].name
+        self.webhooks = Endpoints(webhooks)
+        self.name = name or _default_name(self.controllers, webhooks)
         problems = names.dns1123_subdomain(self.name)
         if problems:
             raise DeclarationError(f"operator name {self.name!r}: {problems[0]}")
         self.lifespan = lifespan
         self.env = tuple(env)
         own = (controller.kind for controller in self.controllers)
-        declared = (kind for kind in (*own, *kinds) if isinstance(kind, type) and not kind_of(kind).builtin)
+        converted = (cls for each in self.webhooks.versions.values() for cls in each.classes.values())
+        brought = (*own, *kinds, *converted)
+        declared = (kind for kind in brought if isinstance(kind, type) and not kind_of(kind).builtin)
         self.kinds: tuple[type[Any], ...] = tuple(dict.fromkeys(declared))
+        self.webhooks.check(self.kinds)
 
     def __repr__(self) -> str:
         return f"Operator({', '.join(map(repr, self.controllers))}, name={self.name!r})"
+
+
+def _default_name(controllers: Sequence[Controller[Any]], webhooks: Sequence[Webhook]) -> str:
+    if controllers:
+        return controllers[0].name
+    first = webhooks[0]
+    return kind_of(first.kind if isinstance(first, Admission) else first.hub).kind.lower()

@@ -1,0 +1,68 @@
+"""Webhooks: how an author declares them, and the pure functions that answer for them.
+
+In reading order: `declaration` (`validates`, `defaults`) and `findings` (what they return), `request` (what
+they are told), `conversion` (versions of one kind), `endpoints` (all of an operator's, with paths and names),
+`admission` and `conversion_review` (a review in, a review out), `naming` and `selectors`. `configurations`
+renders the documents that make the API server ask. `kubewright.webhook.server` is the other half: HTTP,
+certificates, registration. The manager imports it, an author never does.
+"""
+
+from kubewright.api.problems import (
+    duplicate,
+    forbidden,
+    invalid,
+    not_found,
+    not_supported,
+    required,
+    too_long,
+    too_many,
+)
+from kubewright.webhook.admission import UserCodeFailed, failure, review_admission
+from kubewright.webhook.conversion import Conversion, Versions, versions_of
+from kubewright.webhook.conversion_review import ConversionAnswer, conversion_failure, review_conversion
+from kubewright.webhook.declaration import Admission, defaults, validates
+from kubewright.webhook.endpoints import CONVERT_PATH, Endpoint, Endpoints, Webhook
+from kubewright.webhook.envelope import BadReview
+from kubewright.webhook.findings import AuditAnnotation, Denial, Problem, Warned, audit, denied, warning
+from kubewright.webhook.naming import WebhookNames
+from kubewright.webhook.request import AdmissionRequest, GroupVersionResource, Operation, User
+
+__all__ = [
+    "CONVERT_PATH",
+    "Admission",
+    "AdmissionRequest",
+    "AuditAnnotation",
+    "BadReview",
+    "Conversion",
+    "ConversionAnswer",
+    "Denial",
+    "Endpoint",
+    "Endpoints",
+    "GroupVersionResource",
+    "Operation",
+    "Problem",
+    "User",
+    "UserCodeFailed",
+    "Versions",
+    "Warned",
+    "Webhook",
+    "WebhookNames",
+    "audit",
+    "conversion_failure",
+    "defaults",
+    "denied",
+    "duplicate",
+    "failure",
+    "forbidden",
+    "invalid",
+    "not_found",
+    "not_supported",
+    "required",
+    "review_admission",
+    "review_conversion",
+    "too_long",
+    "too_many",
+    "validates",
+    "versions_of",
+    "warning",
+]

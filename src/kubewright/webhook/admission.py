@@ -1,0 +1,233 @@
+"""AdmissionReview in, AdmissionReview out: a pure function around the author's."""
+
+from base64 import b64encode
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import msgspec
+
+from kubewright.api import (
+    DecodeError,
+    FieldError,
+    GroupVersionKind,
+    Kind,
+    decode,
+    invalid_message,
+    json_diff,
+    kind_of,
+    parse,
+    typed_diff,
+)
+from kubewright.webhook.declaration import Admission, Findings
+from kubewright.webhook.envelope import BadReview, identity, read_review
+from kubewright.webhook.findings import AuditAnnotation, Denial, Problem, Warned
+from kubewright.webhook.request import AdmissionRequest, GroupVersionResource, Operation, User
+
+API_VERSION = "admission.k8s.io/v1"
+KIND = "AdmissionReview"
+_OPERATIONS: dict[str, Operation] = {
+    "CREATE": "create",
+    "UPDATE": "update",
+    "DELETE": "delete",
+    "CONNECT": "connect",
+}
+Wire = dict[str, Any]
+
+
+class _Kind(msgspec.Struct, gc=False):
+    group: str = ""
+    version: str = ""
+    kind: str = ""
+
+    @property
+    def gvk(self) -> GroupVersionKind:
+        return GroupVersionKind(self.group, self.version, self.kind)
+
+
+class _Resource(msgspec.Struct, gc=False):
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+
+    @property
+    def gvr(self) -> GroupVersionResource:
+        return GroupVersionResource(self.group, self.version, self.resource)
+
+
+class _Request(msgspec.Struct, gc=False, rename="camel"):
+    uid: str
+    kind: _Kind
+    operation: str
+    resource: _Resource
+    sub_resource: str = ""
+    request_kind: _Kind | None = None
+    request_resource: _Resource | None = None
+    request_sub_resource: str = ""
+    name: str = ""
+    namespace: str = ""
+    user_info: User = User()
+    object: msgspec.Raw = msgspec.Raw(b"null")
+    old_object: msgspec.Raw = msgspec.Raw(b"null")
+    dry_run: bool | None = None
+    options: dict[str, Any] | None = None
+
+
+class _Review(msgspec.Struct, gc=False):
+    request: _Request
+
+
+_reviews = msgspec.json.Decoder(_Review)
+_encoder = msgspec.json.Encoder()
+
+
+class UserCodeFailed(Exception):
+    """The author's function raised; the cause is what it raised."""
+
+    def __init__(self, uid: str, request: AdmissionRequest) -> None:
+        super().__init__(uid)
+        self.uid = uid
+        self.request = request
+
+
+@dataclass(slots=True)
+class _Verdict:
+    errors: list[FieldError] = field(default_factory=list[FieldError])
+    denials: list[Denial] = field(default_factory=list[Denial])
+    warnings: list[str] = field(default_factory=list[str])
+    notes: dict[str, str] = field(default_factory=dict[str, str])
+
+
+def review_admission(webhook: Admission[Any], body: bytes) -> bytes:
+    """Answer one AdmissionReview; raise BadReview for what is none, UserCodeFailed for what the author raised."""
+    wire = read_review(_reviews, body, API_VERSION, KIND).request
+    if not wire.uid:
+        raise BadReview("request.uid is missing")
+    if wire.operation not in _OPERATIONS:
+        raise BadReview(f"request.operation {wire.operation!r} is not known")
+    request = _request(wire)
+    try:
+        subject, old = _objects(webhook.kind, wire, request)
+    except (DecodeError, BadReview) as error:
+        return failure(wire.uid, 400, "BadRequest", str(error))
+    try:
+        verdict = _gather(webhook.judge(subject, old, request))
+    except Exception as error:
+        raise UserCodeFailed(wire.uid, request) from error
+    response: Wire = {"uid": wire.uid, "allowed": not (verdict.errors or verdict.denials)}
+    if not response["allowed"]:
+        response["status"] = _refusal(verdict, webhook.kind, request)
+    elif webhook.mutates and (operations := _patch(webhook.kind, subject, wire.object)):
+        response["patch"] = b64encode(_encoder.encode(operations)).decode()
+        response["patchType"] = "JSONPatch"
+    if verdict.warnings:
+        response["warnings"] = verdict.warnings
+    if verdict.notes:
+        response["auditAnnotations"] = verdict.notes
+    return _review(response)
+
+
+def failure(uid: str, code: int, reason: str, message: str) -> bytes:
+    """Return the review that refuses because something went wrong."""
+    status = {"status": "Failure", "message": message, "reason": reason, "code": code}
+    return _review({"uid": uid, "allowed": False, "status": status})
+
+
+def _review(response: Wire) -> bytes:
+    return _encoder.encode({"apiVersion": API_VERSION, "kind": KIND, "response": response})
+
+
+def _request(wire: _Request) -> AdmissionRequest:
+    return AdmissionRequest(
+        uid=wire.uid,
+        operation=_OPERATIONS[wire.operation],
+        kind=wire.kind.gvk,
+        resource=wire.resource.gvr,
+        subresource=wire.sub_resource,
+        request_kind=(wire.request_kind or wire.kind).gvk,
+        request_resource=(wire.request_resource or wire.resource).gvr,
+        request_subresource=wire.request_sub_resource or wire.sub_resource,
+        name=wire.name,
+        namespace=wire.namespace,
+        user=wire.user_info,
+        dry_run=bool(wire.dry_run),
+        options=wire.options or {},
+    )
+
+
+def _objects(declared: Any, wire: _Request, request: AdmissionRequest) -> tuple[Any, Any]:
+    """Return the object to judge and the old one; what is deleted stands in both places."""
+    expected = kind_of(declared).gvk
+    if request.kind != expected:
+        raise BadReview(f"expected {_told(expected)}, got {_told(request.kind)}")
+    subject, old = _read(declared, wire.object, "object"), _read(declared, wire.old_object, "oldObject")
+    if request.operation == "delete":
+        subject = old
+    if subject is None:
+        where = "oldObject" if request.operation == "delete" else "object"
+        raise BadReview(f"request.{where} is missing")
+    if request.operation == "update" and old is None:
+        raise BadReview("request.oldObject is missing")
+    return subject, old
+
+
+def _read(declared: Any, raw: msgspec.Raw, where: str) -> Any:
+    data = bytes(raw)
+    if data == b"null":
+        return None
+    found, expected = identity(data), kind_of(declared)
+    if (found.api_version, found.kind) != (expected.api_version, expected.kind):
+        said = f"{found.kind or 'nothing'} of {found.api_version or 'no version'}"
+        raise BadReview(f"request.{where}: expected {_told(expected.gvk)}, got {said}")
+    return parse(data) if isinstance(declared, Kind) else decode(declared, data)
+
+
+def _told(gvk: GroupVersionKind) -> str:
+    return f"{gvk.kind} of {gvk.api_version}"
+
+
+def _gather(findings: Findings) -> _Verdict:
+    verdict = _Verdict()
+    for finding in findings or ():
+        match cast("Problem | object", finding):
+            case FieldError():
+                verdict.errors.append(cast(FieldError, finding))
+            case Denial():
+                verdict.denials.append(cast(Denial, finding))
+            case Warned(text):
+                verdict.warnings.append(text)
+            case AuditAnnotation(key, value):
+                verdict.notes[key] = value
+            case other:
+                raise TypeError(
+                    f"found {other!r}: return or yield kw.invalid(...), kw.warning(...) and their kin"
+                )
+    return verdict
+
+
+def _refusal(verdict: _Verdict, declared: Any, request: AdmissionRequest) -> Wire:
+    kind = kind_of(declared)
+    texts = [denial.message for denial in verdict.denials]
+    code, reason = 422, "Invalid"
+    if verdict.errors:
+        named = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
+        texts.append(invalid_message(named, request.name, verdict.errors))
+    else:
+        code, reason = verdict.denials[0].code, verdict.denials[0].reason
+    details: Wire = {"name": request.name, "group": kind.group, "kind": kind.kind}
+    details["causes"] = [error.cause() for error in verdict.errors]
+    return {
+        "status": "Failure",
+        "message": "; ".join(texts),
+        "reason": reason,
+        "details": {key: value for key, value in details.items() if value},
+        "code": code,
+    }
+
+
+def _patch(declared: Any, after: Any, raw: msgspec.Raw) -> list[Wire]:
+    """Return what the author changed, addressed to the object as it came."""
+    data = bytes(raw)
+    if isinstance(declared, Kind):
+        return json_diff(parse(data), after)
+    before = decode(declared, data)
+    return typed_diff(before, after, parse(data)) if before != after else []

@@ -1,0 +1,153 @@
+"""Declarations to the documents that make the API server ask: configurations and the conversion of CRDs."""
+
+from base64 import b64encode
+from dataclasses import dataclass
+from typing import Any
+
+from kubewright.api import DeclarationError
+from kubewright.schema.cel import BOOL, DYN, CompileError, Environment, EvaluationError, authorization_library
+from kubewright.webhook.declaration import Admission
+from kubewright.webhook.endpoints import CONVERT_PATH, Endpoint, Endpoints
+from kubewright.webhook.naming import WebhookNames
+
+GROUP = "admissionregistration.k8s.io"
+REVIEW_VERSIONS = ["v1"]
+SERVICE_PORT = 443
+Wire = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ByService:
+    """Asked through a Service: the operator runs in the cluster."""
+
+    namespace: str
+    name: str
+    ca_bundle: bytes = b""
+
+    def client_config(self, path: str) -> Wire:
+        """Say where a webhook is and whom to trust."""
+        service = {"name": self.name, "namespace": self.namespace, "path": path, "port": SERVICE_PORT}
+        return {**_trust(self.ca_bundle), "service": service}
+
+    @property
+    def other(self) -> str:
+        """Name the field that must not be there."""
+        return "url"
+
+
+@dataclass(frozen=True, slots=True)
+class ByUrl:
+    """Asked at an address: the operator runs beside the API server."""
+
+    base: str
+    ca_bundle: bytes = b""
+
+    def client_config(self, path: str) -> Wire:
+        """Say where a webhook is and whom to trust."""
+        return {**_trust(self.ca_bundle), "url": f"{self.base}{path}"}
+
+    @property
+    def other(self) -> str:
+        """Name the field that must not be there."""
+        return "service"
+
+
+Place = ByService | ByUrl
+
+
+def configurations(endpoints: Endpoints, names: WebhookNames, place: Place) -> list[Wire]:
+    """Render the configurations of an operator: none, one or two."""
+    documents: list[Wire] = []
+    for kind, name, chosen in (
+        ("MutatingWebhookConfiguration", names.mutating, endpoints.mutating),
+        ("ValidatingWebhookConfiguration", names.validating, endpoints.validating),
+    ):
+        if chosen:
+            webhooks = [_entry(endpoint, place) for endpoint in chosen]
+            documents.append(
+                {
+                    "apiVersion": f"{GROUP}/v1",
+                    "kind": kind,
+                    "metadata": {"name": name},
+                    "webhooks": webhooks,
+                }
+            )
+    return documents
+
+
+def conversion(place: Place) -> Wire:
+    """Render `spec.conversion` of a CRD."""
+    webhook = {
+        "clientConfig": place.client_config(CONVERT_PATH),
+        "conversionReviewVersions": list(REVIEW_VERSIONS),
+    }
+    return {"strategy": "Webhook", "webhook": webhook}
+
+
+def _entry(endpoint: Endpoint, place: Place) -> Wire:
+    webhook = endpoint.webhook
+    entry: Wire = {
+        "name": endpoint.name,
+        "admissionReviewVersions": list(REVIEW_VERSIONS),
+        "clientConfig": place.client_config(endpoint.path),
+        "failurePolicy": webhook.failure_policy,
+        "matchPolicy": webhook.match_policy,
+        "rules": [_rule(webhook)],
+        "sideEffects": webhook.side_effects,
+        "timeoutSeconds": webhook.timeout,
+    }
+    selector = webhook.namespace_selector
+    if selector is None and isinstance(place, ByService):
+        selector = _elsewhere(webhook, place.namespace)
+    if selector is not None:
+        entry["namespaceSelector"] = selector
+    if webhook.object_selector is not None:
+        entry["objectSelector"] = webhook.object_selector
+    if webhook.match_conditions:
+        _check_conditions(webhook)
+        entry["matchConditions"] = [
+            {"name": name, "expression": text} for name, text in webhook.match_conditions.items()
+        ]
+    if webhook.mutates:
+        entry["reinvocationPolicy"] = webhook.reinvocation
+    return entry
+
+
+def _rule(webhook: Admission[Any]) -> Wire:
+    resource = webhook.resource
+    named = [f"{resource.plural}/{part}" for part in webhook.subresources] or [resource.plural]
+    return {
+        "apiGroups": [resource.group],
+        "apiVersions": [resource.version],
+        "operations": [operation.upper() for operation in webhook.on],
+        "resources": named,
+        "scope": "Namespaced" if resource.namespaced else "Cluster",
+    }
+
+
+def _elsewhere(webhook: Admission[Any], namespace: str) -> Wire | None:
+    """Keep away from the operator's own namespace: its Pods could not start while nobody answers for them."""
+    if not (webhook.resource.builtin and webhook.resource.namespaced):
+        return None
+    expression = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [namespace]}
+    return {"matchExpressions": [expression]}
+
+
+def _check_conditions(webhook: Admission[Any]) -> None:
+    environment = Environment(
+        {"object": DYN, "oldObject": DYN, "request": DYN, "authorizer": DYN},
+        functions=authorization_library(),
+    )
+    for name, text in webhook.match_conditions.items():
+        try:
+            found = environment.compile(text).type
+        except (CompileError, EvaluationError) as error:
+            raise DeclarationError(f"{webhook!r}: match_conditions[{name!r}]: {error}") from None
+        if found not in (BOOL, DYN):
+            raise DeclarationError(
+                f"{webhook!r}: match_conditions[{name!r}] must evaluate to bool, not {found}"
+            )
+
+
+def _trust(bundle: bytes) -> Wire:
+    return {"caBundle": b64encode(bundle).decode()} if bundle else {}

@@ -1,0 +1,154 @@
+"""ConversionReview in, ConversionReview out: all objects of a request, or a failure that names those in the way."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from kubewright.api import DecodeError, GroupVersionKind, Meta, Object, decode, to_wire
+from kubewright.webhook.conversion import Versions
+from kubewright.webhook.envelope import BadReview, identity, read_review
+
+API_VERSION = "apiextensions.k8s.io/v1"
+KIND = "ConversionReview"
+MOST_TOLD = 10
+
+Wire = dict[str, Any]
+ByKind = Mapping[tuple[str, str], Versions]
+
+
+class _Request(msgspec.Struct, gc=False):
+    uid: str
+    desired: str = msgspec.field(name="desiredAPIVersion")
+    objects: list[msgspec.Raw]
+
+
+class _Review(msgspec.Struct, gc=False):
+    request: _Request
+
+
+class _Name(msgspec.Struct, gc=False, frozen=True):
+    name: str = ""
+    namespace: str = ""
+
+
+class _Named(msgspec.Struct, gc=False):
+    metadata: _Name = _Name()
+
+
+class _Described(msgspec.Struct, gc=False):
+    metadata: dict[str, msgspec.Raw] = {}
+
+
+_reviews = msgspec.json.Decoder(_Review)
+_named = msgspec.json.Decoder(_Named)
+_described = msgspec.json.Decoder(_Described)
+_encoder = msgspec.json.Encoder()
+
+
+class CannotConvert(Exception):
+    """One object that cannot be had in the version asked for; `surprise` is what the author's function raised."""
+
+    def __init__(self, message: str, surprise: Exception | None = None) -> None:
+        super().__init__(message)
+        self.surprise = surprise
+
+
+class ConversionAnswer(msgspec.Struct, frozen=True):
+    """The review to send back, and what the author's functions raised, for the log."""
+
+    body: bytes
+    surprises: tuple[Exception, ...] = ()
+
+
+def review_conversion(kinds: ByKind, body: bytes) -> ConversionAnswer:
+    """Answer one ConversionReview; raise BadReview for what is none.
+
+    The API knows no partial success: one object that cannot be converted fails the request, and is named.
+    """
+    request = read_review(_reviews, body, API_VERSION, KIND).request
+    if not request.uid:
+        raise BadReview("request.uid is missing")
+    converted: list[msgspec.Raw] = []
+    failures: list[CannotConvert] = []
+    for raw in request.objects:
+        try:
+            converted.append(_convert(kinds, raw, request.desired))
+        except CannotConvert as error:
+            failures.append(error)
+    surprises = tuple(error.surprise for error in failures if error.surprise is not None)
+    if failures:
+        told = "; ".join(str(error) for error in failures[:MOST_TOLD])
+        if len(failures) > MOST_TOLD:
+            told += f"; and {len(failures) - MOST_TOLD} more"
+        return ConversionAnswer(conversion_failure(request.uid, told), surprises)
+    success: Wire = {"uid": request.uid, "convertedObjects": converted, "result": {"status": "Success"}}
+    return ConversionAnswer(_review(success))
+
+
+def conversion_failure(uid: str, message: str) -> bytes:
+    """Return the review that says why nothing was converted."""
+    return _review({"uid": uid, "convertedObjects": [], "result": {"status": "Failure", "message": message}})
+
+
+def _review(response: Wire) -> bytes:
+    return _encoder.encode({"apiVersion": API_VERSION, "kind": KIND, "response": response})
+
+
+def _convert(kinds: ByKind, raw: msgspec.Raw, desired: str) -> msgspec.Raw:
+    try:
+        found = identity(raw)
+    except BadReview as error:
+        raise CannotConvert(str(error)) from None
+    if found.api_version == desired:
+        return raw
+    what = f"{found.kind or 'object'} {_name(raw)}"
+    gvk = GroupVersionKind.parse(found.api_version, found.kind)
+    versions = kinds.get((gvk.group, gvk.kind))
+    if versions is None:
+        raise CannotConvert(f"{what}: {found.kind or 'a kind'} of {found.api_version} is not converted here")
+    for version in (found.api_version, desired):
+        if version not in versions.classes:
+            known = ", ".join(sorted(versions.classes))
+            raise CannotConvert(f"{what}: there is no {version}: {versions.kind.kind} has {known}")
+    try:
+        subject = decode(versions.classes[found.api_version], bytes(raw))
+    except DecodeError as error:
+        raise CannotConvert(f"{what}: {error}") from None
+    before = to_wire(subject.metadata)
+    try:
+        made = versions.convert(subject, desired)
+        wire = to_wire(made)
+    except Exception as error:
+        text = f"{what}: conversion to {desired} failed: {type(error).__name__}: {error}"
+        raise CannotConvert(text, error) from error
+    wire["metadata"] = _metadata(made, before, raw, what)
+    return msgspec.Raw(_encoder.encode(wire))
+
+
+def _metadata(made: Object, before: Wire, raw: msgspec.Raw, what: str) -> dict[str, Any]:
+    """Return the metadata as it came; of the author's only labels and annotations count."""
+    kept: dict[str, Any] = dict(_described.decode(raw).metadata)
+    if made.metadata == Meta():
+        return kept
+    after = to_wire(made.metadata)
+    for name in ("labels", "annotations"):
+        if before.pop(name, None) == (chosen := after.pop(name, None)):
+            continue
+        kept.pop(name, None)
+        if chosen:
+            kept[name] = chosen
+    if before != after:
+        wrong = next(key for key in (*before, *after) if before.get(key) != after.get(key))
+        raise CannotConvert(
+            f"{what}: the conversion changes metadata.{wrong}: only labels and annotations may change"
+        )
+    return kept
+
+
+def _name(raw: msgspec.Raw) -> str:
+    try:
+        found = _named.decode(raw).metadata
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return "without a name"
+    return f"{found.namespace}/{found.name}" if found.namespace else found.name

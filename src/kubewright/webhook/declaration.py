@@ -1,0 +1,184 @@
+"""Admission webhooks as data: one kind, one pure function, and when the API server shall ask it."""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Generic, Literal, TypedDict, TypeVar, Unpack, cast, get_args
+
+from kubewright.api import DeclarationError, Kind, SelectorError, kind_of, names
+from kubewright.webhook.findings import Problem
+from kubewright.webhook.request import AdmissionRequest, Operation
+from kubewright.webhook.selectors import Selecting, structured
+
+T = TypeVar("T")
+
+FailurePolicy = Literal["Fail", "Ignore"]
+SideEffects = Literal["None", "NoneOnDryRun"]
+MatchPolicy = Literal["Equivalent", "Exact"]
+Reinvocation = Literal["Never", "IfNeeded"]
+
+Findings = Iterable[Problem] | None
+AdmissionFunction = (
+    Callable[[T], Findings]
+    | Callable[[T, T | None], Findings]
+    | Callable[[T, T | None, AdmissionRequest], Findings]
+)
+
+LONGEST_TIMEOUT = 30
+MOST_CONDITIONS = 64
+
+
+class Terms(TypedDict, total=False):
+    """When the API server asks a webhook, and what it does when it gets no answer."""
+
+    name: str
+    """Tells webhooks of one kind apart; by default the function's name."""
+    subresources: Sequence[str]
+    """Asked for these subresources instead of the object itself: `["status"]`."""
+    of: type[Any] | Kind
+    """The kind whose subresources these are, where their objects are of another kind: Eviction of Pod."""
+    match_conditions: Mapping[str, str]
+    """CEL expressions by name; the webhook is asked only where all are true."""
+    object_selector: Selecting
+    """Labels of the object: `"app=web,tier in (a,b)"`, or as Kubernetes writes a LabelSelector."""
+    namespace_selector: Selecting
+    """Labels of the object's namespace."""
+    failure_policy: FailurePolicy
+    """Refuse the request (Fail, the default) or go on (Ignore) when the webhook fails."""
+    side_effects: SideEffects
+    timeout: int
+    """Seconds that the API server waits: 1 to 30, by default 10."""
+    match_policy: MatchPolicy
+
+
+class Admission(Generic[T]):
+    """One admission webhook: made by `validates` and `defaults`, callable like the function it holds."""
+
+    def __init__(
+        self,
+        kind: type[T] | Kind,
+        function: AdmissionFunction[T],
+        *,
+        on: Sequence[Operation] = ("create", "update"),
+        mutates: bool = False,
+        reinvocation: Reinvocation = "Never",
+        **terms: Unpack[Terms],
+    ) -> None:
+        self.kind = kind
+        self.function = function
+        self.mutates = mutates
+        self.on = tuple(dict.fromkeys(on))
+        self.reinvocation: Reinvocation = reinvocation
+        self.name = terms.get("name", "") or _name_of(function)
+        self.subresources = tuple(terms.get("subresources", ()))
+        self.resource = kind_of(terms.get("of", kind))
+        self.match_conditions = MappingProxyType(dict(terms.get("match_conditions", {})))
+        self.failure_policy: FailurePolicy = terms.get("failure_policy", "Fail")
+        self.side_effects: SideEffects = terms.get("side_effects", "None")
+        self.match_policy: MatchPolicy = terms.get("match_policy", "Equivalent")
+        self.timeout = terms.get("timeout", 10)
+        self._check(terms)
+        self.object_selector = self._selector("object_selector", terms.get("object_selector"))
+        self.namespace_selector = self._selector("namespace_selector", terms.get("namespace_selector"))
+        self._arguments = self._count_arguments()
+
+    @property
+    def verb(self) -> str:
+        """Say what it does, as paths and messages begin."""
+        return "mutate" if self.mutates else "validate"
+
+    def judge(self, subject: T, old: T | None, request: AdmissionRequest) -> Findings:
+        """Run the author's function with as much as it takes."""
+        function = cast("Callable[..., Findings]", self.function)
+        return function(*(subject, old, request)[: self._arguments])
+
+    def __call__(self, *arguments: Any) -> Findings:
+        """Run the author's function, as the undecorated one would."""
+        return cast("Callable[..., Findings]", self.function)(*arguments)
+
+    def __repr__(self) -> str:
+        return f"{_WORDS[self.mutates]}({kind_of(self.kind).kind}, name={self.name!r})"
+
+    def _check(self, terms: Terms) -> None:
+        allowed = [
+            operation for operation in get_args(Operation) if not (self.mutates and operation == "delete")
+        ]
+        if not self.on or any(operation not in allowed for operation in self.on):
+            self._refuse(f"on={list(self.on)!r}: choose from {', '.join(allowed)}")
+        if not 1 <= self.timeout <= LONGEST_TIMEOUT:
+            self._refuse(f"timeout={self.timeout}: the API server waits 1 to {LONGEST_TIMEOUT} seconds")
+        if "of" in terms and not self.subresources:
+            self._refuse('of= belongs to subresources=: name them, like subresources=["eviction"]')
+        if len(self.match_conditions) > MOST_CONDITIONS:
+            self._refuse(f"match_conditions: at most {MOST_CONDITIONS} of them")
+        for condition in self.match_conditions:
+            if troubles := names.qualified_name(condition):
+                self._refuse(f"match_conditions: name {condition!r}: {troubles[0]}")
+        if troubles := names.dns1123_subdomain(self.name):
+            self._refuse(f"{troubles[0]}: give it another name=")
+
+    def _selector(self, keyword: str, given: Selecting | None) -> dict[str, Any] | None:
+        try:
+            return None if given is None else structured(given)
+        except SelectorError as error:
+            self._refuse(f"{keyword}: {error}")
+
+    def _count_arguments(self) -> int:
+        if inspect.iscoroutinefunction(self.function) or inspect.isasyncgenfunction(self.function):
+            self._refuse(
+                "must be a plain `def`: it is asked within a request and may only look at the object"
+            )
+        places = [
+            place
+            for place in inspect.signature(self.function).parameters.values()
+            if place.kind in (place.POSITIONAL_ONLY, place.POSITIONAL_OR_KEYWORD)
+        ]
+        needed = [place for place in places if place.default is place.empty]
+        if not places or len(needed) > len(_ARGUMENTS):
+            self._refuse(f"takes {' and '.join(_ARGUMENTS[:1])}, then optionally {', '.join(_ARGUMENTS[1:])}")
+        return max(min(len(places), len(_ARGUMENTS)), len(needed))
+
+    def _refuse(self, what: str) -> Any:
+        raise DeclarationError(f"{self!r}: {what}")
+
+
+_WORDS = {True: "defaults", False: "validates"}
+_ARGUMENTS = ("the object", "the old object", "the request")
+
+
+def validates(
+    kind: type[T] | Kind, *, on: Sequence[Operation] = ("create", "update"), **terms: Unpack[Terms]
+) -> Callable[[AdmissionFunction[T]], Admission[T]]:
+    """Let the decorated function judge objects of a kind before they are stored.
+
+    It is given the object, the old one on an update, and the request, and returns or yields what it finds.
+    On a delete it is given the object that goes, in both places.
+    """
+
+    def declare(function: AdmissionFunction[T]) -> Admission[T]:
+        return Admission(kind, function, on=on, **terms)
+
+    return declare
+
+
+def defaults(
+    kind: type[T] | Kind,
+    *,
+    on: Sequence[Operation] = ("create", "update"),
+    reinvocation: Reinvocation = "Never",
+    **terms: Unpack[Terms],
+) -> Callable[[AdmissionFunction[T]], Admission[T]]:
+    """Let the decorated function complete objects of a kind, by changing the one it is given.
+
+    What it changes becomes the smallest patch; what the class does not know stays as it is.
+    """
+
+    def declare(function: AdmissionFunction[T]) -> Admission[T]:
+        return Admission(kind, function, on=on, mutates=True, reinvocation=reinvocation, **terms)
+
+    return declare
+
+
+def _name_of(function: Any) -> str:
+    name: str = getattr(function, "__name__", type(function).__name__)
+    return name.strip("_").replace("_", "-").lower()

@@ -1,0 +1,94 @@
+"""The webhooks of one operator: under which paths they are asked, and what they are called."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kubewright.api import DeclarationError, kind_of
+from kubewright.webhook.conversion import Conversion, Versions, versions_of
+from kubewright.webhook.declaration import Admission
+
+CONVERT_PATH = "/convert"
+
+Webhook = Admission[Any] | Conversion[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One admission webhook with its path and the name its configuration gives it."""
+
+    webhook: Admission[Any]
+    path: str
+    name: str
+
+
+class Endpoints:
+    """All webhooks of an operator; refuses those that could not be told apart."""
+
+    def __init__(self, webhooks: Iterable[Webhook] = ()) -> None:
+        declared = list(dict.fromkeys(webhooks))
+        admissions = [each for each in declared if isinstance(each, Admission)]
+        self.conversions: tuple[Conversion[Any, Any], ...] = tuple(
+            each for each in declared if isinstance(each, Conversion)
+        )
+        self.versions: Mapping[tuple[str, str], Versions] = versions_of(self.conversions)
+        self.admissions = tuple(_endpoints(admissions))
+
+    def __bool__(self) -> bool:
+        return bool(self.admissions or self.conversions)
+
+    @property
+    def mutating(self) -> tuple[Endpoint, ...]:
+        """Return those that complete objects, in the order of their declaration."""
+        return tuple(endpoint for endpoint in self.admissions if endpoint.webhook.mutates)
+
+    @property
+    def validating(self) -> tuple[Endpoint, ...]:
+        """Return those that judge objects."""
+        return tuple(endpoint for endpoint in self.admissions if not endpoint.webhook.mutates)
+
+    @property
+    def converted(self) -> tuple[str, ...]:
+        """Name the CRDs whose versions are converted here."""
+        return tuple(versions.kind.resource for versions in self.versions.values())
+
+    def check(self, kinds: Iterable[type[Any]]) -> None:
+        """Refuse a version that the operator brings but no conversion reaches."""
+        for declared in kinds:
+            kind = kind_of(declared)
+            versions = self.versions.get((kind.group, kind.kind))
+            if versions is not None and kind.api_version not in versions.classes:
+                hub = versions.hub.__name__
+                raise DeclarationError(
+                    f"{declared.__name__} ({kind.version}) cannot be converted: "
+                    f"add kw.Conversion({hub}, {declared.__name__}, up=..., down=...)"
+                )
+
+
+def _endpoints(admissions: Iterable[Admission[Any]]) -> Iterable[Endpoint]:
+    """Give each its path: kubebuilder's for the first of a kind, with its name behind for the others."""
+    paths: set[str] = set()
+    seen: dict[tuple[bool, str], Admission[Any]] = {}
+    for webhook in admissions:
+        path = _path(webhook)
+        if path in paths:
+            path = f"{path}/{webhook.name}"
+        name = _entry_name(webhook)
+        other = seen.setdefault((webhook.mutates, name), webhook)
+        if other is not webhook:
+            raise DeclarationError(f'{webhook!r} is declared twice: give one of them name="..."')
+        paths.add(path)
+        yield Endpoint(webhook, path, name)
+
+
+def _path(webhook: Admission[Any]) -> str:
+    kind = kind_of(webhook.kind)
+    return f"/{webhook.verb}-{kind.group.replace('.', '-')}-{kind.version}-{kind.kind.lower()}"
+
+
+def _entry_name(webhook: Admission[Any]) -> str:
+    """Return a name with a domain, as configurations want it."""
+    if webhook.name.count(".") >= 2:
+        return webhook.name
+    resource = webhook.resource
+    return f"{webhook.name}.{resource.plural}.{resource.group or 'core'}"

@@ -1,0 +1,30 @@
+"""What the webhook objects of an operator are called in a cluster, as kubebuilder calls them."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookNames:
+    """Names of one operator's webhook objects."""
+
+    operator: str
+
+    @property
+    def mutating(self) -> str:
+        """Name the MutatingWebhookConfiguration."""
+        return f"{self.operator}-mutating-webhook-configuration"
+
+    @property
+    def validating(self) -> str:
+        """Name the ValidatingWebhookConfiguration."""
+        return f"{self.operator}-validating-webhook-configuration"
+
+    @property
+    def service(self) -> str:
+        """Name the Service."""
+        return f"{self.operator}-webhook-service"
+
+    @property
+    def secret(self) -> str:
+        """Name the Secret with the certificates."""
+        return f"{self.operator}-webhook-server-cert"

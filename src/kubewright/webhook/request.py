@@ -1,0 +1,52 @@
+"""What an admission function is told about the request it judges."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from kubewright.api import GroupVersionKind
+
+Operation = Literal["create", "update", "delete", "connect"]
+
+
+class GroupVersionResource(NamedTuple):
+    """A resource as URLs name it."""
+
+    group: str
+    version: str
+    resource: str
+
+
+class User(msgspec.Struct, frozen=True, gc=False):
+    """Who asked, as the API server authenticated them."""
+
+    name: str = msgspec.field(default="", name="username")
+    uid: str = ""
+    groups: Sequence[str] = ()
+    extra: Mapping[str, Sequence[str]] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdmissionRequest:
+    """The request beside its objects: who asks for what.
+
+    `kind` and `resource` are those the object is given in; `request_kind`, `request_resource` and
+    `request_subresource` those that were asked for, in another version perhaps. `dry_run` says that nothing
+    will be stored.
+    """
+
+    uid: str
+    operation: Operation
+    kind: GroupVersionKind
+    resource: GroupVersionResource
+    subresource: str = ""
+    request_kind: GroupVersionKind
+    request_resource: GroupVersionResource
+    request_subresource: str = ""
+    name: str = ""
+    namespace: str = ""
+    user: User = field(default_factory=User)
+    dry_run: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
