@@ -1,0 +1,72 @@
+"""The parts of the running half that need no cluster."""
+
+import asyncio
+import threading
+
+import pytest
+
+from kubewright.controller import TerminalError, Undeclared
+from kubewright.controller.running.memory import AnswerMemory
+from kubewright.controller.running.reconciliation import is_terminal
+from kubewright.controller.running.threads import WorkerThreads
+
+
+def test_an_answer_settles_the_same_question_about_the_same_object() -> None:
+    memory = AnswerMemory()
+    assert memory.remember("u", "", {"a": 1}, {"a": 2})
+    assert memory.settled("u", "", {"a": 1}, {"a": 2})
+    assert not memory.settled("u", "", {"a": 3}, {"a": 2})
+    assert not memory.settled("u", "", {"a": 1}, {"a": 4})
+    assert not memory.settled("u", "status", {"a": 1}, {"a": 2})
+    assert not memory.settled("v", "", {"a": 1}, {"a": 2})
+    assert not memory.remember("u", "", {"a": 1}, {"a": 5})
+    assert memory.remember("u", "", {"a": 9}, {"a": 5})
+    memory.forget("u", "")
+    assert not memory.settled("u", "", {"a": 9}, {"a": 5})
+
+
+def test_the_oldest_answer_is_forgotten_first() -> None:
+    memory = AnswerMemory(capacity=2)
+    for uid in "abc":
+        memory.remember(uid, "", 1, 2)
+    assert [memory.settled(uid, "", 1, 2) for uid in "abc"] == [False, True, True]
+
+
+def caused(error: Exception, cause: Exception) -> Exception:
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "terminal"),
+    [
+        (TerminalError("x"), True),
+        (Undeclared("x"), True),
+        (caused(ValueError("x"), TerminalError("y")), True),
+        (ValueError("x"), False),
+        (ExceptionGroup("x", [TerminalError("a"), caused(KeyError("b"), TerminalError("c"))]), True),
+        (ExceptionGroup("x", [TerminalError("a"), ValueError("b")]), False),
+    ],
+)
+def test_an_error_is_terminal_when_it_or_its_cause_says_so(error: BaseException, terminal: bool) -> None:
+    assert is_terminal(error) is terminal
+
+
+async def test_threads_are_bounded_and_counted_until_they_end() -> None:
+    threads = WorkerThreads("test", 2)
+    go, started = threading.Event(), threading.Semaphore(0)
+
+    def work() -> int:
+        started.release()
+        go.wait()
+        return 7
+
+    async with asyncio.TaskGroup() as group:
+        running = [group.create_task(threads.run(work)) for _ in range(3)]
+        for _ in range(2):
+            await asyncio.to_thread(started.acquire)
+        assert threads.running == 2
+        running[0].cancel()
+        go.set()
+    assert [task.result() for task in running[1:]] == [7, 7]
+    threads.close()

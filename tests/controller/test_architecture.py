@@ -1,0 +1,43 @@
+"""The map is true: each function that it names is in the file that it names beside it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "architecture.md").read_text()
+PICTURES = "\n".join(re.findall(r"```\n(.*?)```", PAGE, re.DOTALL)[1:])
+FILE = re.compile(r"\b[a-z_]+(?:/[a-z_]+)*\.py\b")
+FUNCTION = re.compile(r"\b(?:[A-Z]\w+\.)?_?[a-z]\w*\b")
+
+
+def claims() -> list[tuple[str, str]]:
+    """Return (names, files) of every line that draws a function and its file."""
+    found: list[tuple[str, str]] = []
+    for line in PICTURES.splitlines():
+        files = FILE.findall(line)
+        if files:
+            drawn = line[: line.index(files[0])]
+            found.append(
+                (
+                    re.sub(r"^\s*(?:\d+|==)?\s*(?:the one hand-off:|subscriber of)?", "", drawn),
+                    " ".join(files),
+                )
+            )
+    return found
+
+
+@pytest.mark.parametrize(("drawn", "files"), claims())
+def test_each_function_is_in_the_file_drawn_beside_it(drawn: str, files: str) -> None:
+    text = "\n".join((ROOT / "src" / "kubewright" / name).read_text() for name in files.split())
+    for name in FUNCTION.findall(drawn):
+        cls, _, function = name.rpartition(".")
+        assert re.search(rf"\bdef {function}\b", text), f"{name} is not in {files}"
+        assert not cls or re.search(rf"\bclass {cls}\b", text), f"{cls} is not in {files}"
+
+
+def test_every_file_that_the_page_names_exists() -> None:
+    for name in set(re.findall(r"`([a-z_/]+(?:\.py|/))`", PAGE)):
+        places = [ROOT, ROOT / "src" / "kubewright", ROOT / "src" / "kubewright" / "controller"]
+        assert any((place / name).exists() for place in places), name
