@@ -437,3 +437,34 @@ async def test_a_thread_that_still_runs_keeps_the_lease_from_being_released(clus
         assert lease.spec.holder_identity == "busy"
     finally:
         ended = True
+
+
+async def test_secure_metrics_are_given_to_whom_the_cluster_allows(cluster: Cluster) -> None:  # noqa: F811 (a fixture)
+    await cluster.install(Box)
+    name = f"scraper-{cluster.namespace}"
+    await cluster.create(core_v1.ServiceAccount(Meta("scraper")))
+    token = (await cluster.client.token_request("scraper", cluster.namespace)).token
+    chosen = options(metrics_bind_address="127.0.0.1:0", metrics_secure=True)
+    async with cluster.running(Controller(Box, nothing), options=chosen) as manager:
+        assert (await asked_securely(manager.metrics_port, token))[0] == 403
+    await cluster.client.create(
+        rbac_v1.ClusterRole(
+            Meta(name), rules=[rbac_v1.PolicyRule(non_resource_urls=["/metrics"], verbs=["get"])]
+        )
+    )
+    subject = rbac_v1.Subject(kind="ServiceAccount", name="scraper", namespace=cluster.namespace)
+    role = rbac_v1.RoleRef(api_group="rbac.authorization.k8s.io", kind="ClusterRole", name=name)
+    await cluster.client.create(rbac_v1.ClusterRoleBinding(Meta(name), role_ref=role, subjects=[subject]))
+    async with cluster.running(Controller(Box, nothing), options=chosen) as manager:
+        assert (await asked_securely(manager.metrics_port, "forged"))[0] == 401
+        status, text = await asked_securely(manager.metrics_port, token)
+        assert status == 200
+        assert "controller_runtime_reconcile_total" in text
+
+
+async def asked_securely(port: int, token: str) -> tuple[int, str]:
+    headers = {"Authorization": f"Bearer {token}"}
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=False)) as session:
+        url = f"https://127.0.0.1:{port}/metrics"
+        async with session.get(url, headers=headers) as answer:
+            return answer.status, await answer.text()
