@@ -1,11 +1,12 @@
 """PulsarConsumer, as its users see it."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 import kubewright as kw
-from kubewright.api.builtin import apps_v1, authorization_v1, rbac_v1
+from kubewright.api.builtin import apps_v1, rbac_v1
 from kubewright.manager import Manager
 from kubewright.testing import Cluster
 from pulsarconsumer import ConsumerSpec, PulsarConsumer, operator
@@ -208,15 +209,18 @@ def set_rules(role: rbac_v1.ClusterRole, rules: list[rbac_v1.PolicyRule]) -> Non
 
 async def wait_denied(cluster: Cluster, verb: str) -> None:
     """Wait until the server's own watch of roles has seen the change."""
-    account = f"system:serviceaccount:{cluster.namespace}:pulsarconsumer-manager"
-    asked = authorization_v1.ResourceAttributes(
-        group="apps", resource="deployments", verb=verb, namespace=cluster.namespace
-    )
-    while True:
-        review = await cluster.client.create(
-            authorization_v1.SubjectAccessReview(
-                spec=authorization_v1.SubjectAccessReviewSpec(user=account, resource_attributes=asked)
-            )
-        )
-        if not review.status.allowed:
-            return
+    review: dict[str, Any] = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {
+            "user": f"system:serviceaccount:{cluster.namespace}:pulsarconsumer-manager",
+            "resourceAttributes": {
+                "group": "apps",
+                "resource": "deployments",
+                "verb": verb,
+                "namespace": cluster.namespace,
+            },
+        },
+    }
+    while (await cluster.client.create(review))["status"]["allowed"]:
+        pass

@@ -1,0 +1,11 @@
+"""Show five operators at work on an embedded cluster: `python examples/demo.py [--once]`."""
+
+import signal
+
+# While nothing is there to clean up, Ctrl-C just ends us: no traceback out of the middle of an import.
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+from show.program import main  # noqa: E402
+
+if __name__ == "__main__":
+    main()

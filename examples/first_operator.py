@@ -1,0 +1,56 @@
+"""A first operator: Pods to open a shell in. Try it: kubewright run examples/first_operator.py --dev."""
+
+from typing import Annotated
+
+import kubewright as kw
+from kubewright.api.builtin import apps_v1, core_v1, meta_v1
+
+
+class ShellSpec(kw.Model):
+    """What a user asks for."""
+
+    size: Annotated[int, kw.Field(ge=0, description="Number of shell pods.")]
+
+
+class ShellStatus(kw.Model):
+    """What is there."""
+
+    ready: int = 0
+
+
+class MyOwnShell(
+    kw.Resource[ShellSpec, ShellStatus],
+    group="my-first-operator.jgato.io",
+    version="v1alpha1",
+    columns=[kw.Column("Ready", ".status.ready", type="integer")],
+):
+    """Pods to open a shell in."""
+
+
+def deployment_for(shell: MyOwnShell) -> apps_v1.Deployment:
+    """Say what the Deployment of a shell looks like."""
+    labels = {"app": "myownshell", "myownshell_cr": shell.metadata.name}
+    busybox = core_v1.Container(name="busybox", image="busybox:latest", command=["sleep", "infinity"])
+    return apps_v1.Deployment(
+        kw.Meta(shell.metadata.name),
+        spec=apps_v1.DeploymentSpec(
+            replicas=shell.spec.size,
+            selector=meta_v1.LabelSelector(match_labels=labels),
+            template=core_v1.PodTemplateSpec(
+                metadata=kw.Meta(labels=labels), spec=core_v1.PodSpec(containers=[busybox])
+            ),
+        ),
+    )
+
+
+@kw.controller(MyOwnShell, owns=[apps_v1.Deployment])
+async def shells(shell: MyOwnShell, ctx: kw.Context) -> kw.Result | None:
+    """Bring the Deployment to the wanted size and report what is ready."""
+    live = await ctx.apply(deployment_for(shell))
+    await ctx.patch_status(shell, ShellStatus(ready=live.status.ready_replicas))
+
+
+@shells.finalizer("myownshell.my-first-operator.jgato.io/finalizer")
+async def goodbye(shell: MyOwnShell, ctx: kw.Context) -> None:
+    """Say goodbye before the garbage collector takes the Deployment and its Pods."""
+    ctx.log.info("Successfully finalized MyOwnShell")
