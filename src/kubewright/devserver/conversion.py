@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from kubewright.api import FieldError, GroupVersionKind, names, problems
 
-from .callout import CallFailed, Caller
+from .callout import Caller, CallFailed
 from .objects import Wire, copy, encode, items, meta, section, split_api_version
 from .registry import Converter
 from .status import StatusError, quote

@@ -18,6 +18,25 @@ class GroupVersionResource(NamedTuple):
 
 
 @dataclass(slots=True)
+class Reinvocation:
+    """What mutating admission remembers from its first round for its second, which sees what others changed since."""
+
+    second: bool = False
+    wanted: bool = False
+    invoked: set[str] = field(default_factory=set[str])
+    """Who was asked and wants to be asked again when somebody changes the object after that."""
+    due: set[str] = field(default_factory=set[str])
+    output: Wire | None = None
+    """The object as the last of them left it."""
+
+    def changed(self) -> None:
+        """Note that somebody has changed the object: those asked before are due again."""
+        self.due |= self.invoked
+        self.invoked = set[str]()
+        self.wanted = True
+
+
+@dataclass(slots=True)
 class Operation:
     """One write on its way; mutating admission changes `object` in place."""
 
@@ -33,6 +52,9 @@ class Operation:
     user: User
     dry_run: bool = False
     warnings: list[str] = field(default_factory=list[str])
+    annotations: dict[str, str] = field(default_factory=dict[str, str])
+    """What plugins want to be remembered of the decision, for the audit log."""
+    reinvocation: Reinvocation = field(default_factory=Reinvocation)
 
 
 class Admission(Protocol):

@@ -191,7 +191,7 @@ class Server:
         self._tokens = TokenAuthenticator(issuer, api)
         self._authenticator = RequestAuthenticator(self._tokens, anonymous=self._anonymous)
         self._authorizer = authorizer = RoleAuthorizer(api)
-        standard = standard_admission(api, disabled=self._disabled)
+        standard = standard_admission(core, api, authorizer, self._caller, disabled=self._disabled)
         core.admission = AdmissionChain([standard, _EscalationGuard(authorizer, api)])
         strategies = _strategies(clock, Reviews(authorizer, self._tokens, issuer))
         for resource in builtin_resources(types, store, strategies):

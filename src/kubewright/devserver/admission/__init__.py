@@ -4,19 +4,33 @@ from collections.abc import Collection
 
 from kubewright.devserver.access import Access
 from kubewright.devserver.admission.chain import AdmissionChain
+from kubewright.devserver.admission.hooks import Hooks
+from kubewright.devserver.admission.mutating_webhooks import MutatingWebhooks
 from kubewright.devserver.admission.namespace_lifecycle import NamespaceLifecycle
 from kubewright.devserver.admission.pods import NodeTroubleTolerations, PodPriority
 from kubewright.devserver.admission.service_accounts import ServiceAccounts
+from kubewright.devserver.admission.validating_webhooks import ValidatingWebhooks
+from kubewright.devserver.admission.versions import Versions
+from kubewright.devserver.callout import Caller
+from kubewright.devserver.core import Core
+from kubewright.devserver.identity import Authorizer
 from kubewright.devserver.operation import Admission
 
 
-def standard_admission(api: Access, *, disabled: Collection[str] = ()) -> AdmissionChain:
+def standard_admission(
+    core: Core, api: Access, authorizer: Authorizer, caller: Caller, *, disabled: Collection[str] = ()
+) -> AdmissionChain:
     """Give the plugins of a default server in their order, less those disabled by their Kubernetes names."""
+    versions = Versions(core, api, authorizer)
+    mutating = Hooks("mutatingwebhookconfigurations", core, api, versions, caller)
+    validating = Hooks("validatingwebhookconfigurations", core, api, versions, caller)
     plugins: dict[str, Admission] = {
         "NamespaceLifecycle": NamespaceLifecycle(api),
         "ServiceAccount": ServiceAccounts(api),
         "Priority": PodPriority(api),
         "DefaultTolerationSeconds": NodeTroubleTolerations(),
+        "MutatingAdmissionWebhook": MutatingWebhooks(mutating, versions),
+        "ValidatingAdmissionWebhook": ValidatingWebhooks(validating),
     }
     if unknown := sorted(set(disabled) - plugins.keys()):
         raise ValueError(f"unknown admission plugin {unknown[0]}: there are {', '.join(plugins)}")

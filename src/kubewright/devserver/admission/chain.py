@@ -12,9 +12,14 @@ class AdmissionChain:
         self._plugins = plugins
 
     async def admit(self, operation: Operation) -> None:
-        """Let each plugin change the object in place."""
+        """Let each plugin change the object in place; once more when somebody outside has changed it."""
         for plugin in self._plugins:
             await plugin.admit(operation)
+        state = operation.reinvocation
+        if state.wanted and not state.second:
+            state.second = True
+            for plugin in self._plugins:
+                await plugin.admit(operation)
 
     async def validate(self, operation: Operation) -> None:
         """Let each plugin refuse the write."""

@@ -1,0 +1,106 @@
+"""Which writes a webhook or policy is about: rules on resources, selectors of namespaces and objects."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kubewright.api import GroupVersionKind, Selector, label_selector
+from kubewright.devserver.access import Access
+from kubewright.devserver.objects import Wire, items, labels_of
+from kubewright.devserver.operation import GroupVersionResource, Operation
+from kubewright.devserver.registry import Registry
+from kubewright.devserver.status import StatusError
+
+_CONFIGURATIONS = frozenset(
+    {
+        "ValidatingWebhookConfiguration",
+        "MutatingWebhookConfiguration",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+        "MutatingAdmissionPolicy",
+        "MutatingAdmissionPolicyBinding",
+    }
+)
+
+
+class Match(NamedTuple):
+    """The resource and kind by which a write was recognized, perhaps in another version than its own."""
+
+    resource: GroupVersionResource
+    kind: GroupVersionKind
+
+
+def is_configuration(operation: Operation) -> bool:
+    """Tell whether a write is about admission itself, which nobody outside may judge: there would be no way back."""
+    return operation.kind.group == "admissionregistration.k8s.io" and operation.kind.kind in _CONFIGURATIONS
+
+
+def match_rules(
+    rules: Sequence[Wire], operation: Operation, registry: Registry, *, equivalent: bool
+) -> Match | None:
+    """Find the first rule that covers a write, in its own version or an equivalent one."""
+    if any(_covers(rule, operation, operation.resource) for rule in rules):
+        return Match(operation.resource, operation.kind)
+    resource = registry.find(*operation.resource)
+    if not equivalent or resource is None:
+        return None
+    others = registry.equivalents(resource)
+    for rule in rules:
+        for other in others:
+            if _covers(rule, operation, other.gvr):
+                part = other.subresources.get(operation.subresource)
+                return Match(other.gvr, part.gvk if part is not None else other.gvk)
+    return None
+
+
+def _covers(rule: Wire, operation: Operation, resource: GroupVersionResource) -> bool:
+    return (
+        _in_scope(rule.get("scope", "*"), operation)
+        and _one_of(operation.operation, items(rule, "operations"))
+        and _one_of(resource.group, items(rule, "apiGroups"))
+        and _one_of(resource.version, items(rule, "apiVersions"))
+        and any(_names(text, resource, operation.subresource) for text in items(rule, "resources"))
+        and (not rule.get("resourceNames") or operation.name in rule["resourceNames"])
+    )
+
+
+def _in_scope(scope: str, operation: Operation) -> bool:
+    if scope == "*":
+        return True
+    group, _, plural = operation.resource
+    clusterwide = (group, plural) == ("", "namespaces") or not operation.namespace
+    return clusterwide == (scope == "Cluster")
+
+
+def _one_of(value: str, allowed: Sequence[str]) -> bool:
+    return value in allowed or "*" in allowed
+
+
+def _names(text: str, resource: GroupVersionResource, subresource: str) -> bool:
+    plural, _, part = text.partition("/")
+    return plural in ("*", resource.resource) and part in ("*", subresource)
+
+
+def parse_selector(wire: Wire | None) -> Selector:
+    """Read the selector of a webhook or policy, which selects everything when it is absent."""
+    return label_selector({} if wire is None else wire)
+
+
+def in_selected_namespace(selector: Selector, operation: Operation, api: Access) -> bool:
+    """Tell whether the namespace of a write is selected; cluster-wide objects always are."""
+    is_namespace = operation.resource.resource == "namespaces"
+    if (not operation.namespace and not is_namespace) or not selector:
+        return True
+    if is_namespace and not operation.subresource and operation.object is not None:
+        return selector.matches(labels_of(operation.object))
+    namespace = api.find("", "namespaces", "", operation.namespace)
+    if namespace is None:
+        raise StatusError.not_found("", "namespaces", operation.namespace)
+    return selector.matches(labels_of(namespace))
+
+
+def is_selected_object(selector: Selector, operation: Operation) -> bool:
+    """Tell whether the object of a write is selected as it will be, or as it was."""
+    if not selector:
+        return True
+    found = (operation.object, operation.old_object)
+    return any(obj is not None and selector.matches(labels_of(obj)) for obj in found)

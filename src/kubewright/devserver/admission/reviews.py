@@ -1,0 +1,159 @@
+"""AdmissionReviews: what a webhook is asked, and what its answer has to be like."""
+
+import base64
+import binascii
+import uuid
+from dataclasses import dataclass
+from typing import Any, cast
+
+from kubewright.devserver.callout import CallFailed
+from kubewright.devserver.expressions import Situation, admission_request
+from kubewright.devserver.objects import Wire, encode, items, section
+from kubewright.devserver.status import StatusError, quote
+from kubewright.devserver.wire import DecodeError, parse_json
+
+GROUP = "admission.k8s.io"
+_VERSIONS = ("v1", "v1beta1")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A review to be posted."""
+
+    uid: str
+    version: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a webhook says of a write."""
+
+    allowed: bool
+    result: Wire
+    patch: bytes
+    warnings: list[str]
+    annotations: dict[str, str]
+
+
+def ask(situation: Situation, versions: list[str]) -> Question:
+    """Write the review of a write in the first version that the webhook knows."""
+    version = next((item for item in versions if item in _VERSIONS), "")
+    if not version:
+        known = ", ".join(_VERSIONS)
+        why = f"webhook does not accept known AdmissionReview versions ({known})"
+        raise CallFailed(f"could not create admission objects: {why}")
+    uid = str(uuid.uuid4())
+    described = admission_request(situation.operation, situation.resource, situation.kind)
+    dry_run, options = described.pop("dryRun"), described.pop("options")
+    request: Wire = {"uid": uid, **described}
+    request["object"] = situation.object
+    request["oldObject"] = situation.old_object
+    request["dryRun"] = dry_run
+    request["options"] = options
+    review = {"kind": "AdmissionReview", "apiVersion": f"{GROUP}/{version}", "request": request}
+    return Question(uid, version, encode(review))
+
+
+def read_verdict(question: Question, body: bytes, *, mutating: bool) -> Verdict:
+    """Read a webhook's answer; one that does not follow the rules is a failed call."""
+    review = _parse(body)
+    try:
+        return _verify(question, review, mutating=mutating)
+    except CallFailed as error:
+        raise CallFailed(f"received invalid webhook response: {error}") from None
+
+
+def _parse(body: bytes) -> Wire:
+    try:
+        value, _ = parse_json(body)
+    except DecodeError as error:
+        raise CallFailed(
+            f"failed to call webhook: couldn't get version/kind; json parse error: {error}"
+        ) from None
+    if not isinstance(value, dict):
+        sort = "array" if isinstance(value, list) else "string" if isinstance(value, str) else "number"
+        kind = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+        raise CallFailed(
+            "failed to call webhook: couldn't get version/kind; json parse error: "
+            f"json: cannot unmarshal {sort} into Go value of type {kind}"
+        )
+    return cast(Wire, value)
+
+
+def _verify(question: Question, review: Wire, *, mutating: bool) -> Verdict:
+    found = review.get("response")
+    if not isinstance(found, dict):
+        raise CallFailed("webhook response was absent")
+    response = cast(Wire, found)
+    patch = _patch(response)
+    if question.version == "v1":
+        _verify_identity(question, review, response)
+        _verify_patch(response, patch, mutating=mutating)
+    annotations: dict[str, Any] = section(response, "auditAnnotations")
+    return Verdict(
+        response.get("allowed") is True,
+        section(response, "status"),
+        patch if mutating else b"",
+        [str(text) for text in items(response, "warnings")],
+        {key: str(value) for key, value in annotations.items()},
+    )
+
+
+def _verify_identity(question: Question, review: Wire, response: Wire) -> None:
+    uid = response.get("uid", "")
+    if uid != question.uid:
+        raise CallFailed(f"expected response.uid={quote(question.uid)}, got {quote(str(uid))}")
+    version, kind = str(review.get("apiVersion", "")), str(review.get("kind", ""))
+    if (version, kind) != (f"{GROUP}/v1", "AdmissionReview"):
+        shown = f"{version if '/' in version else f'/{version}'}, Kind={kind}"
+        raise CallFailed(f"expected webhook response of {GROUP}/v1, Kind=AdmissionReview, got {shown}")
+
+
+def _verify_patch(response: Wire, patch: bytes, *, mutating: bool) -> None:
+    sort = response.get("patchType")
+    if not mutating:
+        if patch:
+            raise CallFailed("validating webhook may not return response.patch")
+        if sort is not None:
+            raise CallFailed("validating webhook may not return response.patchType")
+        return
+    if patch and sort is None:
+        raise CallFailed("webhook returned response.patch but not response.patchType")
+    if not patch and sort is not None:
+        raise CallFailed("webhook returned response.patchType but not response.patch")
+    if sort == "":
+        raise CallFailed('webhook returned invalid response.patchType of ""')
+    if sort is not None and sort != "JSONPatch":
+        raise CallFailed(f"unsupported patch type {quote(str(sort))}")
+
+
+def _patch(response: Wire) -> bytes:
+    found = response.get("patch")
+    if found is None:
+        return b""
+    try:
+        return base64.b64decode(str(found), validate=True)
+    except binascii.Error:
+        raise CallFailed("failed to call webhook: illegal base64 data in response.patch") from None
+
+
+def denial(name: str, result: Wire) -> StatusError:
+    """Refuse a write as its webhook wants it refused."""
+    denied = f"admission webhook {quote(name)} denied the request"
+    code = result.get("code")
+    reason = str(result.get("reason") or "")
+    if message := str(result.get("message") or ""):
+        text = f"{denied}: {message}"
+    elif reason:
+        text = f"{denied}: {reason}"
+    else:
+        text = f"{denied} without explanation"
+    details = result.get("details")
+    return StatusError(
+        code if isinstance(code, int) and code >= 400 else 400,
+        reason,
+        text,
+        cast(Wire, details) if isinstance(details, dict) else None,
+        metadata=section(result, "metadata"),
+    )
