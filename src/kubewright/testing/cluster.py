@@ -41,7 +41,7 @@ class Cluster:
     def __init__(
         self, server: ServerName, client: Client, config: ClusterConfig, kubeconfig: Path, namespace: str
     ) -> None:
-        self.server = server
+        self.server: ServerName = server
         self.client = client
         self.config = config
         self.kubeconfig = kubeconfig
