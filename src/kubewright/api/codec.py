@@ -1,6 +1,7 @@
 """Typed objects to wire values and JSON bytes, and back."""
 
 import re
+import threading
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from enum import Enum
@@ -25,6 +26,7 @@ _ALWAYS = object()
 _ZEROS: dict[Any, Any] = {str: "", int: 0, float: 0.0, bool: False, bytes: ""}
 _MISSING = re.compile(r"Object missing required field `(.+)`")
 _encoder = msgspec.json.Encoder()
+_building = threading.RLock()
 
 
 def to_wire(obj: msgspec.Struct, *, without_status: bool = False) -> Wire:
@@ -160,14 +162,21 @@ def _plan(cls: type[msgspec.Struct]) -> tuple[tuple[str, str, Any], ...]:
 
 @cache
 def _decoder(cls: type[T]) -> msgspec.json.Decoder[T]:
+    """Return the decoder of a type.
+
+    msgspec hangs its half-made plan of a struct on the class while it makes it: a second thread that meets the class
+    then reads through null pointers. So one plan is made at a time, and no struct is read before its plan is whole.
+    """
     try:
-        return msgspec.json.Decoder(cls, dec_hook=_read_scalar)
+        with _building:
+            return msgspec.json.Decoder(cls, dec_hook=_read_scalar)
     except (NameError, TypeError) as error:
         field_types(cls)
         raise DeclarationError(f"{cls.__name__}: {error}") from error
 
 
 def _convert(cls: type[T], wire: Any) -> T:
+    _decoder(cls)
     return msgspec.convert(wire, cls, dec_hook=_read_scalar)
 
 

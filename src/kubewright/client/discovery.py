@@ -1,7 +1,7 @@
 """What a server serves: aggregated discovery where it has it, else group by group; remembered."""
 
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Any
+from typing import TypeVar
 
 import msgspec
 
@@ -16,6 +16,7 @@ from kubewright.api import (
 from kubewright.client.requests import JSON, Request, get_path
 from kubewright.client.transport import Answer
 
+T = TypeVar("T")
 _AGGREGATED = "as=APIGroupDiscoveryList"
 _ACCEPT = ",".join(
     (*(f"{JSON};g=apidiscovery.k8s.io;v={version};{_AGGREGATED}" for version in ("v2", "v2beta1")), JSON)
@@ -115,6 +116,13 @@ class _LegacyVersions(msgspec.Struct):
     versions: list[str] | None = None
 
 
+_server_versions = msgspec.json.Decoder(ServerVersion)
+_aggregated = msgspec.json.Decoder(_Aggregated)
+_legacy_resources = msgspec.json.Decoder(_LegacyResources)
+_legacy_groups = msgspec.json.Decoder(_LegacyGroups)
+_legacy_versions = msgspec.json.Decoder(_LegacyVersions)
+
+
 class Discovery:
     """Ask a server what it serves; a kind that was found is remembered, one that was not is asked for again."""
 
@@ -145,7 +153,7 @@ class Discovery:
 
     async def server_version(self) -> ServerVersion:
         """Return which Kubernetes the server says it is."""
-        return _read(ServerVersion, await self._send(get_path("/version")), "/version")
+        return _read(_server_versions, await self._send(get_path("/version")), "/version")
 
     async def _below(self, path: str) -> list[ApiResource]:
         etag, known = self._aggregated.get(path, ("", []))
@@ -155,17 +163,17 @@ class Discovery:
             return known
         if _AGGREGATED not in answer.headers.get("Content-Type", ""):
             return await self._legacy(path, answer)
-        found = list(_from_aggregated(_read(_Aggregated, answer, path)))
+        found = list(_from_aggregated(_read(_aggregated, answer, path)))
         self._aggregated[path] = (answer.headers.get("ETag", ""), found)
         return found
 
     async def _legacy(self, path: str, answer: Answer) -> list[ApiResource]:
         if path == "/api":
-            versions = [("", version) for version in _read(_LegacyVersions, answer, path).versions or ()]
+            versions = [("", version) for version in _read(_legacy_versions, answer, path).versions or ()]
         else:
             versions = [
                 (group.name, version.group_version.rpartition("/")[2])
-                for group in _read(_LegacyGroups, answer, path).groups or ()
+                for group in _read(_legacy_groups, answer, path).groups or ()
                 for version in group.versions or ()
             ]
         found: list[ApiResource] = []
@@ -181,7 +189,7 @@ class Discovery:
     async def _group_version(self, group: str, version: str) -> list[ApiResource]:
         path = f"/apis/{group}/{version}" if group else f"/api/{version}"
         answer = await self._send(get_path(path))
-        return list(_from_legacy(group, version, _read(_LegacyResources, answer, path)))
+        return list(_from_legacy(group, version, _read(_legacy_resources, answer, path)))
 
 
 def _from_aggregated(document: _Aggregated) -> Iterator[ApiResource]:
@@ -227,8 +235,8 @@ def _from_legacy(group: str, version: str, document: _LegacyResources) -> Iterat
         yield ApiResource(kind, tuple(resource.verbs or ()), subresources)
 
 
-def _read(cls: type[Any], answer: Answer, path: str) -> Any:
+def _read(decoder: msgspec.json.Decoder[T], answer: Answer, path: str) -> T:
     try:
-        return msgspec.json.decode(answer.body, type=cls)
+        return decoder.decode(answer.body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise UnexpectedAnswer(f"{path} is not what a Kubernetes API server answers there") from None

@@ -112,6 +112,10 @@ class _Document(msgspec.Struct, rename="kebab"):
     contexts: list[_NamedContext] | None = None
 
 
+# Threads read kubeconfigs side by side; msgspec's plan of these structs, made on first use, is not safe to make in two.
+msgspec.convert({}, _Document)
+
+
 class Origin(msgspec.Struct, frozen=True):
     """Where an entry was written: its relative paths count from there."""
 

@@ -33,6 +33,9 @@ class _ExecCredential(msgspec.Struct, rename="camel"):
     status: _Status | None = None
 
 
+_credentials = msgspec.json.Decoder(_ExecCredential)
+
+
 class ExecSource:
     """Run the plugin whenever its last credential has expired or was refused."""
 
@@ -98,7 +101,7 @@ class ExecSource:
 
     def _read(self, output: bytes) -> Credential:
         try:
-            answer = msgspec.json.decode(output, type=_ExecCredential)
+            answer = _credentials.decode(output)
         except (msgspec.DecodeError, UnicodeDecodeError):
             # What it printed may hold a token, so it is not shown.
             raise CredentialError(self._failed("did not print an ExecCredential")) from None

@@ -45,6 +45,11 @@ class _Claims(msgspec.Struct):
     exp: float = 0
 
 
+_discoveries = msgspec.json.Decoder(_Discovery)
+_tokens = msgspec.json.Decoder(_Tokens)
+_claims = msgspec.json.Decoder(_Claims)
+
+
 class OidcSource:
     """Use the id token while it is fresh, then trade the refresh token for another."""
 
@@ -80,7 +85,7 @@ class OidcSource:
         if status != 200:
             raise CredentialError(f"{issuer} refused to refresh the token (HTTP {status}): log in again")
         try:
-            tokens = msgspec.json.decode(body, type=_Tokens)
+            tokens = _tokens.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError):
             raise CredentialError(f"{issuer} answered a refresh with something that is no token") from None
         if not tokens.id_token:
@@ -94,7 +99,7 @@ class OidcSource:
         status, body = await self._ask(url, None, None)
         try:
             if status == 200:
-                return msgspec.json.decode(body, type=_Discovery).token_endpoint
+                return _discoveries.decode(body).token_endpoint
         except (msgspec.DecodeError, UnicodeDecodeError):
             pass
         raise CredentialError(f"{url} does not describe an identity provider (HTTP {status})")
@@ -124,9 +129,7 @@ def expiry_of(token: str) -> datetime:
     """Return when a JSON web token expires; one that cannot be read has expired."""
     try:
         payload = token.split(".")[1]
-        claims = msgspec.json.decode(
-            base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)), type=_Claims
-        )
+        claims = _claims.decode(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
         return datetime.fromtimestamp(claims.exp, UTC)
     except (IndexError, binascii.Error, msgspec.DecodeError, ValueError, OverflowError, OSError):
         return datetime.fromtimestamp(0, UTC)

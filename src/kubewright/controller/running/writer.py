@@ -328,5 +328,8 @@ class _Grace(msgspec.Struct):
     metadata: _GraceMeta
 
 
+_graces = msgspec.json.Decoder(_Grace)
+
+
 def _in_grace(state: RawObject) -> bool:
-    return bool(msgspec.json.decode(state.raw, type=_Grace).metadata.deletion_grace_period_seconds)
+    return bool(_graces.decode(state.raw).metadata.deletion_grace_period_seconds)
