@@ -42,11 +42,10 @@ def test_a_wrong_schedule_is_refused(text: str) -> None:
 @given(
     minute=st.integers(0, 59),
     hour=st.integers(0, 23),
-    start=st.datetimes(datetime(2000, 1, 1), datetime(2040, 1, 1)),
+    start=st.integers(0, 2**31).map(lambda seconds: datetime.fromtimestamp(seconds, UTC)),
 )
 def test_a_daily_run_is_at_most_a_day_away(minute: int, hour: int, start: datetime) -> None:
-    moment = start.replace(tzinfo=UTC)
-    found = Schedule.parse(f"{minute} {hour} * * *").next_after(moment)
+    found = Schedule.parse(f"{minute} {hour} * * *").next_after(start)
     assert found is not None
-    assert timedelta(0) < found - moment <= timedelta(days=1)
+    assert timedelta(0) < found - start <= timedelta(days=1)
     assert (found.hour, found.minute, found.second) == (hour, minute, 0)

@@ -20,6 +20,8 @@ from kubewright.devcluster import (
     replica_sets,
     scheduling,
     stateful_sets,
+    storage,
+    volumes,
 )
 from kubewright.devcluster.garbage import GarbageCollector
 from kubewright.devserver import Server
@@ -29,11 +31,12 @@ OFF = "0"
 
 
 async def register_node(client: Client, name: str = kubelet.NODE) -> None:
-    """Make the node unless it is there."""
-    try:
-        await client.create(kubelet.node_object(name))
-    except AlreadyExists:
-        return
+    """Make the node, and the storage class of its volumes, unless they are there."""
+    for obj in (kubelet.node_object(name), storage.storage_class()):
+        try:
+            await client.create(obj)
+        except AlreadyExists:
+            continue
 
 
 class DevCluster:
@@ -93,6 +96,7 @@ class DevCluster:
             *jobs.controllers(),
             cron_jobs.controller(),
             *endpoints.controllers(),
+            *volumes.controllers(),
             scheduling.controller(),
             *kubelet.controllers(version),
             name="kubewright-dev-cluster",

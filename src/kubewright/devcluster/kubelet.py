@@ -4,10 +4,12 @@ import asyncio
 import ipaddress
 import itertools
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from kubewright.api import Meta, MicroTime, Quantity
 from kubewright.api.builtin import coordination_v1, core_v1
 from kubewright.controller import Change, Context, Controller, Index, Operator, Result, Tuning, needs
+from kubewright.devcluster import storage
 from kubewright.devcluster.stages import Place, Stage, advance, is_over, stop
 
 NODE = "kubewright"
@@ -192,8 +194,8 @@ def node_object(name: str = NODE) -> core_v1.Node:
     return core_v1.Node(Meta(name, labels=labels))
 
 
-def controllers(version: str, node: str = NODE) -> tuple[Controller[core_v1.Pod], Controller[core_v1.Node]]:
-    """Declare the kubelet of one node."""
+def controllers(version: str, node: str = NODE) -> "tuple[Controller[Any], ...]":
+    """Declare the kubelet of one node, and the provisioner of its volumes."""
     kubelet, heartbeat = Kubelet(node), Heartbeat(node, version)
     pods = Controller(
         core_v1.Pod,
@@ -212,7 +214,7 @@ def controllers(version: str, node: str = NODE) -> tuple[Controller[core_v1.Pod]
         needs=[needs(coordination_v1.Lease, "get", "create", "patch")],
         tuning=Tuning(reporter=NAME),
     )
-    return pods, nodes
+    return pods, nodes, *storage.controllers()
 
 
 def kubelet_operator(version: str, node: str = NODE) -> Operator:

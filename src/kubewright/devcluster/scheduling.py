@@ -4,10 +4,12 @@ from collections import Counter
 from datetime import timedelta
 
 from kubewright.api import ApiError, Meta
-from kubewright.api.builtin import core_v1
+from kubewright.api.builtin import core_v1, storage_v1
 from kubewright.controller import Change, Context, Controller, Index, Result, Tuning, needs, watch
 from kubewright.devcluster.conditions import condition_of
 from kubewright.devcluster.nodes import Neighbour, explanation, obstacle
+from kubewright.devcluster.storage import SELECTED_NODE
+from kubewright.devcluster.volumes import claims_of, pods_by_claim
 
 NAME = "default-scheduler"
 RETRY_AFTER = timedelta(seconds=60)
@@ -31,6 +33,8 @@ async def reconcile(pod: core_v1.Pod, ctx: Context) -> Result | None:
     """Bind a Pod to the node with the fewest Pods that has room for it."""
     if not is_waiting(pod):
         return None
+    if not await _volumes_are_bound(pod, ctx):
+        return Result(after=RETRY_AFTER)
     places = [
         Neighbour(node, await ctx.list(pods_by_node, node.metadata.name))
         for node in await ctx.list(core_v1.Node)
@@ -47,6 +51,39 @@ async def reconcile(pod: core_v1.Pod, ctx: Context) -> Result | None:
         return Result(after=RETRY_AFTER)
     await _bind(pod, min(choices)[1], ctx)
     return None
+
+
+async def _volumes_are_bound(pod: core_v1.Pod, ctx: Context) -> bool:
+    """Tell whether every claim of the Pod has its volume; those that wait for a Pod are told where it will run."""
+    bound = True
+    for name in claims_of(pod):
+        claim = await ctx.get(core_v1.PersistentVolumeClaim, name)
+        if claim is None:
+            total = len(await ctx.list(core_v1.Node))
+            missing = f'0/{total} nodes are available: persistentvolumeclaim "{name}" not found.'
+            await _tell_unschedulable(pod, missing + _no_preemption(total), ctx)
+            return False
+        if claim.status.phase == "Bound":
+            continue
+        bound = False
+        await _select_node(pod, claim, ctx)
+    return bound
+
+
+async def _select_node(pod: core_v1.Pod, claim: core_v1.PersistentVolumeClaim, ctx: Context) -> None:
+    nodes = await ctx.list(core_v1.Node)
+    storage = await ctx.get(storage_v1.StorageClass, claim.spec.storage_class_name or "", "")
+    if storage is None or storage.volume_binding_mode != "WaitForFirstConsumer":
+        text = f"0/{len(nodes)} nodes are available: pod has unbound immediate PersistentVolumeClaims."
+        await _tell_unschedulable(pod, text + _no_preemption(len(nodes)), ctx)
+        return
+    fitting = [node.metadata.name for node in nodes if not obstacle(pod, Neighbour(node, ()))]
+    if fitting and SELECTED_NODE not in claim.metadata.annotations:
+        await ctx.patch(claim, {"metadata": {"annotations": {SELECTED_NODE: fitting[0]}}})
+
+
+def _no_preemption(nodes: int) -> str:
+    return f" preemption: 0/{nodes} nodes are available: {nodes} Preemption is not helpful for scheduling."
 
 
 async def _bind(pod: core_v1.Pod, node: str, ctx: Context) -> None:
@@ -85,6 +122,10 @@ def _frees_room(change: Change[core_v1.Pod]) -> bool:
     return change.old is not None and bool(change.old.spec.node_name) and change.new is None
 
 
+def _users(claim: core_v1.PersistentVolumeClaim) -> str:
+    return str(claim.key)
+
+
 def _waiting(_: object) -> str:
     return "waiting"
 
@@ -103,7 +144,9 @@ def controller() -> Controller[core_v1.Pod]:
         watches=[
             watch(core_v1.Node, via=waiting_pods, key=_waiting, when=_room_may_have_grown),
             watch(core_v1.Pod, via=waiting_pods, key=_waiting, when=_frees_room),
+            watch(core_v1.PersistentVolumeClaim, via=pods_by_claim, key=_users),
+            watch(storage_v1.StorageClass, via=waiting_pods, key=_waiting),
         ],
-        needs=[needs(core_v1.Binding, "create")],
+        needs=[needs(core_v1.Binding, "create"), needs(core_v1.PersistentVolumeClaim, "patch")],
         tuning=Tuning(reporter=NAME),
     )

@@ -1,0 +1,257 @@
+"""Volumes: claims bound to volumes, volumes told when their claim is gone, both kept while they are used."""
+
+from collections.abc import Iterable
+
+from kubewright.api import ApiError, Object, ObjectKey, Quantity, label_selector
+from kubewright.api.builtin import core_v1, storage_v1
+from kubewright.controller import Change, Context, Controller, Index, Tuning, needs, watch
+from kubewright.devcluster.storage import DEFAULT, PROVISIONER, SELECTED_NODE
+
+BINDER = "persistentvolume-controller"
+BOUND_BY_US = "pv.kubernetes.io/bound-by-controller"
+BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+BETA_PROVISIONER = "volume.beta.kubernetes.io/storage-provisioner"
+CLAIM_PROTECTION = "kubernetes.io/pvc-protection"
+VOLUME_PROTECTION = "kubernetes.io/pv-protection"
+_ZERO = Quantity("0")
+
+pending_claims = Index(
+    core_v1.PersistentVolumeClaim,
+    lambda claim: ["pending"] if claim.status.phase != "Bound" else [],
+)
+pods_by_claim = Index(
+    core_v1.Pod, lambda pod: [f"{pod.metadata.namespace}/{name}" for name in claims_of(pod)]
+)
+
+
+def claims_of(pod: core_v1.Pod) -> list[str]:
+    """Name the claims that a Pod mounts."""
+    return [
+        volume.persistent_volume_claim.claim_name
+        for volume in pod.spec.volumes
+        if volume.persistent_volume_claim is not None
+    ]
+
+
+def is_claimed_by(volume: core_v1.PersistentVolume, claim: core_v1.PersistentVolumeClaim) -> bool:
+    """Tell whether a volume is reserved for a claim."""
+    reference = volume.spec.claim_ref
+    return (
+        reference is not None
+        and (reference.namespace, reference.name) == (claim.metadata.namespace, claim.metadata.name)
+        and reference.uid in ("", claim.metadata.uid)
+    )
+
+
+def suits(volume: core_v1.PersistentVolume, claim: core_v1.PersistentVolumeClaim) -> bool:
+    """Tell whether a volume has what a claim asks for."""
+    wanted = claim.spec.resources.requests.get("storage", _ZERO)
+    labels = label_selector(claim.spec.selector) if claim.spec.selector is not None else None
+    return (
+        volume.spec.storage_class_name == (claim.spec.storage_class_name or "")
+        and volume.spec.capacity.get("storage", _ZERO) >= wanted
+        and set(claim.spec.access_modes) <= set(volume.spec.access_modes)
+        and (volume.spec.volume_mode or "Filesystem") == (claim.spec.volume_mode or "Filesystem")
+        and (labels is None or labels.matches(volume.metadata.labels))
+        and volume.metadata.deletion_timestamp is None
+    )
+
+
+def choose(
+    volumes: Iterable[core_v1.PersistentVolume], claim: core_v1.PersistentVolumeClaim
+) -> core_v1.PersistentVolume | None:
+    """Give the volume reserved for a claim, else the smallest free one that suits it."""
+    found = [volume for volume in volumes if suits(volume, claim)]
+    reserved = [volume for volume in found if is_claimed_by(volume, claim)]
+    free = [volume for volume in found if volume.spec.claim_ref is None]
+    best = sorted(reserved or free, key=lambda item: (item.spec.capacity["storage"], item.metadata.name))
+    return best[0] if best else None
+
+
+async def bind(claim: core_v1.PersistentVolumeClaim, ctx: Context) -> None:
+    """Find a claim its volume, or have one made."""
+    if claim.metadata.deletion_timestamp is not None:
+        await _unprotect_claim(claim, ctx)
+        return
+    if claim.spec.volume_name:
+        volume = await ctx.get(core_v1.PersistentVolume, claim.spec.volume_name, "")
+        if volume is None:
+            if claim.status.phase == "Bound":
+                await ctx.patch_status(claim, core_v1.PersistentVolumeClaimStatus(phase="Lost"))
+            return
+        if volume.spec.claim_ref is None or is_claimed_by(volume, claim):
+            await _join(claim, volume, ctx)
+        return
+    if claim.spec.storage_class_name is None and (chosen := await _default_class(ctx)):
+        await ctx.patch(claim, {"spec": {"storageClassName": chosen}})
+        return
+    storage = await _class_of(claim, ctx)
+    waits = storage is not None and storage.volume_binding_mode == "WaitForFirstConsumer"
+    if waits and SELECTED_NODE not in claim.metadata.annotations:
+        if not await ctx.list(pods_by_claim, str(claim.key)):
+            text = "waiting for first consumer to be created before binding"
+            ctx.event("WaitForFirstConsumer", text)
+        return
+    volume = choose(await ctx.list(core_v1.PersistentVolume), claim)
+    if volume is not None:
+        await _join(claim, volume, ctx)
+    elif storage is None:
+        text = "no persistent volumes available for this claim and no storage class is set"
+        ctx.event("FailedBinding", text)
+    else:
+        await _ask_for_volume(claim, storage.provisioner, ctx)
+
+
+async def _default_class(ctx: Context) -> str:
+    """Name the newest of the default storage classes, if there is any."""
+    marked = [
+        item
+        for item in await ctx.list(storage_v1.StorageClass)
+        if item.metadata.annotations.get(DEFAULT) == "true"
+    ]
+    marked.sort(key=lambda item: str(item.metadata.creation_timestamp), reverse=True)
+    return marked[0].metadata.name if marked else ""
+
+
+async def _class_of(claim: core_v1.PersistentVolumeClaim, ctx: Context) -> storage_v1.StorageClass | None:
+    name = claim.spec.storage_class_name
+    return await ctx.get(storage_v1.StorageClass, name, "") if name else None
+
+
+async def _ask_for_volume(claim: core_v1.PersistentVolumeClaim, provisioner: str, ctx: Context) -> None:
+    wanted = {PROVISIONER: provisioner, BETA_PROVISIONER: provisioner}
+    if wanted.items() <= claim.metadata.annotations.items():
+        return
+    await ctx.patch(claim, {"metadata": {"annotations": wanted}})
+    ctx.event(
+        "ExternalProvisioning",
+        f"Waiting for a volume to be created either by the external provisioner '{provisioner}' or manually "
+        "by the system administrator. If volume creation is delayed, please verify that the provisioner is "
+        "running and correctly registered.",
+    )
+
+
+async def _join(claim: core_v1.PersistentVolumeClaim, volume: core_v1.PersistentVolume, ctx: Context) -> None:
+    """Write both sides of the bond; each only where it is missing."""
+    reference = volume.spec.claim_ref
+    if reference is None or reference.uid != claim.metadata.uid:
+        bond = {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "namespace": claim.metadata.namespace,
+            "name": claim.metadata.name,
+            "uid": claim.metadata.uid,
+            "resourceVersion": claim.metadata.resource_version,
+        }
+        noted = {"metadata": {"annotations": {BOUND_BY_US: "yes"}}} if reference is None else {}
+        volume = await ctx.patch(volume, {**noted, "spec": {"claimRef": bond}})
+    if volume.status.phase != "Bound":
+        await ctx.patch(volume, {"status": {"phase": "Bound"}}, subresource="status")
+    if not claim.spec.volume_name or BIND_COMPLETED not in claim.metadata.annotations:
+        notes = {BIND_COMPLETED: "yes"}
+        if not claim.spec.volume_name:
+            notes[BOUND_BY_US] = "yes"
+        change = {"metadata": {"annotations": notes}, "spec": {"volumeName": volume.metadata.name}}
+        claim = await ctx.patch(claim, change)
+    await ctx.patch_status(
+        claim,
+        core_v1.PersistentVolumeClaimStatus(
+            phase="Bound", access_modes=volume.spec.access_modes, capacity=volume.spec.capacity
+        ),
+    )
+
+
+async def _unprotect_claim(claim: core_v1.PersistentVolumeClaim, ctx: Context) -> None:
+    users = [
+        pod
+        for pod in await ctx.list(pods_by_claim, str(claim.key))
+        if pod.status.phase not in ("Succeeded", "Failed")
+    ]
+    if not users:
+        await _drop_finalizer(claim, CLAIM_PROTECTION, ctx)
+
+
+async def _drop_finalizer(obj: Object, finalizer: str, ctx: Context) -> None:
+    if finalizer not in obj.metadata.finalizers:
+        return
+    kept = [text for text in obj.metadata.finalizers if text != finalizer]
+    patch = {"metadata": {"uid": obj.metadata.uid, "finalizers": kept or None}}
+    try:
+        await ctx.patch(obj, patch)
+    except ApiError as error:
+        if error.status.code not in (404, 409):
+            raise
+
+
+async def follow(volume: core_v1.PersistentVolume, ctx: Context) -> None:
+    """Say whether a volume is free, bound, or has lost its claim."""
+    phase = await _phase(volume, ctx)
+    if volume.metadata.deletion_timestamp is not None:
+        if phase != "Bound":
+            await _drop_finalizer(volume, VOLUME_PROTECTION, ctx)
+        return
+    if volume.status.phase != phase:
+        await ctx.patch(volume, {"status": {"phase": phase}}, subresource="status")
+
+
+async def _phase(volume: core_v1.PersistentVolume, ctx: Context) -> str:
+    reference = volume.spec.claim_ref
+    if reference is None:
+        return "Available"
+    claim = await ctx.get(core_v1.PersistentVolumeClaim, reference.name, reference.namespace)
+    if claim is not None and reference.uid in ("", claim.metadata.uid):
+        return (
+            "Bound" if claim.spec.volume_name == volume.metadata.name else volume.status.phase or "Available"
+        )
+    return "Released" if reference.uid else "Available"
+
+
+def _claim_of(volume: core_v1.PersistentVolume) -> list[ObjectKey]:
+    reference = volume.spec.claim_ref
+    return [ObjectKey(reference.namespace, reference.name)] if reference is not None else []
+
+
+def _volume_of(claim: core_v1.PersistentVolumeClaim) -> list[ObjectKey]:
+    return [ObjectKey("", claim.spec.volume_name)] if claim.spec.volume_name else []
+
+
+def _claims_used(pod: core_v1.Pod) -> list[ObjectKey]:
+    return [ObjectKey(pod.metadata.namespace, name) for name in claims_of(pod)]
+
+
+def _is_free(change: Change[core_v1.PersistentVolume]) -> bool:
+    return change.new is not None and change.new.spec.claim_ref is None
+
+
+def _pending(_: object) -> str:
+    return "pending"
+
+
+def controllers() -> tuple[Controller[core_v1.PersistentVolumeClaim], Controller[core_v1.PersistentVolume]]:
+    """Declare the binder of claims and the follower of volumes."""
+    claims = Controller(
+        core_v1.PersistentVolumeClaim,
+        bind,
+        name=BINDER,
+        watches=[
+            watch(core_v1.PersistentVolume, map=_claim_of),
+            watch(core_v1.PersistentVolume, via=pending_claims, key=_pending, when=_is_free),
+            watch(storage_v1.StorageClass, via=pending_claims, key=_pending),
+            watch(core_v1.Pod, map=_claims_used),
+        ],
+        needs=[
+            needs(core_v1.PersistentVolumeClaim, "patch"),
+            needs(core_v1.PersistentVolume, "patch"),
+            needs(core_v1.PersistentVolume, "patch", subresource="status"),
+        ],
+        tuning=Tuning(reporter=BINDER, terminating=True),
+    )
+    volumes = Controller(
+        core_v1.PersistentVolume,
+        follow,
+        name="persistentvolume-follower",
+        watches=[watch(core_v1.PersistentVolumeClaim, map=_volume_of)],
+        needs=[needs(core_v1.PersistentVolume, "patch")],
+        tuning=Tuning(reporter=BINDER, terminating=True),
+    )
+    return claims, volumes
