@@ -1,0 +1,28 @@
+"""What the tests with foreign clients share."""
+
+import sys
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from kubewright.testing import Cluster
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from clients_kubectl import Kubectl, find_kubectl
+
+
+@pytest.fixture(scope="session")
+def kubectl_program() -> Path:
+    """Find kubectl: the control plane's own build, or one on the path."""
+    found = find_kubectl()
+    if found is None:
+        pytest.skip("no kubectl: run scripts/control-plane build, or set KUBEBUILDER_ASSETS")
+    return found
+
+
+@pytest_asyncio.fixture
+async def kubectl(kubectl_program: Path, cluster: Cluster, tmp_path: Path) -> Kubectl:
+    """Run kubectl in the test's namespace, with an empty cache."""
+    return Kubectl(kubectl_program, cluster.kubeconfig, cluster.namespace, tmp_path)

@@ -1,0 +1,22 @@
+"""kubectl prints on the embedded cluster what it prints on a real one, command for command."""
+
+import pytest
+from clients_kubectl import STORIES, Kubectl, Recording, story
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("name", STORIES)
+async def test_prints_what_a_real_cluster_makes_it_print(name: str, kubectl: Kubectl) -> None:
+    steps, recorded = story(name), Recording(name).read()
+    assert [step.command for step in steps] == [kept["command"] for kept in recorded], "record the story anew"
+    different: list[str] = []
+    for step, kept in zip(steps, recorded, strict=True):
+        printed = await step.play(kubectl)
+        wanted = "\n".join(kept["text"])
+        same = printed.text == wanted or step.differs
+        if printed.status != kept["status"] or not same:
+            different.append(
+                f"$ kubectl {step.command}\n--- real (exit {kept['status']})\n{wanted}\n"
+                f"--- here (exit {printed.status})\n{printed.text}"
+            )
+    assert not different, f"{len(different)} of {len(steps)} differ\n" + "\n\n".join(different)
