@@ -1,7 +1,7 @@
 """An operator at work: builds client and cache, starts all in order, stops in reverse.
 
-Start: HTTP servers, caches, lifespan, controllers that need no lease, then those that do.
-Stop: reconciles in flight get `graceful_timeout` to end, then lifespan, caches, HTTP servers, the lease, events.
+Start: HTTP servers, webhooks, caches, lifespan, controllers that need no lease, then those that do.
+Stop: reconciles in flight get `graceful_timeout` to end, then lifespan, caches, webhooks, HTTP servers, the lease, events.
 """
 
 import asyncio
@@ -28,6 +28,7 @@ from kubewright.election import (
 from kubewright.events import EventRecorder, Reference
 from kubewright.metrics import Registry
 from kubewright.serving import Checks, Guard, HttpServer, MetricsPage, ServingCertificate, parse_address
+from kubewright.webhook.server import HostOptions, Lifetimes, Reach, Unreachable, WebhookHost, reach_of
 
 _log = logging.getLogger("kubewright.manager")
 
@@ -37,6 +38,7 @@ class ManagerOptions:
     """How to run an operator; the defaults are controller-runtime's.
 
     Addresses are `:8080`, `127.0.0.1:0` or `0` for off. `namespaces` limits everything that is watched.
+    `webhook_reach` says how the API server gets here, by Service or by URL; it is found out unless given.
     `pause_gc` stops Python's garbage collector while the caches fill: for programs, not for tests.
     """
 
@@ -50,6 +52,11 @@ class ManagerOptions:
     metrics_secure: bool = False
     metrics_cert_dir: Path | None = None
     health_probe_bind_address: str = ":8081"
+    webhook_bind_address: str = ":9443"
+    webhook_cert_dir: Path | None = None
+    webhook_client_ca: Path | None = None
+    webhook_reach: Reach | None = None
+    webhook_lifetimes: Lifetimes = field(default_factory=Lifetimes)
     graceful_timeout: float = 30.0
     cache_sync_timeout: float = 120.0
     watchdog: bool = True
@@ -82,6 +89,7 @@ class Manager:
         """Set when this replica's workers run: at once after `synced`, or when it leads."""
         self.metrics_port = 0
         self.probe_port = 0
+        self.webhook_port = 0
         self._config = config
         self._options = options
         self._runners: tuple[Runner[Any], ...] = ()
@@ -135,6 +143,8 @@ class Manager:
                 if options.watchdog:
                     await stack.enter_async_context(Watchdog(self.metrics))
                 await self._serve(stack, group, client)
+                # A kind whose versions we convert cannot be listed before we answer.
+                await self._serve_webhooks(stack, group, client)
                 for runner in self._runners:
                     runner.subscribe()
                 stack.callback(group.create_task(cache.run(), name="cache").cancel)
@@ -169,6 +179,34 @@ class Manager:
             page = MetricsPage(self.metrics, Guard(client))
             server = HttpServer(metrics, page.routes, tls=certificate.context)
         self.metrics_port = (await stack.enter_async_context(server)).port
+
+    async def _serve_webhooks(self, stack: AsyncExitStack, group: asyncio.TaskGroup, client: Client) -> None:
+        options, webhooks = self._options, self.operator.webhooks
+        address = parse_address(options.webhook_bind_address)
+        if not webhooks:
+            return
+        if address is None:
+            _log.warning("Webhooks are off: nothing judges, completes or converts objects")
+            return
+        try:
+            reach = options.webhook_reach or reach_of(self._config)
+        except Unreachable as error:
+            if self.operator.webhooks.conversions:
+                raise
+            _log.warning("Webhooks are not served: %s", error)
+            return
+        chosen = HostOptions(
+            address=address,
+            namespace=self._config.namespace,
+            cert_dir=options.webhook_cert_dir,
+            client_ca=options.webhook_client_ca,
+            reach=reach,
+            lifetimes=options.webhook_lifetimes,
+        )
+        host = WebhookHost(self.operator.name, webhooks, client, chosen, self.metrics)
+        self.readiness.add("webhooks", host.problem)
+        await stack.enter_async_context(host.serving(group))
+        self.webhook_port = host.port
 
     async def _work(self, group: asyncio.TaskGroup, recorder: EventRecorder) -> None:
         """Reconcile until cancelled; then let what is in flight end."""

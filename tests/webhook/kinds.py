@@ -25,7 +25,7 @@ class WidgetV1Beta1(kw.Object, kind="Widget", group="widgets.example.com", versi
 
 
 class Part(kw.Model):
-    name: str = ""
+    name: str
     count: int = 0
 
 

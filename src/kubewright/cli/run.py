@@ -12,7 +12,7 @@ import click
 from kubewright.cli.installation import install
 from kubewright.cli.logs import LogFormat, set_up
 from kubewright.cli.loops import run_program, until_signalled
-from kubewright.cli.options import cluster_options, target_argument
+from kubewright.cli.options import FILE, cluster_options, target_argument
 from kubewright.cli.target import load_operator
 from kubewright.client import Client, ClusterConfig, load_config
 from kubewright.controller import Operator
@@ -43,6 +43,21 @@ from kubewright.manager import Manager, ManagerOptions
     default=":8081",
     show_default=True,
     help="Address of /healthz and /readyz; 0 is off.",
+)
+@click.option(
+    "--webhook-bind-address", default=":9443", show_default=True, help="Address of webhooks; 0 is off."
+)
+@click.option(
+    "--webhook-cert-dir",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    default=None,
+    help="Directory with tls.crt and tls.key for webhooks; default: certificates of its own.",
+)
+@click.option(
+    "--webhook-client-ca",
+    type=FILE,
+    default=None,
+    help="Answer webhooks only to clients with a certificate of these authorities.",
 )
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("-v", "--verbose", is_flag=True, help="Log more.")

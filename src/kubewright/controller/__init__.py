@@ -18,7 +18,15 @@ from kubewright.controller.errors import CannotOwn, OwnedByAnother, TerminalErro
 from kubewright.controller.filters import Filter, all_of, any_of, generation_changed, labels_match, on
 from kubewright.controller.needs import Needs, needs
 from kubewright.controller.operator import Env, Operator
-from kubewright.controller.permissions import Permissions, PolicyRule, lease_rules, review_rules, rules_for
+from kubewright.controller.permissions import (
+    Permissions,
+    PolicyRule,
+    certificate_rules,
+    lease_rules,
+    registration_rules,
+    review_rules,
+    rules_for,
+)
 from kubewright.controller.result import Result
 from kubewright.controller.watches import Owned, Scope, Source, Watch, owned, source, watch
 
@@ -48,6 +56,7 @@ __all__ = [
     "Watch",
     "all_of",
     "any_of",
+    "certificate_rules",
     "controller",
     "generation_changed",
     "labels_match",
@@ -55,6 +64,7 @@ __all__ = [
     "needs",
     "on",
     "owned",
+    "registration_rules",
     "review_rules",
     "rules_for",
     "source",

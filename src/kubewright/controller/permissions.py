@@ -9,9 +9,11 @@ from kubewright.api import Kind, kind_of
 from kubewright.controller.declaration import Controller
 from kubewright.controller.errors import Undeclared
 from kubewright.controller.operator import Operator
+from kubewright.webhook import WebhookNames
 
 READ = frozenset({"get", "list", "watch"})
 OWN = READ | {"create", "patch"}
+_ADMISSION = ("admissionregistration.k8s.io",)
 
 
 class GroupResource(NamedTuple):
@@ -64,13 +66,13 @@ class Permissions:
 
 
 def rules_for(operator: Operator) -> list[PolicyRule]:
-    """Return the rules that the operator's controllers need on their kinds, and for events."""
+    """Return the rules that the operator needs on its kinds, for events, and to keep its webhooks reachable."""
     grants: defaultdict[GroupResource, frozenset[str]] = defaultdict(frozenset)
     for controller in operator.controllers:
         for resource, verbs in _grants_of(controller).items():
             grants[resource] |= verbs
     grants[GroupResource("events.k8s.io", "events")] |= {"create", "patch"}
-    return _rules(grants)
+    return [*_rules(grants), *_webhook_rules(operator)]
 
 
 def lease_rules(name: str) -> list[PolicyRule]:
@@ -82,12 +84,41 @@ def lease_rules(name: str) -> list[PolicyRule]:
     ]
 
 
+def certificate_rules(operator: Operator) -> list[PolicyRule]:
+    """Return the rules for the webhooks' certificates, for a Role in the operator's namespace."""
+    if not operator.webhooks:
+        return []
+    return [PolicyRule(("",), ("secrets",), ("get", "patch"), (WebhookNames(operator.name).secret,))]
+
+
+def registration_rules(operator: Operator) -> list[PolicyRule]:
+    """Return what a run beside the API server needs on top, to bring its webhooks and to take them away."""
+    return [
+        PolicyRule(rule.api_groups, rule.resources, ("create", "delete"), rule.resource_names)
+        for rule in _webhook_rules(operator)
+        if rule.api_groups == _ADMISSION
+    ]
+
+
 def review_rules() -> list[PolicyRule]:
     """Return the rules to authenticate and authorize whoever asks for metrics."""
     return [
         PolicyRule(("authentication.k8s.io",), ("tokenreviews",), ("create",)),
         PolicyRule(("authorization.k8s.io",), ("subjectaccessreviews",), ("create",)),
     ]
+
+
+def _webhook_rules(operator: Operator) -> list[PolicyRule]:
+    names, webhooks, verbs = WebhookNames(operator.name), operator.webhooks, ("get", "patch")
+    rules: list[PolicyRule] = []
+    if webhooks.mutating:
+        rules.append(PolicyRule(_ADMISSION, ("mutatingwebhookconfigurations",), verbs, (names.mutating,)))
+    if webhooks.validating:
+        rules.append(PolicyRule(_ADMISSION, ("validatingwebhookconfigurations",), verbs, (names.validating,)))
+    if webhooks.conversions:
+        resources = ("customresourcedefinitions",)
+        rules.append(PolicyRule(("apiextensions.k8s.io",), resources, verbs, webhooks.converted))
+    return rules
 
 
 def _grants_of(controller: Controller[Any]) -> dict[GroupResource, frozenset[str]]:

@@ -25,6 +25,7 @@ PATIENCE = 20.0
 """Seconds a test waits for a condition before it fails; only failures take that long."""
 _POLL = 0.02
 _OFF = "0"
+_ANY_PORT = "127.0.0.1:0"
 _CRDS = Kind(
     group="apiextensions.k8s.io",
     version="v1",
@@ -66,7 +67,9 @@ class Cluster:
         config = self.config
         if not as_admin:
             config = await grant(self.client, self.config, operator, self.namespace)
-        chosen = options or ManagerOptions(metrics_bind_address=_OFF, health_probe_bind_address=_OFF)
+        chosen = options or ManagerOptions(
+            metrics_bind_address=_OFF, health_probe_bind_address=_OFF, webhook_bind_address=_ANY_PORT
+        )
         if not everywhere and not chosen.namespaces:
             chosen = replace(chosen, namespaces=(self.namespace,))
         manager = Manager(operator, config, chosen)

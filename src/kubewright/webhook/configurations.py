@@ -23,10 +23,11 @@ class ByService:
     namespace: str
     name: str
     ca_bundle: bytes = b""
+    port: int = SERVICE_PORT
 
     def client_config(self, path: str) -> Wire:
         """Say where a webhook is and whom to trust."""
-        service = {"name": self.name, "namespace": self.namespace, "path": path, "port": SERVICE_PORT}
+        service = {"name": self.name, "namespace": self.namespace, "path": path, "port": self.port}
         return {**_trust(self.ca_bundle), "service": service}
 
     @property

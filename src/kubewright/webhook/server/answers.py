@@ -1,0 +1,123 @@
+"""What a path answers: the pure review, and what becomes of an exception in the author's function."""
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from kubewright.api import kind_of
+from kubewright.metrics import Registry
+from kubewright.webhook import (
+    CONVERT_PATH,
+    AdmissionRequest,
+    Endpoint,
+    Endpoints,
+    UserCodeFailed,
+    Versions,
+    failure,
+    review_admission,
+    review_conversion,
+)
+
+ADMISSION_BODY = 7 * 1024 * 1024
+"""Room for two objects of the size that API servers take, as controller-runtime gives."""
+CONVERSION_BODY = 128 * 1024 * 1024
+"""A list without pages is converted in one request."""
+
+_log = logging.getLogger("kubewright.webhook")
+
+
+class Answer(NamedTuple):
+    """One HTTP answer."""
+
+    body: bytes
+    status: int = 200
+    content_type: str = "application/json"
+
+
+class Answerer(ABC):
+    """Turns bodies into answers; plain functions, for the event loop or a thread."""
+
+    largest_body: int
+
+    @abstractmethod
+    def answer(self, body: bytes) -> Answer:
+        """Answer one review; raise BadReview for what is none."""
+
+
+class AdmissionAnswerer(Answerer):
+    """Answers for one admission webhook."""
+
+    largest_body = ADMISSION_BODY
+
+    def __init__(self, endpoint: Endpoint, metrics: Registry) -> None:
+        self._endpoint = endpoint
+        self._panics = metrics.counter(
+            "controller_runtime_webhook_panics_total", "Exceptions in admission functions"
+        ).labels()
+
+    def answer(self, body: bytes) -> Answer:
+        """Judge one object."""
+        webhook = self._endpoint.webhook
+        try:
+            return Answer(review_admission(webhook, body))
+        except UserCodeFailed as error:
+            cause = error.__cause__
+            self._panics.inc()
+            _log.error(
+                "%s failed: %s",
+                self._endpoint.name,
+                cause,
+                exc_info=cause,
+                extra={"fields": self._fields(error.request)},
+            )
+            told = f"{self._endpoint.name} failed: {type(cause).__name__}: {cause}"
+            if webhook.failure_policy == "Ignore":
+                # A review would be a verdict. An HTTP error is a failure, which the API server ignores as declared.
+                return Answer(f"{told}\n".encode(), 500, "text/plain")
+            return Answer(failure(error.uid, 500, "InternalError", told))
+
+    def _fields(self, request: AdmissionRequest) -> dict[str, Any]:
+        kind = kind_of(self._endpoint.webhook.kind)
+        return {
+            "webhook": self._endpoint.path,
+            "webhookGroup": kind.group,
+            "webhookKind": kind.kind,
+            kind.kind: {"namespace": request.namespace, "name": request.name},
+            "namespace": request.namespace,
+            "name": request.name,
+            "operation": request.operation,
+            "user": request.user.name,
+            "requestID": request.uid,
+        }
+
+
+class ConversionAnswerer(Answerer):
+    """Answers for all versions of all converted kinds."""
+
+    largest_body = CONVERSION_BODY
+
+    def __init__(self, versions: Mapping[tuple[str, str], Versions], metrics: Registry) -> None:
+        self._versions = versions
+        self._panics = metrics.counter(
+            "controller_runtime_conversion_webhook_panics_total", "Exceptions in conversion functions"
+        ).labels()
+
+    def answer(self, body: bytes) -> Answer:
+        """Convert the objects of one request."""
+        answer = review_conversion(self._versions, body)
+        for error in answer.surprises:
+            self._panics.inc()
+            fields = {"fields": {"webhook": CONVERT_PATH}}
+            _log.error("A conversion failed: %s", error, exc_info=error, extra=fields)
+        return Answer(answer.body)
+
+
+def answerers_for(endpoints: Endpoints, metrics: Registry) -> dict[str, Answerer]:
+    """Return who answers under which path."""
+    found: dict[str, Answerer] = {
+        endpoint.path: AdmissionAnswerer(endpoint, metrics) for endpoint in endpoints.admissions
+    }
+    if endpoints.conversions:
+        found[CONVERT_PATH] = ConversionAnswerer(endpoints.versions, metrics)
+    return found

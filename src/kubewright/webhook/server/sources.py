@@ -1,0 +1,147 @@
+"""Where the certificate comes from: a mounted directory, or an authority of our own."""
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+from kubewright.api import ApiError, ConnectionFailed, KubewrightError
+from kubewright.metrics import Registry
+from kubewright.webhook.server.authority import Bundle, Lifetimes, advance, expiry, utc_now
+from kubewright.webhook.server.context import FollowingContext
+from kubewright.webhook.server.stores import CertificateError, Store
+
+DIRECTORY_POLL = 10.0
+RETRY = 5.0
+ATTEMPTS = 10
+
+Announce = Callable[[bytes], Awaitable[None]]
+"""Makes the cluster trust a bundle of authorities; empty where others see to it."""
+
+_log = logging.getLogger("kubewright.webhook")
+
+
+class Source(ABC):
+    """A certificate that is put in place before anything is served, and followed afterwards."""
+
+    def __init__(self, context: FollowingContext, metrics: Registry) -> None:
+        self.context = context
+        self.trouble = ""
+        """Why the certificate is not what it should be; empty when all is well."""
+        self._certificate = b""
+        self._reads = metrics.counter("certwatcher_read_certificate_total", "Certificates read").labels()
+        self._errors = metrics.counter(
+            "certwatcher_read_certificate_errors_total", "Certificates that could not be used"
+        ).labels()
+
+    @abstractmethod
+    async def prepare(self) -> bytes:
+        """Load a certificate, and return the authorities to trust."""
+
+    @abstractmethod
+    async def follow(self, announce: Announce) -> None:
+        """Keep the certificate up to date until cancelled."""
+
+    def problem(self) -> str | None:
+        """Return why nobody should rely on the certificate."""
+        if not self.context.loaded:
+            return "there is no certificate yet"
+        if expiry(self._certificate) <= utc_now():
+            return f"the serving certificate has expired{f': {self.trouble}' if self.trouble else ''}"
+        return None
+
+    async def _load(self, certificate: bytes, key: bytes) -> None:
+        self._reads.inc()
+        if certificate == self._certificate:
+            return
+        try:
+            await asyncio.to_thread(self.context.load, certificate, key)
+        except ValueError as error:
+            self._errors.inc()
+            raise CertificateError(f"the certificate cannot be used: {error}") from error
+        self._certificate = certificate
+
+
+class DirectorySource(Source):
+    """Follows `tls.crt` and `tls.key` of a directory, as cert-manager lays them; `ca.crt` if it is there."""
+
+    def __init__(self, context: FollowingContext, metrics: Registry, directory: Path) -> None:
+        super().__init__(context, metrics)
+        self._directory = directory
+
+    async def prepare(self) -> bytes:
+        """Read the files."""
+        certificate, key, authorities = await asyncio.to_thread(self._read)
+        await self._load(certificate, key)
+        return authorities
+
+    async def follow(self, announce: Announce) -> None:
+        """Read the files again and again; broken ones leave the old certificate in place."""
+        announced = b""
+        while True:
+            await asyncio.sleep(DIRECTORY_POLL)
+            try:
+                authorities = await self.prepare()
+                if authorities != announced:
+                    await announce(authorities)
+                    announced = authorities
+                self.trouble = ""
+            except (KubewrightError, OSError) as error:
+                self.trouble = str(error)
+                _log.error("The serving certificate cannot be followed, the old one stays: %s", error)
+
+    def _read(self) -> tuple[bytes, bytes, bytes]:
+        try:
+            pair = [(self._directory / name).read_bytes() for name in ("tls.crt", "tls.key")]
+            authority = self._directory / "ca.crt"
+            return pair[0], pair[1], authority.read_bytes() if authority.is_file() else b""
+        except OSError as error:
+            raise CertificateError(f"{self._directory}: {error}") from error
+
+
+class OwnSource(Source):
+    """Signs its own certificates, and renews them and their authority step by step."""
+
+    def __init__(
+        self,
+        context: FollowingContext,
+        metrics: Registry,
+        store: Store,
+        hosts: Sequence[str],
+        times: Lifetimes,
+    ) -> None:
+        super().__init__(context, metrics)
+        self._store = store
+        self._hosts = tuple(hosts)
+        self._times = times
+
+    async def prepare(self) -> bytes:
+        """Take up what is kept, or begin; where several begin at once, one wins and the others take up its."""
+        return (await self._step()).ca_bundle
+
+    async def follow(self, announce: Announce) -> None:
+        """Renew in time; no certificate is shown before the cluster was told whom to trust."""
+        pause = self._times.poll.total_seconds()
+        while True:
+            await asyncio.sleep(pause)
+            try:
+                kept = await self._store.load()
+                if kept is not None:
+                    await announce(kept.ca_bundle)
+                await announce((await self._step()).ca_bundle)
+                self.trouble, pause = "", self._times.poll.total_seconds()
+            except (ApiError, ConnectionFailed, CertificateError) as error:
+                self.trouble, pause = str(error), min(RETRY, self._times.poll.total_seconds())
+                _log.error("The serving certificate cannot be renewed, trying again: %s", error)
+
+    async def _step(self) -> Bundle:
+        for _ in range(ATTEMPTS):
+            kept = await self._store.load()
+            wanted = await asyncio.to_thread(advance, kept, self._hosts, self._times, utc_now())
+            if wanted == kept or await self._store.save(wanted):
+                await self._load(wanted.certificate, wanted.key)
+                if wanted != kept:
+                    _log.info("Renewed the webhooks' certificates (%d authorities)", len(wanted.authorities))
+                return wanted
+        raise CertificateError("other replicas write the certificates all the time")

@@ -1,0 +1,181 @@
+"""One kind in several versions on a real API server or the embedded one: what users of the kind see."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from typing import Any
+
+import pytest
+
+import kubewright as kw
+from kubewright.api import Kind, kind_of, parse
+from kubewright.client import Client
+from kubewright.manager import Manager
+from kubewright.testing import Cluster
+
+from .kinds import (
+    Widget,
+    WidgetSpec,
+    WidgetStatus,
+    WidgetV1Alpha1,
+    WidgetV1Beta1,
+    colored,
+    from_alpha,
+    from_beta,
+    sensible,
+)
+
+Wire = dict[str, Any]
+CRDS = Kind(
+    group="apiextensions.k8s.io",
+    version="v1",
+    kind="CustomResourceDefinition",
+    plural="customresourcedefinitions",
+    namespaced=False,
+    builtin=True,
+)
+NAME = "widgets.widgets.example.com"
+
+
+@kw.controller(Widget, name="widgets")
+async def readied(widget: Widget, ctx: kw.Context) -> None:
+    await ctx.patch_status(widget, WidgetStatus(ready=True))
+
+
+def operator() -> kw.Operator:
+    return kw.Operator(readied, webhooks=[sensible, colored, from_alpha, from_beta])
+
+
+@asynccontextmanager
+async def running(cluster: Cluster) -> AsyncIterator[Manager]:
+    async with cluster.running(operator()) as manager:
+        await asked(cluster)
+        yield manager
+        await cluster.client.delete_collection(Widget, namespace=cluster.namespace)
+
+
+async def asked(cluster: Cluster) -> None:
+    """Wait until the API server has learned of the webhooks."""
+    wrong = Widget(kw.Meta("probe", namespace=cluster.namespace), spec=WidgetSpec(color="pink"))
+    async with asyncio.timeout(10):
+        while True:
+            try:
+                await cluster.client.create(wrong, dry_run=True)
+            except kw.Invalid:
+                return
+
+
+async def test_what_is_made_in_the_old_version_is_read_in_all(cluster: Cluster) -> None:
+    async with running(cluster):
+        await cluster.create(WidgetV1Alpha1(kw.Meta("w", labels={"a": "b"}), size=3, color="red"))
+        new = await cluster.get(Widget, "w")
+        middle = await cluster.get(WidgetV1Beta1, "w")
+        old = await cluster.get(WidgetV1Alpha1, "w")
+    assert (new.spec.size, new.spec.color, new.metadata.labels) == (3, "red", {"a": "b"})
+    assert (middle.spec.width, middle.spec.color) == (3, "red")
+    assert (old.size, old.color, old.metadata.uid) == (3, "red", new.metadata.uid)
+
+
+async def test_objects_are_completed_in_the_version_the_webhook_knows(cluster: Cluster) -> None:
+    async with running(cluster):
+        made = await cluster.create(WidgetV1Alpha1(kw.Meta("w"), size=3))
+        assert made.color == "blue"
+        await cluster.eventually(Widget, "w", lambda it: it.status.ready)
+
+
+async def test_two_field_errors_are_refused_in_one_message(cluster: Cluster) -> None:
+    async with running(cluster):
+        await cluster.create(Widget(kw.Meta("w"), spec=WidgetSpec(size=3, color="red")))
+        change = {"spec": {"size": 1, "color": "pink"}}
+        with pytest.raises(kw.Invalid) as caught:
+            await cluster.client.patch(Widget, change, name="w", namespace=cluster.namespace)
+    status = caught.value.status
+    assert status.message == (
+        'admission webhook "sensible.widgets.widgets.example.com" denied the request: '
+        'Widget.widgets.example.com "w" is invalid: '
+        "[spec.size: Invalid value: 1: may not shrink, "
+        'spec.color: Unsupported value: "pink": supported values: "blue", "red"]'
+    )
+    assert [cause.field for cause in status.details.causes] == ["spec.size", "spec.color"]
+    assert (status.code, status.reason) == (422, "Invalid")
+
+
+async def test_lists_and_watches_speak_each_version(cluster: Cluster) -> None:
+    async with running(cluster):
+        for number in range(1, 4):
+            await cluster.create(WidgetV1Alpha1(kw.Meta(f"w{number}"), size=number, color="red"))
+        for cls, size in ((WidgetV1Alpha1, "size"), (WidgetV1Beta1, "width"), (Widget, "size")):
+            found = await cluster.client.list(kind_of(cls), namespace=cluster.namespace)
+            assert sorted((item.get("spec") or item)[size] for item in found) == [1, 2, 3]
+            events = await watched(cluster.client, kind_of(cls), cluster.namespace, 3)
+            assert sorted((item.get("spec") or item)[size] for item in events) == [1, 2, 3]
+            assert {item["apiVersion"] for item in events} == {kind_of(cls).api_version}
+
+
+async def watched(client: Client, kind: Kind, namespace: str, count: int) -> list[Wire]:
+    seen: list[Wire] = []
+    async with asyncio.timeout(10), aclosing(client.watch(kind, namespace=namespace)) as events:
+        async for event in events:
+            if event.type == "ADDED":
+                seen.append(parse(event.object.raw))
+            if len(seen) == count:
+                break
+    return seen
+
+
+async def test_two_managers_apply_in_two_versions(cluster: Cluster) -> None:
+    async with running(cluster):
+        metadata = {"name": "w", "namespace": cluster.namespace}
+        alpha = {"apiVersion": "widgets.example.com/v1alpha1", "kind": "Widget", "metadata": metadata}
+        stable = alpha | {"apiVersion": "widgets.example.com/v1"}
+        await cluster.client.apply(alpha | {"size": 3}, field_manager="one")
+        await cluster.client.apply(stable | {"spec": {"color": "green"}}, field_manager="two")
+        with pytest.raises(kw.Conflict) as caught:
+            await cluster.client.apply(stable | {"spec": {"size": 9}}, field_manager="two", force=False)
+        assert [conflict.manager for conflict in caught.value.fields] == ["one"]
+        found = await cluster.get(Widget, "w")
+        assert (found.spec.size, found.spec.color) == (3, "green")
+        owners = {entry.manager: entry.api_version for entry in found.metadata.managed_fields}
+        assert owners["one"] == "widgets.example.com/v1alpha1"
+        assert owners["two"] == "widgets.example.com/v1"
+
+
+async def test_the_stored_version_may_change(cluster: Cluster) -> None:
+    async with running(cluster):
+        await cluster.create(WidgetV1Alpha1(kw.Meta("before"), size=1, color="red"))
+        await store(cluster, "v1alpha1")
+        await cluster.create(Widget(kw.Meta("after"), spec=WidgetSpec(size=2, color="red")))
+        assert (await cluster.get(Widget, "before")).spec.size == 1
+        assert (await cluster.get(WidgetV1Alpha1, "after")).size == 2
+        definition = await cluster.client.get(CRDS, NAME)
+        assert {"v1", "v1alpha1"} <= set(definition["status"]["storedVersions"])
+        await store(cluster, "v1")
+        assert (await cluster.get(WidgetV1Beta1, "after")).spec.width == 2
+
+
+async def store(cluster: Cluster, version: str) -> None:
+    live = await cluster.client.get(CRDS, NAME)
+    operations = [
+        {"op": "replace", "path": f"/spec/versions/{index}/storage", "value": found["name"] == version}
+        for index, found in enumerate(live["spec"]["versions"])
+    ]
+    await cluster.client.patch(CRDS, operations, name=NAME, type="json")
+    await cluster.eventually(CRDS, NAME, lambda it: version in it["status"]["storedVersions"])
+
+
+async def test_webhooks_are_taken_away_on_stop(cluster: Cluster) -> None:
+    async with running(cluster):
+        live = await cluster.client.get(CRDS, NAME)
+        assert live["spec"]["conversion"]["strategy"] == "Webhook"
+    live = await cluster.client.get(CRDS, NAME)
+    assert live["spec"]["conversion"] == {"strategy": "None"}
+    registered = Kind(
+        group="admissionregistration.k8s.io",
+        version="v1",
+        kind="ValidatingWebhookConfiguration",
+        plural="validatingwebhookconfigurations",
+        namespaced=False,
+        builtin=True,
+    )
+    with pytest.raises(kw.NotFound):
+        await cluster.client.get(registered, "widgets-validating-webhook-configuration")
