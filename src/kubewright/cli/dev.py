@@ -1,6 +1,7 @@
 """`kubewright dev`: an embedded cluster in the foreground."""
 
 import asyncio
+import logging
 from pathlib import Path
 
 import click
@@ -29,7 +30,8 @@ def command(kubeconfig: Path | None, data: Path | None, port: int, verbose: bool
 
     It needs nothing but Python, binds to loopback, and ends with Ctrl-C or SIGTERM.
     """
-    set_up("text", verbose=verbose)
+    # What its controllers say of their own doings interests only those who look for it.
+    set_up("text", level=logging.INFO if verbose else logging.ERROR)
     path = kubeconfig or DEFAULT_KUBECONFIG.expanduser()
     run_program(lambda: until_signalled(_serve(path, data, port)))
 

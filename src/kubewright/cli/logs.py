@@ -22,13 +22,13 @@ _SHOWN_FIRST = ("controller", "namespace", "name")
 _MACHINE_FIELDS = frozenset({"controllerGroup", "controllerKind", "reconcileID"})
 
 
-def set_up(log_format: LogFormat, *, verbose: bool, stream: TextIO | None = None) -> None:
-    """Send all records of the process to standard error in one format."""
+def set_up(log_format: LogFormat, *, level: int = logging.INFO, stream: TextIO | None = None) -> None:
+    """Send the records of the process, from a level on, to standard error in one format."""
     out = stream or sys.stderr
     handler = logging.StreamHandler(out)
     handler.setFormatter(JsonLines() if log_format == "json" else TextLines(colour=out.isatty()))
     handler.addFilter(FoldedBursts())
-    logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, handlers=[handler], force=True)
+    logging.basicConfig(level=level, handlers=[handler], force=True)
     for noisy in ("asyncio", "aiohttp.access"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
 

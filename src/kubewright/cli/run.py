@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -75,7 +76,7 @@ def command(
 
     The first signal lets reconciles end, a second one ends at once.
     """
-    set_up(log_format, verbose=verbose)
+    set_up(log_format, level=logging.DEBUG if verbose else logging.INFO)
     if dev and (kubeconfig or context):
         raise click.UsageError("--dev brings a cluster of its own: leave --kubeconfig and --context out")
     operator = load_operator(target)
