@@ -3,7 +3,3 @@
 `stage` brings everything up and takes it down, `replicas` runs an operator twice as processes, `story` is what
 happens, each step checked; `plain` and `live` show it, `program` is the command.
 """
-
-from show.program import main
-
-__all__ = ["main"]

@@ -23,7 +23,7 @@ from show.story import Story
 from vmgroup import VmGroup
 
 AS_TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
-KINDS = (MyCustomResource, MyOwnShell, FooV1Alpha1, VmGroup, PulsarConsumer, apps_v1.Deployment)
+KINDS = (MyOwnShell, FooV1Alpha1, VmGroup, PulsarConsumer, apps_v1.Deployment)
 BREATH = 2.5
 """Seconds between two steps: a person is watching."""
 LOOK = 0.5
@@ -35,7 +35,9 @@ async def tell() -> None:
     """Play the story before a person's eyes and stay until Ctrl-C."""
     console = Console()
     view = View(console)
-    with Live(view.render(), console=console, screen=False, auto_refresh=False) as screen:
+    with Live(
+        view.render(), console=console, screen=False, auto_refresh=False, vertical_overflow="crop"
+    ) as screen:
         view.tell("Starting the dev cluster and five operators")
         screen.update(view.render(), refresh=True)
         async with set_up() as stage, asyncio.TaskGroup() as group:
@@ -60,7 +62,8 @@ async def _play(stage: Stage, view: "View") -> None:
 async def _watch(stage: Stage, view: "View", screen: Live) -> None:
     client = stage.cluster.client
     while True:
-        view.tables = [(kind.__name__, await _rows(client, kind)) for kind in KINDS]
+        tables = [(kind_of(kind).kind, await _rows(client, kind)) for kind in KINDS]
+        view.tables = [("MyCustomResource", await _friends(client)), *tables]
         view.pods = await _pods(client)
         view.events = await _events(client)
         screen.update(view.render(), refresh=True)
@@ -73,6 +76,14 @@ async def _rows(client: Client, kind: type[Any]) -> Wire:
     answer = await client.raw(msgspec.structs.replace(request, accept=AS_TABLE))
     table: Wire = json.loads(answer.body)
     return table
+
+
+async def _friends(client: Client) -> Wire:
+    """Make the table that MyCustomResource would have if it had a column for its status."""
+    found = await client.list(MyCustomResource, namespace=NAMESPACE)
+    columns = [{"name": name, "priority": 0} for name in ("Name", "Friend", "Healthy")]
+    rows = [{"cells": [it.metadata.name, it.spec.name, it.status.healthy]} for it in found]
+    return {"columnDefinitions": columns, "rows": rows}
 
 
 async def _pods(client: Client) -> str:
@@ -113,17 +124,17 @@ class View:
         self._told[-1] = Text.assemble(("✗ ", "red"), self._told[-1].plain.strip(), (f": {text}", "red"))
 
     def render(self) -> RenderableType:
-        """Draw everything, the story last so that a small screen cuts the rest."""
-        parts: list[RenderableType] = [_table(name, rows) for name, rows in self.tables if rows.get("rows")]
+        """Draw everything, the story first: what a small screen has no room for is cut at the end."""
+        room = max(4, self._console.size.height // 3)
+        parts: list[RenderableType] = [Panel(Group(*self._told[-room:]), title="Story", title_align="left")]
+        if self.hint:
+            parts.append(_line(self.hint))
+            parts.append(_line("kubectl get myownshells,vg,foos,deployments,pods"))
+        parts += [_table(name, rows) for name, rows in self.tables if rows.get("rows")]
         if self.pods:
             parts.append(_line(f"Pods: {self.pods}"))
         if self.events:
             parts.append(Panel(Group(*map(_line, self.events)), title="Events", title_align="left"))
-        room = max(3, self._console.size.height // 3)
-        parts.append(Panel(Group(*self._told[-room:]), title="Story", title_align="left"))
-        if self.hint:
-            parts.append(_line(self.hint))
-            parts.append(_line("kubectl get myownshells,vg,foos,deployments,pods"))
         return Group(*parts)
 
 
@@ -135,9 +146,9 @@ def _table(name: str, rows: Wire) -> Table:
     shown = [
         (number, column) for number, column in enumerate(rows["columnDefinitions"]) if not column["priority"]
     ]
-    table = Table(title=name, title_justify="left", box=None, expand=True, pad_edge=False)
+    table = Table(title=name, title_justify="left", box=None, pad_edge=False)
     for _, column in shown:
-        table.add_column(column["name"].upper(), no_wrap=True, overflow="ellipsis", ratio=1)
+        table.add_column(column["name"].upper(), no_wrap=True, overflow="ellipsis", min_width=4)
     for row in rows["rows"]:
         table.add_row(*(_cell(row["cells"][number]) for number, _ in shown))
     return table

@@ -6,7 +6,7 @@ import logging
 import signal
 import sys
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, cast
 
 from show import live, plain
 
@@ -48,7 +48,8 @@ async def until_signalled(story: Coroutine[Any, Any, None]) -> bool:
 
 
 def reason(error: BaseException) -> str:
-    """Say in a line or two what went wrong, the innermost cause of a group of them."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
+    """Say in a line or two what went wrong: of a group of failures, the first."""
+    if isinstance(error, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", error)
+        return reason(group.exceptions[0])
     return str(error) or type(error).__name__

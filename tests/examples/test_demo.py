@@ -1,0 +1,70 @@
+"""The demo tells its whole story, and leaves nothing behind however it ends."""
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+DEMO = Path(__file__).parents[2] / "examples" / "demo.py"
+SEEN = (
+    "my-custom-resource-01 is Healthy, 02 is not",
+    "5 of 5 shells are ready",
+    "back at 5",
+    "a new Pod called test is there",
+    'ERROR: could not find template "no-such-template"',
+    "RUNNING 3/3",
+    "its Deployment follows in one change",
+    "the other replica has taken over and made its Pod",
+)
+
+
+@pytest.fixture(autouse=True)
+def embedded_only(request: pytest.FixtureRequest) -> None:
+    if request.config.getoption("--server") != "embedded":
+        pytest.skip("the demo brings a cluster of its own")
+
+
+async def start(folder: Path) -> asyncio.subprocess.Process:
+    """Start the demo with a home that cannot be written and a folder of its own for temporary files."""
+    home, temporary = folder / "home", folder / "tmp"
+    home.mkdir(mode=0o500)
+    temporary.mkdir()
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        str(DEMO),
+        "--once",
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, "HOME": str(home), "TMPDIR": str(temporary), "NO_COLOR": "1"},
+    )
+
+
+@pytest.mark.timeout(120)
+async def test_everything_happens_and_nothing_is_left(tmp_path: Path) -> None:
+    process = await start(tmp_path)
+    out, err = await asyncio.wait_for(process.communicate(), 90)
+    assert (process.returncode, err.decode()) == (0, "")
+    told = out.decode()
+    assert [text for text in SEEN if text not in told] == []
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+@pytest.mark.timeout(90)
+@pytest.mark.parametrize("moment", ["The dev cluster is up", "back at 5", "is gone; its lease"])
+async def test_an_interrupt_ends_everything(tmp_path: Path, moment: str) -> None:
+    process = await start(tmp_path)
+    assert process.stdout is not None
+    told = ""
+    while moment not in told:
+        line = await asyncio.wait_for(process.stdout.readline(), 60)
+        assert line, (await process.communicate())[1].decode()
+        told += line.decode()
+    process.send_signal(signal.SIGINT)
+    out, err = await asyncio.wait_for(process.communicate(), 20)
+    assert (process.returncode, err.decode()) == (130, "")
+    assert "nothing is left running" in out.decode()
+    assert list((tmp_path / "tmp").iterdir()) == []
