@@ -3,6 +3,7 @@
 import copy
 from typing import Annotated, Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -185,3 +186,18 @@ def test_a_typed_difference_leads_to_the_edited_object(before: Thing, after: Thi
     kept = {part.name for part in before.parts}
     for element in patched.get("parts", []):
         assert element.get("secret") == (element["name"] if element["name"] in kept else None)
+
+
+def test_a_patch_that_copies_without_end_is_refused() -> None:
+    doubling = [{"op": "copy", "from": "/data", "path": f"/data/n{number}"} for number in range(40)]
+    with pytest.raises(
+        PatchError, match=r"accumulated size increase of copy is \d+, exceeding the limit 3145728"
+    ):
+        json_patch({"data": {"text": "x" * 100}}, doubling)
+
+
+def test_a_patch_may_copy_up_to_the_bound() -> None:
+    text = "x" * (3 * 1024 * 1024 - 2)
+    assert json_patch({"a": text}, [{"op": "copy", "from": "/a", "path": "/b"}])["b"] == text
+    with pytest.raises(PatchError, match="exceeding the limit"):
+        json_patch({"a": text + "x"}, [{"op": "copy", "from": "/a", "path": "/b"}])

@@ -12,7 +12,7 @@ from kubewright.api import FieldError, invalid_message, problems
     [
         (problems.invalid("a", 5, "no"), "a: Invalid value: 5: no"),
         (problems.invalid("a", "x\n", ""), 'a: Invalid value: "x\\n"'),
-        (problems.invalid("a", {"b": 1, "a": "<"}, "no"), 'a: Invalid value: {"a":"\\u003c","b":1}: no'),
+        (problems.invalid("a", {"b": 1, "a": "<"}, "no"), 'a: Invalid value: {"b":1,"a":"\\u003c"}: no'),
         (problems.type_invalid("a", True, "no"), "a: Invalid value: true: no"),
         (problems.required("a"), "a: Required value"),
         (problems.required("a", "say it"), "a: Required value: say it"),

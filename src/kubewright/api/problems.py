@@ -90,7 +90,10 @@ def number(value: float) -> str:
 
 
 def shown(value: Any) -> str:
-    """Show a value as the server puts it into messages."""
+    """Show a value as the server puts it into messages.
+
+    Keys stay in their order: that of Go's type for built-in kinds, sorted where there is none.
+    """
     match value:
         case bool():
             return "true" if value else "false"
@@ -99,9 +102,7 @@ def shown(value: Any) -> str:
         case str():
             return quoted(value)
         case _:
-            text = json.dumps(
-                _as_json(value), ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=str
-            )
+            text = json.dumps(_as_json(value), ensure_ascii=False, separators=(",", ":"), default=str)
             return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 

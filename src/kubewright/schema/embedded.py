@@ -6,12 +6,13 @@ from typing import Any
 from kubewright.api import FieldError, names, problems
 from kubewright.schema.metadata import metadata_problem
 from kubewright.schema.nodes import Schema, additional, items, properties
-from kubewright.schema.values import Json
+from kubewright.schema.values import Json, in_order
 
 EmbeddedCheck = Callable[[Any, str, list[FieldError]], None]
 """Report on embedded objects in a value, given its path and the list to add to."""
 
 _ANNOTATIONS_LIMIT = 256 * 1024
+_OWNER_FIELDS = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 
 
 def compile_embedded_checks(schema: Schema) -> EmbeddedCheck | None:
@@ -68,7 +69,7 @@ def check_object(value: dict[str, Any], path: str) -> list[FieldError]:
     if "metadata" in value:
         trouble = metadata_problem(value["metadata"])
         if trouble:
-            errors.append(problems.invalid(f"{path}.metadata", value["metadata"], trouble))
+            errors.append(problems.invalid(f"{path}.metadata", in_order(value["metadata"]), trouble))
         else:
             errors += _check_metadata(value["metadata"] or {}, f"{path}.metadata")
     return errors
@@ -76,7 +77,7 @@ def check_object(value: dict[str, Any], path: str) -> list[FieldError]:
 
 def _check_api_version(value: Any, path: str) -> list[FieldError]:
     if not isinstance(value, str):
-        return [problems.invalid(path, value, "must be a string")]
+        return [problems.invalid(path, in_order(value), "must be a string")]
     if not value:
         return [problems.invalid(path, value, "must not be empty")]
     if value.count("/") > 1:
@@ -86,7 +87,7 @@ def _check_api_version(value: Any, path: str) -> list[FieldError]:
 
 def _check_kind(value: Any, path: str) -> list[FieldError]:
     if not isinstance(value, str):
-        return [problems.invalid(path, value, "must be a string")]
+        return [problems.invalid(path, in_order(value), "must be a string")]
     if not value:
         return [problems.invalid(path, value, "must not be empty")]
     troubles = names.dns1035_label(value.lower())
@@ -144,6 +145,7 @@ def _path_segment(name: str, whole: bool) -> list[str]:
 def _check_owners(references: list[dict[str, Any]], path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     controllers: list[str] = []
+    shown = [{name: item[name] for name in _OWNER_FIELDS if name in item} for item in references]
     for reference in references:
         for name in ("apiVersion", "kind", "name", "uid"):
             if not reference.get(name):
@@ -156,5 +158,5 @@ def _check_owners(references: list[dict[str, Any]], path: str) -> list[FieldErro
                     'Only one reference can have Controller set to true. Found "true" in references for '
                     f"{controllers[0]} and {controllers[-1]}"
                 )
-                errors.append(problems.invalid(path, references, text))
+                errors.append(problems.invalid(path, shown, text))
     return errors

@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 from kubewright.api import FieldError, problems
 from kubewright.schema.correlation import Correlation
+from kubewright.schema.values import in_order
 
 Kind = Literal["required", "enum", "too_long", "too_many", "type", "value", "general"]
 
@@ -30,12 +31,14 @@ class Finding(NamedTuple):
         if self.kind == "required":
             return problems.required(field)
         if self.kind == "enum":
-            return problems.not_supported(field, self.value, [_enum_text(value) for value in self.limit])
+            return problems.not_supported(
+                field, in_order(self.value), [_enum_text(value) for value in self.limit]
+            )
         if self.kind == "too_long":
             return problems.too_long(field, self.limit)
         if self.kind == "too_many":
             return problems.too_many(field, self.value, self.limit)
-        value = "" if self.value is None else self.value
+        value = "" if self.value is None else in_order(self.value)
         if self.kind == "type":
             return problems.type_invalid(field, value, self.message)
         return problems.invalid(field, value, self.message)

@@ -5,7 +5,7 @@ from typing import Any
 
 from kubewright.api import FieldError, problems
 from kubewright.schema.nodes import Schema, additional, items, properties
-from kubewright.schema.values import Json, identity
+from kubewright.schema.values import Json, identity, in_order
 
 ListCheck = Callable[[Any, str, list[FieldError]], None]
 """Report duplicates in a value, given its path and the list to add to."""
@@ -54,7 +54,7 @@ def _uniqueness(schema: Schema) -> ListCheck | None:
 
 def _check_set(value: list[Any], path: str, errors: list[FieldError]) -> None:
     for position in _repeated([identity(item) for item in value]):
-        errors.append(problems.duplicate(f"{path}[{position}]", value[position]))
+        errors.append(problems.duplicate(f"{path}[{position}]", in_order(value[position])))
 
 
 def _map_check(names: Sequence[str]) -> ListCheck:
@@ -62,11 +62,11 @@ def _map_check(names: Sequence[str]) -> ListCheck:
         for position, item in enumerate(value):
             if item is not None and not isinstance(item, dict):
                 text = "must be an object for an array of list-type map"
-                errors.append(problems.invalid(f"{path}[{position}]", item, text))
+                errors.append(problems.invalid(f"{path}[{position}]", in_order(item), text))
                 return
         keys = [{name: item[name] for name in names if name in item} if item else {} for item in value]
         for position in _repeated([identity(key) for key in keys]):
-            errors.append(problems.duplicate(f"{path}[{position}]", keys[position]))
+            errors.append(problems.duplicate(f"{path}[{position}]", in_order(keys[position])))
 
     return check
 

@@ -1,4 +1,4 @@
-"""JSON values as the API server sees them: strict equality, copies, what counts as an integer."""
+"""JSON values as the API server sees them: strict equality, order, copies, what counts as an integer."""
 
 import math
 from collections.abc import Hashable
@@ -30,6 +30,15 @@ def copied(value: Json) -> Any:
         return {key: copied(item) for key, item in value.items()}
     if isinstance(value, list):
         return [copied(item) for item in value]
+    return value
+
+
+def in_order(value: Json) -> Any:
+    """Return the value as messages show one without a Go type: the keys of its maps sorted."""
+    if isinstance(value, dict):
+        return {key: in_order(value[key]) for key in sorted(value)}
+    if isinstance(value, list):
+        return [in_order(item) for item in value]
     return value
 
 

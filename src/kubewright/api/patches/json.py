@@ -5,9 +5,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+import msgspec
+
 from kubewright.api.errors import PatchError
 
 Operation = Mapping[str, Any]
+MAX_COPIED = 3 * 1024 * 1024
+"""How many bytes the copy operations of one patch may copy: without a bound each may double the document."""
+
 _INDEX = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
 
@@ -17,8 +22,9 @@ def json_patch(document: Any, operations: Sequence[Operation]) -> Any:
     As on the real server, `replace` of a missing key of a map sets it, and negative indexes count from the end.
     """
     holder = {"": copy.deepcopy(document)}
+    copied = 0
     for operation in operations:
-        _apply(holder, operation)
+        copied = _apply(holder, operation, copied)
     return holder[""]
 
 
@@ -40,7 +46,8 @@ def pointer(*parts: str | int) -> str:
     return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in parts)
 
 
-def _apply(holder: dict[str, Any], operation: Operation) -> None:
+def _apply(holder: dict[str, Any], operation: Operation, copied: int) -> int:
+    """Apply one operation; give and return how many bytes were copied so far."""
     kind, path = operation.get("op"), operation.get("path")
     if kind not in ("add", "remove", "replace", "move", "test", "copy"):
         raise PatchError(f"Unexpected kind: {kind or 'unknown'}")
@@ -53,10 +60,13 @@ def _apply(holder: dict[str, Any], operation: Operation) -> None:
         holder[""] = copy.deepcopy(cast(Any, value))
     elif kind == "test":
         _test(holder, path, value)
-    elif kind in ("move", "copy"):
-        _transfer(holder, kind, operation.get("from"), path)
+    elif kind == "move":
+        _move(holder, operation.get("from"), path)
+    elif kind == "copy":
+        return _copy(holder, operation.get("from"), path, copied)
     else:
         _change(holder, kind, path, value)
+    return copied
 
 
 def _change(holder: dict[str, Any], kind: str, path: str, value: Any) -> None:
@@ -93,33 +103,56 @@ def _test(holder: dict[str, Any], path: str, value: Any) -> None:
         raise PatchError(f"testing value {path} failed: test failed")
 
 
-def _transfer(holder: dict[str, Any], kind: str, source: Any, path: str) -> None:
+def _move(holder: dict[str, Any], source: Any, path: str) -> None:
+    place, key = _source(holder, "move", source)
+    try:
+        value = _get(place, key)
+        _remove(place, key)
+    except PatchError as error:
+        raise PatchError(f"error in move for path: '{key}': {error}") from error
+    target, target_key = _destination(holder, "move", path)
+    try:
+        _add(target, target_key, value)
+    except PatchError as error:
+        raise PatchError(f"error in move for path: '{path}': {error}") from error
+
+
+def _copy(holder: dict[str, Any], source: Any, path: str, copied: int) -> int:
+    place, key = _source(holder, "copy", source)
+    try:
+        value = _get(place, key)
+    except PatchError as error:
+        raise PatchError(f"error in copy for from: '{source}': {error}") from error
+    target, target_key = _destination(holder, "copy", path)
+    copied += 0 if value is None else len(msgspec.json.encode(value))
+    if copied > MAX_COPIED:
+        raise PatchError(
+            "Unable to complete the copy, the accumulated size increase of copy is "
+            f"{copied}, exceeding the limit {MAX_COPIED}"
+        )
+    try:
+        _add(target, target_key, copy.deepcopy(value))
+    except PatchError as error:
+        raise PatchError(f"error while adding value during copy: {error}") from error
+    return copied
+
+
+def _source(holder: dict[str, Any], kind: str, source: Any) -> tuple[dict[str, Any] | list[Any], str]:
     if not isinstance(source, str):
         raise PatchError(f"{kind} operation failed to decode from: missing value")
     place, key = _find(holder, source)
     if place is None:
-        raise PatchError(
-            f"{kind} operation does not apply: doc is missing from path: {source}: missing value"
-        )
-    try:
-        value = _get(place, key)
-        if kind == "move":
-            _remove(place, key)
-    except PatchError as error:
-        where = f"for path: '{key}'" if kind == "move" else f"for from: '{source}'"
-        raise PatchError(f"error in {kind} {where}: {error}") from error
-    target, target_key = _find(holder, path)
-    if target is None:
-        raise PatchError(
-            f"{kind} operation does not apply: doc is missing destination path: {path}: missing value"
-        )
-    try:
-        _add(target, target_key, value if kind == "move" else copy.deepcopy(value))
-    except PatchError as error:
-        where = (
-            f"error in move for path: '{path}'" if kind == "move" else "error while adding value during copy"
-        )
-        raise PatchError(f"{where}: {error}") from error
+        text = f"{kind} operation does not apply: doc is missing from path: {source}: missing value"
+        raise PatchError(text)
+    return place, key
+
+
+def _destination(holder: dict[str, Any], kind: str, path: str) -> tuple[dict[str, Any] | list[Any], str]:
+    place, key = _find(holder, path)
+    if place is None:
+        text = f"{kind} operation does not apply: doc is missing destination path: {path}: missing value"
+        raise PatchError(text)
+    return place, key
 
 
 def _find(holder: dict[str, Any], path: str) -> tuple[dict[str, Any] | list[Any] | None, str]:

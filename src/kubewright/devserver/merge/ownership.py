@@ -207,4 +207,5 @@ def _timeless(entry: Wire) -> Wire:
 def _described(value: Wire) -> str:
     metadata = metadata_of(value)
     where = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
-    return f"{where}; {value.get('apiVersion', '')}, Kind={value.get('kind', '')}"
+    group, _, version = value.get("apiVersion", "").rpartition("/")
+    return f"{where}; {group}/{version}, Kind={value.get('kind', '')}"

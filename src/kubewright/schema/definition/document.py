@@ -11,7 +11,6 @@ from kubewright.schema.definition.internal import (
     field_not_allowed_at_root,
     internal_schema,
     internal_versions,
-    invalid_as_shown,
 )
 from kubewright.schema.definition.keywords import check_keywords
 from kubewright.schema.definition.parts import (
@@ -159,7 +158,7 @@ def check_schema(schema: Schema, path: str, *, has_status: bool = False) -> list
             errors.append(problems.invalid(f"{path}.type", kind, text))
         elif field_not_allowed_at_root(schema):
             text = f"only {ROOT_FIELDS_TEXT} fields are allowed at the root of the schema if the status subresource is enabled"
-            errors.append(invalid_as_shown(path, internal_schema(schema), text))
+            errors.append(problems.invalid(path, internal_schema(schema), text))
     if schema.get("nullable"):
         errors.append(problems.forbidden(f"{path}.nullable", "nullable cannot be true at the root"))
     trouble = unreadable(schema)
@@ -178,12 +177,12 @@ def check_schema(schema: Schema, path: str, *, has_status: bool = False) -> list
 def _version_set(versions: list[dict[str, Any]], single: list[dict[str, Any]]) -> Iterator[FieldError]:
     known = [version.get("name") for version in versions]
     if len(set(known)) != len(known):
-        yield invalid_as_shown(
+        yield problems.invalid(
             "spec.versions", internal_versions(single), "must contain unique version names"
         )
     if sum(bool(version.get("storage")) for version in versions) != 1:
         text = "must have exactly one version marked as storage version"
-        yield invalid_as_shown("spec.versions", internal_versions(single), text)
+        yield problems.invalid("spec.versions", internal_versions(single), text)
 
 
 def _stored_versions(stored: list[str] | None, versions: list[dict[str, Any]]) -> Iterator[FieldError]:

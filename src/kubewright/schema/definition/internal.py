@@ -1,9 +1,7 @@
 """Parts of a CRD as the API server shows them in messages: its internal types, with Go's field names."""
 
-import json
 from typing import Any
 
-from kubewright.api import FieldError, problems
 from kubewright.schema.nodes import Schema, properties
 
 _SCHEMA_FIELDS: tuple[tuple[str, str, Any], ...] = (
@@ -57,13 +55,6 @@ _ROOT_FIELDS = (
     *("MaxLength", "MinLength", "Pattern", "MaxItems", "MinItems", "UniqueItems", "MultipleOf", "Required"),
     *("Items", "Properties", "ExternalDocs", "Example", "XPreserveUnknownFields", "XValidations"),
 )
-
-
-def invalid_as_shown(field: str, value: Any, detail: str) -> FieldError:
-    """Report an invalid value that is shown with its fields in the given order, not sorted."""
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-    text = text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-    return FieldError("FieldValueInvalid", field, problems.OMITTED, f"{text}: {detail}")
 
 
 def internal_rule(rule: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 from kubewright.api import FieldError, problems
 from kubewright.schema.cel.declarations import MAX_REQUEST_SIZE, declare
-from kubewright.schema.definition.internal import internal_rule, invalid_as_shown
+from kubewright.schema.definition.internal import internal_rule
 from kubewright.schema.nodes import Schema, additional, items, properties
 from kubewright.schema.rules import Rule, compile_schema_rules
 
@@ -115,10 +115,10 @@ def _costs(rule: Rule, path: str, occurrences: int, total: _Total) -> list[Field
 def _problems(rule: Rule, wire: dict[str, object], path: str, place: _Place) -> list[FieldError]:
     errors: list[FieldError] = []
     if rule.problem:
-        errors.append(invalid_as_shown(f"{path}.rule", internal_rule(wire), rule.problem))
+        errors.append(problems.invalid(f"{path}.rule", internal_rule(wire), rule.problem))
     if rule.message_problem:
         errors.append(
-            invalid_as_shown(f"{path}.messageExpression", internal_rule(wire), rule.message_problem)
+            problems.invalid(f"{path}.messageExpression", internal_rule(wire), rule.message_problem)
         )
     if rule.uses_old:
         if place.uncorrelated:
