@@ -3,6 +3,8 @@
 import importlib.util
 import json
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -15,12 +17,18 @@ FOLDER = Path(__file__).parent
 PATIENCE = 20.0
 
 
+def _nothing() -> AbstractContextManager[dict[str, str]]:
+    return nullcontext({})
+
+
 @dataclass(frozen=True)
 class Scenario:
     """Steps that share a state."""
 
     name: str
     steps: tuple[Step, ...]
+    surroundings: Callable[[], AbstractContextManager[dict[str, str]]] = _nothing
+    """What runs beside the server while the scenario does, and gives values for its steps."""
 
 
 @cache
@@ -39,7 +47,7 @@ def _load(file: Path) -> Scenario:
     names = [step.name for step in steps]
     repeated = {name for name in names if names.count(name) > 1}
     assert not repeated, f"{file.name}: steps named twice: {repeated}"
-    return Scenario(file.stem, steps)
+    return Scenario(file.stem, steps, getattr(module, "SURROUNDINGS", _nothing))
 
 
 def recorded(name: str) -> dict[str, Any]:
@@ -60,8 +68,10 @@ class Run:
 
     def play(self) -> dict[str, Any]:
         """Send all steps; gives the normalised answers of those that are compared."""
-        for step in self._scenario.steps:
-            self._perform(step)
+        with self._scenario.surroundings() as values:
+            self._values.update(values)
+            for step in self._scenario.steps:
+                self._perform(step)
         return self.answers
 
     def _perform(self, step: Step) -> None:

@@ -95,7 +95,9 @@ class Hooks:
 
     async def call(self, hook: Hook, situation: Situation, *, mutating: bool) -> Verdict:
         """Ask a webhook; raises CallFailed when that does not work."""
-        question = ask(situation, items(hook.declared, "admissionReviewVersions"))
+        match = Match(situation.resource, situation.kind)
+        new, old = (self._versions.encoded(obj, match) for obj in (situation.object, situation.old_object))
+        question = ask(situation, new, old, items(hook.declared, "admissionReviewVersions"))
         seconds = hook.declared.get("timeoutSeconds") or 10
         try:
             body = await self._caller.post(

@@ -51,6 +51,8 @@ class MutatingWebhooks:
             if not verdict.allowed:
                 raise denial(hook.name, verdict.result)
             operations = _operations(verdict.patch)
+            if operations and verdict.patch_type != "JSONPatch":
+                raise CallFailed(f"unsupported patch type {quote(verdict.patch_type)}")
         except CallFailed as error:
             if hook.forgiving:
                 return False

@@ -6,11 +6,13 @@ import uuid
 from dataclasses import dataclass
 from typing import Any, cast
 
+import msgspec
+
 from kubewright.devserver.callout import CallFailed
 from kubewright.devserver.expressions import Situation, admission_request
 from kubewright.devserver.objects import Wire, encode, items, section
 from kubewright.devserver.status import StatusError, quote
-from kubewright.devserver.wire import DecodeError, parse_json
+from kubewright.devserver.wire import DecodeError, parse_json, parse_yaml
 
 GROUP = "admission.k8s.io"
 _VERSIONS = ("v1", "v1beta1")
@@ -32,12 +34,13 @@ class Verdict:
     allowed: bool
     result: Wire
     patch: bytes
+    patch_type: str
     warnings: list[str]
     annotations: dict[str, str]
 
 
-def ask(situation: Situation, versions: list[str]) -> Question:
-    """Write the review of a write in the first version that the webhook knows."""
+def ask(situation: Situation, new: msgspec.Raw, old: msgspec.Raw, versions: list[str]) -> Question:
+    """Write the review of a write, whose objects are encoded, in the first version that the webhook knows."""
     version = next((item for item in versions if item in _VERSIONS), "")
     if not version:
         known = ", ".join(_VERSIONS)
@@ -47,8 +50,8 @@ def ask(situation: Situation, versions: list[str]) -> Question:
     described = admission_request(situation.operation, situation.resource, situation.kind)
     dry_run, options = described.pop("dryRun"), described.pop("options")
     request: Wire = {"uid": uid, **described}
-    request["object"] = situation.object
-    request["oldObject"] = situation.old_object
+    request["object"] = new
+    request["oldObject"] = old
     request["dryRun"] = dry_run
     request["options"] = options
     review = {"kind": "AdmissionReview", "apiVersion": f"{GROUP}/{version}", "request": request}
@@ -58,6 +61,10 @@ def ask(situation: Situation, versions: list[str]) -> Question:
 def read_verdict(question: Question, body: bytes, *, mutating: bool) -> Verdict:
     """Read a webhook's answer; one that does not follow the rules is a failed call."""
     review = _parse(body)
+    version = str(review.get("apiVersion", "")).removeprefix(f"{GROUP}/")
+    if version in _VERSIONS and version != question.version:
+        here, there = f"{version}.AdmissionReview", f"{question.version}.AdmissionReview"
+        raise CallFailed(f"failed to call webhook: converting ({here}) to ({there}): unknown conversion")
     try:
         return _verify(question, review, mutating=mutating)
     except CallFailed as error:
@@ -66,11 +73,9 @@ def read_verdict(question: Question, body: bytes, *, mutating: bool) -> Verdict:
 
 def _parse(body: bytes) -> Wire:
     try:
-        value, _ = parse_json(body)
+        value = _value(body)
     except DecodeError as error:
-        raise CallFailed(
-            f"failed to call webhook: couldn't get version/kind; json parse error: {error}"
-        ) from None
+        raise CallFailed(f"failed to call webhook: {error}") from None
     if not isinstance(value, dict):
         sort = "array" if isinstance(value, list) else "string" if isinstance(value, str) else "number"
         kind = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
@@ -78,7 +83,22 @@ def _parse(body: bytes) -> Wire:
             "failed to call webhook: couldn't get version/kind; json parse error: "
             f"json: cannot unmarshal {sort} into Go value of type {kind}"
         )
-    return cast(Wire, value)
+    review = cast(Wire, value)
+    version, kind = str(review.get("apiVersion", "")), str(review.get("kind", ""))
+    if kind and (kind != "AdmissionReview" or not version.startswith(f"{GROUP}/")):
+        raise CallFailed(
+            f"failed to call webhook: no kind {quote(kind)} is registered for version {quote(version)} "
+            'in scheme "k8s.io/apiserver/pkg/admission/plugin/webhook/generic/webhook.go:64"'
+        )
+    return review
+
+
+def _value(body: bytes) -> Any:
+    """Read an answer as the real server does: as JSON, else as YAML."""
+    try:
+        return parse_json(body)[0]
+    except DecodeError:
+        return parse_yaml(body)[0]
 
 
 def _verify(question: Question, review: Wire, *, mutating: bool) -> Verdict:
@@ -95,7 +115,8 @@ def _verify(question: Question, review: Wire, *, mutating: bool) -> Verdict:
         response.get("allowed") is True,
         section(response, "status"),
         patch if mutating else b"",
-        [str(text) for text in items(response, "warnings")],
+        str(response.get("patchType") or "JSONPatch"),
+        [text for text in map(str, items(response, "warnings")) if text.isprintable()],
         {key: str(value) for key, value in annotations.items()},
     )
 
@@ -124,8 +145,6 @@ def _verify_patch(response: Wire, patch: bytes, *, mutating: bool) -> None:
         raise CallFailed("webhook returned response.patchType but not response.patch")
     if sort == "":
         raise CallFailed('webhook returned invalid response.patchType of ""')
-    if sort is not None and sort != "JSONPatch":
-        raise CallFailed(f"unsupported patch type {quote(str(sort))}")
 
 
 def _patch(response: Wire) -> bytes:

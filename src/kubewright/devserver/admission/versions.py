@@ -1,10 +1,12 @@
 """The objects of a write in the version that a webhook or policy asked for."""
 
+import msgspec
+
 from kubewright.devserver.access import Access
 from kubewright.devserver.core import Core
 from kubewright.devserver.expressions import Situation
 from kubewright.devserver.identity import Authorizer
-from kubewright.devserver.objects import Wire, copy
+from kubewright.devserver.objects import Wire, copy, encode, order_object
 from kubewright.devserver.operation import GroupVersionResource, Operation
 from kubewright.devserver.registry import Resource
 from kubewright.devserver.status import StatusError
@@ -38,6 +40,15 @@ class Versions:
             return obj
         return await self.resource(match.resource).convert(copy(obj))
 
+    def encoded(self, obj: Wire | None, match: Match) -> msgspec.Raw:
+        """Give the bytes of an object in the matched version, its fields in the real server's order."""
+        if obj is None:
+            return msgspec.Raw(b"null")
+        resource = self.resource(match.resource)
+        if match.kind == resource.gvk:
+            return msgspec.Raw(resource.codec.encode(obj))
+        return msgspec.Raw(encode(order_object({**obj, **_identity(match)})))
+
     def namespace(self, operation: Operation) -> Wire | None:
         """Find the namespace of a write."""
         if not operation.namespace:
@@ -65,3 +76,7 @@ class Versions:
         else:
             operation.object.clear()
             operation.object.update(fresh)
+
+
+def _identity(match: Match) -> Wire:
+    return {"kind": match.kind.kind, "apiVersion": match.kind.api_version}

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
+from kubewright.devserver.builtin.admission_checks import check_conditions, check_rule
 from kubewright.devserver.builtin.cells import AGE, NAME, integer, object_age, selector_text
 from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.objects import Wire
@@ -65,10 +66,7 @@ def _check_webhook(hook: Wire, path: str) -> list[FieldError]:
         text = "should be a domain with at least three segments separated by dots"
         errors.append(problems.invalid(f"{path}.name", name, text))
     for index, rule in enumerate(items(hook, "rules")):
-        needed = ("operations", "apiGroups", "apiVersions", "resources")
-        errors += [
-            problems.required(f"{path}.rules[{index}].{part}") for part in needed if not rule.get(part)
-        ]
+        errors += check_rule(rule, f"{path}.rules[{index}]")
     errors += check.one_of(f"{path}.failurePolicy", hook.get("failurePolicy"), ("Fail", "Ignore"))
     errors += check.one_of(f"{path}.matchPolicy", hook.get("matchPolicy"), ("Equivalent", "Exact"))
     effects = hook.get("sideEffects")
@@ -86,6 +84,7 @@ def _check_webhook(hook: Wire, path: str) -> list[FieldError]:
         errors.append(problems.invalid(f"{path}.timeoutSeconds", seconds, text))
     for part in ("namespaceSelector", "objectSelector"):
         errors += check.label_selector(f"{path}.{part}", hook.get(part))
+    errors += check_conditions(items(hook, "matchConditions"), f"{path}.matchConditions")
     return errors + _check_client(section(hook, "clientConfig"), f"{path}.clientConfig")
 
 

@@ -3,6 +3,8 @@
 import socket
 import ssl
 
+import msgspec
+
 from kubewright.api import KubewrightError
 from kubewright.devserver.status import quote
 
@@ -64,6 +66,8 @@ def _verification(error: ssl.SSLCertVerificationError, name: str) -> str:
 
 def status_failure(status: int, content_type: str, body: bytes) -> str:
     """Tell what an answer with an error status means."""
+    if own := _own_words(body):
+        return own
     message = "unknown"
     if not content_type or content_type.partition(";")[0].strip().startswith("text/"):
         message = body[:_MAX_TEXT].decode("utf-8", "replace").strip()
@@ -77,3 +81,20 @@ def status_failure(status: int, content_type: str, body: bytes) -> str:
     if status >= 500:
         return f"an error on the server ({quote(message)}) has prevented the request from succeeding"
     return f"the server responded with the status code {status} but did not return more information"
+
+
+def _own_words(body: bytes) -> str:
+    """Give the message of an answer that is a Status."""
+    try:
+        found = _status.decode(body)
+    except msgspec.MsgspecError:
+        return ""
+    return found.message if found.kind == "Status" else ""
+
+
+class _Status(msgspec.Struct):
+    kind: str = ""
+    message: str = ""
+
+
+_status = msgspec.json.Decoder(_Status)

@@ -30,9 +30,7 @@ async def create(scope: Scope, obj: Wire, api: Access) -> bytes:
     drop_repeated_owners(obj, scope.warnings)
     fresh = obj
     obj = await converting(lambda: scope.manage_fields(None, fresh))
-    operation = scope.operation("CREATE", obj, None)
-    await scope.core.admission.admit(operation)
-    obj = operation.object if operation.object is not None else obj
+    obj = await scope.admit("CREATE", obj, None)
     drop_repeated_owners(obj, scope.warnings)
     if meta(obj).get("name") or not meta(obj).get("generateName"):
         return await insert(scope, obj, api)

@@ -39,7 +39,8 @@ async def _delete(scope: Scope, record: Record, options: DeleteOptions) -> Delet
     old = await scope.read(record)
     _check_preconditions(scope, old, options)
     operation = scope.operation("DELETE", None, copy(old), options.wire())
-    await scope.core.admission.admit(operation)
+    if not scope.collective:
+        await scope.core.admission.admit(operation)
     await scope.core.admission.validate(operation)
     if scope.record() is not record:
         raise Conflict

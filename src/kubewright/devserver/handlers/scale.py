@@ -3,7 +3,7 @@
 from kubewright.api import GroupVersionKind, problems
 from kubewright.devserver.access import Access
 from kubewright.devserver.merge import apply_scale
-from kubewright.devserver.objects import Wire, copy, decode, encode, items, meta, order_meta
+from kubewright.devserver.objects import Wire, copy, decode, encode, items, meta, order_meta, section
 from kubewright.devserver.registry import Resource
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.storage import Record
@@ -11,8 +11,8 @@ from kubewright.devserver.strategy import ScaleAccess
 from kubewright.devserver.wire import DecodeError
 
 from .patch import Patch, check_configuration, configuration, read_applied, telling_conflicts
-from .scope import Scope
-from .update import update
+from .scope import Scope, View
+from .update import Change, update
 
 SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
 _IDENTITY = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
@@ -73,8 +73,7 @@ async def apply_to_scale(scope: Scope, body: bytes, api: Access) -> bytes:
         )
         return read_applied(scope, merged)
 
-    stored, _ = await update(scope, change, api)
-    return encode(scale_of(access, decode(stored)))
+    return await _update(scope, access, change, api)
 
 
 async def patch_scale(scope: Scope, patch: Patch, api: Access) -> bytes:
@@ -99,8 +98,17 @@ async def _write(scope: Scope, api: Access, patch: Patch) -> bytes:
             _forget_scalers(new)
         return new
 
-    body, _ = await update(scope, change, api)
-    return encode(scale_of(access, decode(body)))
+    return await _update(scope, access, change, api)
+
+
+async def _update(scope: Scope, access: ScaleAccess, change: Change, api: Access) -> bytes:
+    scope.view = View(
+        SCALE,
+        lambda obj: scale_of(access, obj),
+        lambda obj, scale: access.write(obj, section(scale, "spec").get("replicas", 0)),
+    )
+    stored, _ = await update(scope, change, api)
+    return encode(scale_of(access, decode(stored)))
 
 
 def _forget_scalers(obj: Wire) -> None:

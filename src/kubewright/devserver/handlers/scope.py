@@ -1,8 +1,10 @@
 """One write on its way: what it is aimed at, how it is to be done, and by whom."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from kubewright.api import GroupVersionKind
 from kubewright.devserver.core import Core
 from kubewright.devserver.identity import User
 from kubewright.devserver.merge import MergeSchema, Write, update_managed_fields
@@ -13,6 +15,16 @@ from kubewright.devserver.registry import Resource, Unconverted
 from kubewright.devserver.status import OPTIMISTIC_LOCK, StatusError
 from kubewright.devserver.storage import Record
 from kubewright.devserver.strategy import WriteOptions
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A small object that stands for a bigger one before admission, as a Scale does."""
+
+    kind: GroupVersionKind
+    show: Callable[[Wire], Wire]
+    take: Callable[[Wire, Wire], None]
+    """Put into (object, view) what admission has changed in the view."""
 
 
 @dataclass(slots=True)
@@ -28,6 +40,9 @@ class Scope:
     manager: str
     subresource: str = ""
     options_kind: str = "UpdateOptions"
+    view: View | None = None
+    collective: bool = False
+    """One of many objects that a request deletes: admission is not told its name."""
     warnings: list[str] = field(default_factory=list[str])
     _converted: dict[tuple[bytes, str], Wire] = field(default_factory=dict[tuple[bytes, str], Wire])
     """What a converter has made of the objects that this write had to see in another version."""
@@ -69,11 +84,16 @@ class Scope:
         """Show the write to admission."""
         kind = {"CREATE": "CreateOptions", "DELETE": "DeleteOptions"}.get(operation, "UpdateOptions")
         name = self.name or (meta(obj).get("name", "") if obj is not None else "")
+        if self.collective:
+            name = ""
         namespace = self.namespace
         if self.resource.plural == "namespaces" and not self.resource.group:
             namespace = name
+        if self.view is not None:
+            obj = None if obj is None else self.view.show(obj)
+            old = None if old is None else self.view.show(old)
         return Operation(
-            self.resource.gvk,
+            self.resource.gvk if self.view is None else self.view.kind,
             self.resource.gvr,
             self.subresource,
             operation,
@@ -86,6 +106,19 @@ class Scope:
             self.options.dry_run,
             self.warnings,
         )
+
+    async def admit(
+        self, operation: Literal["CREATE", "UPDATE"], obj: Wire, old: Wire | None, options: Wire | None = None
+    ) -> Wire:
+        """Let admission change the object; gives what became of it."""
+        shown = self.operation(operation, obj, old, options)
+        await self.core.admission.admit(shown)
+        if shown.object is None:
+            return obj
+        if self.view is None:
+            return shown.object
+        self.view.take(obj, shown.object)
+        return obj
 
     def write(self) -> Write:
         """Tell field management who writes."""

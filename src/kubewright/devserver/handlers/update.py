@@ -46,9 +46,7 @@ async def _create(scope: Scope, change: Change, api: Access) -> bytes:
         )
     scope.place(obj)
     _check_name(scope, obj)
-    operation = scope.operation("CREATE", obj, None)
-    await scope.core.admission.admit(operation)
-    return await insert(scope, operation.object or obj, api)
+    return await insert(scope, await scope.admit("CREATE", obj, None), api)
 
 
 async def _replace(scope: Scope, record: Record, change: Change, api: Access, uid: str) -> bytes:
@@ -59,9 +57,7 @@ async def _replace(scope: Scope, record: Record, change: Change, api: Access, ui
     new = await converting(lambda: change(copy(old)))
     scope.place(new)
     _check_name(scope, new)
-    operation = scope.operation("UPDATE", new, old)
-    await core.admission.admit(operation)
-    new = operation.object if operation.object is not None else new
+    new = await scope.admit("UPDATE", new, old)
     drop_repeated_owners(new, scope.warnings)
     _check_revision(scope, new, record)
     _prepare(scope, new, old)

@@ -192,8 +192,11 @@ async def delete_collection(call: Call) -> Answer:
     chosen = _selection(call, found.labels, found.fields)
     options = _delete_options(call)
     page = await _converted_page(call, chosen, found)
+    whole = call.scope(WriteOptions(dry_run=options.dry_run))
+    await call.core.admission.admit(whole.operation("DELETE", None, None, options.wire()))
     for record in page.records:
         scope = call.scope(WriteOptions(dry_run=options.dry_run))
+        scope.collective = True
         namespace, _, scope.name = record.key.rpartition("/")
         scope.namespace = namespace or scope.namespace
         try:
