@@ -29,6 +29,7 @@ async def install(client: Client, definitions: Sequence[Wire], tell: Tell) -> No
     """Apply CRDs and wait until the server serves them."""
     for definition in definitions:
         name = definition["metadata"]["name"]
+        definition = await _with_live_conversion(client, definition)
         await client.apply(definition, field_manager=FIELD_MANAGER, kind=CRDS)
         await _wait_established(client, name)
         tell(f"customresourcedefinition.apiextensions.k8s.io/{name} installed")
@@ -48,6 +49,19 @@ async def uninstall(client: Client, definitions: Sequence[Wire], tell: Tell, *, 
             continue
         await _wait_gone(client, name)
         tell(f"customresourcedefinition.apiextensions.k8s.io/{name} removed")
+
+
+async def _with_live_conversion(client: Client, definition: Wire) -> Wire:
+    """Keep the way versions are converted where the operator was deployed before: it still serves there."""
+    if "conversion" in definition["spec"] or len(definition["spec"]["versions"]) == 1:
+        return definition
+    try:
+        live: Wire = (await client.get(CRDS, definition["metadata"]["name"]))["spec"]
+    except NotFound:
+        return definition
+    if live.get("conversion", {}).get("strategy") != "Webhook":
+        return definition
+    return definition | {"spec": {"conversion": live["conversion"], **definition["spec"]}}
 
 
 async def _refuse_in_use(client: Client, definition: Wire) -> None:

@@ -9,9 +9,9 @@ import click
 from kubewright.api import ConfigError
 from kubewright.cli.options import target_argument
 from kubewright.cli.target import load_operator
-from kubewright.generate import Names, crds, file_name, rbac, to_yaml
+from kubewright.generate import Names, crds, file_name, rbac, to_yaml, webhooks
 
-PARTS = ("crds", "rbac")
+PARTS = ("crds", "rbac", "webhooks")
 
 
 def _parts(ctx: click.Context, parameter: click.Parameter, value: str) -> Sequence[str]:
@@ -36,13 +36,16 @@ def _parts(ctx: click.Context, parameter: click.Parameter, value: str) -> Sequen
     "-n", "--namespace", "namespaces", multiple=True, help="Limit the roles to a namespace; repeatable."
 )
 def command(target: str, only: Sequence[str], output: Path | None, namespaces: Sequence[str]) -> None:
-    """Print the CRDs and roles of TARGET as YAML, or write them to files."""
+    """Print the CRDs, roles and webhooks of TARGET as YAML, or write them to files."""
     operator = load_operator(target)
+    names = Names(operator.name)
     documents: list[dict[str, Any]] = []
     if "crds" in only:
-        documents += crds(operator)
+        documents += crds(operator, names)
     if "rbac" in only:
-        documents += rbac(operator, Names(operator.name), namespaces)
+        documents += rbac(operator, names, namespaces)
+    if "webhooks" in only:
+        documents += webhooks(operator, names)
     if output is None:
         click.echo(to_yaml(documents), nl=False)
         return

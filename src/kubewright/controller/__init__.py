@@ -26,6 +26,7 @@ from kubewright.controller.permissions import (
     registration_rules,
     review_rules,
     rules_for,
+    webhook_rules,
 )
 from kubewright.controller.result import Result
 from kubewright.controller.watches import Owned, Scope, Source, Watch, owned, source, watch
@@ -69,4 +70,5 @@ __all__ = [
     "rules_for",
     "source",
     "watch",
+    "webhook_rules",
 ]

@@ -66,13 +66,13 @@ class Permissions:
 
 
 def rules_for(operator: Operator) -> list[PolicyRule]:
-    """Return the rules that the operator needs on its kinds, for events, and to keep its webhooks reachable."""
+    """Return the rules that the operator's controllers need on their kinds, and for events."""
     grants: defaultdict[GroupResource, frozenset[str]] = defaultdict(frozenset)
     for controller in operator.controllers:
         for resource, verbs in _grants_of(controller).items():
             grants[resource] |= verbs
     grants[GroupResource("events.k8s.io", "events")] |= {"create", "patch"}
-    return [*_rules(grants), *_webhook_rules(operator)]
+    return _rules(grants)
 
 
 def lease_rules(name: str) -> list[PolicyRule]:
@@ -82,6 +82,20 @@ def lease_rules(name: str) -> list[PolicyRule]:
         PolicyRule(("coordination.k8s.io",), ("leases",), ("create",)),
         PolicyRule(("coordination.k8s.io",), ("leases",), ("get", "update"), (name,)),
     ]
+
+
+def webhook_rules(operator: Operator) -> list[PolicyRule]:
+    """Return the rules to keep the webhooks reachable and trusted, for a ClusterRole: these kinds have no namespace."""
+    names, webhooks, verbs = WebhookNames(operator.name), operator.webhooks, ("get", "patch")
+    rules: list[PolicyRule] = []
+    if webhooks.mutating:
+        rules.append(PolicyRule(_ADMISSION, ("mutatingwebhookconfigurations",), verbs, (names.mutating,)))
+    if webhooks.validating:
+        rules.append(PolicyRule(_ADMISSION, ("validatingwebhookconfigurations",), verbs, (names.validating,)))
+    if webhooks.conversions:
+        resources = ("customresourcedefinitions",)
+        rules.append(PolicyRule(("apiextensions.k8s.io",), resources, verbs, webhooks.converted))
+    return rules
 
 
 def certificate_rules(operator: Operator) -> list[PolicyRule]:
@@ -95,7 +109,7 @@ def registration_rules(operator: Operator) -> list[PolicyRule]:
     """Return what a run beside the API server needs on top, to bring its webhooks and to take them away."""
     return [
         PolicyRule(rule.api_groups, rule.resources, ("create", "delete"), rule.resource_names)
-        for rule in _webhook_rules(operator)
+        for rule in webhook_rules(operator)
         if rule.api_groups == _ADMISSION
     ]
 
@@ -106,19 +120,6 @@ def review_rules() -> list[PolicyRule]:
         PolicyRule(("authentication.k8s.io",), ("tokenreviews",), ("create",)),
         PolicyRule(("authorization.k8s.io",), ("subjectaccessreviews",), ("create",)),
     ]
-
-
-def _webhook_rules(operator: Operator) -> list[PolicyRule]:
-    names, webhooks, verbs = WebhookNames(operator.name), operator.webhooks, ("get", "patch")
-    rules: list[PolicyRule] = []
-    if webhooks.mutating:
-        rules.append(PolicyRule(_ADMISSION, ("mutatingwebhookconfigurations",), verbs, (names.mutating,)))
-    if webhooks.validating:
-        rules.append(PolicyRule(_ADMISSION, ("validatingwebhookconfigurations",), verbs, (names.validating,)))
-    if webhooks.conversions:
-        resources = ("customresourcedefinitions",)
-        rules.append(PolicyRule(("apiextensions.k8s.io",), resources, verbs, webhooks.converted))
-    return rules
 
 
 def _grants_of(controller: Controller[Any]) -> dict[GroupResource, frozenset[str]]:

@@ -4,5 +4,6 @@ from kubewright.generate.crds import crds
 from kubewright.generate.documents import file_name, to_yaml
 from kubewright.generate.names import Names
 from kubewright.generate.rbac import rbac
+from kubewright.generate.webhooks import webhooks
 
-__all__ = ["Names", "crds", "file_name", "rbac", "to_yaml"]
+__all__ = ["Names", "crds", "file_name", "rbac", "to_yaml", "webhooks"]

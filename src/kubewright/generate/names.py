@@ -30,6 +30,16 @@ class Names:
         return f"{self.operator}-leader-election-role"
 
     @property
+    def webhook_role(self) -> str:
+        """Name the role to keep webhooks and their certificates right."""
+        return f"{self.operator}-webhook-role"
+
+    @property
+    def selector(self) -> dict[str, str]:
+        """Give the labels by which the operator's Pods are found."""
+        return {"app.kubernetes.io/name": self.operator, "control-plane": "controller-manager"}
+
+    @property
     def labels(self) -> dict[str, str]:
         """Give the labels that all objects carry."""
         return {"app.kubernetes.io/name": self.operator, "app.kubernetes.io/managed-by": "kubewright"}

@@ -3,7 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-from kubewright.controller import Operator, PolicyRule, lease_rules, rules_for
+from kubewright.controller import (
+    Operator,
+    PolicyRule,
+    certificate_rules,
+    lease_rules,
+    rules_for,
+    webhook_rules,
+)
 from kubewright.generate.names import Names
 
 RBAC = "rbac.authorization.k8s.io/v1"
@@ -13,7 +20,7 @@ Wire = dict[str, Any]
 
 def rbac(operator: Operator, names: Names, namespaces: Sequence[str] = ()) -> list[Wire]:
     """Render namespace, account, roles and bindings; limited to namespaces where they are given."""
-    rules = [rule.to_wire() for rule in rules_for(operator)]
+    rules, cluster_wide = _wire(rules_for(operator)), _wire(webhook_rules(operator))
     documents: list[Wire] = [
         _meta("v1", "Namespace", names.namespace, names),
         _meta("v1", "ServiceAccount", names.account, names, names.namespace),
@@ -21,14 +28,17 @@ def rbac(operator: Operator, names: Names, namespaces: Sequence[str] = ()) -> li
     if namespaces:
         for namespace in namespaces:
             documents += _granted("Role", names.role, rules, names, namespace)
+        if cluster_wide:
+            documents += _granted("ClusterRole", names.webhook_role, cluster_wide, names)
     else:
-        documents += _granted("ClusterRole", names.role, rules, names)
-    documents += _granted("Role", names.lease_role, _lease_rules(operator), names, names.namespace)
+        documents += _granted("ClusterRole", names.role, [*rules, *cluster_wide], names)
+    documents += _granted("Role", names.lease_role, _wire(lease_rules(operator.name)), names, names.namespace)
+    if certificates := _wire(certificate_rules(operator)):
+        documents += _granted("Role", names.webhook_role, certificates, names, names.namespace)
     return documents
 
 
-def _lease_rules(operator: Operator) -> list[Wire]:
-    rules: Sequence[PolicyRule] = lease_rules(operator.name)
+def _wire(rules: Sequence[PolicyRule]) -> list[Wire]:
     return [rule.to_wire() for rule in rules]
 
 

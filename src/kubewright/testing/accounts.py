@@ -5,7 +5,15 @@ from typing import Any
 from kubewright.api import Meta
 from kubewright.api.builtin import core_v1, rbac_v1
 from kubewright.client import Client, ClusterConfig
-from kubewright.controller import Operator, PolicyRule, lease_rules, registration_rules, rules_for
+from kubewright.controller import (
+    Operator,
+    PolicyRule,
+    certificate_rules,
+    lease_rules,
+    registration_rules,
+    rules_for,
+    webhook_rules,
+)
 
 
 async def grant(client: Client, config: ClusterConfig, operator: Operator, namespace: str) -> ClusterConfig:
@@ -14,9 +22,10 @@ async def grant(client: Client, config: ClusterConfig, operator: Operator, names
     account = core_v1.ServiceAccount(Meta(name, namespace=namespace))
     await client.apply(account, field_manager="kubewright-testing")
     # Tests run beside their API server, so webhooks are registered by the operator itself.
-    rules = [*rules_for(operator), *registration_rules(operator)]
+    rules = [*rules_for(operator), *webhook_rules(operator), *registration_rules(operator)]
     await _bind(client, f"{namespace}-{name}", rules, account, cluster=True)
-    await _bind(client, f"{name}-leader-election", lease_rules(operator.name), account, cluster=False)
+    own = [*lease_rules(operator.name), *certificate_rules(operator)]
+    await _bind(client, f"{name}-own-objects", own, account, cluster=False)
     token = await client.token_request(name, namespace)
     # Only the account's own credentials: an administrator's certificate would win over the token.
     return ClusterConfig(

@@ -1,0 +1,40 @@
+"""What makes API servers ask a deployed operator: its configurations, its Service, a Secret for its certificates."""
+
+from typing import Any
+
+from kubewright.controller import Operator
+from kubewright.generate.names import Names
+from kubewright.webhook import WebhookNames
+from kubewright.webhook.configurations import SERVICE_PORT, ByService, configurations
+
+WEBHOOK_PORT = 9443
+Wire = dict[str, Any]
+
+
+def webhooks(operator: Operator, names: Names) -> list[Wire]:
+    """Render the webhook documents of an operator; none where it declares no webhooks.
+
+    The operator fills the Secret and sets the authorities: its role lets it change these objects, not make any.
+    """
+    if not operator.webhooks:
+        return []
+    own = WebhookNames(operator.name)
+    service: Wire = {
+        **_named("Service", own.service, names),
+        "spec": {
+            "ports": [
+                {"name": "webhooks", "port": SERVICE_PORT, "protocol": "TCP", "targetPort": WEBHOOK_PORT}
+            ],
+            "selector": names.selector,
+        },
+    }
+    documents = [service, {**_named("Secret", own.secret, names), "type": "Opaque"}]
+    for document in configurations(operator.webhooks, own, ByService(names.namespace, own.service)):
+        metadata = {**document["metadata"], "labels": names.labels}
+        documents.append({**document, "metadata": metadata})
+    return documents
+
+
+def _named(kind: str, name: str, names: Names) -> Wire:
+    metadata = {"name": name, "namespace": names.namespace, "labels": names.labels}
+    return {"apiVersion": "v1", "kind": kind, "metadata": metadata}

@@ -1,0 +1,248 @@
+import asyncio
+import json
+import logging
+import ssl
+import threading
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+import kubewright as kw
+from kubewright.serving import Address, BindError
+from kubewright.webhook.server.authority import Lifetimes, begin, utc_now
+from kubewright.webhook.server.context import FollowingContext
+from kubewright.webhook.server.http import SLOW, WebhookServer
+
+from .calling import called, trust
+from .kinds import Widget, WidgetSpec, WidgetV1Alpha1, colored, from_alpha, from_beta, sensible
+from .reviews import admission_review, body, conversion_review
+
+ALL = [sensible, colored, from_alpha, from_beta]
+VALIDATE = "/validate-widgets-example-com-v1-widget"
+MUTATE = "/mutate-widgets-example-com-v1-widget"
+
+
+def burn() -> None:
+    """Work for longer than a function may on the event loop."""
+    until = time.perf_counter() + 2 * SLOW
+    while time.perf_counter() < until:
+        pass
+
+
+def widget(color: str = "red") -> Widget:
+    return Widget(kw.Meta("w"), spec=WidgetSpec(color=color))
+
+
+async def test_reviews_are_answered_on_their_paths() -> None:
+    async with called(ALL) as server:
+        for path in (VALIDATE, MUTATE):
+            status, answer = await server.post(f"{path}?timeout=10s", body(admission_review(widget())))
+            assert (status, json.loads(answer)["response"]["allowed"]) == (200, True)
+        review = conversion_review("widgets.example.com/v1", WidgetV1Alpha1(kw.Meta("w")))
+        status, answer = await server.post("/convert", body(review))
+        assert (status, json.loads(answer)["response"]["result"]["status"]) == (200, "Success")
+
+
+async def test_metrics_have_controller_runtimes_names() -> None:
+    async with called(ALL) as server:
+        await server.post(VALIDATE, body(admission_review(widget())))
+        await server.post(VALIDATE, b"{}")
+        assert server.samples("controller_runtime_webhook_requests_total") == {
+            (VALIDATE, "200"): 1,
+            (VALIDATE, "400"): 1,
+        }
+        assert server.samples("controller_runtime_webhook_requests_in_flight")[VALIDATE,] == 0
+        assert server.samples("controller_runtime_webhook_latency_seconds")[VALIDATE, "+Inf"] == 2
+
+
+async def test_bad_requests_get_a_review_that_says_why() -> None:
+    async with called(ALL) as server:
+        for junk in (
+            b"",
+            b"{",
+            b"[]",
+            b'{"kind":"Pod","apiVersion":"v1"}',
+            body({"kind": "AdmissionReview"}),
+        ):
+            status, answer = await server.post(VALIDATE, junk)
+            response = json.loads(answer)["response"]
+            assert (status, response["allowed"], response["status"]["code"]) == (400, False, 400)
+
+
+async def test_other_requests_are_refused_by_http() -> None:
+    async with called(ALL) as server:
+        good = body(admission_review(widget()))
+        assert (await server.post("/nowhere", good))[0] == 404
+        assert (await server.post(VALIDATE, good, headers={"Content-Type": "text/yaml"}))[0] == 415
+        async with server.session.get(f"{server.url}{VALIDATE}", ssl=trust(server.bundle)) as response:
+            assert response.status == 405
+
+
+async def test_a_body_that_is_too_large_is_not_read() -> None:
+    async with called(ALL) as server:
+
+        async def chunks(count: int) -> AsyncIterator[bytes]:
+            for _ in range(count):
+                yield b"x" * 1024 * 1024
+
+        for headers in ({"Content-Length": str(10 * 1024 * 1024)}, {}):
+            try:
+                status, _ = await server.post(VALIDATE, chunks(10), headers=headers)
+                assert status == 413
+            except aiohttp.ClientConnectionError:
+                # The server hung up on us while we were still sending.
+                pass
+        status, _ = await server.post(VALIDATE, body(admission_review(widget())))
+        assert status == 200
+
+
+async def test_a_client_without_tls_gets_nothing() -> None:
+    async with called(ALL) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.server.port)
+        writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
+        answer = await reader.read()
+        writer.close()
+        assert not answer.startswith(b"HTTP")
+        assert (await server.post(VALIDATE, body(admission_review(widget()))))[0] == 200
+
+
+async def test_old_tls_is_not_spoken() -> None:
+    async with called(ALL) as server:
+        old = trust(server.bundle)
+        old.minimum_version = ssl.TLSVersion.TLSv1_2
+        old.maximum_version = ssl.TLSVersion.TLSv1_2
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.server.port, ssl=old)
+        assert writer.get_extra_info("ssl_object").version() == "TLSv1.2"
+        writer.close()
+        assert reader is not None
+
+
+async def test_an_exception_is_a_denial_and_a_log_line_without_a_traceback_in_the_answer(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    @kw.validates(Widget, name="broken")
+    def broken(widget: Widget) -> None:
+        raise KeyError("secret-corner")
+
+    async with called([broken]) as server:
+        with caplog.at_level(logging.ERROR, "kubewright.webhook"):
+            status, answer = await server.post(VALIDATE, body(admission_review(widget())))
+        response = json.loads(answer)["response"]
+        assert (status, response["uid"], response["allowed"]) == (200, "u-1", False)
+        assert response["status"]["code"] == 500
+        assert response["status"]["message"] == (
+            "broken.widgets.widgets.example.com failed: KeyError: 'secret-corner'"
+        )
+        assert b"Traceback" not in answer
+        (record,) = caplog.records
+        assert record.exc_info is not None
+        assert record.__dict__["fields"]["requestID"] == "u-1"
+        assert server.samples("controller_runtime_webhook_panics_total") == {(): 1}
+
+
+async def test_an_exception_is_a_failure_where_failures_are_ignored() -> None:
+    @kw.validates(Widget, failure_policy="Ignore")
+    def broken(widget: Widget) -> None:
+        raise KeyError("x")
+
+    async with called([broken]) as server:
+        status, answer = await server.post(VALIDATE, body(admission_review(widget())))
+        assert status == 500
+        assert b"Traceback" not in answer
+
+
+async def test_the_api_servers_timeout_is_honoured_for_slow_functions() -> None:
+    held = threading.Event()
+    calls: list[str] = []
+
+    @kw.validates(Widget)
+    def slow(widget: Widget) -> None:
+        calls.append(widget.metadata.name)
+        if len(calls) == 1:
+            burn()
+        else:
+            held.wait(5)
+
+    async with called([slow]) as server:
+        good = body(admission_review(widget()))
+        assert (await server.post(VALIDATE, good))[0] == 200
+        status, answer = await server.post(f"{VALIDATE}?timeout=200ms", good)
+        assert (status, answer) == (504, b"the webhook did not answer in time\n")
+        held.set()
+
+
+async def test_requests_in_flight_end_before_the_server_does() -> None:
+    entered, held = threading.Event(), threading.Event()
+
+    @kw.validates(Widget)
+    def slow(widget: Widget) -> None:
+        if widget.spec.color == "slow":
+            entered.set()
+            held.wait(5)
+        elif widget.spec.color == "mark":
+            burn()
+
+    async with called([slow]) as server:
+        assert (await server.post(VALIDATE, body(admission_review(widget("mark")))))[0] == 200
+        async with asyncio.TaskGroup() as group:
+            late = group.create_task(server.post(VALIDATE, body(admission_review(widget("slow")))))
+            await asyncio.to_thread(entered.wait, 5)
+            closing = group.create_task(server.server.__aexit__(None, None, None))
+            await asyncio.sleep(0)
+            held.set()
+            assert (await late)[0] == 200
+            await closing
+
+
+async def test_a_draining_server_asks_its_callers_to_leave() -> None:
+    async with called([sensible]) as server:
+        server.server.drain()
+        async with server.session.post(
+            f"{server.url}{VALIDATE}",
+            data=body(admission_review(widget())),
+            headers={"Content-Type": "application/json"},
+            ssl=trust(server.bundle),
+        ) as response:
+            assert (response.status, response.headers["Connection"]) == (200, "close")
+
+
+async def test_a_new_certificate_is_shown_to_new_connections_while_old_ones_go_on() -> None:
+    async with called([sensible]) as server:
+        good = body(admission_review(widget()))
+        assert (await server.post(VALIDATE, good))[0] == 200
+        fresh = begin(["127.0.0.1"], Lifetimes(), utc_now())
+        await asyncio.to_thread(server.context.load, fresh.certificate, fresh.key)
+        assert (await server.post(VALIDATE, good))[0] == 200
+        async with (
+            aiohttp.ClientSession() as stranger,
+            stranger.post(
+                f"{server.url}{VALIDATE}",
+                data=good,
+                headers={"Content-Type": "application/json"},
+                ssl=trust(fresh),
+            ) as response,
+        ):
+            assert response.status == 200
+        async with aiohttp.ClientSession() as stranger:
+            with pytest.raises(aiohttp.ClientConnectorCertificateError):
+                await stranger.post(f"{server.url}{VALIDATE}", data=good, ssl=trust(server.bundle))
+
+
+async def test_clients_can_be_asked_for_a_certificate(tmp_path: Path) -> None:
+    authority = begin(["client"], Lifetimes(), utc_now())
+    client_ca = tmp_path / "client-ca.crt"
+    await asyncio.to_thread(client_ca.write_bytes, authority.ca_bundle)
+    async with called([sensible], FollowingContext(client_ca)) as server:
+        with pytest.raises(aiohttp.ClientError):
+            await server.post(VALIDATE, body(admission_review(widget())))
+
+
+async def test_an_address_in_use_is_named() -> None:
+    async with called([sensible]) as server:
+        taken = Address("127.0.0.1", server.server.port)
+        with pytest.raises(BindError, match=f"cannot listen on 127.0.0.1:{taken.port}"):
+            async with WebhookServer(taken, {}, server.context, server.metrics):
+                pass
