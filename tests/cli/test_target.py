@@ -1,5 +1,3 @@
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,17 +20,6 @@ class Shell(kw.Resource[Spec, Status], group="example.com", version="v1"):
 async def shells(shell: Shell, ctx: kw.Context) -> None:
     pass
 '''
-
-
-@pytest.fixture(autouse=True)
-def untouched_imports(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """Leave no module and no path behind."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    before = set(sys.modules)
-    yield
-    for name in set(sys.modules) - before:
-        del sys.modules[name]
 
 
 def test_a_file_stands_for_the_controllers_at_its_top_level(tmp_path: Path) -> None:

@@ -18,9 +18,10 @@ from kubewright.generate import crds
 def command(target: str, kubeconfig: Path | None, context: str) -> None:
     """Install the CRDs of TARGET in the cluster and wait until they are served."""
     definitions = crds(load_operator(target))
+    config = load_config(kubeconfig, context or None)
 
     async def work() -> None:
-        async with Client(load_config(kubeconfig, context or None)) as client:
+        async with Client(config) as client:
             await install(client, definitions, click.echo)
 
     run_program(work)

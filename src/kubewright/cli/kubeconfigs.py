@@ -1,5 +1,6 @@
 """Kubeconfig files that commands write: for their owner's eyes only."""
 
+import contextlib
 import os
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,8 @@ def write_kubeconfig(path: Path, document: dict[str, Any]) -> None:
             yaml.safe_dump(document, file, sort_keys=False)
         draft.replace(path)
     except OSError as error:
-        draft.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            draft.unlink()
         raise ConfigError(
             f"cannot write the kubeconfig {path}: {error.strerror}; choose another with --kubeconfig"
         ) from None

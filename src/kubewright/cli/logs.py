@@ -5,7 +5,7 @@ import logging
 import sys
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal, TextIO, cast
 
@@ -22,7 +22,9 @@ _SHOWN_FIRST = ("controller", "namespace", "name")
 _MACHINE_FIELDS = frozenset({"controllerGroup", "controllerKind", "reconcileID"})
 
 
-def set_up(log_format: LogFormat, *, level: int = logging.INFO, stream: TextIO | None = None) -> None:
+def set_up(
+    log_format: LogFormat, *, level: int = logging.INFO, stream: TextIO | None = None
+) -> logging.Handler:
     """Send the records of the process, from a level on, to standard error in one format."""
     out = stream or sys.stderr
     handler = logging.StreamHandler(out)
@@ -31,6 +33,7 @@ def set_up(log_format: LogFormat, *, level: int = logging.INFO, stream: TextIO |
     logging.basicConfig(level=level, handlers=[handler], force=True)
     for noisy in ("asyncio", "aiohttp.access"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+    return handler
 
 
 def fields_of(record: logging.LogRecord) -> Mapping[str, Any]:
@@ -106,6 +109,21 @@ class FoldedBursts(logging.Filter):
                 key: burst for key, burst in self._bursts.items() if now - burst[0] <= BURST_SECONDS
             }
         return count < BURST
+
+
+class OnlyControllers(logging.Filter):
+    """Leave out the news of other controllers in this process, such as a dev cluster's own."""
+
+    def __init__(self, names: Collection[str]) -> None:
+        super().__init__()
+        self._names = names
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell whether to show a record."""
+        return record.levelno >= logging.WARNING or fields_of(record).get("controller", "") in (
+            "",
+            *self._names,
+        )
 
 
 def _is_shown(name: str, fields: Mapping[str, Any]) -> bool:

@@ -3,8 +3,10 @@
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any, TypeVar, cast
+
+from kubewright.api import KubewrightError
 
 try:
     from uvloop import new_event_loop
@@ -15,9 +17,22 @@ T = TypeVar("T")
 
 
 def run_program(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run to the end."""
-    with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        return runner.run(main())
+    """Run to the end; of failures that come in groups the first that was meant for the user is raised alone."""
+    try:
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
+            return runner.run(main())
+    except BaseExceptionGroup as failures:
+        causes = list(_leaves(failures))
+        told = [cause for cause in causes if isinstance(cause, KubewrightError)]
+        raise (told or causes)[0] from None
+
+
+def _leaves(failures: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    for failure in failures.exceptions:
+        if isinstance(failure, BaseExceptionGroup):
+            yield from _leaves(cast("BaseExceptionGroup[BaseException]", failure))
+        else:
+            yield failure
 
 
 async def until_signalled(work: Coroutine[Any, Any, None]) -> None:

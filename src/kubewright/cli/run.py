@@ -3,15 +3,15 @@
 import asyncio
 import gc
 import logging
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import click
 
 from kubewright.cli.installation import install
-from kubewright.cli.logs import LogFormat, set_up
+from kubewright.cli.kubeconfigs import write_kubeconfig
+from kubewright.cli.logs import LogFormat, OnlyControllers, set_up
 from kubewright.cli.loops import run_program, until_signalled
 from kubewright.cli.options import FILE, cluster_options, target_argument
 from kubewright.cli.target import load_operator
@@ -76,17 +76,27 @@ def command(
 
     The first signal lets reconciles end, a second one ends at once.
     """
-    set_up(log_format, level=logging.DEBUG if verbose else logging.INFO)
+    log = set_up(log_format, level=logging.DEBUG if verbose else logging.INFO)
     if dev and (kubeconfig or context):
         raise click.UsageError("--dev brings a cluster of its own: leave --kubeconfig and --context out")
     operator = load_operator(target)
+    log.addFilter(OnlyControllers([controller.name for controller in operator.controllers]))
     manager_options = ManagerOptions(pause_gc=True, **options)
 
-    async def work() -> None:
-        async with _cluster(dev, kubeconfig, context) as config:
-            await _run(operator, config, manager_options, installing=installing or dev)
+    if dev:
+        with tempfile.TemporaryDirectory(prefix="kubewright-dev-") as folder:
+            path = Path(folder, "kubeconfig")
+            run_program(lambda: until_signalled(_run_on_dev_cluster(operator, manager_options, path)))
+    else:
+        config = load_config(kubeconfig, context or None)
+        run_program(lambda: until_signalled(_run(operator, config, manager_options, installing=installing)))
 
-    run_program(lambda: until_signalled(work()))
+
+async def _run_on_dev_cluster(operator: Operator, options: ManagerOptions, path: Path) -> None:
+    async with DevCluster() as cluster:
+        await asyncio.to_thread(write_kubeconfig, path, cluster.kubeconfig())
+        click.echo(f"dev cluster at {cluster.url}: export KUBECONFIG={path}", err=True)
+        await _run(operator, cluster.config, options, installing=True)
 
 
 async def _run(
@@ -105,13 +115,3 @@ async def _settle_memory(manager: Manager) -> None:
     """What the caches hold lives as long as the process: the garbage collector need not look at it again."""
     await manager.synced.wait()
     gc.freeze()
-
-
-@asynccontextmanager
-async def _cluster(dev: bool, kubeconfig: Path | None, context: str) -> AsyncGenerator[ClusterConfig, None]:
-    if not dev:
-        yield load_config(kubeconfig, context or None)
-        return
-    async with DevCluster() as cluster:
-        click.echo(f"dev cluster at {cluster.url}", err=True)
-        yield cluster.config

@@ -19,9 +19,10 @@ from kubewright.generate import crds
 def command(target: str, with_resources: bool, kubeconfig: Path | None, context: str) -> None:
     """Remove the CRDs of TARGET from the cluster."""
     definitions = crds(load_operator(target))
+    config = load_config(kubeconfig, context or None)
 
     async def work() -> None:
-        async with Client(load_config(kubeconfig, context or None)) as client:
+        async with Client(config) as client:
             await uninstall(client, definitions, click.echo, with_resources=with_resources)
 
     run_program(work)
