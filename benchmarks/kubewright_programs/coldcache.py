@@ -46,11 +46,12 @@ async def fill(kubeconfig: Path, *, streaming: bool) -> dict[str, Any]:
         running = tasks.create_task(cache.run())
         informer = cache.informer(Selection(kind_of(Sample)), Sample)
         await informer.wait_synced()
-        seconds = time.perf_counter() - started
+        seconds, at = time.perf_counter() - started, time.time()
         usage = resource.getrusage(resource.RUSAGE_SELF)
         objects = len(informer.keys())
         running.cancel()
     return {
+        "at": at,
         "objects": objects,
         "seconds": seconds,
         "startup": startup,

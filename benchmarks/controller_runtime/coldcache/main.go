@@ -111,20 +111,21 @@ func run(kubeconfig string) error {
 	if !samples.WaitForCacheSync(ctx) {
 		return errors.New("the cache did not sync")
 	}
-	elapsed := time.Since(started)
+	elapsed, at := time.Since(started), time.Now()
 	var list SampleList
 	if err := samples.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
-	return report(len(list.Items), elapsed, startup)
+	return report(len(list.Items), elapsed, startup, at)
 }
 
-func report(objects int, elapsed, startup time.Duration) error {
+func report(objects int, elapsed, startup time.Duration, at time.Time) error {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
 		return err
 	}
 	return json.NewEncoder(os.Stdout).Encode(map[string]float64{
+		"at":      float64(at.UnixMicro()) / 1e6,
 		"objects": float64(objects),
 		"seconds": elapsed.Seconds(),
 		"startup": startup.Seconds(),

@@ -1,0 +1,182 @@
+"""The programs under test: building them, running them as processes of their own, and what they used so far."""
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+BENCHMARKS = Path(__file__).resolve().parents[1]
+KUBEWRIGHT = BENCHMARKS / "kubewright_programs"
+KOPF = BENCHMARKS / "kopf_programs"
+GO_MODULE = BENCHMARKS / "controller_runtime"
+RUST_CRATE = BENCHMARKS / "kube_rs"
+
+Command = Sequence[str | Path]
+
+
+class Noting(Protocol):
+    """What a bench offers to say why a peer is missing."""
+
+    def note(self, text: str) -> None: ...
+
+    def progress(self, text: str) -> None: ...
+
+
+class ProgramFailed(RuntimeError):
+    """A program under test ended by itself."""
+
+
+class Usage(NamedTuple):
+    """What a process has used."""
+
+    cpu: float
+    """Seconds, user and system, since the process began."""
+    rss: float
+    """Megabytes now."""
+    peak: float
+    """Megabytes at most."""
+
+
+def built_folder() -> Path:
+    """Name the folder for the built peers: the user's cache, so that a second run builds nothing."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = cache / "kubewright" / "benchmarks"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+async def go_program(bench: Noting, name: str) -> Path | None:
+    """Build one program of the Go module; None, with a note, where that cannot be done."""
+    go = shutil.which("go")
+    if go is None:
+        bench.note("controller-runtime is left out: there is no Go here")
+        return None
+    bench.progress(f"building controller-runtime's {name}")
+    program = built_folder() / name
+    command = [go, "build", "-trimpath", "-o", str(program), f"./{name}"]
+    return await _built(bench, "controller-runtime", command, GO_MODULE, program)
+
+
+async def rust_program(bench: Noting, name: str) -> Path | None:
+    """Build one program of the Rust crate; None, with a note, where that cannot be done."""
+    cargo = shutil.which("cargo")
+    if cargo is None or not (RUST_CRATE / "Cargo.toml").exists():
+        bench.note("kube-rs is left out: there is no Rust here")
+        return None
+    bench.progress(f"building kube-rs's {name}: minutes, the first time")
+    target = built_folder() / "kube-rs"
+    command = [cargo, "build", "--release", "--locked", "--quiet", "--bin", name, "--target-dir", str(target)]
+    return await _built(bench, "kube-rs", command, RUST_CRATE, target / "release" / name)
+
+
+async def _built(bench: Noting, peer: str, command: list[str], folder: Path, program: Path) -> Path | None:
+    build = await asyncio.create_subprocess_exec(
+        *command, cwd=folder, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
+    )
+    _, errors = await build.communicate()
+    if build.returncode == 0:
+        return program
+    reason = errors.decode(errors="replace").strip().splitlines()
+    bench.note(f"{peer} is left out: it did not build ({reason[-1] if reason else 'no reason given'})")
+    return None
+
+
+def kopf_command(bench: Noting, name: str, kubeconfig: Path) -> Command | None:
+    """Return how kopf runs one of its programs; None, with a note, where kopf is not installed."""
+    kopf = Path(sys.executable).with_name("kopf")
+    if not kopf.exists():
+        bench.note("kopf is left out: run `scripts/setup --peers`")
+        return None
+    return [
+        "env",
+        f"KUBECONFIG={kubeconfig}",
+        kopf,
+        "run",
+        "--quiet",
+        "--all-namespaces",
+        KOPF / f"{name}.py",
+    ]
+
+
+def kubewright_command(name: str, kubeconfig: Path, *options: str) -> Command:
+    """Return how one of our programs is run: by the same command that a user types."""
+    kubewright = Path(sys.executable).with_name("kubewright")
+    off = ("--metrics-bind-address=0", "--health-probe-bind-address=0")
+    return [kubewright, "run", KUBEWRIGHT / f"{name}.py", "--kubeconfig", kubeconfig, *off, *options]
+
+
+async def figures_of(command: Command) -> dict[str, float]:
+    """Run a program to its end and return the object that it printed, with `since` it was started in seconds."""
+    began = time.time()
+    process = await asyncio.create_subprocess_exec(*map(str, command), stdout=asyncio.subprocess.PIPE)
+    output, _ = await process.communicate()
+    if process.returncode:
+        raise ProgramFailed(f"{command[0]} failed with {process.returncode}")
+    figures: dict[str, float] = json.loads(output)
+    return {**figures, "since": figures["at"] - began}
+
+
+class Running:
+    """A program at work."""
+
+    def __init__(self, process: asyncio.subprocess.Process, log: Path) -> None:
+        self._process = process
+        self._log = log
+        self.began = time.perf_counter()
+
+    @property
+    def usage(self) -> Usage:
+        """Return what it has used by now (Linux)."""
+        if self._process.returncode is not None:
+            raise ProgramFailed(f"{self._process.pid} ended: {self._log.read_text()[-2000:]}")
+        folder = Path("/proc") / str(self._process.pid)
+        times = (folder / "stat").read_text().rpartition(")")[2].split()
+        lines = dict(
+            line.split(":", 1) for line in (folder / "status").read_text().splitlines() if ":" in line
+        )
+        ticks = os.sysconf("SC_CLK_TCK")
+        return Usage(
+            cpu=(int(times[11]) + int(times[12])) / ticks,
+            rss=_megabytes(lines["VmRSS"]),
+            peak=_megabytes(lines["VmHWM"]),
+        )
+
+    def check(self) -> None:
+        """Raise where it ended by itself."""
+        if self._process.returncode is not None:
+            raise ProgramFailed(f"the program ended: {self._log.read_text()[-2000:]}")
+
+
+@asynccontextmanager
+async def running(command: Command, log: Path) -> AsyncGenerator[Running, None]:
+    """Run a program for the length of the block; what it says goes to the log."""
+    with log.open("wb") as out:
+        process = await asyncio.create_subprocess_exec(
+            *map(str, command), stdout=out, stderr=asyncio.subprocess.STDOUT, stdin=asyncio.subprocess.DEVNULL
+        )
+    try:
+        yield Running(process, log)
+    finally:
+        if process.returncode is None:
+            process.send_signal(signal.SIGTERM)
+            try:
+                await asyncio.wait_for(process.wait(), 20)
+            except TimeoutError:
+                process.kill()
+                await process.wait()
+
+
+def _megabytes(text: str) -> float:
+    return int(text.split(maxsplit=1)[0]) * 1024 / 1e6
+
+
+def column(runs: Sequence[Any], name: str) -> list[float]:
+    """Take one figure of each run."""
+    return [run[name] if isinstance(run, dict) else getattr(run, name) for run in runs]
