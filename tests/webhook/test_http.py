@@ -109,7 +109,7 @@ async def test_a_client_without_tls_gets_nothing() -> None:
         assert (await server.post(VALIDATE, body(admission_review(widget()))))[0] == 200
 
 
-async def test_old_tls_is_not_spoken() -> None:
+async def test_tls_1_2_is_the_least_that_is_spoken() -> None:
     async with called(ALL) as server:
         old = trust(server.bundle)
         old.minimum_version = ssl.TLSVersion.TLSv1_2

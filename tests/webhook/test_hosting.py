@@ -1,0 +1,281 @@
+"""Webhooks on an API server: how it finds and trusts them, and that rotation loses no write."""
+
+import asyncio
+import dataclasses
+import itertools
+import socket
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kubewright as kw
+from kubewright.api import Kind
+from kubewright.api.builtin import core_v1
+from kubewright.client import ClusterConfig
+from kubewright.controller import Operator, certificate_rules, webhook_rules
+from kubewright.generate import Names, crds, webhooks
+from kubewright.manager import ManagerOptions
+from kubewright.metrics import Registry
+from kubewright.serving import Address
+from kubewright.testing import Cluster
+from kubewright.webhook.server import (
+    HostOptions,
+    Lifetimes,
+    NotRegistered,
+    Unreachable,
+    WebhookHost,
+    reach_of,
+)
+from kubewright.webhook.server.authority import begin, utc_now
+
+from .kinds import Widget, WidgetSpec, WidgetV1Alpha1, colored, from_alpha, from_beta, sensible
+
+Wire = dict[str, Any]
+QUICK = Lifetimes(
+    authority=timedelta(seconds=9),
+    serving=timedelta(seconds=6),
+    trust=timedelta(seconds=1),
+    follow=timedelta(seconds=1),
+    poll=timedelta(seconds=0.2),
+)
+VALIDATING = Kind(
+    group="admissionregistration.k8s.io",
+    version="v1",
+    kind="ValidatingWebhookConfiguration",
+    plural="validatingwebhookconfigurations",
+    namespaced=False,
+    builtin=True,
+)
+
+
+@kw.controller(Widget, name="turning")
+async def nothing(widget: Widget, ctx: kw.Context) -> None:
+    pass
+
+
+def operator() -> Operator:
+    return Operator(nothing, webhooks=[sensible, colored, from_alpha, from_beta])
+
+
+def options(**changes: Any) -> ManagerOptions:
+    chosen = ManagerOptions(
+        metrics_bind_address="0", health_probe_bind_address="0", webhook_bind_address="127.0.0.1:0"
+    )
+    return dataclasses.replace(chosen, **changes)
+
+
+async def trusted(cluster: Cluster, name: str) -> str:
+    live = await cluster.client.get(VALIDATING, name)
+    return live["webhooks"][0]["clientConfig"].get("caBundle", "")
+
+
+async def write_until_rotated(cluster: Cluster, name: str) -> int:
+    """Write through the webhooks without a pause until the authority is another one; return the writes."""
+    first, count = await trusted(cluster, name), itertools.count()
+    done = asyncio.Event()
+
+    async def writer(number: int) -> None:
+        await cluster.create(WidgetV1Alpha1(kw.Meta(f"w{number}"), size=0))
+        while not done.is_set():
+            change = {"metadata": {"annotations": {"n": str(next(count))}}}
+            await cluster.client.patch(Widget, change, name=f"w{number}", namespace=cluster.namespace)
+            found = await cluster.get(WidgetV1Alpha1, f"w{number}")
+            assert found.color == "blue"
+
+    async with asyncio.timeout(45), asyncio.TaskGroup() as group:
+        for number in range(3):
+            group.create_task(writer(number))
+        seen = {first}
+        while len(seen) < 3:  # the old authority, both, the new one
+            await asyncio.sleep(0.1)
+            seen.add(await trusted(cluster, name))
+        done.set()
+    return next(count)
+
+
+async def test_the_own_authority_rotates_under_writes_and_no_write_fails(cluster: Cluster) -> None:
+    async with cluster.running(operator(), options=options(webhook_lifetimes=QUICK)) as manager:
+        await eventually_judged(cluster)
+        writes = await write_until_rotated(cluster, "turning-validating-webhook-configuration")
+        assert not manager.readiness.failures()
+        await cluster.client.delete_collection(Widget, namespace=cluster.namespace)
+    assert writes > 50
+
+
+async def eventually_judged(cluster: Cluster) -> None:
+    wrong = Widget(kw.Meta("probe", namespace=cluster.namespace), spec=WidgetSpec(color="pink"))
+    async with asyncio.timeout(10):
+        while True:
+            try:
+                await cluster.client.create(wrong, dry_run=True)
+            except kw.Invalid:
+                return
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+async def deploy(cluster: Cluster, port: int) -> None:
+    """Bring what `kubewright manifests` renders, with a Service that leads to this machine."""
+    names = Names("turning", cluster.namespace)
+    for document in (*crds(operator(), names), *webhooks(operator(), names)):
+        if document["kind"] == "Service":
+            document["spec"] = {"type": "ExternalName", "externalName": "localhost"}
+        await cluster.client.apply(document, field_manager="deployer")
+
+
+@asynccontextmanager
+async def hosted(cluster: Cluster, port: int, **changes: Any) -> AsyncIterator[WebhookHost]:
+    chosen = HostOptions(
+        address=Address("127.0.0.1", changes.pop("own_port", port)),
+        namespace=cluster.namespace,
+        reach="service",
+        service_port=port,
+        **changes,
+    )
+    host = WebhookHost("turning", operator().webhooks, cluster.client, chosen, Registry())
+    async with asyncio.TaskGroup() as group, host.serving(group):
+        yield host
+
+
+@pytest.fixture
+async def deployed(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[int]:
+    monkeypatch.setattr("kubewright.webhook.server.hosting.SERVICE_DRAIN", 0.1)
+    port = free_port()
+    await deploy(cluster, port)
+    yield port
+    await cluster.client.delete(VALIDATING, "turning-validating-webhook-configuration")
+    mutating = dataclasses.replace(
+        VALIDATING,
+        kind="MutatingWebhookConfiguration",
+        plural="mutatingwebhookconfigurations",
+        list_kind="",
+        singular="",
+    )
+    await cluster.client.delete(mutating, "turning-mutating-webhook-configuration")
+    definitions = Kind(
+        group="apiextensions.k8s.io",
+        version="v1",
+        kind="CustomResourceDefinition",
+        plural="customresourcedefinitions",
+        namespaced=False,
+        builtin=True,
+    )
+    patch = {"spec": {"conversion": {"strategy": "None", "webhook": None}}}
+    await cluster.client.patch(definitions, patch, name="widgets.widgets.example.com")
+
+
+async def test_a_deployed_operator_is_asked_through_its_service_and_rotates(
+    cluster: Cluster, deployed: int
+) -> None:
+    async with hosted(cluster, deployed, lifetimes=QUICK) as host:
+        assert host.problem() is None
+        await eventually_judged(cluster)
+        writes = await write_until_rotated(cluster, "turning-validating-webhook-configuration")
+        await cluster.client.delete_collection(Widget, namespace=cluster.namespace)
+    assert writes > 50
+
+
+async def test_replicas_share_one_secret_and_one_of_them_writes_it(cluster: Cluster, deployed: int) -> None:
+    async with (
+        hosted(cluster, deployed, own_port=0) as one,
+        hosted(cluster, deployed, own_port=0) as two,
+        hosted(cluster, deployed) as three,
+    ):
+        shown = {await asyncio.to_thread(certificate_of, host.port) for host in (one, two, three)}
+        assert len(shown) == 1
+        secret = await cluster.get(core_v1.Secret, "turning-webhook-server-cert")
+        assert set(secret.data) == {"ca.crt", "ca.key", "tls.crt", "tls.key"}
+        assert await trusted(cluster, "turning-validating-webhook-configuration")
+
+
+def certificate_of(port: int) -> bytes:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    with (
+        socket.create_connection(("127.0.0.1", port)) as raw,
+        context.wrap_socket(raw) as connection,
+    ):
+        found = connection.getpeercert(binary_form=True)
+        assert found
+        return found
+
+
+async def test_what_a_killed_run_by_url_left_is_put_right_by_a_deployed_one(
+    cluster: Cluster, deployed: int
+) -> None:
+    name = "turning-validating-webhook-configuration"
+    live = await cluster.client.get(VALIDATING, name)
+    left = [entry | {"clientConfig": {"url": "https://127.0.0.1:1/x"}} for entry in live["webhooks"]]
+    await cluster.client.patch(VALIDATING, {"webhooks": left}, name=name)
+    async with hosted(cluster, deployed):
+        live = await cluster.client.get(VALIDATING, name)
+        config = live["webhooks"][0]["clientConfig"]
+        assert "url" not in config
+        assert config["service"]["name"] == "turning-webhook-service"
+        await eventually_judged(cluster)
+
+
+async def test_a_cluster_without_the_configurations_is_told_what_to_apply(cluster: Cluster) -> None:
+    with pytest.raises(ExceptionGroup) as caught:
+        async with hosted(cluster, 0):
+            pass
+    assert caught.group_contains(NotRegistered, match="kubewright manifests --only webhooks")
+
+
+async def test_a_mounted_certificate_is_followed(
+    cluster: Cluster, deployed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kubewright.webhook.server.sources.DIRECTORY_POLL", 0.05)
+
+    def lay() -> None:
+        bundle = begin([f"turning-webhook-service.{cluster.namespace}.svc"], Lifetimes(), utc_now())
+        for name, content in (
+            ("ca.crt", bundle.ca_bundle),
+            ("tls.key", bundle.key),
+            ("tls.crt", bundle.certificate),
+        ):
+            (tmp_path / name).write_bytes(content)
+
+    await asyncio.to_thread(lay)
+    async with hosted(cluster, deployed, cert_dir=tmp_path) as host:
+        await eventually_judged(cluster)
+        before = await trusted(cluster, "turning-validating-webhook-configuration")
+        shown = await asyncio.to_thread(certificate_of, host.port)
+        await asyncio.to_thread(lay)
+        async with asyncio.timeout(10):
+            while await trusted(cluster, "turning-validating-webhook-configuration") == before:
+                await asyncio.sleep(0.05)
+        assert await asyncio.to_thread(certificate_of, host.port) != shown
+        assert host.problem() is None
+
+
+def test_the_roles_for_it_are_get_and_patch_by_name() -> None:
+    for rule in (*webhook_rules(operator()), *certificate_rules(operator())):
+        assert rule.verbs == ("get", "patch")
+        assert rule.resource_names
+
+
+@pytest.mark.parametrize("server", ["https://127.0.0.1:6443", "https://[::1]:6443", "https://localhost:1"])
+def test_an_api_server_on_this_machine_is_reached_by_url(server: str) -> None:
+    assert reach_of(ClusterConfig(server)) == "url"
+
+
+def test_in_a_pod_the_service_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    assert reach_of(ClusterConfig("https://10.0.0.1:443")) == "service"
+
+
+def test_an_api_server_elsewhere_is_told_why_not_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    with pytest.raises(Unreachable, match=r"cannot reach webhooks on this machine.*kubewright deploy.*--dev"):
+        reach_of(ClusterConfig("https://cluster.example.com:6443"))
