@@ -9,9 +9,11 @@ import click
 from kubewright.api import ConfigError
 from kubewright.cli.options import target_argument
 from kubewright.cli.target import load_operator
-from kubewright.generate import Names, crds, file_name, rbac, to_yaml, webhooks
+from kubewright.controller import Operator
+from kubewright.generate import Names, crds, deployment, file_name, rbac, to_yaml, webhooks
 
-PARTS = ("crds", "rbac", "webhooks")
+PARTS = ("crds", "rbac", "webhooks", "deployment")
+DEFAULT_IMAGE = "controller:latest"
 
 
 def _parts(ctx: click.Context, parameter: click.Parameter, value: str) -> Sequence[str]:
@@ -20,6 +22,24 @@ def _parts(ctx: click.Context, parameter: click.Parameter, value: str) -> Sequen
         if part not in PARTS:
             raise click.BadParameter(f"{part!r} is no part: choose from {', '.join(PARTS)}")
     return chosen
+
+
+def render(
+    operator: Operator,
+    parts: Sequence[str] = PARTS,
+    *,
+    namespaces: Sequence[str] = (),
+    image: str = DEFAULT_IMAGE,
+) -> list[dict[str, Any]]:
+    """Render the chosen parts in the order in which a cluster must be given them."""
+    names = Names(operator.name)
+    rendered = {
+        "crds": lambda: crds(operator, names),
+        "rbac": lambda: rbac(operator, names, namespaces),
+        "webhooks": lambda: webhooks(operator, names),
+        "deployment": lambda: deployment(operator, names, image=image),
+    }
+    return [document for part in PARTS if part in parts for document in rendered[part]()]
 
 
 @click.command()
@@ -35,17 +55,12 @@ def _parts(ctx: click.Context, parameter: click.Parameter, value: str) -> Sequen
 @click.option(
     "-n", "--namespace", "namespaces", multiple=True, help="Limit the roles to a namespace; repeatable."
 )
-def command(target: str, only: Sequence[str], output: Path | None, namespaces: Sequence[str]) -> None:
-    """Print the CRDs, roles and webhooks of TARGET as YAML, or write them to files."""
-    operator = load_operator(target)
-    names = Names(operator.name)
-    documents: list[dict[str, Any]] = []
-    if "crds" in only:
-        documents += crds(operator, names)
-    if "rbac" in only:
-        documents += rbac(operator, names, namespaces)
-    if "webhooks" in only:
-        documents += webhooks(operator, names)
+@click.option("--image", default=DEFAULT_IMAGE, show_default=True, help="Image of the operator.")
+def command(
+    target: str, only: Sequence[str], output: Path | None, namespaces: Sequence[str], image: str
+) -> None:
+    """Print what TARGET needs in a cluster as YAML, or write it to files."""
+    documents = render(load_operator(target), only, namespaces=namespaces, image=image)
     if output is None:
         click.echo(to_yaml(documents), nl=False)
         return

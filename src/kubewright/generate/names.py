@@ -20,6 +20,26 @@ class Names:
         return f"{self.operator}-controller-manager"
 
     @property
+    def manager(self) -> str:
+        """Name the Deployment."""
+        return f"{self.operator}-controller-manager"
+
+    @property
+    def metrics_service(self) -> str:
+        """Name the Service in front of the metrics."""
+        return f"{self.operator}-controller-manager-metrics-service"
+
+    @property
+    def metrics_reader(self) -> str:
+        """Name the role for whoever reads the metrics."""
+        return f"{self.operator}-metrics-reader"
+
+    @property
+    def review_role(self) -> str:
+        """Name the role to ask the cluster who may read the metrics."""
+        return f"{self.operator}-metrics-auth-role"
+
+    @property
     def role(self) -> str:
         """Name the role with the operator's own rules."""
         return f"{self.operator}-manager-role"

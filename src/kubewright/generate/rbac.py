@@ -22,19 +22,19 @@ def rbac(operator: Operator, names: Names, namespaces: Sequence[str] = ()) -> li
     """Render namespace, account, roles and bindings; limited to namespaces where they are given."""
     rules, cluster_wide = _wire(rules_for(operator)), _wire(webhook_rules(operator))
     documents: list[Wire] = [
-        _meta("v1", "Namespace", names.namespace, names),
-        _meta("v1", "ServiceAccount", names.account, names, names.namespace),
+        named("v1", "Namespace", names.namespace, names),
+        named("v1", "ServiceAccount", names.account, names, names.namespace),
     ]
     if namespaces:
         for namespace in namespaces:
-            documents += _granted("Role", names.role, rules, names, namespace)
+            documents += granted("Role", names.role, rules, names, namespace)
         if cluster_wide:
-            documents += _granted("ClusterRole", names.webhook_role, cluster_wide, names)
+            documents += granted("ClusterRole", names.webhook_role, cluster_wide, names)
     else:
-        documents += _granted("ClusterRole", names.role, [*rules, *cluster_wide], names)
-    documents += _granted("Role", names.lease_role, _wire(lease_rules(operator.name)), names, names.namespace)
+        documents += granted("ClusterRole", names.role, [*rules, *cluster_wide], names)
+    documents += granted("Role", names.lease_role, _wire(lease_rules(operator.name)), names, names.namespace)
     if certificates := _wire(certificate_rules(operator)):
-        documents += _granted("Role", names.webhook_role, certificates, names, names.namespace)
+        documents += granted("Role", names.webhook_role, certificates, names, names.namespace)
     return documents
 
 
@@ -42,16 +42,18 @@ def _wire(rules: Sequence[PolicyRule]) -> list[Wire]:
     return [rule.to_wire() for rule in rules]
 
 
-def _granted(kind: str, name: str, rules: list[Wire], names: Names, namespace: str = "") -> list[Wire]:
-    role = {**_meta(RBAC, kind, name, names, namespace), "rules": rules}
+def granted(kind: str, name: str, rules: list[Wire], names: Names, namespace: str = "") -> list[Wire]:
+    """Render a role and its binding to the operator's account."""
+    role = {**named(RBAC, kind, name, names, namespace), "rules": rules}
     binding: Wire = {
-        **_meta(RBAC, f"{kind}Binding", f"{name}binding", names, namespace),
+        **named(RBAC, f"{kind}Binding", f"{name}binding", names, namespace),
         "roleRef": {"apiGroup": _GROUP, "kind": kind, "name": name},
         "subjects": [{"kind": "ServiceAccount", "name": names.account, "namespace": names.namespace}],
     }
     return [role, binding]
 
 
-def _meta(api_version: str, kind: str, name: str, names: Names, namespace: str = "") -> Wire:
+def named(api_version: str, kind: str, name: str, names: Names, namespace: str = "") -> Wire:
+    """Begin a document: its kind, its name, the labels all of an operator's objects carry."""
     metadata: Wire = {"name": name, **({"namespace": namespace} if namespace else {}), "labels": names.labels}
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
