@@ -77,9 +77,9 @@ async def test_myownshell_keeps_its_deployment(kubectl: Kubectl, playing: Playin
         await prints(deployments, r"^myownshell-sample +5/5 ")
         await kubectl("scale", "deployment", "myownshell-sample", "--replicas=1")
         await prints(deployments, r"^myownshell-sample +5/5 ")
-        await kubectl("delete", "deployment", "myownshell-sample")
+        await kubectl("delete", "deployment", "myownshell-sample", "--timeout=20s")
         await prints(deployments, r"^myownshell-sample +5/5 ")
-        await kubectl("delete", "myownshell", "myownshell-sample")
+        await kubectl("delete", "myownshell", "myownshell-sample", "--timeout=20s")
         await prints(deployments, "No resources found", timeout=GARBAGE)
 
 
