@@ -11,6 +11,19 @@ hypothesis.settings.register_profile("kubewright", deadline=None)
 hypothesis.settings.load_profile("kubewright")
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out, on another server than the embedded one, what would only say the same again.
+
+    A test depends on the server if it, or a fixture of its, asks for `server_name`.
+    """
+    if config.getoption("--server") == "embedded":
+        return
+    apart = [item for item in items if "server_name" not in getattr(item, "fixturenames", ())]
+    config.hook.pytest_deselected(items=apart)
+    left_out = set(apart)
+    items[:] = [item for item in items if item not in left_out]
+
+
 @pytest.fixture(autouse=True)
 def unblocked_event_loop() -> Iterator[None]:
     """Fail a test in which our own code makes a blocking call on the event loop."""

@@ -41,10 +41,10 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def real(request: pytest.FixtureRequest) -> Path:
+def real(server_name: str) -> Path:
     """Give the folder of the binaries to tests that need them."""
     folder = find_binaries()
-    if request.config.getoption("--server") != "real" or folder is None:
+    if server_name != "real" or folder is None:
         pytest.skip("runs with --server real, on built binaries")
     return folder
 

@@ -46,17 +46,16 @@ class Cluster:
 
 
 @pytest.fixture
-def start_cluster(request: pytest.FixtureRequest) -> Callable[[], Any]:
-    kind = request.config.getoption("--server")
-    if kind == "existing":
+def start_cluster(server_name: str) -> Callable[[], Any]:
+    if server_name == "existing":
         pytest.skip("these tests install a definition and roles: not on somebody's cluster")
 
-    binaries = find_binaries() if kind == "real" else None
+    binaries = find_binaries() if server_name == "real" else None
 
     @asynccontextmanager
     async def start() -> AsyncIterator[tuple[Cluster, Client]]:
         async with AsyncExitStack() as stack:
-            server = Server() if kind == "embedded" else ControlPlane(binaries, controllers=False)
+            server = Server() if server_name == "embedded" else ControlPlane(binaries, controllers=False)
             cluster = Cluster(await stack.enter_async_context(server))
             yield (
                 cluster,
@@ -254,9 +253,9 @@ async def test_a_missing_rule_is_named_and_its_return_noticed(start_cluster: Any
 
 
 async def test_what_happened_while_the_server_was_away_is_learned(
-    start_cluster: Any, request: pytest.FixtureRequest
+    start_cluster: Any, server_name: str
 ) -> None:
-    if request.config.getoption("--server") != "real":
+    if server_name != "real":
         pytest.skip("only processes can be taken away and brought back")
     async with start_cluster() as (cluster, client):
         await install(client)

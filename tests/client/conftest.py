@@ -26,16 +26,15 @@ class ApiServer:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def api_server(request: pytest.FixtureRequest) -> AsyncIterator[ApiServer]:
+async def api_server(server_name: str) -> AsyncIterator[ApiServer]:
     """Run the server that --server names, once for all tests."""
-    kind = request.config.getoption("--server", "embedded")
-    if kind == "real":
+    if server_name == "real":
         from kubewright.testing.controlplane import ControlPlane
 
         users = {"jane": ["readers"], "bob": []}
         async with ControlPlane(controllers=False, users=users) as plane:
             yield ApiServer(load_config(plane.kubeconfig), plane.tokens, plane.binaries)
-    elif kind == "existing":
+    elif server_name == "existing":
         yield ApiServer(load_config())
     else:
         from kubewright.devserver import Server

@@ -15,11 +15,10 @@ from conformance_servers import running
 
 
 @pytest.fixture(scope="session")
-def target(request: pytest.FixtureRequest) -> Iterator[Target]:
-    kind = request.config.getoption("--server")
-    if kind == "existing":
+def target(server_name: str) -> Iterator[Target]:
+    if server_name == "existing":
         pytest.skip("the scenarios change roles and definitions: not on somebody's cluster")
-    with running(kind) as found:
+    with running(server_name) as found:
         yield found
 
 

@@ -23,9 +23,15 @@ from kubewright.testing.environments import (
 
 
 @pytest.fixture(scope="session")
-def environment(request: pytest.FixtureRequest) -> Generator[RunningEnvironment, None, None]:
+def server_name(request: pytest.FixtureRequest) -> str:
+    """Tell which server was chosen: embedded, real or existing."""
+    return str(request.config.getoption("--server"))
+
+
+@pytest.fixture(scope="session")
+def environment(server_name: str) -> Generator[RunningEnvironment, None, None]:
     """Run the chosen cluster for the whole session."""
-    running = RunningEnvironment(_chosen(str(request.config.getoption("--server"))))
+    running = RunningEnvironment(_chosen(server_name))
     running.start()
     yield running
     running.stop()

@@ -22,8 +22,8 @@ def known_types() -> None:
 
 
 @pytest.fixture(scope="session")
-def real_config(request: pytest.FixtureRequest) -> Iterator[ClusterConfig | None]:
-    if request.config.getoption("--server") != "real":
+def real_config(server_name: str) -> Iterator[ClusterConfig | None]:
+    if server_name != "real":
         yield None
         return
     started, ended = threading.Event(), threading.Event()

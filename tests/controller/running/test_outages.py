@@ -46,16 +46,12 @@ async def real() -> AsyncIterator[tuple[ClusterConfig, Switch, Switch]]:
 
 
 @pytest.mark.timeout(120)
-async def test_what_changes_around_an_outage_is_reconciled_after_it(
-    request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    is_real = request.config.getoption("--server") == "real"
-
+async def test_what_changes_around_an_outage_is_reconciled_after_it(server_name: str, tmp_path: Path) -> None:
     async def reconcile(box: Box, ctx: Context) -> None:
         await ctx.patch_status(box, BoxStatus(ready=box.spec.size))
 
     async with (
-        real() if is_real else embedded(tmp_path / "data.db") as (config, stop, start),
+        real() if server_name == "real" else embedded(tmp_path / "data.db") as (config, stop, start),
         Client(config, field_manager="test") as client,
     ):
         cluster = await Cluster.prepare(config, client)
