@@ -26,6 +26,9 @@ COMMANDS: Mapping[str, Entry] = {
     "install": Entry("kubewright.cli.install", "Install an operator's CRDs in the cluster."),
     "uninstall": Entry("kubewright.cli.uninstall", "Remove an operator's CRDs from the cluster."),
     "manifests": Entry("kubewright.cli.manifests", "Print an operator's CRDs and roles as YAML."),
+    "get": Entry("kubewright.cli.get", "Show objects of the cluster."),
+    "apply": Entry("kubewright.cli.apply", "Make objects of files so, by server-side apply."),
+    "delete": Entry("kubewright.cli.delete", "Delete objects by name."),
     "version": Entry("kubewright.cli.version", "Print the version."),
 }
 

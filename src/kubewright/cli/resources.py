@@ -1,0 +1,68 @@
+"""Kinds by the names people use for them, and documents from files."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import yaml
+
+from kubewright.api import KubewrightError
+from kubewright.client import ApiResource, Client
+
+Wire = dict[str, Any]
+
+
+class ResourceError(KubewrightError):
+    """A name that stands for no kind, or a file that holds no objects."""
+
+
+async def find_resource(client: Client, name: str) -> ApiResource:
+    """Find a kind by plural, singular, short name or kind, with or without its group: `vg`, `deployments.apps`."""
+    plain, _, group = name.lower().partition(".")
+    for resource in await client.api_resources():
+        kind = resource.kind
+        called = {kind.plural, kind.singular, kind.kind.lower(), *kind.short_names}
+        if plain in called and (not group or kind.group == group):
+            return resource
+    raise ResourceError(f'the server doesn\'t have a resource type "{name}"')
+
+
+def read_documents(paths: Sequence[Path]) -> list[Wire]:
+    """Read the objects of YAML or JSON files; `-` is standard input, a folder stands for the files in it."""
+    return [document for path in paths for source in _sources(path) for document in _parse(source)]
+
+
+def _sources(path: Path) -> Iterable[Path]:
+    if not path.is_dir():
+        return [path]
+    return sorted(file for file in path.iterdir() if file.suffix in (".yaml", ".yml", ".json"))
+
+
+def _parse(path: Path) -> list[Wire]:
+    try:
+        text = sys.stdin.read() if str(path) == "-" else path.read_text()
+        found = list(yaml.safe_load_all(text))
+    except OSError as error:
+        raise ResourceError(f"cannot read {path}: {error.strerror}") from None
+    except yaml.YAMLError as error:
+        raise ResourceError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
+    documents: list[Wire] = []
+    for document in found:
+        if document is None:
+            continue
+        if not isinstance(document, dict) or not {"apiVersion", "kind"} <= cast("Wire", document).keys():
+            raise ResourceError(f"{path} holds something that is no object: it needs apiVersion and kind")
+        documents.append(cast("Wire", document))
+    return documents
+
+
+def called(document: Wire) -> str:
+    """Name an object as messages do: `deployment.apps/web`."""
+    group = document["apiVersion"].rpartition("/")[0]
+    kind = document["kind"].lower()
+    return (
+        f"{kind}.{group}/{document['metadata']['name']}"
+        if group
+        else f"{kind}/{document['metadata']['name']}"
+    )

@@ -1,0 +1,57 @@
+"""get, apply and delete, on whichever server the tests run."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from kubewright.cli.app import main
+from kubewright.testing import Cluster
+
+CONFIG_MAP = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: notes}
+data: {a: b}
+"""
+
+
+async def command(cluster: Cluster, *arguments: str) -> int:
+    def run() -> int:
+        with pytest.raises(SystemExit) as ended:
+            main([*arguments, "--kubeconfig", str(cluster.kubeconfig), "-n", cluster.namespace])
+        return int(ended.value.code or 0)
+
+    # A command has an event loop of its own, so it needs a thread of its own.
+    return await asyncio.to_thread(run)
+
+
+async def test_objects_are_applied_shown_and_deleted(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "notes.yaml"
+    path.write_text(CONFIG_MAP)
+    assert await command(cluster, "apply", "-f", str(path)) == 0
+    assert capsys.readouterr().out == "configmap/notes serverside-applied\n"
+    assert await command(cluster, "get", "cm", "notes") == 0
+    assert capsys.readouterr().out.split()[:5] == ["NAME", "DATA", "AGE", "notes", "1"]
+    assert await command(cluster, "get", "configmaps", "notes", "-o", "yaml") == 0
+    assert "a: b" in capsys.readouterr().out
+    assert await command(cluster, "delete", "configmap", "notes") == 0
+    assert capsys.readouterr().out == "configmap/notes deleted\n"
+    assert await command(cluster, "get", "cm", "notes") == 1
+    assert 'configmaps "notes" not found' in capsys.readouterr().err
+
+
+async def test_an_unknown_kind_is_told(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
+    assert await command(cluster, "get", "nosuch") == 1
+    assert capsys.readouterr().err == "Error: the server doesn't have a resource type \"nosuch\"\n"
+
+
+async def test_a_file_without_objects_is_told(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "list.yaml"
+    path.write_text("- 1\n")
+    assert await command(cluster, "apply", "-f", str(path)) == 1
+    assert "holds something that is no object" in capsys.readouterr().err
