@@ -25,7 +25,11 @@ COMMANDS: Mapping[str, Entry] = {
     "run": Entry("kubewright.cli.run", "Run an operator."),
     "install": Entry("kubewright.cli.install", "Install an operator's CRDs in the cluster."),
     "uninstall": Entry("kubewright.cli.uninstall", "Remove an operator's CRDs from the cluster."),
-    "manifests": Entry("kubewright.cli.manifests", "Print an operator's CRDs and roles as YAML."),
+    "manifests": Entry("kubewright.cli.manifests", "Print all that an operator needs in a cluster as YAML."),
+    "deploy": Entry(
+        "kubewright.cli.deploy", "Bring an operator to the cluster; --dry-run shows the difference."
+    ),
+    "undeploy": Entry("kubewright.cli.undeploy", "Take an operator from the cluster."),
     "get": Entry("kubewright.cli.get", "Show objects of the cluster."),
     "apply": Entry("kubewright.cli.apply", "Make objects of files so, by server-side apply."),
     "delete": Entry("kubewright.cli.delete", "Delete objects by name."),

@@ -31,7 +31,7 @@ async def install(client: Client, definitions: Sequence[Wire], tell: Tell) -> No
         name = definition["metadata"]["name"]
         definition = await _with_live_conversion(client, definition)
         await client.apply(definition, field_manager=FIELD_MANAGER, kind=CRDS)
-        await _wait_established(client, name)
+        await wait_established(client, name)
         tell(f"customresourcedefinition.apiextensions.k8s.io/{name} installed")
 
 
@@ -84,7 +84,8 @@ async def _refuse_in_use(client: Client, definition: Wire) -> None:
         )
 
 
-async def _wait_established(client: Client, name: str) -> None:
+async def wait_established(client: Client, name: str) -> None:
+    """Wait until a CRD is served; say why it is not."""
     conditions: dict[str, Wire] = {}
     try:
         async with asyncio.timeout(ESTABLISHED_WITHIN):

@@ -1,0 +1,27 @@
+"""`kubewright undeploy`."""
+
+from pathlib import Path
+
+import click
+
+from kubewright.cli.deployment import undeploy
+from kubewright.cli.loops import run_program
+from kubewright.cli.manifests import PARTS, render
+from kubewright.cli.options import cluster_options, target_argument
+from kubewright.cli.target import load_operator
+from kubewright.client import Client, load_config
+
+
+@click.command()
+@target_argument
+@cluster_options
+def command(target: str, kubeconfig: Path | None, context: str) -> None:
+    """Take TARGET from the cluster; its CRDs, and with them all its objects, stay until `uninstall`."""
+    documents = render(load_operator(target), [part for part in PARTS if part != "crds"])
+    config = load_config(kubeconfig, context or None)
+
+    async def work() -> None:
+        async with Client(config) as client:
+            await undeploy(client, documents, click.echo)
+
+    run_program(work)
