@@ -156,6 +156,7 @@ def _converted(request: Review, *, change: Callable[[Review], None] = lambda obj
             spec["dimensions"] = {"size": spec.pop("size")}
         elif wanted.endswith("v1") and "dimensions" in spec:
             spec["size"] = spec.pop("dimensions").get("size")
+            spec.pop("shape", None)
         obj["apiVersion"] = wanted
         change(obj)
     return found

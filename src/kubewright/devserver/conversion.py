@@ -6,14 +6,13 @@ from typing import Any, cast
 
 from kubewright.api import FieldError, GroupVersionKind, names, problems
 
-from .callout import Caller, CallFailed
+from .callout import Caller, CallFailed, read_document
 from .objects import Wire, copy, encode, items, meta, section, split_api_version
 from .registry import Converter
 from .status import StatusError, quote
-from .wire import DecodeError, parse_json
 
 GROUP = "apiextensions.k8s.io"
-SECONDS = 30.0
+SECONDS = 30
 _REVIEWS = ("v1", "v1beta1")
 
 
@@ -41,15 +40,20 @@ class WebhookConverter:
         foreign = [obj for obj in objects if obj.get("apiVersion") != wanted]
         if not foreign:
             return list(objects)
-        source = _kind_text(foreign[0])
-        found = await self._call(foreign, wanted, source)
-        converted = iter(
-            [
-                _accept(obj, answer, target, source, index if len(objects) > 1 else None)
-                for index, (obj, answer) in enumerate(zip(foreign, found, strict=True))
-            ]
-        )
-        return [obj if obj.get("apiVersion") == wanted else next(converted) for obj in objects]
+        try:
+            converted = await self._convert(foreign, target)
+        except StatusError:
+            if len(foreign) == 1:
+                raise
+            # The real server sends objects one by one: what it says of the first bad one is what is to be said.
+            converted = [(await self._convert([obj], target))[0] for obj in foreign]
+        found = iter(converted)
+        return [obj if obj.get("apiVersion") == wanted else next(found) for obj in objects]
+
+    async def _convert(self, objects: list[Wire], target: GroupVersionKind) -> list[Wire]:
+        source = _kind_text(objects[0])
+        found = await self._call(objects, target.api_version, source)
+        return [_accept(obj, answer, target, source) for obj, answer in zip(objects, found, strict=True)]
 
     async def _call(self, objects: list[Wire], wanted: str, source: str) -> list[Any]:
         if not self._review:
@@ -63,7 +67,9 @@ class WebhookConverter:
             }
         )
         try:
-            answer = _read(await self._caller.post(self._config, body, SECONDS))
+            answer = read_document(
+                await self._caller.post(self._config, body, SECONDS, f"timeout={SECONDS}s")
+            )
             found = self._verify(answer, uid)
         except CallFailed as error:
             raise StatusError.unknown(f"conversion webhook for {source} failed: {error}") from None
@@ -93,42 +99,28 @@ class WebhookConverter:
         return items(found, "convertedObjects")
 
 
-def _read(body: bytes) -> Wire:
-    try:
-        value, _ = parse_json(body)
-    except DecodeError as error:
-        raise CallFailed(f"couldn't get version/kind; json parse error: {error}") from None
-    if not isinstance(value, dict):
-        raise CallFailed("couldn't get version/kind; json parse error: the answer is not an object")
-    return cast(Wire, value)
-
-
 def _kind_text(obj: Wire) -> str:
     return f"{obj.get('apiVersion', '')}, Kind={obj.get('kind', '')}"
 
 
-def _accept(original: Wire, found: Any, target: GroupVersionKind, source: str, index: int | None) -> Wire:
+def _accept(original: Wire, found: Any, target: GroupVersionKind, source: str) -> Wire:
     """Take one converted object, if it is still the same object."""
     converted = cast(Wire, found) if isinstance(found, dict) else Wire()
-    at = f"converted object at index {index}" if index is not None else "object at index 0"
+    invalid = f"conversion webhook for {source} returned invalid"
     group_version = split_api_version(str(converted.get("apiVersion", "")))
     if group_version != (target.group, target.version):
         got = "/".join(part for part in group_version if part)
         why = f"invalid groupVersion (expected {target.api_version}, received {got})"
-        raise StatusError.unknown(f"conversion webhook for {source} returned invalid {at}: {why}")
+        raise StatusError.unknown(f"{invalid} object at index 0: {why}")
     if converted.get("kind") != target.kind:
         why = f"invalid kind (expected {target.kind}, received {converted.get('kind', '')})"
-        raise StatusError.unknown(f"conversion webhook for {source} returned invalid {at}: {why}")
-    place = at if index is not None else "object"
+        raise StatusError.unknown(f"{invalid} object at index 0: {why}")
     if why := _changed_identity(meta(original), section(converted, "metadata")):
-        raise StatusError.unknown(f"conversion webhook for {source} returned invalid {place}: {why}")
+        raise StatusError.unknown(f"{invalid} object: {why}")
     try:
         converted["metadata"] = _restored(meta(original), converted.get("metadata"))
     except CallFailed as error:
-        where = f" in object at index {index}" if index is not None else ""
-        raise StatusError.unknown(
-            f"conversion webhook for {source} returned invalid metadata{where}: {error}"
-        ) from None
+        raise StatusError.unknown(f"{invalid} metadata: {error}") from None
     return converted
 
 

@@ -8,11 +8,10 @@ from typing import Any, cast
 
 import msgspec
 
-from kubewright.devserver.callout import CallFailed
+from kubewright.devserver.callout import CallFailed, read_document
 from kubewright.devserver.expressions import Situation, admission_request
 from kubewright.devserver.objects import Wire, encode, items, section
 from kubewright.devserver.status import StatusError, quote
-from kubewright.devserver.wire import DecodeError, parse_json, parse_yaml
 
 GROUP = "admission.k8s.io"
 _VERSIONS = ("v1", "v1beta1")
@@ -73,17 +72,9 @@ def read_verdict(question: Question, body: bytes, *, mutating: bool) -> Verdict:
 
 def _parse(body: bytes) -> Wire:
     try:
-        value = _value(body)
-    except DecodeError as error:
+        review = read_document(body)
+    except CallFailed as error:
         raise CallFailed(f"failed to call webhook: {error}") from None
-    if not isinstance(value, dict):
-        sort = "array" if isinstance(value, list) else "string" if isinstance(value, str) else "number"
-        kind = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-        raise CallFailed(
-            "failed to call webhook: couldn't get version/kind; json parse error: "
-            f"json: cannot unmarshal {sort} into Go value of type {kind}"
-        )
-    review = cast(Wire, value)
     version, kind = str(review.get("apiVersion", "")), str(review.get("kind", ""))
     if kind and (kind != "AdmissionReview" or not version.startswith(f"{GROUP}/")):
         raise CallFailed(
@@ -91,14 +82,6 @@ def _parse(body: bytes) -> Wire:
             'in scheme "k8s.io/apiserver/pkg/admission/plugin/webhook/generic/webhook.go:64"'
         )
     return review
-
-
-def _value(body: bytes) -> Any:
-    """Read an answer as the real server does: as JSON, else as YAML."""
-    try:
-        return parse_json(body)[0]
-    except DecodeError:
-        return parse_yaml(body)[0]
 
 
 def _verify(question: Question, review: Wire, *, mutating: bool) -> Verdict:

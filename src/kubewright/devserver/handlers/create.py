@@ -105,7 +105,7 @@ async def _store(scope: Scope, obj: Wire) -> bytes:
     if meta(obj).get("resourceVersion"):
         raise StatusError.unknown("resourceVersion should not be set on objects to be created")
     if scope.options.dry_run:
-        return resource.codec.encode(obj)
+        return await scope.rehearse(obj)
     try:
         return await scope.commit(obj, None)
     except Conflict:

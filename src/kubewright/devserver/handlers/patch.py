@@ -162,9 +162,20 @@ def applied(scope: Scope, body: bytes) -> Change:
                 convert=scope.convert,
             )
         )
+        if old is not None and _only_owners_differ(merged, old):
+            # What is applied without effect is not completed either: new defaults wait for a real change.
+            return merged
         return read_applied(scope, merged)
 
     return change
+
+
+def _only_owners_differ(new: Wire, old: Wire) -> bool:
+    before, after = (
+        {**obj, "metadata": {name: part for name, part in meta(obj).items() if name != "managedFields"}}
+        for obj in (old, new)
+    )
+    return encode_sorted(before) == encode_sorted(after)
 
 
 def telling_conflicts(merge: Callable[[], Wire]) -> Wire:

@@ -168,6 +168,17 @@ class Scope:
             return frozenset((name,) for name in ("spec", "metadata"))
         return frozenset({("status",)}) if resource.has_status and not self.subresource else frozenset()
 
+    async def rehearse(self, obj: Wire) -> bytes:
+        """Give the bytes that writing an object would answer with."""
+        resource = self.resource
+        storage = resource.storage_codec
+        if storage is resource.codec:
+            return resource.codec.encode(obj)
+        stored = await resource.to_storage(obj)
+        record = Record(self.key, 0, storage.encode(stored), storage.shape, {})
+        await resource.prepare([record])
+        return resource.render(record)
+
     async def commit(self, obj: Wire, expected: Record | None) -> bytes:
         """Write an object in its stored version; gives its bytes in the requested one."""
         resource = self.resource

@@ -84,7 +84,7 @@ async def _store(scope: Scope, record: Record, new: Wire, old: Wire) -> bytes:
     if same and record.shape == resource.storage_codec.shape:
         return resource.render(record)
     if scope.options.dry_run:
-        return resource.codec.encode(new)
+        return await scope.rehearse(new)
     return await scope.commit(new, record)
 
 

@@ -96,7 +96,8 @@ async def _list_later(call: Call, chosen: Selection, page: Coroutine[Any, Any, P
 async def _converted_page(call: Call, chosen: Selection, options: ListOptions) -> Page:
     """Find the records of a list of a kind whose versions need a converter; all are converted in one go."""
     resource = call.resource
-    if chosen.fields is not None:
+    if not chosen.whole:
+        # As on the real server, selectors look at converted objects: one that cannot be converted spoils the list.
         await resource.prepare(resource.collection.records(chosen.prefix))
     found = await converting(lambda: list_page(call.core, chosen, options))
     page = found if isinstance(found, Page) else await found

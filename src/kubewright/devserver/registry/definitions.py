@@ -36,6 +36,7 @@ def custom_resources(
     for item in versions:
         if item.get("served"):
             resource = _resource(store, spec, names, item, codecs[item["name"]], codecs[stored])
+            resource.versions = {codec.gvk.api_version: codec for codec in codecs.values()}
             resource.converter = converter
             yield resource
 

@@ -47,6 +47,8 @@ class Resource:
     """The warning that every request to this version is answered with."""
     terminating: bool = False
     """The CRD is being deleted: nothing new may be created."""
+    versions: Mapping[str, Codec] = field(default_factory=dict[str, Codec])
+    """The codecs of all versions of a custom kind, by apiVersion."""
     converter: Converter | None = None
     """What converts between versions when that takes more than another apiVersion."""
     ready_at: float = 0.0
@@ -99,11 +101,19 @@ class Resource:
     def _convert(self, record: Record) -> bytes:
         if self._foreign(record):
             raise Unconverted(lambda: self.prepare([record]))
-        stored = decode(record.data)
-        return self._fit(self.strategy.convert(stored, self.gvk))
+        return self._fit(record, self.strategy.convert(self._complete(record), self.gvk))
 
-    def _fit(self, converted: Wire) -> bytes:
-        return self.codec.encode(self.codec.from_storage(converted))
+    def _complete(self, record: Record) -> Wire:
+        """Give a record's object as the present schema of the version it is stored in has it."""
+        stored = decode(record.data)
+        home = self.versions.get(stored.get("apiVersion", ""))
+        return stored if home is None or home.shape == record.shape else home.from_storage(stored)
+
+    def _fit(self, record: Record, converted: Wire) -> bytes:
+        """Write a converted object; the defaults are those of the version it is stored in."""
+        if self.custom and version_of_shape(record.shape) != version_of_shape(self.codec.shape):
+            converted, _ = self.codec.decode(converted)
+        return self.codec.encode(converted)
 
     def _foreign(self, record: Record) -> bool:
         """Tell whether a record is in a version from which only the converter leads to this one."""
@@ -119,9 +129,9 @@ class Resource:
         due = [item for item in records if self._foreign(item) and (again or shape not in (item.forms or ()))]
         if not due:
             return
-        converted = await self.converter.convert([decode(item.data) for item in due], self.gvk)
+        converted = await self.converter.convert([self._complete(item) for item in due], self.gvk)
         for record, obj in zip(due, converted, strict=True):
-            record.keep(shape, self._fit(obj))
+            record.keep(shape, self._fit(record, obj))
 
     async def convert(self, obj: Wire) -> Wire:
         """Give an object of another version of the kind in this one."""
@@ -132,12 +142,15 @@ class Resource:
         return (await self.converter.convert([obj], self.gvk))[0]
 
     async def to_storage(self, obj: Wire) -> Wire:
-        """Give an object in the version it is stored in."""
-        if self.storage_codec is self.codec:
+        """Give an object in the version it is stored in, as that version's schema has it."""
+        storage = self.storage_codec
+        if storage is self.codec:
             return obj
         if self.converter is None:
-            return self.strategy.convert(obj, self.storage_codec.gvk)
-        return (await self.converter.convert([obj], self.storage_codec.gvk))[0]
+            stored = self.strategy.convert(obj, storage.gvk)
+        else:
+            stored = (await self.converter.convert([obj], storage.gvk))[0]
+        return storage.from_storage(stored)
 
 
 def version_of_shape(shape: str) -> str:
