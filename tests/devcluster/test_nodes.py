@@ -2,9 +2,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubewright.api import Meta, Quantity
+from kubewright.api import Meta, ObjectKey, Quantity, encode, raw_object
 from kubewright.api.builtin import core_v1, meta_v1
-from kubewright.devcluster.nodes import Neighbour, explanation, matches_term, obstacle, requests_of, tolerates
+from kubewright.controller import Change
+from kubewright.devcluster.ledger import Ledger
+from kubewright.devcluster.nodes import (
+    Place,
+    Tenant,
+    explanation,
+    matches_term,
+    obstacle,
+    requests_of,
+    tolerates,
+)
 
 
 def node(**spec: object) -> core_v1.Node:
@@ -29,19 +39,62 @@ def pod(cpu: str = "", **spec: object) -> core_v1.Pod:
     return made
 
 
+def place(where: core_v1.Node, *others: core_v1.Pod) -> Place:
+    ledger = Ledger()
+    for number, other in enumerate(others):
+        other.metadata.uid = f"other-{number}"
+        ledger.put(Tenant.of(other, where.metadata.name))
+    return ledger.place(where)
+
+
 def test_a_pod_fits_an_empty_node() -> None:
-    assert obstacle(pod("500m"), Neighbour(node(), [])) == ""
+    assert obstacle(pod("500m"), place(node())) == ""
 
 
 def test_requests_of_neighbours_count() -> None:
-    assert obstacle(pod("1500m"), Neighbour(node(), [pod("1")])) == "Insufficient cpu"
-    assert obstacle(pod(), Neighbour(node(), [pod(), pod(), pod()])) == "Too many pods"
+    assert obstacle(pod("1500m"), place(node(), pod("1"))) == "Insufficient cpu"
+    assert obstacle(pod(), place(node(), pod(), pod(), pod())) == "Too many pods"
 
 
-def test_pods_that_ended_take_no_room() -> None:
-    ended = pod("2")
+def test_a_pod_that_ends_makes_room() -> None:
+    ledger, here = Ledger(), node()
+    running = pod("2", node_name="n1")
+    ledger.observe(seen(None, running))
+    assert obstacle(pod("1"), ledger.place(here)) == "Insufficient cpu"
+    ended = pod("2", node_name="n1")
     ended.status.phase = "Succeeded"
-    assert obstacle(pod("1"), Neighbour(node(), [ended])) == ""
+    ledger.observe(seen(running, ended))
+    assert obstacle(pod("1"), ledger.place(here)) == ""
+
+
+def seen(old: core_v1.Pod | None, new: core_v1.Pod | None) -> Change[core_v1.Pod]:
+    raws = [raw_object(encode(state)) if state is not None else None for state in (old, new)]
+    return Change(core_v1.Pod, ObjectKey("default", "p"), raws[0], raws[1])
+
+
+@given(
+    steps=st.lists(
+        st.tuples(st.sampled_from("abc"), st.sampled_from(["n1", "n2", ""]), st.sampled_from(["1", "500m"]))
+    )
+)
+def test_the_account_is_what_the_pods_there_sum_up_to(steps: list[tuple[str, str, str]]) -> None:
+    ledger, present = Ledger(), dict[str, core_v1.Pod]()
+    for uid, where, cpu in steps:
+        old = present.pop(uid, None)
+        new = None
+        if where:
+            new = present[uid] = pod(cpu, node_name=where)
+            new.metadata.uid = uid
+        if old is not None or new is not None:
+            ledger.observe(seen(old, new))
+    for name in ("n1", "n2"):
+        here = node()
+        here.metadata.name = name
+        there = [item for item in present.values() if item.spec.node_name == name]
+        account = ledger.place(here)
+        assert len(account.tenants) == len(there)
+        total = sum((requests_of(item)["cpu"] for item in there), Quantity("0"))
+        assert account.used.get("cpu", Quantity("0")) == total
 
 
 def test_init_containers_count_by_their_greediest() -> None:
@@ -57,18 +110,18 @@ def test_init_containers_count_by_their_greediest() -> None:
 
 
 def test_a_cordoned_node_takes_nobody() -> None:
-    assert obstacle(pod(), Neighbour(node(unschedulable=True), [])) == "node(s) were unschedulable"
+    assert obstacle(pod(), place(node(unschedulable=True))) == "node(s) were unschedulable"
 
 
 def test_a_taint_keeps_pods_out_that_do_not_tolerate_it() -> None:
     tainted = node(taints=[core_v1.Taint(key="dedicated", value="db", effect="NoSchedule")])
-    assert obstacle(pod(), Neighbour(tainted, [])) == "node(s) had untolerated taint {dedicated: db}"
+    assert obstacle(pod(), place(tainted)) == "node(s) had untolerated taint {dedicated: db}"
     bearing = pod(tolerations=[core_v1.Toleration(key="dedicated", operator="Exists")])
-    assert obstacle(bearing, Neighbour(tainted, [])) == ""
+    assert obstacle(bearing, place(tainted)) == ""
 
 
 def test_a_node_selector_must_match() -> None:
-    told = obstacle(pod(node_selector={"disk": "hdd"}), Neighbour(node(), []))
+    told = obstacle(pod(node_selector={"disk": "hdd"}), place(node()))
     assert told == "node(s) didn't match Pod's node affinity/selector"
 
 
@@ -107,16 +160,16 @@ def test_pods_that_repel_each_other_are_kept_apart() -> None:
             )
         )
     )
-    other = pod()
-    other.metadata.uid = "other"
-    assert obstacle(shy, Neighbour(node(), [other])) == "node(s) didn't match pod anti-affinity rules"
-    assert obstacle(shy, Neighbour(node(), [])) == ""
+    assert obstacle(shy, place(node(), pod())) == "node(s) didn't match pod anti-affinity rules"
+    assert obstacle(shy, place(node())) == ""
 
 
 def test_a_host_port_is_taken_once() -> None:
     subject = pod()
     subject.spec.containers[0].ports = [core_v1.ContainerPort(container_port=80, host_port=80)]
-    told = obstacle(subject, Neighbour(node(), [subject]))
+    other = pod()
+    other.spec.containers[0].ports = subject.spec.containers[0].ports
+    told = obstacle(subject, place(node(), other))
     assert told == "node(s) didn't have free ports for the requested pod ports"
 
 

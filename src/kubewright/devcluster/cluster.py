@@ -1,6 +1,7 @@
 """The dev cluster: the embedded server and the controllers that make it look alive."""
 
 import asyncio
+import logging
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
@@ -13,10 +14,12 @@ from kubewright.devcluster import (
     cron_jobs,
     daemon_sets,
     deployments,
+    disruptions,
     endpoints,
     jobs,
     kubelet,
     namespaces,
+    quotas,
     replica_sets,
     scheduling,
     stateful_sets,
@@ -28,6 +31,12 @@ from kubewright.devserver import Server
 from kubewright.manager import Manager, ManagerOptions
 
 OFF = "0"
+_client_log = logging.getLogger("kubewright.client")
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Keep the server's advice on Endpoints out of the log: a cluster has them, and its controllers write them."""
+    return "v1 Endpoints is deprecated" not in record.getMessage()
 
 
 async def register_node(client: Client, name: str = kubelet.NODE) -> None:
@@ -51,6 +60,8 @@ class DevCluster:
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
+            _client_log.addFilter(_is_news)
+            stack.callback(_client_log.removeFilter, _is_news)
             server = await stack.enter_async_context(self._server)
             client = await stack.enter_async_context(Client(self.config, field_manager="kubewright"))
             group = await stack.enter_async_context(asyncio.TaskGroup())
@@ -97,6 +108,8 @@ class DevCluster:
             cron_jobs.controller(),
             *endpoints.controllers(),
             *volumes.controllers(),
+            disruptions.controller(),
+            quotas.controller(),
             scheduling.controller(),
             *kubelet.controllers(version),
             name="kubewright-dev-cluster",

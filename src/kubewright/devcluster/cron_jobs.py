@@ -13,6 +13,7 @@ from kubewright.devcluster.claims import family_of
 from kubewright.devcluster.conditions import is_true
 from kubewright.devcluster.cron import Schedule, ScheduleError
 from kubewright.devcluster.jobs import is_finished
+from kubewright.devcluster.leaving import unless_leaving
 
 NAME = "cronjob-controller"
 SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
@@ -160,6 +161,7 @@ def _reference(job: batch_v1.Job) -> core_v1.ObjectReference:
     )
 
 
+@unless_leaving
 async def reconcile(owner: batch_v1.CronJob, ctx: Context) -> Result | None:
     """Start the Job that is due and look again when the next one is."""
     jobs = await ctx.list(jobs_by_owner, owner.metadata.uid)

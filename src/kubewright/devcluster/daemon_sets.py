@@ -10,8 +10,9 @@ from kubewright.api import label_selector
 from kubewright.api.builtin import apps_v1, core_v1
 from kubewright.controller import Change, Context, Controller, Index, Result, Tuning, needs, owned, watch
 from kubewright.devcluster.claims import claim, is_orphaned
+from kubewright.devcluster.leaving import unless_leaving
 from kubewright.devcluster.nodes import matches_node, tolerates
-from kubewright.devcluster.pods import available_in, is_ready, pod_from, pods_by_family
+from kubewright.devcluster.pods import available_in, counts_anew, is_ready, pod_from, pods_by_family
 from kubewright.devcluster.revisions import HASH, HASH_LABEL, forget_old, record
 from kubewright.devcluster.rollouts import resolve
 
@@ -177,6 +178,7 @@ class Pass:
         }
 
 
+@unless_leaving
 async def reconcile(owner: apps_v1.DaemonSet, ctx: Context) -> Result | None:
     """See that each node that is meant has its Pod."""
     pods = await claim(owner, label_selector(owner.spec.selector), pods_by_family, ctx)
@@ -211,7 +213,7 @@ def controller() -> Controller[apps_v1.DaemonSet]:
         apps_v1.DaemonSet,
         reconcile,
         name=NAME,
-        owns=[owned(core_v1.Pod), owned(apps_v1.ControllerRevision)],
+        owns=[owned(core_v1.Pod, when=counts_anew), owned(apps_v1.ControllerRevision)],
         watches=[
             watch(core_v1.Node, via=all_sets, key=_everyone, when=_node_matters),
             watch(

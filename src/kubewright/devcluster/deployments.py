@@ -21,6 +21,7 @@ from kubewright.devcluster.deployment_sets import (
     wanted_of,
 )
 from kubewright.devcluster.deployment_status import status_of
+from kubewright.devcluster.leaving import unless_leaving
 from kubewright.devcluster.rollouts import Batch, proportional, scale_down, scale_up
 
 NAME = "deployment-controller"
@@ -179,6 +180,7 @@ def _is_saturated(item: apps_v1.ReplicaSet, wanted: int) -> bool:
     return full and item.status.available_replicas == wanted
 
 
+@unless_leaving
 async def reconcile(deployment: apps_v1.Deployment, ctx: Context) -> Result | None:
     """Move the Deployment's ReplicaSets one step towards its template and size, and sum them up."""
     sets = await claim(deployment, label_selector(deployment.spec.selector), sets_by_family, ctx)

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from kubewright.api import Meta, ObjectKey
 from kubewright.api.builtin import core_v1, discovery_v1
-from kubewright.controller import Change, Context, Controller, Index, Tuning, needs, on, owned, watch
+from kubewright.controller import Change, Context, Controller, Index, Result, Tuning, needs, on, owned, watch
 from kubewright.devcluster.claims import family_of
 from kubewright.devcluster.hashes import short_hash
+from kubewright.devcluster.leaving import unless_leaving
 from kubewright.devcluster.pods import is_ready
 
 SLICES = "endpointslice-controller"
@@ -150,10 +151,11 @@ def endpoints_for(service: core_v1.Service, pods: Sequence[core_v1.Pod]) -> core
     )
 
 
-async def reconcile(service: core_v1.Service, ctx: Context) -> None:
+@unless_leaving
+async def reconcile(service: core_v1.Service, ctx: Context) -> Result | None:
     """Make slices and Endpoints say which Pods are behind a Service that selects any."""
     if not service.spec.selector or service.spec.type == "ExternalName":
-        return
+        return None
     labels = ",".join(f"{key}={value}" for key, value in sorted(service.spec.selector.items()))
     found = await ctx.list(core_v1.Pod, namespace=service.metadata.namespace, labels=labels)
     pods = sorted(filter(serves, found), key=lambda pod: pod.metadata.name)
@@ -165,6 +167,7 @@ async def reconcile(service: core_v1.Service, ctx: Context) -> None:
     for item in wanted.values():
         await ctx.apply(item)
     await ctx.apply(endpoints_for(service, pods), owned=False)
+    return None
 
 
 async def forget(endpoints: core_v1.Endpoints, ctx: Context) -> None:

@@ -8,6 +8,7 @@ from kubewright.api.builtin import batch_v1, core_v1
 from kubewright.controller import Change, Context, Controller, Result, Tuning, needs, on, owned, watch
 from kubewright.devcluster.conditions import condition_of, is_true
 from kubewright.devcluster.job_indexes import format_indexes, parse_indexes
+from kubewright.devcluster.leaving import unless_leaving
 from kubewright.devcluster.pods import deletion_rank, is_active, is_ready, pod_from, pods_by_family
 
 NAME = "job-controller"
@@ -290,6 +291,7 @@ async def free(pod: core_v1.Pod, ctx: Context) -> None:
             raise
 
 
+@unless_leaving
 async def reconcile(job: batch_v1.Job, ctx: Context) -> Result | None:
     """Move a Job on."""
     if job.spec.managed_by not in (None, "kubernetes.io/job-controller"):

@@ -1,7 +1,8 @@
 """Which node a Pod may run on: room, taints, selectors and affinities, in the scheduler's words."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Self
 
 from kubewright.api import Quantity, Selector, label_selector
 from kubewright.api.builtin import core_v1
@@ -20,11 +21,36 @@ _UNSCHEDULABLE = core_v1.Taint(key="node.kubernetes.io/unschedulable", effect="N
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbour:
-    """A node, and the Pods that run on it."""
+class Tenant:
+    """A Pod on a node, as far as others must get along with it."""
+
+    uid: str
+    namespace: str
+    node: str
+    labels: Mapping[str, str]
+    requests: Mapping[str, Quantity]
+    host_ports: frozenset[tuple[str, int]]
+
+    @classmethod
+    def of(cls, pod: core_v1.Pod, node: str = "") -> Self:
+        """Take down what counts of a Pod."""
+        return cls(
+            uid=pod.metadata.uid,
+            namespace=pod.metadata.namespace,
+            node=node or pod.spec.node_name,
+            labels=pod.metadata.labels,
+            requests=requests_of(pod),
+            host_ports=frozenset(_host_ports(pod)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A node, the Pods on it, and what they use together."""
 
     node: core_v1.Node
-    pods: Sequence[core_v1.Pod]
+    tenants: Collection[Tenant] = ()
+    used: Mapping[str, Quantity] = field(default_factory=dict[str, Quantity])
 
 
 def requests_of(pod: core_v1.Pod) -> dict[str, Quantity]:
@@ -51,7 +77,7 @@ def requests_of(pod: core_v1.Pod) -> dict[str, Quantity]:
 
 def _add(total: dict[str, Quantity], more: Mapping[str, Quantity]) -> None:
     for name, amount in more.items():
-        total[name] = total.get(name, _ZERO) + amount
+        total[name] = total[name] + amount if name in total else amount
 
 
 def tolerates(pod: core_v1.Pod, taint: core_v1.Taint) -> bool:
@@ -111,7 +137,7 @@ def matches_node(pod: core_v1.Pod, node: core_v1.Node) -> bool:
     return required is None or any(matches_term(term, node) for term in required.node_selector_terms)
 
 
-def obstacle(pod: core_v1.Pod, here: Neighbour, everywhere: Sequence[Neighbour] = ()) -> str:
+def obstacle(pod: core_v1.Pod, here: Place, everywhere: Sequence[Place] = ()) -> str:
     """Say why a Pod cannot run on a node, or nothing when it can."""
     node = here.node
     if node.spec.unschedulable and not tolerates(pod, _UNSCHEDULABLE):
@@ -121,10 +147,10 @@ def obstacle(pod: core_v1.Pod, here: Neighbour, everywhere: Sequence[Neighbour] 
             return f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
     if not matches_node(pod, node):
         return "node(s) didn't match Pod's node affinity/selector"
-    running = [other for other in here.pods if other.status.phase not in ("Succeeded", "Failed")]
-    if _host_ports(pod) & {port for other in running for port in _host_ports(other)}:
+    ports = _host_ports(pod)
+    if ports and any(ports & other.host_ports for other in here.tenants):
         return "node(s) didn't have free ports for the requested pod ports"
-    return _shortage(pod, node, running) or _quarrel(pod, node, everywhere or (here,))
+    return _shortage(pod, here) or _quarrel(pod, node, everywhere or (here,))
 
 
 def _host_ports(pod: core_v1.Pod) -> set[tuple[str, int]]:
@@ -136,19 +162,16 @@ def _host_ports(pod: core_v1.Pod) -> set[tuple[str, int]]:
     }
 
 
-def _shortage(pod: core_v1.Pod, node: core_v1.Node, running: Sequence[core_v1.Pod]) -> str:
-    used: dict[str, Quantity] = {}
-    for other in running:
-        _add(used, requests_of(other))
-    room = node.status.allocatable or node.status.capacity
+def _shortage(pod: core_v1.Pod, here: Place) -> str:
+    room = here.node.status.allocatable or here.node.status.capacity
     for name, amount in requests_of(pod).items():
-        short = used.get(name, _ZERO) + amount > room.get(name, _ZERO)
+        short = here.used.get(name, _ZERO) + amount > room.get(name, _ZERO)
         if short and (name in room or name in _COUNTED or "/" in name) and amount > _ZERO:
             return "Too many pods" if name == "pods" else f"Insufficient {name}"
     return ""
 
 
-def _quarrel(pod: core_v1.Pod, node: core_v1.Node, everywhere: Sequence[Neighbour]) -> str:
+def _quarrel(pod: core_v1.Pod, node: core_v1.Node, everywhere: Sequence[Place]) -> str:
     """Say which Pods of the same place the Pod must be with, or must not be with."""
     affinity = pod.spec.affinity
     if affinity is None:
@@ -169,12 +192,12 @@ def _selector(term: core_v1.PodAffinityTerm) -> Selector:
     return label_selector(term.label_selector)
 
 
-def _any(pod: core_v1.Pod, term: core_v1.PodAffinityTerm, everywhere: Sequence[Neighbour]) -> bool:
-    return any(_means(pod, term, other) for place in everywhere for other in place.pods)
+def _any(pod: core_v1.Pod, term: core_v1.PodAffinityTerm, everywhere: Sequence[Place]) -> bool:
+    return any(_means(pod, term, other) for place in everywhere for other in place.tenants)
 
 
 def _near(
-    pod: core_v1.Pod, term: core_v1.PodAffinityTerm, node: core_v1.Node, everywhere: Sequence[Neighbour]
+    pod: core_v1.Pod, term: core_v1.PodAffinityTerm, node: core_v1.Node, everywhere: Sequence[Place]
 ) -> bool:
     here = node.metadata.labels.get(term.topology_key)
     if here is None:
@@ -183,17 +206,16 @@ def _near(
         _means(pod, term, other)
         for place in everywhere
         if place.node.metadata.labels.get(term.topology_key) == here
-        for other in place.pods
+        for other in place.tenants
     )
 
 
-def _means(pod: core_v1.Pod, term: core_v1.PodAffinityTerm, other: core_v1.Pod) -> bool:
+def _means(pod: core_v1.Pod, term: core_v1.PodAffinityTerm, other: Tenant) -> bool:
     namespaces = term.namespaces or [pod.metadata.namespace]
     return (
-        other.metadata.namespace in namespaces
-        and other.metadata.uid != pod.metadata.uid
-        and other.metadata.deletion_timestamp is None
-        and _selector(term).matches(other.metadata.labels)
+        other.namespace in namespaces
+        and other.uid != pod.metadata.uid
+        and _selector(term).matches(other.labels)
     )
 
 

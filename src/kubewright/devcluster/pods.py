@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from kubewright.api import Meta
 from kubewright.api.builtin import core_v1
-from kubewright.controller import Index
+from kubewright.controller import Change, Index
 from kubewright.devcluster.claims import family_of
 from kubewright.devcluster.conditions import condition_of, is_true
 
@@ -19,6 +19,27 @@ def is_ready(pod: core_v1.Pod) -> bool:
 def is_active(pod: core_v1.Pod) -> bool:
     """Tell whether a Pod counts: it has neither ended nor is it on its way out."""
     return pod.metadata.deletion_timestamp is None and pod.status.phase not in ("Succeeded", "Failed")
+
+
+def counts_anew(change: Change[core_v1.Pod]) -> bool:
+    """Filter: pass what changes how a Pod counts; where it runs, and its times, do not."""
+    old, new = change.old, change.new
+    if old is None or new is None:
+        return True
+    return _counted(old) != _counted(new)
+
+
+def _counted(pod: core_v1.Pod) -> tuple[object, ...]:
+    ready = condition_of(pod.status.conditions, "Ready")
+    meta = pod.metadata
+    return (
+        (ready.status, ready.last_transition_time) if ready is not None else None,
+        pod.status.phase,
+        meta.deletion_timestamp,
+        meta.labels,
+        meta.owner_references,
+        meta.finalizers,
+    )
 
 
 def available_in(pod: core_v1.Pod, min_ready_seconds: int, now: datetime) -> timedelta | None:

@@ -8,8 +8,10 @@ from kubewright.api.builtin import apps_v1, core_v1
 from kubewright.controller import Context, Controller, Index, Result, Tuning, needs, owned, watch
 from kubewright.devcluster.claims import claim, is_orphaned
 from kubewright.devcluster.conditions import condition_of
+from kubewright.devcluster.leaving import unless_leaving
 from kubewright.devcluster.pods import (
     available_in,
+    counts_anew,
     deletion_rank,
     is_active,
     is_ready,
@@ -61,6 +63,7 @@ def _conditions(
     ]
 
 
+@unless_leaving
 async def reconcile(replica_set: apps_v1.ReplicaSet, ctx: Context) -> Result | None:
     """Create missing Pods, delete surplus ones, count the rest."""
     pods = await claim(replica_set, label_selector(replica_set.spec.selector), pods_by_family, ctx)
@@ -109,7 +112,7 @@ def controller() -> Controller[apps_v1.ReplicaSet]:
         apps_v1.ReplicaSet,
         reconcile,
         name=NAME,
-        owns=[owned(core_v1.Pod)],
+        owns=[owned(core_v1.Pod, when=counts_anew)],
         watches=[
             watch(
                 core_v1.Pod,

@@ -7,14 +7,14 @@ from kubewright.api import ApiError, Meta
 from kubewright.api.builtin import core_v1, storage_v1
 from kubewright.controller import Change, Context, Controller, Index, Result, Tuning, needs, watch
 from kubewright.devcluster.conditions import condition_of
-from kubewright.devcluster.nodes import Neighbour, explanation, obstacle
+from kubewright.devcluster.ledger import Ledger
+from kubewright.devcluster.nodes import Place, Tenant, explanation, obstacle
 from kubewright.devcluster.storage import SELECTED_NODE
 from kubewright.devcluster.volumes import claims_of, pods_by_claim
 
 NAME = "default-scheduler"
 RETRY_AFTER = timedelta(seconds=60)
 
-pods_by_node = Index(core_v1.Pod, lambda pod: [pod.spec.node_name])
 waiting_pods = Index(core_v1.Pod, lambda pod: ["waiting"] if is_waiting(pod) else [])
 
 
@@ -29,28 +29,50 @@ def is_waiting(pod: core_v1.Pod) -> bool:
     )
 
 
-async def reconcile(pod: core_v1.Pod, ctx: Context) -> Result | None:
-    """Bind a Pod to the node with the fewest Pods that has room for it."""
-    if not is_waiting(pod):
+class Scheduler:
+    """Place Pods, keeping account of those that are placed."""
+
+    def __init__(self) -> None:
+        self._ledger = Ledger()
+
+    def concerns(self, change: Change[core_v1.Pod]) -> bool:
+        """Filter: pass Pods that wait for a node; every change enters the account."""
+        self._ledger.observe(change)
+        return change.new is not None and is_waiting(change.new)
+
+    async def reconcile(self, pod: core_v1.Pod, ctx: Context) -> Result | None:
+        """Bind a Pod to the node with the fewest Pods that has room for it."""
+        if not is_waiting(pod):
+            return None
+        if not await _volumes_are_bound(pod, ctx):
+            return Result(after=RETRY_AFTER)
+        places = [self._ledger.place(node) for node in await ctx.list(core_v1.Node)]
+        choices: list[tuple[int, str]] = []
+        obstacles: Counter[str] = Counter()
+        for place in places:
+            if reason := obstacle(pod, place, places):
+                obstacles[reason] += 1
+            else:
+                choices.append((len(place.tenants), place.node.metadata.name))
+        if not choices:
+            await _tell_unschedulable(pod, explanation(len(places), obstacles), ctx)
+            return Result(after=RETRY_AFTER)
+        await self._bind(pod, min(choices)[1], ctx)
         return None
-    if not await _volumes_are_bound(pod, ctx):
-        return Result(after=RETRY_AFTER)
-    places = [
-        Neighbour(node, await ctx.list(pods_by_node, node.metadata.name))
-        for node in await ctx.list(core_v1.Node)
-    ]
-    choices: list[tuple[int, str]] = []
-    obstacles: Counter[str] = Counter()
-    for place in places:
-        if reason := obstacle(pod, place, places):
-            obstacles[reason] += 1
-        else:
-            choices.append((len(place.pods), place.node.metadata.name))
-    if not choices:
-        await _tell_unschedulable(pod, explanation(len(places), obstacles), ctx)
-        return Result(after=RETRY_AFTER)
-    await _bind(pod, min(choices)[1], ctx)
-    return None
+
+    async def _bind(self, pod: core_v1.Pod, node: str, ctx: Context) -> None:
+        meta = Meta(pod.metadata.name, namespace=pod.metadata.namespace)
+        target = core_v1.ObjectReference(kind="Node", name=node)
+        self._ledger.put(Tenant.of(pod, node))
+        try:
+            await ctx.create(core_v1.Binding(meta, target=target), owned=False)
+        except ApiError as error:
+            self._ledger.remove(pod.metadata.uid)
+            if error.status.code in (404, 409):
+                # The Pod is gone, or has its node already.
+                return
+            raise
+        ctx.event("Scheduled", f"Successfully assigned {pod.key} to {node}", action="Binding")
 
 
 async def _volumes_are_bound(pod: core_v1.Pod, ctx: Context) -> bool:
@@ -77,26 +99,13 @@ async def _select_node(pod: core_v1.Pod, claim: core_v1.PersistentVolumeClaim, c
         text = f"0/{len(nodes)} nodes are available: pod has unbound immediate PersistentVolumeClaims."
         await _tell_unschedulable(pod, text + _no_preemption(len(nodes)), ctx)
         return
-    fitting = [node.metadata.name for node in nodes if not obstacle(pod, Neighbour(node, ()))]
+    fitting = [node.metadata.name for node in nodes if not obstacle(pod, Place(node))]
     if fitting and SELECTED_NODE not in claim.metadata.annotations:
         await ctx.patch(claim, {"metadata": {"annotations": {SELECTED_NODE: fitting[0]}}})
 
 
 def _no_preemption(nodes: int) -> str:
     return f" preemption: 0/{nodes} nodes are available: {nodes} Preemption is not helpful for scheduling."
-
-
-async def _bind(pod: core_v1.Pod, node: str, ctx: Context) -> None:
-    meta = Meta(pod.metadata.name, namespace=pod.metadata.namespace)
-    target = core_v1.ObjectReference(kind="Node", name=node)
-    try:
-        await ctx.create(core_v1.Binding(meta, target=target), owned=False)
-    except ApiError as error:
-        if error.status.code in (404, 409):
-            # The Pod is gone, or has its node already.
-            return
-        raise
-    ctx.event("Scheduled", f"Successfully assigned {pod.key} to {node}", action="Binding")
 
 
 async def _tell_unschedulable(pod: core_v1.Pod, message: str, ctx: Context) -> None:
@@ -130,17 +139,14 @@ def _waiting(_: object) -> str:
     return "waiting"
 
 
-def _needs_a_look(change: Change[core_v1.Pod]) -> bool:
-    return change.new is not None and is_waiting(change.new)
-
-
 def controller() -> Controller[core_v1.Pod]:
     """Declare the scheduler."""
+    scheduler = Scheduler()
     return Controller(
         core_v1.Pod,
-        reconcile,
+        scheduler,
         name=NAME,
-        when=_needs_a_look,
+        when=scheduler.concerns,
         watches=[
             watch(core_v1.Node, via=waiting_pods, key=_waiting, when=_room_may_have_grown),
             watch(core_v1.Pod, via=waiting_pods, key=_waiting, when=_frees_room),

@@ -6,7 +6,8 @@ from kubewright.api import AlreadyExists, Meta, from_wire, label_selector
 from kubewright.api.builtin import apps_v1, core_v1
 from kubewright.controller import Context, Controller, Index, Result, Tuning, needs, owned, watch
 from kubewright.devcluster.claims import claim, is_orphaned
-from kubewright.devcluster.pods import available_in, is_ready, pod_from, pods_by_family
+from kubewright.devcluster.leaving import unless_leaving
+from kubewright.devcluster.pods import available_in, counts_anew, is_ready, pod_from, pods_by_family
 from kubewright.devcluster.revisions import HASH_LABEL, History, forget_old, record
 
 NAME = "statefulset-controller"
@@ -220,6 +221,7 @@ def _is_healthy(pod: core_v1.Pod) -> bool:
     return _is_running(pod) and is_ready(pod) and pod.metadata.deletion_timestamp is None
 
 
+@unless_leaving
 async def reconcile(owner: apps_v1.StatefulSet, ctx: Context) -> Result | None:
     """Move the Pods one step on, in order."""
     pods = await claim(owner, label_selector(owner.spec.selector), pods_by_family, ctx)
@@ -242,7 +244,7 @@ def controller() -> Controller[apps_v1.StatefulSet]:
         apps_v1.StatefulSet,
         reconcile,
         name=NAME,
-        owns=[owned(core_v1.Pod), owned(apps_v1.ControllerRevision)],
+        owns=[owned(core_v1.Pod, when=counts_anew), owned(apps_v1.ControllerRevision)],
         watches=[
             watch(
                 core_v1.Pod,

@@ -1,0 +1,149 @@
+"""Deployments to Available on the dev cluster, against the real control plane with the same kubelet.
+
+Both run on this machine and are driven by the same client. Ours is one process: server, controllers, scheduler and
+kubelet. CPU of the real one is that of its four programs and of our kubelet beside them.
+"""
+
+import asyncio
+import gc
+import os
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from harness import Bench, alternate_async
+
+from kubewright.api import Meta
+from kubewright.api.builtin import apps_v1, core_v1, meta_v1
+from kubewright.client import Client, ClusterConfig, load_config
+from kubewright.devcluster import DevCluster, kubelet_operator, register_node
+from kubewright.manager import Manager, ManagerOptions
+from kubewright.testing.controlplane import (
+    CONTROLLERS,
+    SERVERS,
+    ControlPlane,
+    find_binaries,
+    missing_binaries,
+)
+
+NAMESPACE = "default"
+REAL = "real control plane"
+_TICKS = os.sysconf("SC_CLK_TCK")
+_OFF = "0"
+
+
+class Cost(NamedTuple):
+    """What one run took, in seconds."""
+
+    wall: float
+    cpu: float
+
+
+def deployment(name: str, replicas: int) -> apps_v1.Deployment:
+    """Make a Deployment of one container."""
+    labels = {"app": name}
+    template = core_v1.PodTemplateSpec(
+        metadata=Meta(labels=labels),
+        spec=core_v1.PodSpec(containers=[core_v1.Container(name="main", image="nginx:1.25")]),
+    )
+    return apps_v1.Deployment(
+        Meta(name, namespace=NAMESPACE),
+        spec=apps_v1.DeploymentSpec(
+            replicas=replicas, selector=meta_v1.LabelSelector(match_labels=labels), template=template
+        ),
+    )
+
+
+async def roll_out(client: Client, count: int, replicas: int) -> Cost:
+    """Create Deployments, wait until all are available; what comes after is not measured."""
+    names = [f"bench-{number}" for number in range(count)]
+    gc.collect()
+    wall, cpu = time.perf_counter(), _cpu()
+    for name in names:
+        await client.create(deployment(name, replicas))
+    for name in names:
+        while (await client.get(apps_v1.Deployment, name, NAMESPACE)).status.available_replicas != replicas:
+            await asyncio.sleep(0.02)
+    cost = Cost(time.perf_counter() - wall, _cpu() - cpu)
+    for name in names:
+        await client.delete(apps_v1.Deployment, name, NAMESPACE, propagation="Background")
+    while await client.list(core_v1.Pod, namespace=NAMESPACE):
+        await asyncio.sleep(0.1)
+    await client.delete_collection(core_v1.Event, namespace=NAMESPACE)
+    return cost
+
+
+def _cpu() -> float:
+    """Give the CPU time of this process and of all it started."""
+    parents: dict[int, int] = {}
+    times: dict[int, float] = {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        parents[int(entry.name)] = int(fields[1])
+        times[int(entry.name)] = (int(fields[11]) + int(fields[12])) / _TICKS
+    mine = os.getpid()
+    family = {mine}
+    while more := {pid for pid, parent in parents.items() if parent in family} - family:
+        family |= more
+    return time.process_time() + sum(times[pid] for pid in family if pid != mine)
+
+
+@asynccontextmanager
+async def real_cluster(binaries: Path) -> AsyncIterator[ClusterConfig]:
+    """Run the real control plane with our kubelet."""
+    async with ControlPlane(binaries) as plane, AsyncExitStack() as stack:
+        config = await asyncio.to_thread(load_config, plane.kubeconfig)
+        async with Client(config) as client:
+            await register_node(client)
+            version = (await client.server_version()).git_version
+        options = ManagerOptions(
+            metrics_bind_address=_OFF, health_probe_bind_address=_OFF, graceful_timeout=1.0
+        )
+        manager = Manager(kubelet_operator(version), config, options)
+        group = await stack.enter_async_context(asyncio.TaskGroup())
+        stack.callback(group.create_task(manager.run()).cancel)
+        await manager.ready.wait()
+        yield config
+
+
+async def main() -> int:
+    """Compare both on both loads."""
+    bench = Bench("devcluster", "Deployments to Available, against the real control plane", rounds=3)
+    binaries = find_binaries()
+    if binaries is None or missing_binaries(binaries, (*SERVERS, *CONTROLLERS)):
+        bench.progress("the real control plane is needed: run scripts/control-plane build")
+        return 1
+    for count, replicas in ((1, 50), (100, 10)):
+        bench.progress(f"{count} x {replicas} Pods")
+
+        async def ours(count: int = count, replicas: int = replicas) -> Cost:
+            async with DevCluster() as cluster, Client(cluster.config, field_manager="bench") as client:
+                return await roll_out(client, count, replicas)
+
+        async def theirs(count: int = count, replicas: int = replicas) -> Cost:
+            async with real_cluster(binaries) as config, Client(config, field_manager="bench") as client:
+                return await roll_out(client, count, replicas)
+
+        contenders: dict[str, Callable[[], Awaitable[Cost]]] = {"kubewright": ours, REAL: theirs}
+        runs = await alternate_async(bench.rounds, contenders)
+        work = f"{count} Deployment{'s' if count > 1 else ''} of {replicas}"
+        bench.row(
+            work,
+            "time",
+            "s",
+            {name: [cost.wall for cost in costs] for name, costs in runs.items()},
+            goal="<= 1",
+        )
+        bench.row(work, "CPU", "s", {name: [cost.cpu for cost in costs] for name, costs in runs.items()})
+    return bench.report()
+
+
+if __name__ == "__main__":
+    raise SystemExit(asyncio.run(main()))

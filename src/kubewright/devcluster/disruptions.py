@@ -1,0 +1,107 @@
+"""PodDisruptionBudgets: how many Pods may be evicted now."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from kubewright.api import Condition, controller_of, label_selector
+from kubewright.api.builtin import apps_v1, core_v1, policy_v1
+from kubewright.controller import Context, Controller, Index, Result, Tuning, watch
+from kubewright.devcluster.pods import counts_anew, is_ready
+from kubewright.devcluster.rollouts import resolve
+
+NAME = "controllermanager"
+EVICTION_TIME = timedelta(minutes=2)
+"""How long an eviction that was allowed counts as one that is under way."""
+
+budgets_by_namespace = Index(policy_v1.PodDisruptionBudget, lambda item: [item.metadata.namespace])
+
+
+def least_healthy(budget: policy_v1.PodDisruptionBudget, expected: int) -> int:
+    """Give how many Pods must stay healthy."""
+    most, least = budget.spec.max_unavailable, budget.spec.min_available
+    if most is not None:
+        return max(expected - resolve(most, expected, round_up=True), 0)
+    return resolve(least, expected, round_up=True)
+
+
+async def _expected(budget: policy_v1.PodDisruptionBudget, pods: Sequence[core_v1.Pod], ctx: Context) -> int:
+    """Count the Pods that there should be: what their controllers want, where a share of them matters."""
+    if isinstance(budget.spec.min_available, int):
+        return len(pods)
+    owners = {owner.uid: owner for pod in pods if (owner := controller_of(pod.metadata)) is not None}
+    total = sum(controller_of(pod.metadata) is None for pod in pods)
+    for owner in owners.values():
+        found: apps_v1.ReplicaSet | apps_v1.StatefulSet | None = None
+        if owner.kind == "ReplicaSet":
+            found = await ctx.get(apps_v1.ReplicaSet, owner.name)
+        elif owner.kind == "StatefulSet":
+            found = await ctx.get(apps_v1.StatefulSet, owner.name)
+        if found is not None:
+            total += 1 if found.spec.replicas is None else found.spec.replicas
+        else:
+            total += sum(owner.uid == item.uid for pod in pods for item in pod.metadata.owner_references)
+    return total
+
+
+def status_of(
+    budget: policy_v1.PodDisruptionBudget, pods: Sequence[core_v1.Pod], expected: int, now: datetime
+) -> policy_v1.PodDisruptionBudgetStatus:
+    """Say how many evictions are allowed."""
+    staying = {pod.metadata.name: pod for pod in pods if pod.metadata.deletion_timestamp is None}
+    disrupted: dict[str, datetime | None] = {
+        name: since
+        for name, since in budget.status.disrupted_pods.items()
+        if name in staying and since is not None and now - since < EVICTION_TIME
+    }
+    healthy = sum(is_ready(pod) and name not in disrupted for name, pod in staying.items())
+    least = least_healthy(budget, expected)
+    allowed = max(healthy - least, 0) if expected else 0
+    condition = Condition(
+        type="DisruptionAllowed",
+        status="True" if allowed else "False",
+        reason="SufficientPods" if allowed else "InsufficientPods",
+        message="",
+    )
+    return policy_v1.PodDisruptionBudgetStatus(
+        observed_generation=budget.metadata.generation,
+        expected_pods=expected,
+        current_healthy=healthy,
+        desired_healthy=least,
+        disruptions_allowed=allowed,
+        disrupted_pods=disrupted,
+        conditions=[condition],
+    )
+
+
+async def reconcile(budget: policy_v1.PodDisruptionBudget, ctx: Context) -> Result | None:
+    """Count the Pods of a budget."""
+    selector = label_selector(budget.spec.selector)
+    found = await ctx.list(core_v1.Pod, namespace=budget.metadata.namespace)
+    pods = [
+        pod
+        for pod in found
+        if selector.matches(pod.metadata.labels) and pod.status.phase not in ("Succeeded", "Failed")
+    ]
+    now = datetime.now(UTC)
+    status = status_of(budget, pods, await _expected(budget, pods, ctx), now)
+    await ctx.patch_status(budget, status)
+    return Result(after=EVICTION_TIME) if status.disrupted_pods else None
+
+
+def _home(obj: core_v1.Pod | apps_v1.ReplicaSet | apps_v1.StatefulSet) -> str:
+    return obj.metadata.namespace
+
+
+def controller() -> Controller[policy_v1.PodDisruptionBudget]:
+    """Declare the controller."""
+    return Controller(
+        policy_v1.PodDisruptionBudget,
+        reconcile,
+        name="disruption-controller",
+        watches=[
+            watch(core_v1.Pod, via=budgets_by_namespace, key=_home, when=counts_anew),
+            watch(apps_v1.ReplicaSet, via=budgets_by_namespace, key=_home),
+            watch(apps_v1.StatefulSet, via=budgets_by_namespace, key=_home),
+        ],
+        tuning=Tuning(reporter=NAME),
+    )

@@ -1,0 +1,57 @@
+"""Budgets and quotas, on either control plane."""
+
+from devcluster_workloads import deployment, is_rolled_out, pod, selector
+
+from kubewright.api import Meta, Quantity
+from kubewright.api.builtin import apps_v1, core_v1, policy_v1
+from kubewright.testing.cluster import Cluster
+
+
+def budget(name: str, **spec: int | str) -> policy_v1.PodDisruptionBudget:
+    made = policy_v1.PodDisruptionBudget(
+        Meta(name), spec=policy_v1.PodDisruptionBudgetSpec(selector=selector(name))
+    )
+    for key, value in spec.items():
+        setattr(made.spec, key, value)
+    return made
+
+
+async def test_a_budget_says_how_many_pods_may_go(cluster: Cluster) -> None:
+    await cluster.create(deployment("web", 3))
+    await cluster.eventually(apps_v1.Deployment, "web", is_rolled_out)
+    await cluster.create(budget("web", min_available=2))
+    found = await cluster.eventually(
+        policy_v1.PodDisruptionBudget, "web", lambda item: item.status.current_healthy == 3
+    )
+    status = found.status
+    assert (status.expected_pods, status.desired_healthy, status.disruptions_allowed) == (3, 2, 1)
+    (condition,) = status.conditions
+    assert (condition.type, condition.status, condition.reason) == (
+        "DisruptionAllowed",
+        "True",
+        "SufficientPods",
+    )
+
+
+async def test_a_share_is_one_of_what_is_wanted(cluster: Cluster) -> None:
+    await cluster.create(deployment("web", 3))
+    await cluster.eventually(apps_v1.Deployment, "web", is_rolled_out)
+    await cluster.create(budget("web", max_unavailable="30%"))
+    found = await cluster.eventually(
+        policy_v1.PodDisruptionBudget, "web", lambda item: item.status.current_healthy == 3
+    )
+    assert (found.status.expected_pods, found.status.desired_healthy) == (3, 2)
+
+
+async def test_a_quota_says_what_is_used(cluster: Cluster) -> None:
+    hard = {"pods": Quantity("5"), "requests.cpu": Quantity("2"), "configmaps": Quantity("10")}
+    await cluster.create(core_v1.ResourceQuota(Meta("all"), spec=core_v1.ResourceQuotaSpec(hard=hard)))
+    await cluster.eventually(core_v1.ResourceQuota, "all", lambda item: item.status.hard == hard)
+    small = pod("small")
+    small.spec.containers[0].resources.requests = {"cpu": Quantity("500m")}
+    await cluster.create(small)
+    found = await cluster.eventually(
+        core_v1.ResourceQuota, "all", lambda item: item.status.used.get("pods") == Quantity("1")
+    )
+    assert found.status.used["requests.cpu"] == Quantity("500m")
+    assert found.status.used["configmaps"] >= Quantity("1")
