@@ -27,6 +27,11 @@ VERSION: Wire = {
 }
 CHECKS = ("ping", "log", "etcd", "informer-sync", "poststarthook/start-apiextensions-controllers")
 _HEALTH = ("healthz", "livez", "readyz")
+# Clients write either sign between name and version.
+_SWAGGER_PROTOBUF = (
+    "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+    "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+)
 _IMMUTABLE = ("Cache-Control", "public, immutable")
 
 
@@ -88,6 +93,8 @@ class Documents:
 
     async def _openapi_document(self, request: Request, parts: list[str]) -> Response:
         accept = request.headers.get("accept", "*/*")
+        if parts == ["v2"] and any(name in accept for name in _SWAGGER_PROTOBUF):
+            return Response(200, await self._openapi.version2(protobuf=True), _SWAGGER_PROTOBUF[0])
         if "json" not in accept and "*" not in accept:
             return text(406, "406 Not Acceptable\n")
         if parts == ["v2"]:

@@ -14,6 +14,7 @@ from kubewright.devserver.wire import TypeTable
 
 from .codecs import CustomCodec
 from .resources import Registry, Resource
+from .swagger import swagger_protobuf
 
 _BUNDLE = Path(__file__).parents[1] / "data" / "bundle.json"
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
@@ -95,19 +96,22 @@ class OpenApi:
         group, _, name = path.partition("/")[2].rpartition("/")
         return [item for item in self._registry.resources(group, name) if item.custom]
 
-    async def version2(self) -> bytes:
+    async def version2(self, *, protobuf: bool = False) -> bytes:
         """Give everything as one OpenAPI v2 document, for clients that know no other."""
+        swagger = await self._swagger()
+        return await asyncio.to_thread(swagger_protobuf, swagger) if protobuf else encode(swagger)
+
+    async def _swagger(self) -> Wire:
         definitions: Wire = {}
         for path in self._paths():
             document: Wire = msgspec.json.decode(await self.document(path) or b"{}")
             definitions.update(document.get("components", {}).get("schemas", {}))
-        swagger = {
+        return {
             "swagger": "2.0",
             "info": _INFO,
             "paths": {},
             "definitions": {name: _as_version2(item) for name, item in sorted(definitions.items())},
         }
-        return encode(swagger)
 
 
 def _as_version2(value: Any) -> Any:
