@@ -11,8 +11,8 @@ from kubewright.testing.environments import (
     Environment,
     ExistingEnvironment,
     RealEnvironment,
-    RunningEnvironment,
 )
+from kubewright.testing.hosting import RunningEnvironment
 from kubewright.testing.virtual_time import settle, virtual_time
 
 __all__ = [

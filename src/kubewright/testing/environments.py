@@ -1,16 +1,15 @@
 """Where tests run: the embedded cluster, a real control plane, or one that is there already."""
 
 import asyncio
-import threading
+import os
 from abc import ABC, abstractmethod
-from concurrent.futures import Future
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Literal
 
 import yaml
 
-from kubewright.client import Client, ClusterConfig, load_config
+from kubewright.client import Client, load_config
 from kubewright.devcluster import DevCluster, kubelet_operator, register_node
 from kubewright.manager import Manager, ManagerOptions
 from kubewright.testing.controlplane import ControlPlane
@@ -75,52 +74,10 @@ class ExistingEnvironment(Environment):
 
     name = "existing"
 
-    def __init__(self, kubeconfig: Path) -> None:
-        self._kubeconfig = kubeconfig
+    def __init__(self, kubeconfig: Path | None = None) -> None:
+        given = kubeconfig or Path(os.environ.get("KUBECONFIG", "~/.kube/config"))
+        self._kubeconfig = given.expanduser()
 
     async def start(self, stack: AsyncExitStack) -> Path:
         """Use what is there."""
         return self._kubeconfig
-
-
-class RunningEnvironment:
-    """An environment on an event loop of its own, so that tests that block their loop do not stop the cluster."""
-
-    def __init__(self, environment: Environment) -> None:
-        self.environment = environment
-        self._kubeconfig: Future[Path] = Future()
-        self._stop: Future[None] = Future()
-        self._thread = threading.Thread(target=self._run, name=f"{environment.name} cluster", daemon=True)
-
-    def start(self) -> None:
-        """Start it, and wait until it is ready."""
-        self._thread.start()
-        self._kubeconfig.result()
-
-    def stop(self) -> None:
-        """Stop it, and wait until nothing of it is left."""
-        self._stop.set_result(None)
-        self._thread.join()
-
-    @property
-    def kubeconfig(self) -> Path:
-        """The kubeconfig of the administrator."""
-        return self._kubeconfig.result()
-
-    def config(self) -> ClusterConfig:
-        """How the administrator connects."""
-        return load_config(self.kubeconfig)
-
-    def _run(self) -> None:
-        asyncio.run(self._serve())
-
-    async def _serve(self) -> None:
-        try:
-            async with AsyncExitStack() as stack:
-                self._kubeconfig.set_result(await self.environment.start(stack))
-                await asyncio.wrap_future(self._stop)
-        except BaseException as error:
-            if not self._kubeconfig.done():
-                self._kubeconfig.set_exception(error)
-                return
-            raise

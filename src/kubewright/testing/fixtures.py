@@ -1,10 +1,9 @@
 """The fixtures of the pytest plugin."""
 
 import asyncio
-import os
 import secrets
 from collections.abc import AsyncGenerator, Generator
-from pathlib import Path
+from typing import cast
 
 import pytest
 import pytest_asyncio
@@ -13,25 +12,20 @@ from kubewright.api import Meta
 from kubewright.api.builtin import core_v1
 from kubewright.client import Client
 from kubewright.testing.cluster import Cluster
-from kubewright.testing.environments import (
-    EmbeddedEnvironment,
-    Environment,
-    ExistingEnvironment,
-    RealEnvironment,
-    RunningEnvironment,
-)
+from kubewright.testing.environments import ServerName
+from kubewright.testing.hosting import RunningEnvironment
 
 
 @pytest.fixture(scope="session")
-def server_name(request: pytest.FixtureRequest) -> str:
+def server_name(request: pytest.FixtureRequest) -> ServerName:
     """Tell which server was chosen: embedded, real or existing."""
-    return str(request.config.getoption("--server"))
+    return cast(ServerName, request.config.getoption("--server"))
 
 
 @pytest.fixture(scope="session")
-def environment(server_name: str) -> Generator[RunningEnvironment, None, None]:
+def environment(server_name: ServerName) -> Generator[RunningEnvironment, None, None]:
     """Run the chosen cluster for the whole session."""
-    running = RunningEnvironment(_chosen(server_name))
+    running = RunningEnvironment(server_name)
     running.start()
     yield running
     running.stop()
@@ -44,16 +38,8 @@ async def cluster(environment: RunningEnvironment) -> AsyncGenerator[Cluster, No
     namespace = f"test-{secrets.token_hex(4)}"
     async with Client(config, field_manager="kubewright-testing") as client:
         await client.create(core_v1.Namespace(Meta(namespace)))
-        made = Cluster(environment.environment.name, client, config, environment.kubeconfig, namespace)
+        made = Cluster(environment.name, client, config, environment.kubeconfig, namespace)
         # Pods are refused until the namespace has its ServiceAccount.
         await made.eventually(core_v1.ServiceAccount, "default")
         yield made
         await client.delete(core_v1.Namespace, namespace)
-
-
-def _chosen(server: str) -> Environment:
-    if server == "real":
-        return RealEnvironment()
-    if server == "existing":
-        return ExistingEnvironment(Path(os.environ.get("KUBECONFIG", "~/.kube/config")).expanduser())
-    return EmbeddedEnvironment()
