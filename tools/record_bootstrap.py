@@ -1,6 +1,6 @@
 """Record the objects a real control plane starts with, for the embedded server: roles, bindings, priority classes.
 
-    tools/record_bootstrap.py --kubeconfig FILE [--kubectl PATH]
+tools/record_bootstrap.py --kubeconfig FILE [--kubectl PATH]
 """
 
 import argparse
@@ -30,7 +30,9 @@ def main() -> None:
     parser.add_argument("--kubeconfig", required=True)
     parser.add_argument("--kubectl", default="kubectl")
     arguments = parser.parse_args()
-    objects = [item for resource in RESOURCES for item in recorded(arguments.kubectl, arguments.kubeconfig, resource)]
+    objects = [
+        item for resource in RESOURCES for item in recorded(arguments.kubectl, arguments.kubeconfig, resource)
+    ]
     lines = ",\n".join(json.dumps(item, separators=(",", ":"), sort_keys=True) for item in objects)
     TARGET.write_text(f"[\n{lines}\n]\n")
 

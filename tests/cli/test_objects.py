@@ -45,7 +45,7 @@ async def test_objects_are_applied_shown_and_deleted(
 
 async def test_an_unknown_kind_is_told(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
     assert await command(cluster, "get", "nosuch") == 1
-    assert capsys.readouterr().err == "Error: the server doesn't have a resource type \"nosuch\"\n"
+    assert capsys.readouterr().err == 'Error: the server doesn\'t have a resource type "nosuch"\n'
 
 
 async def test_a_file_without_objects_is_told(

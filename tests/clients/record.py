@@ -47,5 +47,7 @@ if __name__ == "__main__":
     chosen = [name for name in sys.argv[1:] if not name.startswith("--")] or STORIES
     embedded = "--embedded" in sys.argv
     asyncio.run(
-        record(chosen, EmbeddedEnvironment() if embedded else RealEnvironment(), keep=not show and not embedded)
+        record(
+            chosen, EmbeddedEnvironment() if embedded else RealEnvironment(), keep=not show and not embedded
+        )
     )
