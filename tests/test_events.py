@@ -179,3 +179,13 @@ async def test_long_texts_are_cut_to_what_the_server_takes() -> None:
     [(_, _, event)] = recording.wire.sent
     assert (len(event["reason"]), len(event["action"]), len(event["note"])) == (128, 128, 1024)
     assert len(event["metadata"]["name"]) <= 253
+
+
+@virtual_time
+async def test_two_events_of_one_moment_have_two_names() -> None:
+    async with Recording() as recording:
+        for reason in ("Pulled", "Created", "Started"):
+            recording.recorder.record(POD, "Normal", reason, "")
+        await asyncio.sleep(1)
+        names = {event["metadata"]["name"] for _, _, event in recording.wire.sent}
+    assert len(names) == 3

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import threading
+import time
 from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -98,6 +99,7 @@ class EventRecorder:
         self._controller = controller
         self._host = host
         self._series: OrderedDict[_Told, _Series] = OrderedDict()
+        self._last_stamp = 0
         self._pending: OrderedDict[_Told, None] = OrderedDict()
         self._buckets: OrderedDict[Reference, _Bucket] = OrderedDict()
         self._wake = asyncio.Event()
@@ -151,7 +153,7 @@ class EventRecorder:
             if not self._take_token(told.regarding, now):
                 self._flooded.inc()
                 return
-            name = f"{told.regarding.name[:200]}.{int(moment.timestamp() * 1e9):x}"
+            name = f"{told.regarding.name[:200]}.{self._stamp():x}"
             series = self._series[told] = _Series(name, moment, moment, told_at=now)
             while len(self._series) > MAX_REMEMBERED:
                 self._series.popitem(last=False)
@@ -164,6 +166,11 @@ class EventRecorder:
             return
         self._pending[told] = None
         self._wake.set()
+
+    def _stamp(self) -> int:
+        """Give the time in nanoseconds, later than any given before: two events of one moment need two names."""
+        self._last_stamp = max(time.time_ns(), self._last_stamp + 1)
+        return self._last_stamp
 
     def _take_token(self, regarding: Reference, now: float) -> bool:
         bucket = self._buckets.setdefault(regarding, _Bucket(BURST, now))
