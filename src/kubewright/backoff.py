@@ -32,3 +32,7 @@ class Backoff:
             return min(self.base * self.factor**attempt, self.maximum)
         except OverflowError:  # after hours of retries
             return self.maximum if self.base else 0.0
+
+
+RETRY_BACKOFF = Backoff(jitter=0.1)
+"""How failed work is tried again unless its owner says otherwise."""

@@ -7,15 +7,13 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from kubewright.backoff import Backoff
+from kubewright.backoff import RETRY_BACKOFF, Backoff
 from kubewright.metrics import Gauge, Registry, exponential_buckets
 
 K = TypeVar("K", bound=Hashable)
 
 LOW_PRIORITY = -100
 """The priority of what nobody changed: the initial list and resyncs."""
-
-RETRY_BACKOFF = Backoff(jitter=0.1)
 
 _MAX_PRIORITY_LABELS = 25
 _OTHER_PRIORITIES = "exceeded_cardinality_limit"

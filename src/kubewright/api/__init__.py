@@ -50,6 +50,7 @@ from kubewright.api.failures import (
 )
 from kubewright.api.fields import Column, Field, Rule, Scale
 from kubewright.api.identity import GroupVersionKind, ObjectKey
+from kubewright.api.indexes import Index
 from kubewright.api.kinds import Kind, kind_of
 from kubewright.api.meta import ManagedFieldsEntry, Meta, OwnerReference, controller_of, has_finalizer
 from kubewright.api.model import Model, field_info, field_types, model_rules
@@ -111,6 +112,7 @@ __all__ = [
     "Forbidden",
     "GatewayTimeout",
     "GroupVersionKind",
+    "Index",
     "IntOrString",
     "InternalError",
     "Invalid",

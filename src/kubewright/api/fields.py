@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
+import msgspec
+
 ListType = Literal["atomic", "set", "map"]
 MapType = Literal["granular", "atomic"]
 ColumnType = Literal["string", "integer", "number", "boolean", "date"]
@@ -22,8 +24,7 @@ class Rule:
     optional_old_self: bool | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class Field(msgspec.Struct, frozen=True, kw_only=True):
     """What the schema says about a field; stands inside `Annotated[type, Field(...)]`.
 
     Bounds are the server's business: they go into the CRD and never make decoding fail. A field is required when it has
@@ -74,8 +75,7 @@ class Column:
     priority: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scale:
+class Scale(msgspec.Struct, frozen=True, kw_only=True):
     """Where the scale subresource finds its three values."""
 
     spec: str

@@ -1,8 +1,9 @@
 """A kind as the API serves it: the one description that client, cache and servers share."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
+
+import msgspec
 
 from kubewright.api.errors import DeclarationError
 from kubewright.api.fields import Column, Scale
@@ -11,8 +12,7 @@ from kubewright.api.identity import GroupVersionKind
 Scope = Literal["Namespaced", "Cluster"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class Kind(msgspec.Struct, frozen=True, kw_only=True):
     """A kind on the wire; stands wherever a class does for kinds that have none.
 
     Of several versions `stored` marks the one that is kept; a kind with one version need not say it.
@@ -38,11 +38,11 @@ class Kind:
 
     def __post_init__(self) -> None:
         if not self.singular:
-            object.__setattr__(self, "singular", self.kind.lower())
+            msgspec.structs.force_setattr(self, "singular", self.kind.lower())
         if not self.list_kind:
-            object.__setattr__(self, "list_kind", f"{self.kind}List")
+            msgspec.structs.force_setattr(self, "list_kind", f"{self.kind}List")
         for name in ("short_names", "categories", "columns", "selectable_fields"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+            msgspec.structs.force_setattr(self, name, tuple(getattr(self, name)))
 
     @property
     def gvk(self) -> GroupVersionKind:

@@ -5,8 +5,8 @@ own writes included), `trimming` and `indexes`, `informer` (one selection), `cac
 Needs a client only as a `Source`, so declaring an operator loads no I/O library.
 """
 
+from kubewright.api import Index
 from kubewright.cache.cache import Cache
-from kubewright.cache.indexes import Index
 from kubewright.cache.informer import CacheSyncTimeout, Informer
 from kubewright.cache.selection import Selection, Transform
 from kubewright.cache.source import Source

@@ -1,20 +1,6 @@
 """Lookups of objects by values computed from them."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Generic, TypeVar
-
 from kubewright.api import ObjectKey
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Index(Generic[T]):
-    """Declare a lookup: the values under which each object of a kind is found."""
-
-    kind: type[T]
-    values: Callable[[T], Iterable[str]]
 
 
 class IndexTable:

@@ -7,8 +7,17 @@ from contextlib import AbstractContextManager, ExitStack, aclosing, nullcontext
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast, get_origin
 
-from kubewright.api import KubewrightError, ObjectKey, RawObject, decode, parse, parse_labels, raw_object
-from kubewright.cache.indexes import Index, IndexTable
+from kubewright.api import (
+    Index,
+    KubewrightError,
+    ObjectKey,
+    RawObject,
+    decode,
+    parse,
+    parse_labels,
+    raw_object,
+)
+from kubewright.cache.indexes import IndexTable
 from kubewright.cache.selection import Selection
 from kubewright.cache.source import Source
 from kubewright.cache.store import Change, Store

@@ -10,7 +10,7 @@ answers), `needs` and `permissions` (what it may do). `comparison`, `ownership`,
 and `finalizers` are the pure part of writing.
 """
 
-from kubewright.cache import Index
+from kubewright.api import Index
 from kubewright.controller.change import Cause, Change
 from kubewright.controller.context import Context, Reader
 from kubewright.controller.declaration import Controller, Reconciler, Tuning, controller

@@ -6,8 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
-from kubewright.api import Kind, Model, Object
-from kubewright.cache import Index
+from kubewright.api import Index, Kind, Model, Object
 from kubewright.controller.change import Cause
 
 P = ParamSpec("P")

@@ -7,13 +7,12 @@ from datetime import timedelta
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from kubewright.api import DeclarationError, Kind, kind_of, names
-from kubewright.backoff import Backoff
+from kubewright.backoff import RETRY_BACKOFF, Backoff
 from kubewright.controller.context import Context
 from kubewright.controller.filters import Filter
 from kubewright.controller.needs import Needs
 from kubewright.controller.result import Result
 from kubewright.controller.watches import EVERYWHERE, Owned, Scope, Source, Watch, check_finalizer, owned
-from kubewright.workqueue import RETRY_BACKOFF
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)

@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from kubewright.api import (
     DeclarationError,
+    Index,
     Kind,
     ObjectKey,
     PartialMeta,
@@ -14,7 +15,6 @@ from kubewright.api import (
     parse_fields,
     parse_labels,
 )
-from kubewright.cache import Index
 from kubewright.controller.change import Change
 from kubewright.controller.filters import Filter
 
