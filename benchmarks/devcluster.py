@@ -4,6 +4,7 @@ Both run on this machine and are driven by the same client. Ours is one process:
 kubelet. CPU of the real one is that of its four programs and of our kubelet beside them.
 """
 
+import argparse
 import asyncio
 import gc
 import os
@@ -56,6 +57,11 @@ def deployment(name: str, replicas: int) -> apps_v1.Deployment:
     )
 
 
+async def available(client: Client, name: str) -> int:
+    """Tell how many Pods of a Deployment are available."""
+    return (await client.get(apps_v1.Deployment, name, NAMESPACE)).status.available_replicas
+
+
 async def roll_out(client: Client, count: int, replicas: int) -> Cost:
     """Create Deployments, wait until all are available; what comes after is not measured."""
     names = [f"bench-{number}" for number in range(count)]
@@ -64,12 +70,12 @@ async def roll_out(client: Client, count: int, replicas: int) -> Cost:
     for name in names:
         await client.create(deployment(name, replicas))
     for name in names:
-        while (await client.get(apps_v1.Deployment, name, NAMESPACE)).status.available_replicas != replicas:
+        while await available(client, name) != replicas:  # noqa: ASYNC110 (what is waited for lies in the cluster)
             await asyncio.sleep(0.02)
     cost = Cost(time.perf_counter() - wall, _cpu() - cpu)
     for name in names:
         await client.delete(apps_v1.Deployment, name, NAMESPACE, propagation="Background")
-    while await client.list(core_v1.Pod, namespace=NAMESPACE):
+    while await client.list(core_v1.Pod, namespace=NAMESPACE):  # noqa: ASYNC110 (the same)
         await asyncio.sleep(0.1)
     await client.delete_collection(core_v1.Event, namespace=NAMESPACE)
     return cost
@@ -115,12 +121,18 @@ async def real_cluster(binaries: Path) -> AsyncIterator[ClusterConfig]:
 
 async def main() -> int:
     """Compare both on both loads."""
-    bench = Bench("devcluster", "Deployments to Available, against the real control plane", rounds=3)
+    parser = argparse.ArgumentParser()
+    parser.add_argument(
+        "--deployments", type=int, default=100, help="Deployments of the second load (default 100)"
+    )
+    bench = Bench(
+        "devcluster", "Deployments to Available, against the real control plane", parser=parser, rounds=3
+    )
     binaries = find_binaries()
     if binaries is None or missing_binaries(binaries, (*SERVERS, *CONTROLLERS)):
         bench.progress("the real control plane is needed: run scripts/control-plane build")
         return 1
-    for count, replicas in ((1, 50), (100, 10)):
+    for count, replicas in ((1, 50), (bench.options.deployments, 10)):
         bench.progress(f"{count} x {replicas} Pods")
 
         async def ours(count: int = count, replicas: int = replicas) -> Cost:

@@ -44,7 +44,7 @@ async def test_pods_come_in_order_with_names_that_last(cluster: Cluster) -> None
     revisions = await cluster.client.list(apps_v1.ControllerRevision, namespace=cluster.namespace)
     assert [(item.metadata.name, item.revision) for item in revisions] == [(done.status.current_revision, 1)]
     await until_told(
-        cluster, ("StatefulSet", "SuccessfulCreate", "create Pod db-0 in StatefulSet db successful")
+        cluster, ("StatefulSet", "SuccessfulCreate", "Create Pod db-0 in StatefulSet db successful")
     )
 
 

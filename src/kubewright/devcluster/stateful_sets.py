@@ -160,7 +160,7 @@ class Pass:
                 continue
             name = f"{owner.metadata.name}-{ordinal}"
             told = (
-                f"create Claim {made.metadata.name} Pod {name} in StatefulSet {owner.metadata.name} success"
+                f"Create Claim {made.metadata.name} Pod {name} in StatefulSet {owner.metadata.name} success"
             )
             ctx.event("SuccessfulCreate", told)
         try:
@@ -169,12 +169,12 @@ class Pass:
             # The last of this name is still on its way out: its end leads here again.
             return
         self.members[ordinal] = pod
-        told = f"create Pod {pod.metadata.name} in StatefulSet {owner.metadata.name} successful"
+        told = f"Create Pod {pod.metadata.name} in StatefulSet {owner.metadata.name} successful"
         ctx.event("SuccessfulCreate", told)
 
     async def _delete(self, pod: core_v1.Pod) -> None:
         await self._ctx.delete(pod)
-        told = f"delete Pod {pod.metadata.name} in StatefulSet {self._owner.metadata.name} successful"
+        told = f"Delete Pod {pod.metadata.name} in StatefulSet {self._owner.metadata.name} successful"
         self._ctx.event("SuccessfulDelete", told)
 
     def status(self, now: datetime) -> apps_v1.StatefulSetStatus:
