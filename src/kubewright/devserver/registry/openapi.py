@@ -22,6 +22,7 @@ _OBJECT_META = f"{_META}ObjectMeta"
 _REF = "#/components/schemas/"
 _INFO = {"title": "Kubernetes", "version": "v1.36.4"}
 _BODY = {"application/json": {"schema": {"type": "object"}}}
+_OWNER = ("apiVersion", "kind", "name", "uid")
 _PARAMETERS = ("dryRun", "fieldManager", "fieldValidation", "force", "pretty")
 
 
@@ -137,7 +138,7 @@ def schema_name(resource: Resource) -> str:
 
 def custom_document(resources: list[Resource]) -> Wire:
     """Build the document of a group version of custom resources."""
-    schemas: Wire = {_OBJECT_META: _object_meta()}
+    schemas: Wire = _meta_schemas()
     paths: Wire = {}
     for resource in resources:
         name = schema_name(resource)
@@ -175,14 +176,15 @@ def _kind_schema(resource: Resource) -> Wire:
     return schema
 
 
-def _object_meta() -> Wire:
+def _meta_schemas() -> Wire:
     text, texts = {"type": "string"}, {"type": "object", "additionalProperties": {"type": "string"}}
     moment = {"type": "string", "format": "date-time"}
     number = {"type": "integer", "format": "int64"}
-    entries = {"type": "array", "items": {"type": "object"}}
-    return {
-        "type": "object",
-        "properties": {
+    flag = {"type": "boolean"}
+    entries = {"type": "array", "items": {"$ref": f"{_REF}{_META}ManagedFieldsEntry"}}
+    owners = {"type": "array", "items": {"$ref": f"{_REF}{_META}OwnerReference"}}
+    properties = {
+        _OBJECT_META: {
             "annotations": texts,
             "creationTimestamp": moment,
             "deletionGracePeriodSeconds": number,
@@ -194,12 +196,26 @@ def _object_meta() -> Wire:
             "managedFields": entries,
             "name": text,
             "namespace": text,
-            "ownerReferences": entries,
+            "ownerReferences": owners,
             "resourceVersion": text,
             "selfLink": text,
             "uid": text,
         },
+        f"{_META}ManagedFieldsEntry": {
+            **dict.fromkeys(("apiVersion", "fieldsType", "manager", "operation", "subresource"), text),
+            "fieldsV1": {"$ref": f"{_REF}{_META}FieldsV1"},
+            "time": moment,
+        },
+        f"{_META}FieldsV1": {},
+        f"{_META}OwnerReference": {
+            **dict.fromkeys(_OWNER, text),
+            "blockOwnerDeletion": flag,
+            "controller": flag,
+        },
     }
+    schemas: Wire = {name: {"type": "object", "properties": fields} for name, fields in properties.items()}
+    schemas[f"{_META}OwnerReference"]["required"] = list(_OWNER)
+    return schemas
 
 
 def _paths_of(resource: Resource) -> Wire:

@@ -1,0 +1,86 @@
+"""A kopf operator works against the embedded cluster: handlers, status, finalizer, events."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+from clients_peers import definition, peer
+
+from kubewright.api import Kind
+from kubewright.api.builtin import core_v1
+from kubewright.testing import Cluster
+
+peer("kopf")
+
+OPERATOR = """
+import kopf
+
+@kopf.on.startup()
+def configure(settings, **_):
+    settings.persistence.finalizer = "example.com/kopf"
+    settings.scanning.disabled = False
+
+@kopf.on.create("widgets")
+def created(spec, meta, **_):
+    return {"made": spec["size"]}
+
+@kopf.on.update("widgets", field="spec.size")
+def resized(old, new, patch, **_):
+    patch.status["size"] = new
+
+@kopf.on.delete("widgets")
+def deleted(name, namespace, logger, **_):
+    logger.info(f"{name} is let go")
+"""
+
+
+async def test_an_operator_creates_updates_and_lets_go(cluster: Cluster, tmp_path: Path) -> None:
+    group = f"{cluster.namespace}.example"
+    widgets = Kind(group=group, version="v1", kind="Widget", plural="widgets", namespaced=True, status=True)
+    crds = Kind(
+        group="apiextensions.k8s.io",
+        version="v1",
+        kind="CustomResourceDefinition",
+        plural="customresourcedefinitions",
+        namespaced=False,
+    )
+    await cluster.client.create(definition(group), kind=crds)
+    await cluster.eventually(crds, f"widgets.{group}", lambda crd: "Established" in str(crd.get("status")))
+    program = tmp_path / "operator.py"
+    program.write_text(OPERATOR)
+    with (tmp_path / "log").open("wb") as log:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "kopf", "run", "--standalone", "-n", cluster.namespace, program),
+            env={**os.environ, "KUBECONFIG": str(cluster.kubeconfig)},
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        thing = {
+            "apiVersion": f"{group}/v1",
+            "kind": "Widget",
+            "metadata": {"name": "w", "namespace": cluster.namespace},
+            "spec": {"size": 3},
+        }
+        await cluster.client.create(thing, kind=widgets)
+        made = await cluster.eventually(
+            widgets, "w", lambda item: item.get("status", {}).get("created") == {"made": 3}
+        )
+        assert made["metadata"]["finalizers"] == ["example.com/kopf"]
+        await cluster.client.patch(widgets, {"spec": {"size": 7}}, name="w", namespace=cluster.namespace)
+        await cluster.eventually(widgets, "w", lambda item: item["status"].get("size") == 7)
+        await cluster.client.delete(widgets, "w", cluster.namespace)
+        await cluster.eventually_gone(widgets, "w")
+        assert b"w is let go" in (tmp_path / "log").read_bytes()
+        async with asyncio.timeout(10):
+            while "Logging" not in {event.reason for event in await _events(cluster)}:
+                await asyncio.sleep(0.05)
+    finally:
+        process.terminate()
+        await process.wait()
+        await cluster.client.delete(crds, f"widgets.{group}")
+
+
+async def _events(cluster: Cluster) -> list[core_v1.Event]:
+    return await cluster.client.list(core_v1.Event, namespace=cluster.namespace)
