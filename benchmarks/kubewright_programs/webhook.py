@@ -1,0 +1,47 @@
+"""Serve one validating and one defaulting webhook on kubewright, with certificates from a directory."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from kubewright_programs.coldcache import Sample
+
+import kubewright as kw
+from kubewright.metrics import Registry
+from kubewright.serving import Address
+from kubewright.webhook import Endpoints
+from kubewright.webhook.server.answers import answerers_for
+from kubewright.webhook.server.context import FollowingContext
+from kubewright.webhook.server.http import WebhookServer
+from kubewright.webhook.server.sources import DirectorySource
+
+
+@kw.validates(Sample)
+def sensible(sample: Sample) -> Iterator[kw.Problem]:
+    """Refuse negative numbers."""
+    if sample.spec.replicas < 0:
+        yield kw.invalid("spec.replicas", sample.spec.replicas, "may not be negative")
+
+
+@kw.defaults(Sample)
+def completed(sample: Sample) -> None:
+    """Give a setting where it is missing."""
+    sample.spec.settings.setdefault("tier", "standard")
+
+
+async def serve(port: int, certificates: Path) -> None:
+    """Serve until told to stop."""
+    metrics, context = Registry(), FollowingContext()
+    source = DirectorySource(context, metrics, certificates)
+    await source.prepare()
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    answerers = answerers_for(Endpoints([sensible, completed]), metrics)
+    async with WebhookServer(Address("127.0.0.1", port), answerers, context, metrics):
+        await stop.wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(int(sys.argv[1]), Path(sys.argv[2])))
