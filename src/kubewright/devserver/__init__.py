@@ -6,7 +6,8 @@ under one revision), `definitions` (custom resources). Kinds, authentication and
 `identity` and `operation`.
 """
 
+from .faults import Attempt, Fault, Faults, Match
 from .server import Server, Statistics, Timing
 from .status import StatusError
 
-__all__ = ["Server", "Statistics", "StatusError", "Timing"]
+__all__ = ["Attempt", "Fault", "Faults", "Match", "Server", "Statistics", "StatusError", "Timing"]

@@ -51,8 +51,10 @@ class Router:
         self._api = api
         self._documents = documents
 
-    def route(self, request: Request, info: RequestInfo, user: User) -> Answer | Coroutine[Any, Any, Answer]:
-        """Answer a request of a user who may make it."""
+    def route(
+        self, request: Request, info: RequestInfo, user: User, horizon: Callable[[], int | None]
+    ) -> Answer | Coroutine[Any, Any, Answer]:
+        """Answer a request of a user who may make it, and who sees nothing beyond the horizon."""
         if not info.resource:
             return self._documents.answer(request)
         resource = self._core.registry.find(info.group, info.version, info.resource)
@@ -62,7 +64,7 @@ class Router:
             return self._missing(info)
         self._check_path(resource, info)
         warnings = [resource.deprecation] if resource.deprecation else []
-        call = Call(self._core, self._api, request, info, resource, user, warnings)
+        call = Call(self._core, self._api, request, info, resource, user, horizon, warnings)
         if info.subresource:
             return self._part(call)
         if not info.verb or info.verb not in resource.verbs:

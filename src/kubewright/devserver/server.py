@@ -33,6 +33,7 @@ from .connection import Connection
 from .core import Core
 from .definitions import DefinitionController, definition_strategy
 from .documents import Documents
+from .faults import Attempt, Faults
 from .handlers import StoreAccess, refuse
 from .identity import MASTERS, Attributes, User, forbidden
 from .objects import Wire
@@ -184,6 +185,7 @@ class Server:
     def _assemble(self, loop: asyncio.AbstractEventLoop, parts: _Parts) -> None:
         clock, types, registry = Clock(loop), parts.types, Registry()
         store = Store(parts.journal, clock.seconds)
+        self.faults = Faults(store)
         issuer = TokenIssuer.from_pem(parts.token_key)
         self._core = core = Core(store, registry, types, clock, realistic=self._timing == "realistic")
         self._api = api = StoreAccess(core)
@@ -254,12 +256,21 @@ class Server:
             decision = self._authorizer.authorize(user, attributes)
             if not decision.allowed:
                 raise forbidden(user, attributes, decision.reason)
-            return self._router.route(request, info, user)
+            attempt = Attempt(request, info, user)
+            return self.faults.around(attempt, lambda: self._route(attempt))
         except StatusError as error:
             return refuse(request, error, [])
         except Exception as error:
             _log.exception("handling %s %s failed", request.method, request.path)
             return refuse(request, StatusError.internal(str(error)), [])
+
+    def _route(self, attempt: Attempt) -> Answer | Coroutine[Any, Any, Answer]:
+        try:
+            return self._router.route(
+                attempt.request, attempt.info, attempt.user, lambda: self.faults.horizon(attempt)
+            )
+        except StatusError as error:
+            return refuse(attempt.request, error, [])
 
     def _user(self, request: Request, attributes: Attributes) -> User:
         user = self._authenticator.authenticate(request.headers, request.peer)

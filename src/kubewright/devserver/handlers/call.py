@@ -1,5 +1,6 @@
 """One API request on its way through a verb: what it asks for, who asks, and how the answer is shaped."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import msgspec
@@ -34,6 +35,8 @@ class Call:
     info: RequestInfo
     resource: Resource
     user: User
+    horizon: Callable[[], int | None]
+    """Give the last revision that this client may see; None is no limit."""
     warnings: list[str] = field(default_factory=list[str])
 
     def format(self, *, many: bool = False) -> Format:

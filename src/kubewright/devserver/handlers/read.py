@@ -42,9 +42,15 @@ def list_revision(text: str) -> int:
         raise StatusError.bad_request(f"invalid resource version: {error.message}") from None
 
 
-def get_record(resource: Resource, namespace: str, name: str) -> Record:
-    """Find one object's record, or refuse."""
-    record = resource.collection.get(resource.key(namespace, name))
+def get_record(resource: Resource, namespace: str, name: str, horizon: int | None) -> Record:
+    """Find one object's record, as it was at the horizon if there is one, or refuse."""
+    key = resource.key(namespace, name)
+    if horizon is None:
+        record = resource.collection.get(key)
+    else:
+        record = next(
+            (item for item in resource.collection.page_at(horizon, key, key) if item.key == key), None
+        )
     if record is None:
         raise StatusError.not_found(resource.group, resource.plural, name)
     return record

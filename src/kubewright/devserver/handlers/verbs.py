@@ -55,7 +55,7 @@ def get(call: Call) -> Response | Later:
 
 async def _get_converted(call: Call, form: Format) -> Answer:
     # Asked for by name, an object is converted each time: who converts may have changed its mind.
-    record = get_record(call.resource, call.info.namespace, call.info.name)
+    record = get_record(call.resource, call.info.namespace, call.info.name, call.horizon())
     await call.resource.prepare([record], again=True)
     return _get_now(call, form)
 
@@ -66,7 +66,7 @@ async def _get_later(call: Call, form: Format, revision: int) -> Answer:
 
 
 def _get_now(call: Call, form: Format) -> Response:
-    record = get_record(call.resource, call.info.namespace, call.info.name)
+    record = get_record(call.resource, call.info.namespace, call.info.name, call.horizon())
     if call.info.subresource == "scale":
         return call.plain(200, read_scale(call.resource, record), form)
     return call.answer(200, call.resource.render(record), form)
@@ -76,10 +76,18 @@ def _selection(call: Call, labels: str, fields: str) -> Selection:
     return selection(call.resource, call.info.namespace, call.info.name, labels, fields)
 
 
+def _list_options(call: Call) -> ListOptions:
+    options = list_options(call.request, watch=False)
+    horizon = call.horizon()
+    if horizon is not None and not options.token:
+        options.resource_version, options.match = str(horizon), "Exact"
+    return options
+
+
 def list_objects(call: Call) -> Response | Later:
     """Answer with a list."""
     form = call.format(many=True)
-    options = list_options(call.request, watch=False)
+    options = _list_options(call)
     chosen = _selection(call, options.labels, options.fields)
     if call.resource.converter is not None:
         return _list_later(call, chosen, _converted_page(call, chosen, options), form)
@@ -116,7 +124,7 @@ def watch(call: Call) -> Stream:
     options = list_options(call.request, watch=True)
     chosen = _selection(call, options.labels, options.fields)
     include = call.include() if form.form == "Table" else ""
-    stream = Watch(call.core, chosen, options, form, include).answer()
+    stream = Watch(call.core, chosen, options, form, include, call.horizon).answer()
     stream.headers = [warning_header(text) for text in call.warnings]
     return stream
 

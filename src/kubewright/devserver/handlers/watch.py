@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from kubewright.devserver.core import Core
@@ -33,6 +33,7 @@ class Watch:
     options: ListOptions
     format: Format
     include: str
+    horizon: Callable[[], int | None]
     headers_sent: bool = False
 
     def answer(self) -> Stream:
@@ -47,10 +48,10 @@ class Watch:
         collection = self.chosen.resource.collection
         epoch = collection.epoch
         if self._wants_state():
-            cursor = self.core.store.revision
+            cursor = self._newest()
             await self._send_state(writer, cursor)
         else:
-            cursor = revision or self.core.store.revision
+            cursor = revision or self._newest()
             if cursor < collection.floor:
                 await self._send_expired(writer, cursor, collection.oldest)
                 return
@@ -62,15 +63,29 @@ class Watch:
             if cursor < collection.floor:
                 await self._send_expired(writer, cursor, collection.oldest)
                 return
-            events = collection.after(cursor)
+            events = self._visible(collection.after(cursor))
             if events:
                 cursor = await self._send_events(writer, events)
             elif self.options.bookmarks and now >= bookmark:
-                await writer.write(self._bookmark(self.core.store.revision))
-                cursor = max(cursor, self.core.store.revision)
+                await writer.write(self._bookmark(self._newest()))
+                cursor = max(cursor, self._newest())
                 bookmark = self._next_bookmark(now, deadline)
             else:
                 await collection.changed(min(deadline, bookmark) if self.options.bookmarks else deadline)
+
+    def _newest(self) -> int:
+        horizon = self.horizon()
+        return self.core.store.revision if horizon is None else horizon
+
+    def _visible(self, events: list[Event]) -> list[Event]:
+        horizon = self.horizon()
+        return events if horizon is None else [event for event in events if event.revision <= horizon]
+
+    def _records(self, revision: int) -> list[Record]:
+        collection = self.chosen.resource.collection
+        if self.horizon() is None:
+            return collection.records(self.chosen.prefix)
+        return collection.page_at(revision, self.chosen.prefix, "")
 
     @staticmethod
     def _next_bookmark(now: float, deadline: float) -> float:
@@ -86,7 +101,7 @@ class Watch:
     async def _send_state(self, writer: Writer, revision: int) -> None:
         pieces: list[bytes] = []
         size = 0
-        records = self.chosen.resource.collection.records(self.chosen.prefix)
+        records = self._records(revision)
         await self.chosen.resource.prepare(records)
         for record in records:
             if self.chosen.whole or self.chosen.matches(record):

@@ -92,7 +92,7 @@ class Collection:
         self._events.append(event)
         self.latest = event.revision
         self.history_bytes += event.size
-        self._wake()
+        self.wake()
 
     def compact(self, revision: int) -> None:
         """Forget the events up to a revision; the floor rises only over what was forgotten."""
@@ -123,7 +123,7 @@ class Collection:
     def end_watches(self) -> None:
         """Make every watch end cleanly, as the server does when a kind changes under it."""
         self.epoch += 1
-        self._wake()
+        self.wake()
 
     async def changed(self, deadline: float) -> None:
         """Wait for the next change, or until the loop's time reaches the deadline."""
@@ -136,7 +136,8 @@ class Collection:
         finally:
             timer.cancel()
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Let those who wait for a change look again."""
         waiters, self._waiters = self._waiters, []
         for waiter in waiters:
             _release(waiter)

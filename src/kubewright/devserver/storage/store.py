@@ -86,6 +86,11 @@ class Store:
             collection.expire_before(oldest)
             collection.trim(MAX_EVENTS, MAX_BYTES)
 
+    def wake(self) -> None:
+        """Let those who wait for changes look again."""
+        for collection in self._collections.values():
+            collection.wake()
+
     def compact(self) -> None:
         """Forget all history now."""
         for collection in self._collections.values():

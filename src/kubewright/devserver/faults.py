@@ -1,0 +1,264 @@
+"""Trouble on request, for tests: slow or failing answers, lost connections, watches that end, views that stand still.
+
+Nothing of it can be reached over the network, and nothing happens unless a test asks for it:
+
+    with server.faults.add(match=Match(verbs=("patch",), resource="pods"), fail=429, retry_after=1, times=3):
+        ...
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from .handlers import refuse
+from .identity import User
+from .objects import encode
+from .request import Request, RequestInfo
+from .responses import Answer, Stream, Writer
+from .status import StatusError, group_resource
+from .storage import Store
+
+Failure = int | Literal["reset"]
+"""An HTTP status, or a connection that is reset instead of an answer."""
+Moment = Literal["before", "after"]
+Pending = Answer | Coroutine[Any, Any, Answer]
+
+_EXPIRED = "The resourceVersion for the provided watch is too old."
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A request of a user who may make it."""
+
+    request: Request
+    info: RequestInfo
+    user: User
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Which requests are meant; what is not given matches all, the paths that are no API objects too."""
+
+    verbs: tuple[str, ...] = ()
+    resource: str = ""
+    """As messages name it: `configmaps`, `deployments.apps`."""
+    subresource: str | None = None
+    namespace: str = ""
+    name: str = ""
+    user: str = ""
+    agent: str = ""
+    """How the User-Agent starts."""
+
+    def __call__(self, attempt: Attempt) -> bool:
+        """Tell whether a request is meant."""
+        info = attempt.info
+        return (
+            (not self.verbs or info.verb in self.verbs)
+            and (not self.resource or self.resource == group_resource(info.group, info.resource))
+            and (self.subresource is None or self.subresource == info.subresource)
+            and (not self.namespace or self.namespace == info.namespace)
+            and (not self.name or self.name == info.name)
+            and (not self.user or self.user == attempt.user.name)
+            and attempt.request.headers.get("user-agent", "").startswith(self.agent)
+        )
+
+
+Matcher = Callable[[Attempt], bool]
+EVERYTHING = Match()
+
+
+@dataclass(eq=False, slots=True)
+class Fault:
+    """One kind of trouble; use it as a context to end it."""
+
+    faults: "Faults"
+    match: Matcher
+    delay: float
+    fail: Failure | None
+    when: Moment
+    retry_after: int | None
+    message: str
+    times: int | None
+    hits: int = 0
+    """How many requests it has met."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.remove()
+
+    def remove(self) -> None:
+        """End the trouble."""
+        self.faults.remove(self)
+
+    def strikes(self, attempt: Attempt) -> bool:
+        """Tell whether a request is met, and count it."""
+        if (self.times is not None and self.hits >= self.times) or not self.match(attempt):
+            return False
+        self.hits += 1
+        return True
+
+    async def answer(self, attempt: Attempt, proceed: Callable[[], Pending]) -> Answer:
+        """Answer a request that is met."""
+        if self.delay:
+            await asyncio.sleep(self.delay)
+        if self.when == "after" or self.fail is None:
+            found = proceed()
+            answer = await found if isinstance(found, Coroutine) else found
+            if self.fail is None:
+                return answer
+        if self.fail == "reset":
+            raise ConnectionResetError("a fault was asked for")
+        return self._failure(attempt)
+
+    def _failure(self, attempt: Attempt) -> Answer:
+        error = self._status()
+        if attempt.info.verb == "watch" and error.code == 410:
+            return Stream(lambda writer: _send_error(writer, error))
+        return refuse(attempt.request, error, [])
+
+    def _status(self) -> StatusError:
+        code = self.fail if isinstance(self.fail, int) else 500
+        if code == 429:
+            message = self.message or "the server is busy because a test wants it to be"
+            return StatusError.too_many_requests(message, 1 if self.retry_after is None else self.retry_after)
+        if code == 410:
+            return StatusError.expired(self.message or _EXPIRED)
+        if code == 503:
+            error = StatusError.unavailable(
+                self.message or "the server is currently unable to handle the request"
+            )
+        elif code == 500:
+            error = StatusError.internal(self.message or "a fault was asked for")
+        else:
+            error = StatusError(code, "", self.message or "a fault was asked for")
+        if self.retry_after is not None:
+            error.details = {**(error.details or {}), "retryAfterSeconds": self.retry_after}
+        return error
+
+
+@dataclass(eq=False, slots=True)
+class _OpenStream:
+    """A watch that is being answered, and how it is to end."""
+
+    attempt: Attempt
+    scope: asyncio.Timeout
+    reset: bool = False
+    error: StatusError | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Faults:
+    """The trouble that tests have asked one server for."""
+
+    store: Store
+    _faults: list[Fault] = field(default_factory=list[Fault])
+    _streams: set[_OpenStream] = field(default_factory=set[_OpenStream])
+    _frozen: list[tuple[Matcher, int]] = field(default_factory=list[tuple[Matcher, int]])
+
+    def add(
+        self,
+        *,
+        match: Matcher = EVERYTHING,
+        delay: float = 0.0,
+        fail: Failure | None = None,
+        when: Moment = "before",
+        retry_after: int | None = None,
+        message: str = "",
+        times: int | None = None,
+    ) -> Fault:
+        """Meet requests with a delay, a failure or both, `times` times or until it is removed.
+
+        A failure `after` lets the request do its work first: the write is committed, the client cannot know.
+        """
+        fault = Fault(self, match, delay, fail, when, retry_after, message, times)
+        self._faults.append(fault)
+        return fault
+
+    def remove(self, fault: Fault) -> None:
+        """End one kind of trouble; ending it twice does no harm."""
+        if fault in self._faults:
+            self._faults.remove(fault)
+
+    def clear(self) -> None:
+        """End all trouble."""
+        self._faults.clear()
+        self._frozen.clear()
+        self.store.wake()
+
+    def cut_watches(
+        self, match: Matcher = EVERYTHING, *, how: Literal["end", "reset", "expire"] = "end"
+    ) -> int:
+        """End the open watches: cleanly, by a reset, or with the error that their revision is too old."""
+        chosen = [stream for stream in self._streams if match(stream.attempt)]
+        now = asyncio.get_running_loop().time()
+        for stream in chosen:
+            stream.reset = how == "reset"
+            stream.error = StatusError.expired(_EXPIRED) if how == "expire" else None
+            stream.scope.reschedule(now)
+        return len(chosen)
+
+    @contextmanager
+    def freeze(self, match: Matcher) -> Generator[None]:
+        """Show the matched clients the state of this moment, whatever is written, while the context is open."""
+        entry = (match, self.store.revision)
+        self._frozen.append(entry)
+        try:
+            yield
+        finally:
+            if entry in self._frozen:
+                self._frozen.remove(entry)
+            self.store.wake()
+
+    def horizon(self, attempt: Attempt) -> int | None:
+        """Give the last revision that a client may see, None when it may see all."""
+        found = [revision for match, revision in self._frozen if match(attempt)]
+        return min(found) if found else None
+
+    def around(self, attempt: Attempt, proceed: Callable[[], Pending]) -> Pending:
+        """Answer a request, with trouble if it is to have some."""
+        fault = next((item for item in self._faults if item.strikes(attempt)), None)
+        answer = proceed() if fault is None else fault.answer(attempt, proceed)
+        if isinstance(answer, Stream):
+            self._follow(attempt, answer)
+        elif attempt.info.verb == "watch" and isinstance(answer, Coroutine):
+            return self._followed(attempt, answer)
+        return answer
+
+    async def _followed(self, attempt: Attempt, answer: Coroutine[Any, Any, Answer]) -> Answer:
+        found = await answer
+        if isinstance(found, Stream):
+            self._follow(attempt, found)
+        return found
+
+    def _follow(self, attempt: Attempt, stream: Stream) -> None:
+        """Keep a hand on a stream, so that it can be cut."""
+        run = stream.run
+
+        async def guarded(writer: Writer) -> None:
+            entry = _OpenStream(attempt, asyncio.timeout(None))
+            self._streams.add(entry)
+            try:
+                async with entry.scope:
+                    await run(writer)
+            except TimeoutError:
+                if not entry.scope.expired():
+                    raise
+                if entry.reset:
+                    raise ConnectionResetError("a fault was asked for") from None
+                if entry.error is not None:
+                    await _send_error(writer, entry.error)
+            finally:
+                self._streams.discard(entry)
+
+        stream.run = guarded
+
+
+async def _send_error(writer: Writer, error: StatusError) -> None:
+    await writer.write(b'{"type":"ERROR","object":%b}\n' % encode(error.wire()))
