@@ -1,6 +1,8 @@
 """What the tests with foreign clients share."""
 
+import gc
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,3 +28,10 @@ def kubectl_program() -> Path:
 async def kubectl(kubectl_program: Path, cluster: Cluster, tmp_path: Path) -> Kubectl:
     """Run kubectl in the test's namespace, with an empty cache."""
     return Kubectl(kubectl_program, cluster.kubeconfig, cluster.namespace, tmp_path)
+
+
+@pytest.fixture
+def collected() -> Iterator[None]:
+    """Collect what a foreign client left behind while its warnings are still its own."""
+    yield
+    gc.collect()

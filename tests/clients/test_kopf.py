@@ -5,13 +5,14 @@ import os
 import sys
 from pathlib import Path
 
-from clients_peers import definition, peer
+from clients_peers import LENIENT, definition, peer
 
 from kubewright.api import Kind
 from kubewright.api.builtin import core_v1
 from kubewright.testing import Cluster
 
 peer("kopf")
+pytestmark = LENIENT
 
 OPERATOR = """
 import kopf
@@ -22,7 +23,8 @@ def configure(settings, **_):
     settings.scanning.disabled = False
 
 @kopf.on.create("widgets")
-def created(spec, meta, **_):
+def created(spec, body, **_):
+    kopf.info(body, reason="Made", message="there it is")
     return {"made": spec["size"]}
 
 @kopf.on.update("widgets", field="spec.size")
@@ -74,7 +76,7 @@ async def test_an_operator_creates_updates_and_lets_go(cluster: Cluster, tmp_pat
         await cluster.eventually_gone(widgets, "w")
         assert b"w is let go" in (tmp_path / "log").read_bytes()
         async with asyncio.timeout(10):
-            while "Logging" not in {event.reason for event in await _events(cluster)}:
+            while "Made" not in {event.reason for event in await _events(cluster)}:
                 await asyncio.sleep(0.05)
     finally:
         process.terminate()

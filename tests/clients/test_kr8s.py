@@ -3,12 +3,15 @@
 import asyncio
 
 import pytest
-from clients_peers import definition, peer
+from clients_peers import LENIENT, definition, peer
 
 from kubewright.testing import Cluster
 
 peer("kr8s")
-pytestmark = pytest.mark.filterwarnings("ignore:Kubernetes version .* is not supported:UserWarning")
+pytestmark = [
+    *LENIENT,
+    pytest.mark.filterwarnings("ignore:Kubernetes version .* is not supported:UserWarning"),
+]
 
 
 async def test_creates_waits_scales_and_deletes(cluster: Cluster) -> None:

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from clients_peers import definition, peer, until
+from clients_peers import LENIENT, definition, peer, until
 
 from kubewright.testing import Cluster
 
 peer("kubernetes")
+pytestmark = LENIENT
 
 
 @pytest.fixture
