@@ -1,12 +1,14 @@
 """What a namespace is given, and its end."""
 
 import secrets
+from datetime import timedelta
 from typing import Any
 
 from devcluster_workloads import deployment, is_rolled_out
 
 from kubewright.api import Meta
 from kubewright.api.builtin import apps_v1, core_v1
+from kubewright.devcluster.namespaces import look_again_after
 from kubewright.testing.cluster import Cluster
 
 
@@ -56,3 +58,8 @@ async def test_a_namespace_waits_for_a_finalizer_inside(cluster: Cluster) -> Non
     )
     await cluster.client.patch(made, {"metadata": {"finalizers": None}})
     await cluster.eventually_gone(core_v1.Namespace, name, timeout=40)
+
+
+def test_what_stays_long_is_looked_at_seldom() -> None:
+    waits = [look_again_after(timedelta(seconds=age)).total_seconds() for age in (0, 1, 8, 3600)]
+    assert waits == [0.2, 0.25, 2, 15]

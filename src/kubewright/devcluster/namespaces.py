@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from kubewright.api import ApiError, Kind, Meta, MethodNotAllowed, NotFound, Object, ObjectKey
 from kubewright.api.builtin import core_v1
@@ -15,6 +15,7 @@ ROOT_CA = "kube-root-ca.crt"
 FINALIZER = "kubernetes"
 DESCRIPTION = "kubernetes.io/description"
 LOOK_AGAIN = timedelta(milliseconds=200)
+LOOK_AGAIN_AT_MOST = timedelta(seconds=15)
 _ABOUT_CA = (
     "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints "
     "such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions "
@@ -72,6 +73,11 @@ def conditions_of(left: Remainder) -> list[core_v1.NamespaceCondition]:
     ]
 
 
+def look_again_after(age: timedelta) -> timedelta:
+    """Say when to look again at what is left: the longer it has stayed, the longer it will."""
+    return min(max(age / 4, LOOK_AGAIN), LOOK_AGAIN_AT_MOST)
+
+
 class Namespaces:
     """Furnish new namespaces and empty those that are being deleted."""
 
@@ -83,7 +89,7 @@ class Namespaces:
         """Make the default ServiceAccount and the root certificate, or take everything away."""
         name = namespace.metadata.name
         if namespace.metadata.deletion_timestamp is not None:
-            return await self._empty(namespace, ctx)
+            return await self._empty(namespace, namespace.metadata.deletion_timestamp, ctx)
         try:
             await ctx.apply(core_v1.ServiceAccount(Meta("default", namespace=name)), owned=False)
             about = Meta(ROOT_CA, namespace=name, annotations={DESCRIPTION: _ABOUT_CA})
@@ -95,7 +101,7 @@ class Namespaces:
             raise
         return None
 
-    async def _empty(self, namespace: core_v1.Namespace, ctx: Context) -> Result | None:
+    async def _empty(self, namespace: core_v1.Namespace, since: datetime, ctx: Context) -> Result | None:
         if FINALIZER not in namespace.spec.finalizers:
             return None
         name = namespace.metadata.name
@@ -106,7 +112,7 @@ class Namespaces:
             await self._remove_all(kind, name, left)
         await ctx.patch_status(namespace, core_v1.NamespaceStatus(conditions=conditions_of(left)))
         if left.instances:
-            return Result(after=LOOK_AGAIN)
+            return Result(after=look_again_after(datetime.now(UTC) - since))
         try:
             live = await self._client.get(core_v1.Namespace, name)
             live.spec.finalizers = [text for text in live.spec.finalizers if text != FINALIZER]
