@@ -70,6 +70,10 @@ async def test_myownshell_keeps_its_deployment(kubectl: Kubectl, playing: Playin
     async def deployments() -> str:
         return await kubectl("get", "deployments", "--no-headers")
 
+    async def uid() -> str:
+        path = "jsonpath={.metadata.uid}"
+        return await kubectl("get", "deployment", "myownshell-sample", "-o", path, "--ignore-not-found")
+
     async with playing("myownshell"):
         await prints(deployments, r"^myownshell-sample +3/3 +3 +3 ")
         await prints(lambda: kubectl("get", "myownshells"), r"^NAME +READY\nmyownshell-sample +3$")
@@ -77,7 +81,10 @@ async def test_myownshell_keeps_its_deployment(kubectl: Kubectl, playing: Playin
         await prints(deployments, r"^myownshell-sample +5/5 ")
         await kubectl("scale", "deployment", "myownshell-sample", "--replicas=1")
         await prints(deployments, r"^myownshell-sample +5/5 ")
-        await kubectl("delete", "deployment", "myownshell-sample", "--timeout=20s")
+        first = await uid()
+        # kubectl waits for an end that it may miss when a namesake follows at once.
+        await kubectl("delete", "deployment", "myownshell-sample", "--wait=false")
+        await prints(uid, rf"^(?!{first}$)\S+$")
         await prints(deployments, r"^myownshell-sample +5/5 ")
         await kubectl("delete", "myownshell", "myownshell-sample", "--timeout=20s")
         await prints(deployments, "No resources found", timeout=GARBAGE)
