@@ -22,7 +22,13 @@ HERE = Path(__file__).parent
 DATA = HERE / "data"
 NAMESPACES = {"accepted": "default", "refused": "refused"}
 # What these would add is tested with admission; here it would hide what the kinds themselves do.
-DISABLED = ("ServiceAccount", "Priority", "DefaultTolerationSeconds")
+DISABLED = (
+    "ServiceAccount",
+    "Priority",
+    "DefaultTolerationSeconds",
+    "DefaultStorageClass",
+    "StorageObjectInUseProtection",
+)
 _PLACES = {
     (version.group, version.version, resource.kind): (resource.name, resource.namespaced)
     for version in load_types().discovery()

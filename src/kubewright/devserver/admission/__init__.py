@@ -8,9 +8,12 @@ from kubewright.devserver.admission.hooks import Hooks
 from kubewright.devserver.admission.mutating_webhooks import MutatingWebhooks
 from kubewright.devserver.admission.namespace_lifecycle import NamespaceLifecycle
 from kubewright.devserver.admission.pods import NodeTroubleTolerations, PodPriority
+from kubewright.devserver.admission.policies import Policies
 from kubewright.devserver.admission.service_accounts import ServiceAccounts
+from kubewright.devserver.admission.validating_policies import ValidatingPolicies
 from kubewright.devserver.admission.validating_webhooks import ValidatingWebhooks
 from kubewright.devserver.admission.versions import Versions
+from kubewright.devserver.admission.volumes import DefaultStorageClass, StorageProtection
 from kubewright.devserver.callout import Caller
 from kubewright.devserver.core import Core
 from kubewright.devserver.identity import Authorizer
@@ -24,12 +27,16 @@ def standard_admission(
     versions = Versions(core, api, authorizer)
     mutating = Hooks("mutatingwebhookconfigurations", core, api, versions, caller)
     validating = Hooks("validatingwebhookconfigurations", core, api, versions, caller)
+    policies = Policies("validatingadmissionpolicies", core, api)
     plugins: dict[str, Admission] = {
         "NamespaceLifecycle": NamespaceLifecycle(api),
         "ServiceAccount": ServiceAccounts(api),
         "Priority": PodPriority(api),
         "DefaultTolerationSeconds": NodeTroubleTolerations(),
+        "DefaultStorageClass": DefaultStorageClass(api),
+        "StorageObjectInUseProtection": StorageProtection(),
         "MutatingAdmissionWebhook": MutatingWebhooks(mutating, versions),
+        "ValidatingAdmissionPolicy": ValidatingPolicies(policies, core, api, versions),
         "ValidatingAdmissionWebhook": ValidatingWebhooks(validating),
     }
     if unknown := sorted(set(disabled) - plugins.keys()):

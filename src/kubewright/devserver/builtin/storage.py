@@ -93,6 +93,9 @@ def _update_claim(new: Wire, old: Wire) -> list[FieldError]:
     # A controller binds a claim by giving it a volume, once.
     if not before.get("volumeName"):
         after.pop("volumeName", None)
+    # A claim that named no class may be given the default one later.
+    if before.get("storageClassName") is None:
+        after.pop("storageClassName", None)
     if section(old, "status").get("phase") == "Bound":
         for spec in (after, before):
             spec["resources"] = {**section(spec, "resources"), "requests": {}}
