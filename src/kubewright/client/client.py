@@ -52,8 +52,8 @@ class ServiceAccountToken:
     __slots__ = ("expires", "token")
 
     def __init__(self, token: str, expires: datetime) -> None:
-        self.token = token
-        self.expires = expires
+        self.token: str = token
+        self.expires: datetime = expires
 
     def __repr__(self) -> str:
         return f"ServiceAccountToken(expires={self.expires:%Y-%m-%dT%H:%M:%SZ})"

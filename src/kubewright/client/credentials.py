@@ -13,7 +13,7 @@ from kubewright.api import (
 )
 from kubewright.client.config import ClusterConfig
 
-logger = logging.getLogger("kubewright.client")
+logger: logging.Logger = logging.getLogger("kubewright.client")
 
 FILE_LIFETIME = 60.0
 """Kubernetes rotates the files of a ServiceAccount long before they expire."""

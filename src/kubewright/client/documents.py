@@ -132,7 +132,7 @@ class Documents:
     """Several documents as one: the first to name an entry, or the current context, wins."""
 
     def __init__(self) -> None:
-        self.current_context = ""
+        self.current_context: str = ""
         self.clusters: dict[str, tuple[Cluster, Origin]] = {}
         self.users: dict[str, tuple[User, Origin]] = {}
         self.contexts: dict[str, Context] = {}

@@ -23,7 +23,7 @@ from kubewright.client.config import OidcProvider
 from kubewright.client.credentials import Credential, bearer
 from kubewright.client.exec_plugin import loop_time_of
 
-logger = logging.getLogger("kubewright.client")
+logger: logging.Logger = logging.getLogger("kubewright.client")
 
 EARLY = 10.0
 """A token is refreshed this many seconds before it expires, so that it does not expire on its way."""

@@ -4,7 +4,7 @@ import logging
 import re
 from collections.abc import Iterable
 
-logger = logging.getLogger("kubewright.client")
+logger: logging.Logger = logging.getLogger("kubewright.client")
 
 REMEMBERED = 1000
 _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')

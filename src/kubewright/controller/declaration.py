@@ -75,7 +75,7 @@ class Controller(Generic[T]):
     ) -> None:
         described = kind_of(kind)
         self.kind = kind
-        self.name = name or described.kind.lower()
+        self.name: str = name or described.kind.lower()
         problems = names.dns1123_subdomain(self.name)
         if problems:
             raise DeclarationError(f"controller name {self.name!r}: {problems[0]}")
@@ -83,18 +83,24 @@ class Controller(Generic[T]):
             raise DeclarationError(f"controller {self.name!r}: concurrency={concurrency}: at least 1")
         if resync <= timedelta(0):
             raise DeclarationError(f"controller {self.name!r}: resync={resync!r}: must be positive")
-        self.owns = tuple(child if isinstance(child, Owned) else owned(child) for child in owns)
-        self.watches = tuple(watched for watched in watches if isinstance(watched, Watch))
-        self.sources = tuple(outside for outside in watches if isinstance(outside, Source))
-        self.needs = tuple(needs)
+        self.owns: tuple[Owned[Any], ...] = tuple(
+            child if isinstance(child, Owned) else owned(child) for child in owns
+        )
+        self.watches: tuple[Watch[Any], ...] = tuple(
+            watched for watched in watches if isinstance(watched, Watch)
+        )
+        self.sources: tuple[Source[Any], ...] = tuple(
+            outside for outside in watches if isinstance(outside, Source)
+        )
+        self.needs: tuple[Needs, ...] = tuple(needs)
         self.when = when
         self.scope = scope
         self.resync = resync
         self.concurrency = concurrency
         self.tuning = tuning
-        self.field_manager = tuning.field_manager or self.name
+        self.field_manager: str = tuning.field_manager or self.name
         self._reconcile, self._finalize = _functions(self.name, reconciler)
-        self.finalizer_name = ""
+        self.finalizer_name: str = ""
         if finalizer:
             self._set_finalizer(finalizer)
         elif self._finalize is not None:

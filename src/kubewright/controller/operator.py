@@ -56,14 +56,14 @@ class Operator:
                 raise DeclarationError(
                     f'two controllers are named {controller.name!r} ({both}): give one of them name="..."'
                 )
-        self.controllers = tuple(seen.values())
-        self.webhooks = Endpoints(webhooks)
-        self.name = name or _default_name(self.controllers, webhooks)
+        self.controllers: tuple[Controller[Any], ...] = tuple(seen.values())
+        self.webhooks: Endpoints = Endpoints(webhooks)
+        self.name: str = name or _default_name(self.controllers, webhooks)
         problems = names.dns1123_subdomain(self.name)
         if problems:
             raise DeclarationError(f"operator name {self.name!r}: {problems[0]}")
         self.lifespan = lifespan
-        self.env = tuple(env)
+        self.env: tuple[Env, ...] = tuple(env)
         own = (controller.kind for controller in self.controllers)
         converted = (cls for each in self.webhooks.versions.values() for cls in each.classes.values())
         brought = (*own, *kinds, *converted)

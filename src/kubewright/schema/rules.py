@@ -72,16 +72,16 @@ class Rule:
     """One rule, compiled for the type of its schema."""
 
     def __init__(self, wire: dict[str, Any], schema: Schema, declared: Declared) -> None:
-        self.text = str(wire.get("rule", "")).strip()
-        self.message = str(wire.get("message", "")).strip()
+        self.text: str = str(wire.get("rule", "")).strip()
+        self.message: str = str(wire.get("message", "")).strip()
         self.reason: str | None = wire.get("reason")
-        self.optional_old = bool(wire.get("optionalOldSelf"))
-        self.problem = ""
-        self.message_problem = ""
+        self.optional_old: bool = bool(wire.get("optionalOldSelf"))
+        self.problem: str = ""
+        self.message_problem: str = ""
         self.program: Program | None = None
         self.message_program: Program | None = None
-        self.message_expression = str(wire.get("messageExpression", ""))
-        self.field_path = _field_path(str(wire.get("fieldPath", "")), schema)
+        self.message_expression: str = str(wire.get("messageExpression", ""))
+        self.field_path: str = _field_path(str(wire.get("fieldPath", "")), schema)
         if self.text:
             self._compile(str(wire["rule"]), declared)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from kubewright.schema.cel.overloads import Library
 from kubewright.schema.cel.types import BOOL, STRING, struct
@@ -19,7 +19,7 @@ DECISION = struct("kubernetes.authorization.Decision")
 class Decision(OpaqueValue):
     """The answer of an authorizer."""
 
-    type_name = DECISION.name
+    type_name: ClassVar[str] = DECISION.name
     allowed: bool
     reason: str = ""
     error: str = ""
@@ -49,7 +49,7 @@ Authorize = Callable[[Question], Decision]
 class Authorizer(OpaqueValue):
     """The variable `authorizer`."""
 
-    type_name = AUTHORIZER.name
+    type_name: ClassVar[str] = AUTHORIZER.name
     authorize: Authorize
     question: Question = field(default_factory=Question)
 
@@ -57,19 +57,19 @@ class Authorizer(OpaqueValue):
 class PathCheck(Authorizer):
     """A question about a URL path."""
 
-    type_name = PATH_CHECK.name
+    type_name: ClassVar[str] = PATH_CHECK.name
 
 
 class GroupCheck(Authorizer):
     """A question about an API group, still without a resource."""
 
-    type_name = GROUP_CHECK.name
+    type_name: ClassVar[str] = GROUP_CHECK.name
 
 
 class ResourceCheck(Authorizer):
     """A question about a resource; the variable `authorizer.requestResource` is one."""
 
-    type_name = RESOURCE_CHECK.name
+    type_name: ClassVar[str] = RESOURCE_CHECK.name
 
 
 def authorization_library() -> Library:

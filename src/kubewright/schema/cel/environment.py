@@ -77,9 +77,9 @@ class Program:
     """A compiled expression."""
 
     def __init__(self, checked: Checked, declared: dict[str, Declared], structs: dict[str, Declared]) -> None:
-        self.source = checked.source
+        self.source: str = checked.source
         self.type: Type = checked.type
-        self.names = frozenset(checked.names)
+        self.names: frozenset[str] = frozenset(checked.names)
         self._checked = checked
         self._declared = declared
         self._converted = {

@@ -14,9 +14,9 @@ class Frame:
     __slots__ = ("cost", "limit", "variables")
 
     def __init__(self, variables: dict[str, Any], limit: int) -> None:
-        self.variables = variables
-        self.limit = limit
-        self.cost = 0
+        self.variables: dict[str, Any] = variables
+        self.limit: int = limit
+        self.cost: int = 0
 
     def charge(self, cost: int) -> None:
         """Add to the cost; raise where it is too much."""

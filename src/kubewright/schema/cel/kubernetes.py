@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from kubewright.api import Quantity, QuantityError, names, problems
 from kubewright.schema.cel.errors import EvaluationError
@@ -28,7 +28,7 @@ _SEMVER = re.compile(
 class QuantityValue(OpaqueValue):
     """An amount with a unit, as a value."""
 
-    type_name = QUANTITY.name
+    type_name: ClassVar[str] = QUANTITY.name
 
     quantity: Quantity
 
@@ -37,7 +37,7 @@ class QuantityValue(OpaqueValue):
 class Semver(OpaqueValue):
     """A semantic version as a value; the build does not count in comparisons."""
 
-    type_name = SEMVER.name
+    type_name: ClassVar[str] = SEMVER.name
 
     numbers: tuple[int, int, int]
     prerelease: tuple[str, ...]
@@ -53,7 +53,7 @@ class Semver(OpaqueValue):
 class NamedFormat(OpaqueValue):
     """A check of texts as a value."""
 
-    type_name = FORMAT.name
+    type_name: ClassVar[str] = FORMAT.name
 
     name: str
     check: Callable[[str], list[str]]

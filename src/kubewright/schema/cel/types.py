@@ -98,7 +98,7 @@ class Mapping:
     """What type parameters stand for, while an expression is checked."""
 
     def __init__(self, known: dict[Type, Type] | None = None) -> None:
-        self.known = dict(known or {})
+        self.known: dict[Type, Type] = dict(known or {})
 
     def assignable(self, left: Type, right: Type) -> bool:
         """Tell whether one type can stand for the other, and remember what parameters that fixes."""

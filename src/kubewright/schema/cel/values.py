@@ -78,7 +78,7 @@ class Optional:
     __slots__ = ("present", "value")
 
     def __init__(self, *content: Any) -> None:
-        self.present = bool(content)
+        self.present: bool = bool(content)
         self.value: Any = content[0] if content else None
 
 

@@ -82,10 +82,10 @@ class Parser:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.at = 0
-        self.flags = Flags()
+        self.at: int = 0
+        self.flags: Flags = Flags()
         self.names: set[str] = set()
-        self.depth = 0
+        self.depth: int = 0
 
     def parse(self) -> Node:
         """Return the tree of the whole pattern."""
