@@ -1,0 +1,137 @@
+"""1,000 resources, each to an owned ConfigMap and a status, 16 at once; then a restart with everything in place.
+
+CPU and time are counted from the start of the process until the last status is seen from outside, imports included.
+For the restart one more resource is created as the process starts: it is ready when that one has its ConfigMap.
+Writes are those that the API server counted, less the two that this one resource needs.
+"""
+
+import argparse
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from harness import Bench, alternate_async
+from kubewright_programs.echo import Echo
+from stage.echoes import (
+    APPLY,
+    CREATE_OR_UPDATE,
+    KOPF,
+    OURS,
+    an_echo,
+    create_echoes,
+    echo_operators,
+    remove_echoes,
+    sighting,
+)
+from stage.programs import Command, Running, column, running
+from stage.server import install, real_server, requests_served
+
+from kubewright.api.builtin import core_v1
+from kubewright.client import Client
+
+PROBE = "the-probe"
+WRITES = ("POST", "PUT", "PATCH", "APPLY", "DELETE")
+WRITTEN = ("echos", "configmaps", "events")
+QUIET = 2.0
+
+
+class Figures(NamedTuple):
+    """What one run came to."""
+
+    seconds: float
+    cpu: float
+    peak: float
+    restart: float
+    restart_cpu: float
+    restart_writes: float
+
+
+def written(counted: Counter[tuple[str, str]]) -> int:
+    """Count the writes to what the operators touch."""
+    return sum(times for (verb, of), times in counted.items() if verb in WRITES and of in WRITTEN)
+
+
+async def quiet(program: Running) -> None:
+    """Wait until the program has stopped working."""
+    used = -1.0
+    while used != (used := program.usage.cpu):
+        await asyncio.sleep(QUIET)
+
+
+async def restart(client: Client, command: Command, log: Path) -> tuple[float, float, float]:
+    before = written(await requests_served(client))
+    async with sighting(client, core_v1.ConfigMap, heard=False) as children, running(command, log) as program:
+        await client.create(an_echo(PROBE))
+        await children.wait(name=PROBE, program=program)
+        seconds, cpu = children.at[PROBE] - program.began, program.usage.cpu
+        await quiet(program)
+    # Besides the probe's ConfigMap and status, its creation was ours to write.
+    return seconds, cpu, written(await requests_served(client)) - before - 3
+
+
+def reconciling(client: Client, count: int, command: Command, log: Path) -> Callable[[], Awaitable[Figures]]:
+    async def run() -> Figures:
+        await remove_echoes(client)
+        await create_echoes(client, range(count))
+        async with sighting(client, Echo, heard=True) as heard, running(command, log) as program:
+            await heard.wait(count=count, program=program)
+            seconds, usage = time.perf_counter() - program.began, program.usage
+            await quiet(program)
+        return Figures(seconds, usage.cpu, usage.peak, *await restart(client, command, log))
+
+    return run
+
+
+def rows(bench: Bench, count: int, runs: dict[str, list[Figures]]) -> None:
+    def row(work: str, metric: str, unit: str, name: str, goal: str = "", against: str = "") -> None:
+        bench.row(
+            work,
+            metric,
+            unit,
+            {peer: column(taken, name) for peer, taken in runs.items()},
+            goal=goal,
+            against=against,
+        )
+
+    def median(peer: str, name: str) -> float:
+        return sorted(column(runs[peer], name))[len(runs[peer]) // 2]
+
+    work = f"{count:,} resources to a ConfigMap and a status"
+    others = [peer for peer in runs if peer != OURS]
+    best = min(others, key=lambda peer: median(peer, "seconds"), default="")
+    row(work, "time", "s", "seconds", "<= 1.1", best)
+    for peer, goal in ((CREATE_OR_UPDATE, "<= 0.75"), (APPLY, "<= 0.75"), (KOPF, "<= 0.25")):
+        if peer in runs:
+            row(f"{work}, against {peer}", "CPU", "s", "cpu", goal, peer)
+    row(work, "RSS", "MB", "peak", "<= 60 MB", best)
+    again = "restart with everything in place"
+    row(again, "time to ready", "s", "restart", "<= 0.5", KOPF)
+    row(again, "CPU to ready", "s", "restart_cpu", "", KOPF)
+    row(again, "writes", "requests", "restart_writes", "<= 0 requests", KOPF)
+
+
+async def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--objects", type=int, default=1000, help="resources (default 1000)")
+    bench = Bench("reconcile", "an operator at work, on the real API server", parser=parser, rounds=3)
+    count: int = bench.options.objects
+    async with real_server(bench) as (plane, client):
+        operators = await echo_operators(bench, plane.kubeconfig)
+        await install(client, Echo)
+        bench.progress(f"{bench.rounds} runs of {', '.join(operators)}")
+        runs = await alternate_async(
+            bench.rounds,
+            {
+                name: reconciling(client, count, command, plane.directory / "operator.log")
+                for name, command in operators.items()
+            },
+        )
+    rows(bench, count, runs)
+    return bench.report()
+
+
+if __name__ == "__main__":
+    raise SystemExit(asyncio.run(main()))
