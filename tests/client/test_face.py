@@ -3,7 +3,20 @@
 import subprocess
 import sys
 
+import pytest
+
 import kubewright.client
+from kubewright.api import Meta
+from kubewright.api.builtin import apps_v1, core_v1, meta_v1
+from kubewright.client import (
+    ApiResource,
+    Client,
+    ObjectList,
+    ScaleReplicas,
+    ScaleState,
+    ServerVersion,
+    ServiceAccountToken,
+)
 
 
 def test_every_name_is_there_and_documented() -> None:
@@ -19,3 +32,23 @@ def test_declaring_an_operator_loads_no_client() -> None:
     code = "import sys, kubewright; print(sorted(set(sys.modules) & {'aiohttp', 'yaml', 'cryptography'}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_what_the_verbs_give_is_public(client: Client, namespace: str) -> None:
+    assert isinstance(await client.server_version(), ServerVersion)
+    assert all(isinstance(resource, ApiResource) for resource in await client.api_resources())
+    assert isinstance(await client.list(core_v1.ConfigMap, namespace=namespace), ObjectList)
+    labels = {"app": "a"}
+    template = core_v1.PodTemplateSpec(
+        metadata=Meta(labels=labels),
+        spec=core_v1.PodSpec(containers=[core_v1.Container(name="c", image="i")]),
+    )
+    selector = meta_v1.LabelSelector(match_labels=labels)
+    spec = apps_v1.DeploymentSpec(replicas=2, selector=selector, template=template)
+    await client.create(apps_v1.Deployment(Meta("a", namespace=namespace), spec=spec))
+    scale = await client.get_scale(apps_v1.Deployment, "a", namespace)
+    assert isinstance(scale, ScaleState)
+    assert isinstance(scale.spec, ScaleReplicas)
+    await client.create(core_v1.ServiceAccount(Meta("bot", namespace=namespace)))
+    assert isinstance(await client.token_request("bot", namespace), ServiceAccountToken)
