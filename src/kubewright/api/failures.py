@@ -110,6 +110,11 @@ class Forbidden(ApiError):
         rule = self.rule
         return f"missing rule: {rule}" if rule else ""
 
+    @property
+    def namespace_terminating(self) -> bool:
+        """Tell whether the namespace is on its way out, so that nothing new is taken there."""
+        return any(cause.reason == "NamespaceTerminating" for cause in self.status.details.causes)
+
 
 class NotFound(ApiError):
     """The object, its namespace, or its whole kind does not exist."""

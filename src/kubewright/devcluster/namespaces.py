@@ -1,6 +1,7 @@
 """Namespaces: what every one is given, and the removal of what is in one that goes."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -84,6 +85,8 @@ class Namespaces:
     def __init__(self, client: Client, ca_pem: str) -> None:
         self._client = client
         self._ca = ca_pem
+        self._held: dict[str, list[Kind]] = {}
+        """By the uid of a namespace that goes: the kinds of which something was left the last time."""
 
     async def reconcile(self, namespace: core_v1.Namespace, ctx: Context) -> Result | None:
         """Make the default ServiceAccount and the root certificate, or take everything away."""
@@ -104,15 +107,17 @@ class Namespaces:
     async def _empty(self, namespace: core_v1.Namespace, since: datetime, ctx: Context) -> Result | None:
         if FINALIZER not in namespace.spec.finalizers:
             return None
-        name = namespace.metadata.name
-        kinds = [kind for kind in await deletable_kinds(self._client) if kind.namespaced]
+        name, uid = namespace.metadata.name, namespace.metadata.uid
         left = Remainder()
-        # Pods end last, so that what watches over them does not put new ones in their place.
-        for kind in sorted(kinds, key=lambda kind: kind.plural == "pods" and not kind.group):
-            await self._remove_all(kind, name, left)
+        # Until what held the namespace is gone there is no need to look at everything else again.
+        if held := await self._remove(self._held.get(uid, []), name, left):
+            self._held[uid] = held
+        else:
+            self._held[uid] = await self._remove(await self._namespaced_kinds(), name, left)
         await ctx.patch_status(namespace, core_v1.NamespaceStatus(conditions=conditions_of(left)))
         if left.instances:
             return Result(after=look_again_after(datetime.now(UTC) - since))
+        del self._held[uid]
         try:
             live = await self._client.get(core_v1.Namespace, name)
             live.spec.finalizers = [text for text in live.spec.finalizers if text != FINALIZER]
@@ -120,6 +125,17 @@ class Namespaces:
         except NotFound:
             return None
         return None
+
+    async def _namespaced_kinds(self) -> list[Kind]:
+        kinds = [kind for kind in await deletable_kinds(self._client) if kind.namespaced]
+        # Pods end last, so that what watches over them does not put new ones in their place.
+        return sorted(kinds, key=lambda kind: kind.plural == "pods" and not kind.group)
+
+    async def _remove(self, kinds: Sequence[Kind], namespace: str, left: Remainder) -> list[Kind]:
+        """Delete what can be deleted; gives the kinds of which something is left."""
+        for kind in kinds:
+            await self._remove_all(kind, namespace, left)
+        return [kind for kind in kinds if left.instances[kind.resource]]
 
     async def _remove_all(self, kind: Kind, namespace: str, left: Remainder) -> None:
         """Delete what can be deleted of a kind; notes what is still there."""

@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
-from kubewright.api import DecodeError, Kind, KubewrightError, ObjectKey, RawObject, kind_of
+from kubewright.api import DecodeError, Forbidden, Kind, KubewrightError, ObjectKey, RawObject, kind_of
 from kubewright.cache import Change as CacheChange
 from kubewright.cache import Index, Undecodable
 from kubewright.controller.change import Cause, Change
@@ -249,6 +249,11 @@ class Runner(Generic[T]):
         self.queue.add(item.key, priority=priority, after=_stretched(result.after.total_seconds()))
 
     def _failed(self, item: Item[ObjectKey], error: BaseException, log: FieldLog) -> None:
+        if isinstance(error, Forbidden) and error.namespace_terminating:
+            # Another try cannot help: the namespace takes the object itself away soon.
+            log.info("The namespace is being deleted, nothing more is made there")
+            self._succeeded(item, None)
+            return
         self._instruments.errors.inc()
         self._instruments.outcomes["error"].inc()
         if not isinstance(error, Exception):
