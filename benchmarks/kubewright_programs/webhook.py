@@ -9,6 +9,7 @@ from pathlib import Path
 from kubewright_programs.coldcache import Sample
 
 import kubewright as kw
+from kubewright.cli.loops import run_program
 from kubewright.metrics import Registry
 from kubewright.serving import Address
 from kubewright.webhook import Endpoints
@@ -44,4 +45,4 @@ async def serve(port: int, certificates: Path) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(int(sys.argv[1]), Path(sys.argv[2])))
+    run_program(lambda: serve(int(sys.argv[1]), Path(sys.argv[2])))
