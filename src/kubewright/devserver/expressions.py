@@ -144,7 +144,7 @@ def compile_in(place: cel.Environment, text: str, *wanted: cel.Type) -> cel.Prog
     if wanted and program.type not in wanted:
         if len(wanted) == 1:
             raise ExpressionError(f"must evaluate to {wanted[0]} but got {program.type}")
-        listed = " ".join(map(str, wanted))
+        listed = " ".join("null_type" if kind.kind == "null" else str(kind) for kind in wanted)
         raise ExpressionError(f"must evaluate to one of [{listed}] but got {program.type}")
     return program
 

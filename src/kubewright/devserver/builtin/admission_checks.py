@@ -1,5 +1,6 @@
 """What the registrations of webhooks and policies have in common: rules on resources, match conditions."""
 
+import re
 from collections.abc import Callable, Sequence
 
 from kubewright.api import FieldError, names, problems
@@ -7,9 +8,12 @@ from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.reading import items
 from kubewright.devserver.expressions import ExpressionError, compile_condition
 from kubewright.devserver.objects import Wire
+from kubewright.devserver.policy_expressions import PolicyCompiler
 from kubewright.schema import cel
 
 MAX_CONDITIONS = 64
+_IDENTIFIER = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
+_REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 _SCOPES = ("*", "Cluster", "Namespaced")
 
@@ -91,6 +95,101 @@ def check_conditions(
             if name in seen:
                 errors.append(problems.duplicate(f"{place}.name", name))
         seen.add(name)
+    return errors
+
+
+def check_policy(spec: Wire, name: str) -> list[FieldError]:
+    """Check the expressions of a validating policy: match conditions, variables, rules and annotations."""
+    compiler = PolicyCompiler(spec)
+    errors = check_conditions(items(spec, "matchConditions"), "spec.matchConditions", compiler.condition)
+    for index, variable in enumerate(items(spec, "variables")):
+        errors += _check_variable(variable, f"spec.variables[{index}]", compiler)
+    for index, rule in enumerate(items(spec, "validations")):
+        errors += _check_validation(rule, f"spec.validations[{index}]", compiler)
+    keys: set[str] = set()
+    for index, annotation in enumerate(items(spec, "auditAnnotations")):
+        path, key = f"spec.auditAnnotations[{index}]", annotation.get("key", "")
+        errors += [
+            problems.invalid(f"{path}.key", f"{name}/{key}", text)
+            for text in names.qualified_name(f"{name}/{key}")
+        ]
+        value = annotation.get("valueExpression", "").strip()
+        if not value:
+            text = "valueExpression is not specified"
+            errors.append(problems.required(f"{path}.valueExpression", text))
+        else:
+            errors += check_expression(value, f"{path}.valueExpression", compiler.annotation)
+        if key in keys:
+            errors.append(problems.duplicate(f"{path}.key", key))
+        keys.add(key)
+    return errors
+
+
+def _check_variable(variable: Wire, path: str, compiler: PolicyCompiler) -> list[FieldError]:
+    name, expression = variable.get("name", ""), variable.get("expression", "")
+    errors: list[FieldError] = []
+    if not name.strip():
+        errors.append(problems.required(f"{path}.name", "name is not specified"))
+    elif not _IDENTIFIER.fullmatch(name):
+        errors.append(problems.invalid(f"{path}.name", name, "must be a valid CEL identifier"))
+    if not expression.strip():
+        errors.append(problems.required(f"{path}.expression", "expression is not specified"))
+        return errors
+    return errors + check_expression(
+        expression, f"{path}.expression", lambda text: compiler.variable(name, text)
+    )
+
+
+def _check_validation(rule: Wire, path: str, compiler: PolicyCompiler) -> list[FieldError]:
+    expression, message = rule.get("expression", ""), rule.get("message", "")
+    spoken = rule.get("messageExpression", "")
+    errors: list[FieldError] = []
+    if not expression.strip():
+        errors.append(problems.required(f"{path}.expression", "expression is not specified"))
+    else:
+        errors += check_expression(expression, f"{path}.expression", compiler.validation)
+    if spoken and not spoken.strip():
+        text = "must be non-empty if specified"
+        errors.append(problems.invalid(f"{path}.messageExpression", spoken, text))
+    elif spoken:
+        errors += check_expression(spoken, f"{path}.messageExpression", compiler.message)
+    if message and not message.strip():
+        errors.append(problems.invalid(f"{path}.message", message, "must be non-empty if specified"))
+    elif "\n" in message.strip():
+        errors.append(problems.invalid(f"{path}.message", message, "must not contain line breaks"))
+    if rule.get("reason") is not None:
+        errors += check.one_of(f"{path}.reason", rule["reason"], _REASONS)
+    return errors
+
+
+def check_param_reference(reference: Wire, path: str) -> list[FieldError]:
+    """Check how a binding names its parameters."""
+    errors: list[FieldError] = []
+    name, selector = reference.get("name", ""), reference.get("selector")
+    if name:
+        errors += [problems.invalid(f"{path}.name", name, text) for text in names.path_segment(name)]
+        if selector is not None:
+            text = "name and selector are mutually exclusive"
+            errors += [problems.forbidden(f"{path}.{part}", text) for part in ("name", "selector")]
+    elif selector is None:
+        errors.append(problems.required(path, "one of name or selector must be specified"))
+    else:
+        errors += check.label_selector(f"{path}.selector", selector)
+    action = reference.get("parameterNotFoundAction")
+    if action is None:
+        errors.append(problems.required(f"{path}.parameterNotFoundAction"))
+        return errors
+    return errors + check.one_of(f"{path}.parameterNotFoundAction", action, ("Allow", "Deny"))
+
+
+def check_match(match: Wire, path: str) -> list[FieldError]:
+    """Check which writes a policy or binding is about."""
+    errors = check.one_of(f"{path}.matchPolicy", match.get("matchPolicy"), ("Equivalent", "Exact"))
+    for part in ("namespaceSelector", "objectSelector"):
+        errors += check.label_selector(f"{path}.{part}", match.get(part))
+    for part in ("resourceRules", "excludeResourceRules"):
+        for index, rule in enumerate(items(match, part)):
+            errors += check_rule(rule, f"{path}.{part}[{index}]")
     return errors
 
 

@@ -6,7 +6,13 @@ from urllib.parse import urlsplit
 
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
-from kubewright.devserver.builtin.admission_checks import check_conditions, check_rule
+from kubewright.devserver.builtin.admission_checks import (
+    check_conditions,
+    check_match,
+    check_param_reference,
+    check_policy,
+    check_rule,
+)
 from kubewright.devserver.builtin.cells import AGE, NAME, integer, object_age, selector_text
 from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.objects import Wire
@@ -165,9 +171,12 @@ def _validate_policy(obj: Wire) -> list[FieldError]:
     errors: list[FieldError] = []
     if spec.get("matchConstraints") is None:
         errors.append(problems.required("spec.matchConstraints"))
-    elif not spec["matchConstraints"].get("resourceRules"):
-        errors.append(problems.required("spec.matchConstraints.resourceRules"))
+    else:
+        errors += check_match(spec["matchConstraints"], "spec.matchConstraints")
+        if not spec["matchConstraints"].get("resourceRules"):
+            errors.append(problems.required("spec.matchConstraints.resourceRules"))
     if obj["kind"] == "ValidatingAdmissionPolicy":
+        errors += check_policy(spec, obj["metadata"].get("name", ""))
         if not spec.get("validations") and not spec.get("auditAnnotations"):
             text = "validations or auditAnnotations must contain at least one item"
             errors += [
@@ -184,6 +193,25 @@ def _validate_binding(obj: Wire) -> list[FieldError]:
     if obj["kind"] == "ValidatingAdmissionPolicyBinding" and not spec.get("validationActions"):
         text = "at least one validation action is required"
         errors.append(problems.required("spec.validationActions", text))
+    if spec.get("paramRef") is not None:
+        errors += check_param_reference(spec["paramRef"], "spec.paramRef")
+    if spec.get("matchResources") is not None:
+        errors += check_match(spec["matchResources"], "spec.matchResources")
+    return errors + _check_actions(items(spec, "validationActions"), "spec.validationActions")
+
+
+def _check_actions(actions: Sequence[str], path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for index, action in enumerate(actions):
+        errors += check.one_of(f"{path}[{index}]", action, ("Audit", "Deny", "Warn"))
+        if action in actions[:index]:
+            errors.append(problems.duplicate(f"{path}[{index}]", action))
+    if "Deny" in actions and "Warn" in actions:
+        text = (
+            "must not contain both Deny and Warn (repeating the same validation failure information in the API "
+            "response and headers serves no purpose)"
+        )
+        errors.append(problems.invalid(path, list(actions), text))
     return errors
 
 

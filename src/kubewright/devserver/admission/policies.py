@@ -1,0 +1,196 @@
+"""Admission policies with their bindings, as they stand in the store, compiled when they change."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kubewright.api import KubewrightError, Selector, label_selector
+from kubewright.devserver.access import Access
+from kubewright.devserver.core import Core
+from kubewright.devserver.objects import Wire, items, meta, section, split_api_version
+from kubewright.devserver.operation import Operation
+from kubewright.devserver.policy_expressions import PolicyCompiler, declared_variables
+from kubewright.devserver.registry import Resource, converting
+from kubewright.schema import cel
+
+from .hooks import GROUP
+from .matching import Match, in_selected_namespace, is_selected_object, match_rules, parse_selector
+
+
+class PolicyFailure(KubewrightError):
+    """A policy that cannot be evaluated: a missing parameter, an unknown kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """Which writes a policy or binding is about."""
+
+    declared: Wire
+    namespaces: Selector
+    objects: Selector
+
+    @classmethod
+    def of(cls, declared: Wire) -> "Constraints":
+        """Read constraints; none at all match everything."""
+        return cls(
+            declared,
+            parse_selector(declared.get("namespaceSelector")),
+            parse_selector(declared.get("objectSelector")),
+        )
+
+    def match(self, operation: Operation, core: Core, api: Access) -> Match | None:
+        """Find how a write is matched."""
+        if not is_selected_object(self.objects, operation):
+            return None
+        if not in_selected_namespace(self.namespaces, operation, api):
+            return None
+        equivalent = self.declared.get("matchPolicy") != "Exact"
+        excluded, included = (
+            items(self.declared, "excludeResourceRules"),
+            items(self.declared, "resourceRules"),
+        )
+        if excluded and match_rules(excluded, operation, core.registry, equivalent=equivalent):
+            return None
+        if not included:
+            return Match(operation.resource, operation.kind)
+        return match_rules(included, operation, core.registry, equivalent=equivalent)
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """One rule of a policy."""
+
+    declared: Wire
+    program: cel.Program
+    message: cel.Program | None
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """Where a policy applies, and with which parameters."""
+
+    name: str
+    spec: Wire
+    constraints: Constraints
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A policy, compiled."""
+
+    name: str
+    spec: Wire
+    constraints: Constraints
+    conditions: Sequence[cel.Program]
+    variables: dict[str, cel.Program]
+    validations: Sequence[Validation]
+    annotations: Sequence[tuple[str, cel.Program]]
+    bindings: Sequence[Binding]
+
+    @property
+    def forgiving(self) -> bool:
+        """Tell whether writes pass when the policy cannot be evaluated."""
+        return self.spec.get("failurePolicy") == "Ignore"
+
+
+class Policies:
+    """The policies of one sort, in the order of their names."""
+
+    def __init__(self, plural: str, core: Core, api: Access) -> None:
+        self._plural = plural
+        self._core = core
+        self._api = api
+        self._mark: tuple[int, int] = (-1, -1)
+        self._policies: Sequence[Policy] = ()
+
+    def all(self) -> Sequence[Policy]:
+        """Give the policies that are bound, read anew when one or a binding was written."""
+        store = self._core.store
+        bindings = f"{self._plural.removesuffix('ies')}ybindings"
+        mark = (
+            store.collection(f"{self._plural}.{GROUP}").latest,
+            store.collection(f"{bindings}.{GROUP}").latest,
+        )
+        if mark != self._mark:
+            bound = [_binding(item) for item in self._api.list(GROUP, bindings)]
+            found = sorted(self._api.list(GROUP, self._plural), key=lambda item: meta(item)["name"])
+            self._policies = [
+                _policy(item, [one for one in bound if one.spec.get("policyName") == meta(item)["name"]])
+                for item in found
+            ]
+            self._mark = mark
+        return self._policies
+
+    async def params(self, policy: Policy, binding: Binding, operation: Operation) -> list[Wire | None]:
+        """Find the parameters of a policy for one binding."""
+        kind, reference = policy.spec.get("paramKind"), binding.spec.get("paramRef")
+        if kind is None or reference is None:
+            return [None]
+        resource = self.param_resource(kind)
+        found: list[Wire | None] = []
+        for record in resource.collection.records(self._prefix(resource, reference, operation)):
+            if _is_meant(record.key.rpartition("/")[2], record.labels, reference):
+                await resource.prepare([record])
+                found.append(await converting(lambda record=record: resource.read(record)))
+        if not found and reference.get("parameterNotFoundAction") == "Deny":
+            raise PolicyFailure(
+                "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction"
+            )
+        return found
+
+    def param_resource(self, kind: Wire) -> Resource:
+        """Find the resource that parameters are of."""
+        group, version = split_api_version(kind.get("apiVersion", ""))
+        for resource in self._core.registry:
+            if (resource.group, resource.version, resource.kind) == (group, version, kind.get("kind")):
+                return resource
+        shown = f"{group}/{version}, Kind={kind.get('kind', '')}"
+        raise PolicyFailure(
+            f"failed to configure policy: failed to find resource referenced by paramKind: '{shown}'"
+        )
+
+    @staticmethod
+    def _prefix(resource: Resource, reference: Wire, operation: Operation) -> str:
+        namespace = reference.get("namespace", "")
+        if not resource.namespaced:
+            if namespace:
+                why = "paramRef.namespace must not be provided for a cluster-scoped `paramKind`"
+                raise PolicyFailure(f"failed to configure binding: {why}")
+            return ""
+        if not namespace and not operation.namespace:
+            why = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
+            raise PolicyFailure(f"failed to configure binding: {why}")
+        return f"{namespace or operation.namespace}/"
+
+
+def _is_meant(name: str, labels: Mapping[str, str], reference: Wire) -> bool:
+    if reference.get("name"):
+        return name == reference["name"]
+    return label_selector(reference.get("selector")).matches(labels)
+
+
+def _binding(declared: Wire) -> Binding:
+    spec = section(declared, "spec")
+    return Binding(meta(declared)["name"], spec, Constraints.of(section(spec, "matchResources")))
+
+
+def _policy(declared: Wire, bindings: Sequence[Binding]) -> Policy:
+    spec = section(declared, "spec")
+    compiler = PolicyCompiler(spec)
+    conditions = [compiler.condition(item["expression"]) for item in items(spec, "matchConditions")]
+    variables = declared_variables(spec, compiler)
+    validations = [
+        Validation(
+            item,
+            compiler.validation(item["expression"]),
+            compiler.message(item["messageExpression"]) if item.get("messageExpression") else None,
+        )
+        for item in items(spec, "validations")
+    ]
+    annotations = [
+        (item["key"], compiler.annotation(item["valueExpression"]))
+        for item in items(spec, "auditAnnotations")
+    ]
+    constraints = Constraints.of(section(spec, "matchConstraints"))
+    return Policy(
+        meta(declared)["name"], spec, constraints, conditions, variables, validations, annotations, bindings
+    )

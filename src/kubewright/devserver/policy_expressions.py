@@ -1,0 +1,79 @@
+"""The expressions of one admission policy, compiled together: later ones may use the variables named before."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kubewright.schema import cel
+
+from .expressions import Budget, compile_in, environment
+from .objects import Wire, items
+
+_SIMPLE = frozenset({"bool", "bytes", "double", "duration", "int", "null", "string", "timestamp", "uint"})
+
+
+class PolicyCompiler:
+    """Compile the expressions of a policy, which may have parameters and variables."""
+
+    def __init__(self, spec: Wire) -> None:
+        self._params = params = spec.get("paramKind") is not None
+        self._variables: dict[str, cel.Type] = {}
+        self._plain = environment(params=params)
+        self._place = environment(params=params, variables={}) if items(spec, "variables") else self._plain
+
+    def condition(self, text: str) -> cel.Program:
+        """Compile a match condition, which knows no variables."""
+        return compile_in(self._plain, text, cel.BOOL)
+
+    def variable(self, name: str, text: str) -> cel.Program:
+        """Compile a variable and let the expressions that follow know it."""
+        program = compile_in(self._place, text)
+        self._variables[name] = _declared(program.type)
+        self._place = environment(params=self._params, variables=self._variables)
+        return program
+
+    def validation(self, text: str) -> cel.Program:
+        """Compile what must be true."""
+        return compile_in(self._place, text, cel.BOOL)
+
+    def message(self, text: str) -> cel.Program:
+        """Compile what is said when it is not."""
+        return compile_in(self._place, text, cel.STRING)
+
+    def annotation(self, text: str) -> cel.Program:
+        """Compile the value of an audit annotation."""
+        return compile_in(self._place, text, cel.STRING, cel.Type("null"))
+
+
+def _declared(kind: cel.Type) -> cel.Type:
+    return kind if kind.kind in _SIMPLE or kind.kind in ("list", "map") else cel.DYN
+
+
+class Variables(dict[str, Any]):
+    """The variables of a policy for one write, each evaluated when it is first asked for."""
+
+    def __init__(
+        self, programs: Mapping[str, cel.Program], values: Callable[[], dict[str, Any]], budget: Budget
+    ) -> None:
+        super().__init__()
+        self._programs = programs
+        self._values = values
+        self._budget = budget
+
+    def __missing__(self, name: str) -> Any:
+        program = self._programs[name]
+        frame = program.frame(self._values())
+        try:
+            found = program.step(frame)
+        except cel.EvaluationError as error:
+            raise cel.EvaluationError(f'composited variable "{name}" fails to evaluate: {error}') from None
+        finally:
+            self._budget.spend(frame.cost)
+        self[name] = found
+        return found
+
+
+def declared_variables(spec: Wire, compiler: PolicyCompiler) -> dict[str, cel.Program]:
+    """Compile the variables of a policy in their order."""
+    return {
+        item["name"]: compiler.variable(item["name"], item["expression"]) for item in items(spec, "variables")
+    }
