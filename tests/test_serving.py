@@ -18,10 +18,10 @@ from kubewright.serving import (
     Checks,
     Guard,
     HttpServer,
-    MetricsPage,
-    ServingCertificate,
     parse_address,
 )
+from kubewright.serving.certificates import ServingCertificate
+from kubewright.serving.metrics_page import MetricsPage
 
 LOOPBACK = Address("127.0.0.1", 0)
 

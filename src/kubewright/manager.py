@@ -7,9 +7,10 @@ Stop: reconciles in flight get `graceful_timeout` to end, then lifespan, caches,
 import asyncio
 import logging
 import socket
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
@@ -27,8 +28,13 @@ from kubewright.election import (
 )
 from kubewright.events import EventRecorder, Reference
 from kubewright.metrics import Registry
-from kubewright.serving import Checks, Guard, HttpServer, MetricsPage, ServingCertificate, parse_address
-from kubewright.webhook.server import HostOptions, Lifetimes, Reach, Unreachable, WebhookHost, reach_of
+from kubewright.serving import Checks, Guard, HttpServer, parse_address
+from kubewright.webhook import Lifetimes, Reach
+
+# Loaded only by operators that use them: they bring metrics, certificates and CEL, which are half of a start.
+METRICS_PAGE = "kubewright.serving.metrics_page"
+SERVING_CERTIFICATES = "kubewright.serving.certificates"
+WEBHOOK_SERVER = "kubewright.webhook.server"
 
 _log = logging.getLogger("kubewright.manager")
 
@@ -95,6 +101,7 @@ class Manager:
         self._runners: tuple[Runner[Any], ...] = ()
         self._cache: Cache | None = None
         self._election: ElectionThread | None = None
+        self._lead_webhooks: Callable[[], Awaitable[None]] | None = None
         self._working: set[asyncio.Task[None]] = set()
         self._leading = self.metrics.gauge(
             "leader_election_master_status", "Whether this replica holds the lease (1) or not (0)", ("name",)
@@ -171,12 +178,14 @@ class Manager:
         metrics = parse_address(options.metrics_bind_address)
         if metrics is None:
             return
+        page_type = import_module(METRICS_PAGE).MetricsPage
         if not options.metrics_secure:
-            server = HttpServer(metrics, MetricsPage(self.metrics).routes)
+            server = HttpServer(metrics, page_type(self.metrics).routes)
         else:
-            certificate = await asyncio.to_thread(ServingCertificate, options.metrics_cert_dir)
+            serving = import_module(SERVING_CERTIFICATES)
+            certificate = await asyncio.to_thread(serving.ServingCertificate, options.metrics_cert_dir)
             stack.callback(group.create_task(certificate.follow(), name="certificate").cancel)
-            page = MetricsPage(self.metrics, Guard(client))
+            page = page_type(self.metrics, Guard(client))
             server = HttpServer(metrics, page.routes, tls=certificate.context)
         self.metrics_port = (await stack.enter_async_context(server)).port
 
@@ -188,25 +197,27 @@ class Manager:
         if address is None:
             _log.warning("Webhooks are off: nothing judges, completes or converts objects")
             return
+        server = import_module(WEBHOOK_SERVER)
         try:
-            reach = options.webhook_reach or reach_of(self._config)
-        except Unreachable as error:
+            reach = options.webhook_reach or server.reach_of(self._config)
+        except server.Unreachable as error:
             if self.operator.webhooks.conversions:
                 raise
             _log.warning("Webhooks are not served: %s", error)
             return
-        chosen = HostOptions(
+        chosen = server.HostOptions(
             address=address,
             namespace=self._config.namespace,
             cert_dir=options.webhook_cert_dir,
             client_ca=options.webhook_client_ca,
             reach=reach,
             lifetimes=options.webhook_lifetimes,
+            standby=options.leader_elect,
         )
-        host = WebhookHost(self.operator.name, webhooks, client, chosen, self.metrics)
+        host = server.WebhookHost(self.operator.name, webhooks, client, chosen, self.metrics)
         self.readiness.add("webhooks", host.problem)
         await stack.enter_async_context(host.serving(group))
-        self.webhook_port = host.port
+        self.webhook_port, self._lead_webhooks = host.port, host.lead
 
     async def _work(self, group: asyncio.TaskGroup, recorder: EventRecorder) -> None:
         """Reconcile until cancelled; then let what is in flight end."""
@@ -231,6 +242,8 @@ class Manager:
         group.create_task(self._follow_election(election), name="election")
         await election.wait_leading()
         self._leading.set(1)
+        if self._lead_webhooks is not None:
+            await self._lead_webhooks()
         options = self._election_options()
         lease = Reference(LEASE.api_version, LEASE.kind, options.namespace, options.name, "")
         recorder.record(lease, "Normal", "LeaderElection", f"{options.identity} became leader")

@@ -3,9 +3,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from cryptography import x509
 
+from kubewright.webhook import Lifetimes
 from kubewright.webhook.server.authority import (
     Bundle,
-    Lifetimes,
     advance,
     begin,
     expiry,

@@ -15,7 +15,7 @@ import pytest
 
 import kubewright as kw
 from kubewright.api import Kind
-from kubewright.api.builtin import core_v1
+from kubewright.api.builtin import admissionregistration_v1, core_v1
 from kubewright.client import ClusterConfig
 from kubewright.controller import Operator, certificate_rules, webhook_rules
 from kubewright.generate import Names, crds, webhooks
@@ -23,9 +23,9 @@ from kubewright.manager import ManagerOptions
 from kubewright.metrics import Registry
 from kubewright.serving import Address
 from kubewright.testing import Cluster
+from kubewright.webhook import Lifetimes
 from kubewright.webhook.server import (
     HostOptions,
-    Lifetimes,
     NotRegistered,
     Unreachable,
     WebhookHost,
@@ -153,13 +153,7 @@ async def deployed(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> AsyncIt
     await deploy(cluster, port)
     yield port
     await cluster.client.delete(VALIDATING, "turning-validating-webhook-configuration")
-    mutating = dataclasses.replace(
-        VALIDATING,
-        kind="MutatingWebhookConfiguration",
-        plural="mutatingwebhookconfigurations",
-        list_kind="",
-        singular="",
-    )
+    mutating = admissionregistration_v1.MutatingWebhookConfiguration
     await cluster.client.delete(mutating, "turning-mutating-webhook-configuration")
     definitions = Kind(
         group="apiextensions.k8s.io",
@@ -279,3 +273,24 @@ def test_an_api_server_elsewhere_is_told_why_not_and_what_to_do(monkeypatch: pyt
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     with pytest.raises(Unreachable, match=r"cannot reach webhooks on this machine.*kubewright deploy.*--dev"):
         reach_of(ClusterConfig("https://cluster.example.com:6443"))
+
+
+async def test_a_standby_leaves_the_webhooks_to_the_replica_that_answers_until_it_leads(
+    cluster: Cluster,
+) -> None:
+    name = "turning-validating-webhook-configuration"
+    async with cluster.running(operator()) as first:
+        chosen = HostOptions(address=Address("", 0), namespace="default", reach="url", standby=True)
+        standby = WebhookHost("turning", operator().webhooks, cluster.client, chosen, Registry())
+        async with asyncio.TaskGroup() as group, standby.serving(group):
+            assert f":{first.webhook_port}/" in await asked_at(cluster, name)
+            assert standby.problem() is None
+            await standby.lead()
+            assert f":{standby.port}/" in await asked_at(cluster, name)
+        with pytest.raises(kw.NotFound):
+            await asked_at(cluster, name)
+
+
+async def asked_at(cluster: Cluster, name: str) -> str:
+    live = await cluster.client.get(VALIDATING, name)
+    return live["webhooks"][0]["clientConfig"]["url"]

@@ -12,7 +12,8 @@ import pytest
 
 import kubewright as kw
 from kubewright.serving import Address, BindError
-from kubewright.webhook.server.authority import Lifetimes, begin, utc_now
+from kubewright.webhook import Lifetimes
+from kubewright.webhook.server.authority import begin, utc_now
 from kubewright.webhook.server.context import FollowingContext
 from kubewright.webhook.server.http import SLOW, WebhookServer
 

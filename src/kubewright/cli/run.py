@@ -4,6 +4,7 @@ import asyncio
 import gc
 import logging
 import tempfile
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,11 @@ from kubewright.cli.options import FILE, cluster_options, target_argument
 from kubewright.cli.target import load_operator
 from kubewright.client import Client, ClusterConfig, load_config
 from kubewright.controller import Operator
-from kubewright.devcluster import DevCluster
-from kubewright.generate import crds
 from kubewright.manager import Manager, ManagerOptions
+
+# Loaded only where they are asked for: an operator in a cluster needs neither a cluster of its own nor CRDs.
+DEVCLUSTER = "kubewright.devcluster"
+GENERATE = "kubewright.generate"
 
 
 @click.command()
@@ -93,7 +96,7 @@ def command(
 
 
 async def _run_on_dev_cluster(operator: Operator, options: ManagerOptions, path: Path) -> None:
-    async with DevCluster() as cluster:
+    async with import_module(DEVCLUSTER).DevCluster() as cluster:
         await asyncio.to_thread(write_kubeconfig, path, cluster.kubeconfig())
         click.echo(f"dev cluster at {cluster.url}: export KUBECONFIG={path}", err=True)
         await _run(operator, cluster.config, options, installing=True)
@@ -104,7 +107,7 @@ async def _run(
 ) -> None:
     if installing:
         async with Client(config) as client:
-            await install(client, crds(operator), click.echo)
+            await install(client, import_module(GENERATE).crds(operator), click.echo)
     manager = Manager(operator, config, options)
     async with asyncio.TaskGroup() as group:
         group.create_task(_settle_memory(manager))

@@ -5,11 +5,10 @@ import ssl
 import tempfile
 from datetime import UTC, datetime
 
-from cryptography import x509
-
 from kubewright.api import (
     ConfigError,
 )
+from kubewright.client.certificates import valid_until
 from kubewright.client.config import ClusterConfig
 
 _EXPIRED = 10  # X509_V_ERR_CERT_HAS_EXPIRED
@@ -60,7 +59,7 @@ def explain_tls(error: ssl.SSLError, server: str) -> str:
 def certificate_expiry(certificate: bytes) -> datetime | None:
     """Return when a PEM certificate expired, or None while it is valid or unreadable."""
     try:
-        until = x509.load_pem_x509_certificate(certificate).not_valid_after_utc
+        until = valid_until(certificate)
     except ValueError:
         return None
     return until if until <= datetime.now(UTC) else None

@@ -4,7 +4,7 @@ In reading order: `declaration` (`validates`, `defaults`) and `findings` (what t
 they are told), `conversion` (versions of one kind), `endpoints` (all of an operator's, with paths and names),
 `admission` and `conversion_review` (a review in, a review out), `naming` and `selectors`. `configurations`
 renders the documents that make the API server ask. `kubewright.webhook.server` is the other half: HTTP,
-certificates, registration. The manager imports it, an author never does.
+certificates, registration. The manager loads it for operators that have webhooks, an author never does.
 """
 
 from kubewright.api.problems import (
@@ -25,6 +25,7 @@ from kubewright.webhook.endpoints import CONVERT_PATH, Endpoint, Endpoints, Webh
 from kubewright.webhook.envelope import BadReview
 from kubewright.webhook.findings import AuditAnnotation, Denial, Problem, Warned, audit, denied, warning
 from kubewright.webhook.naming import WebhookNames
+from kubewright.webhook.options import Lifetimes, Reach
 from kubewright.webhook.request import AdmissionRequest, GroupVersionResource, Operation, User
 
 __all__ = [
@@ -39,8 +40,10 @@ __all__ = [
     "Endpoint",
     "Endpoints",
     "GroupVersionResource",
+    "Lifetimes",
     "Operation",
     "Problem",
+    "Reach",
     "User",
     "UserCodeFailed",
     "Versions",

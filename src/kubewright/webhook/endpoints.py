@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from kubewright.api import DeclarationError, kind_of
 from kubewright.webhook.conversion import Conversion, Versions, versions_of
@@ -10,7 +10,7 @@ from kubewright.webhook.declaration import Admission
 
 CONVERT_PATH = "/convert"
 
-Webhook = Admission[Any] | Conversion[Any, Any]
+Webhook: TypeAlias = Admission[Any] | Conversion[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Endpoints:
             each for each in declared if isinstance(each, Conversion)
         )
         self.versions: Mapping[tuple[str, str], Versions] = versions_of(self.conversions)
-        self.admissions = tuple(_endpoints(admissions))
+        self.admissions: tuple[Endpoint, ...] = tuple(_endpoints(admissions))
 
     def __bool__(self) -> bool:
         return bool(self.admissions or self.conversions)

@@ -4,17 +4,14 @@ In reading order: `hosting` (all of it, from start to stop), `http` and `answers
 `registration` (the configurations and CRDs), `sources`, `stores`, `authority` and `context` (certificates).
 """
 
-from kubewright.webhook.server.authority import Lifetimes
-from kubewright.webhook.server.hosting import HostOptions, Reach, Unreachable, WebhookHost, reach_of
+from kubewright.webhook.server.hosting import HostOptions, Unreachable, WebhookHost, reach_of
 from kubewright.webhook.server.registration import NotRegistered
 from kubewright.webhook.server.stores import CertificateError
 
 __all__ = [
     "CertificateError",
     "HostOptions",
-    "Lifetimes",
     "NotRegistered",
-    "Reach",
     "Unreachable",
     "WebhookHost",
     "reach_of",

@@ -23,23 +23,10 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from kubewright.webhook import Lifetimes
+
 # Certificates begin in the past, so that a machine whose clock is behind accepts them.
 SKEW = timedelta(hours=1)
-
-
-@dataclass(frozen=True, slots=True)
-class Lifetimes:
-    """How long certificates live; each is renewed when a third of its life is left.
-
-    `trust` is the time API servers get to learn of a new authority, `follow` the time replicas get to take
-    up a new certificate, `poll` how often they look.
-    """
-
-    authority: timedelta = timedelta(days=730)
-    serving: timedelta = timedelta(days=90)
-    trust: timedelta = timedelta(minutes=5)
-    follow: timedelta = timedelta(minutes=5)
-    poll: timedelta = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +77,19 @@ def advance(bundle: Bundle | None, hosts: Sequence[str], times: Lifetimes, now: 
     if len(bundle.authorities) > 1 and signed_by_newest and now - _made(serving) >= times.follow:
         return replace(bundle, authorities=bundle.authorities[-1:])
     return bundle
+
+
+def next_step(bundle: Bundle, times: Lifetimes, now: datetime) -> timedelta:
+    """Return how long the bundle may stay as it is."""
+    newest, serving = _read(bundle.authorities[-1]), _read(bundle.certificate)
+    moments = [
+        newest.not_valid_after_utc - times.authority / 3,
+        serving.not_valid_after_utc - times.serving / 3,
+    ]
+    if len(bundle.authorities) > 1:
+        moved = _signed(serving, newest)
+        moments.append(_made(serving) + times.follow if moved else _made(newest) + times.trust)
+    return max(min(moments) - now, timedelta(0))
 
 
 def expiry(certificate: bytes) -> datetime:

@@ -5,27 +5,23 @@ import ipaddress
 import logging
 import os
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 from urllib.parse import urlsplit
 
 from kubewright.api import ApiError, ConnectionFailed, KubewrightError
 from kubewright.client import Client, ClusterConfig
 from kubewright.metrics import Registry
-from kubewright.serving import Address
-from kubewright.webhook import Endpoints, WebhookNames
+from kubewright.serving import Address, BindError
+from kubewright.webhook import Endpoints, Lifetimes, Reach, WebhookNames
 from kubewright.webhook.configurations import ByService
-from kubewright.webhook.server.answers import answerers_for
-from kubewright.webhook.server.authority import Lifetimes
+from kubewright.webhook.server.answers import Answerer, answerers_for
 from kubewright.webhook.server.context import FollowingContext
 from kubewright.webhook.server.http import WebhookServer
 from kubewright.webhook.server.registration import Registration, ServiceRegistration, UrlRegistration
 from kubewright.webhook.server.sources import DirectorySource, OwnSource, Source
 from kubewright.webhook.server.stores import MemoryStore, SecretStore
-
-Reach = Literal["service", "url"]
 
 SERVICE_DRAIN = 5.0
 """Seconds to go on serving after a stop: endpoints take a moment to forget a Pod."""
@@ -49,6 +45,8 @@ class HostOptions:
     client_ca: Path | None = None
     lifetimes: Lifetimes = field(default_factory=Lifetimes)
     service_port: int = 443
+    standby: bool = False
+    """Whether another replica that answers is left to it until `lead`."""
 
 
 def reach_of(config: ClusterConfig) -> Reach:
@@ -83,6 +81,8 @@ class WebhookHost:
         self._metrics = metrics
         self._context = FollowingContext(options.client_ca)
         self._source = self._make_source()
+        self._registration: Registration | None = None
+        self._ca_bundle = b""
         self._registered = False
         self._trouble = "the webhooks are not registered yet"
         self.port = options.address.port
@@ -96,25 +96,46 @@ class WebhookHost:
         """Serve, registered and trusted, until left; requests that come meanwhile are still answered."""
         ca_bundle = await self._source.prepare()
         answerers = answerers_for(self._endpoints, self._metrics)
-        async with WebhookServer(self._options.address, answerers, self._context, self._metrics) as server:
+        async with AsyncExitStack() as stack:
+            server = await self._listen(stack, answerers)
             self.port = server.port
-            registration = self._make_registration()
-            await self._announce(registration, ca_bundle)
+            self._registration = registration = self._make_registration()
+            await self._announce(ca_bundle)
             _log.info("Serving webhooks", extra={"fields": {"port": server.port, "paths": sorted(answerers)}})
-
-            async def announce(bundle: bytes) -> None:
-                await self._announce(registration, bundle)
-
-            following = group.create_task(self._source.follow(announce), name="webhook certificates")
+            following = group.create_task(self._source.follow(self._announce), name="webhook certificates")
             try:
                 yield
             finally:
                 following.cancel()
                 await self._leave(registration, server)
 
-    async def _announce(self, registration: Registration, ca_bundle: bytes) -> None:
+    async def lead(self) -> None:
+        """Take the webhooks over from the replica that led before."""
+        if isinstance(self._registration, UrlRegistration) and not self._registration.leading:
+            self._registration.leading = True
+            await self._announce(self._ca_bundle)
+
+    async def _listen(self, stack: AsyncExitStack, answerers: dict[str, Answerer]) -> WebhookServer:
+        address = self._options.address
+        if self._options.reach == "service":
+            server = WebhookServer(address, answerers, self._context, self._metrics)
+            return await stack.enter_async_context(server)
+        local = Address(self._url_host, address.port)
         try:
-            await registration.put_right(ca_bundle)
+            server = WebhookServer(local, answerers, self._context, self._metrics)
+            return await stack.enter_async_context(server)
+        except BindError as error:
+            # The API server is told the address, so any port will do.
+            _log.info("Webhooks go to another port: %s", error)
+            server = WebhookServer(Address(local.host, 0), answerers, self._context, self._metrics)
+            return await stack.enter_async_context(server)
+
+    async def _announce(self, ca_bundle: bytes) -> None:
+        self._ca_bundle = ca_bundle
+        if self._registration is None:
+            return
+        try:
+            await self._registration.put_right(ca_bundle)
         except KubewrightError as error:
             self._registered, self._trouble = False, str(error)
             raise
@@ -147,7 +168,9 @@ class WebhookHost:
             return ServiceRegistration(self._client, self._endpoints, self._names, service)
         host = f"[{self._url_host}]" if ":" in self._url_host else self._url_host
         base = f"https://{host}:{self.port}"
-        return UrlRegistration(self._client, self._endpoints, self._names, base)
+        registration = UrlRegistration(self._client, self._endpoints, self._names, base)
+        registration.leading = not options.standby
+        return registration
 
     @property
     def _url_host(self) -> str:

@@ -1,9 +1,11 @@
 """Make the API server ask us, whoever of the replicas comes first, and take that back where we brought it."""
 
+import asyncio
 from abc import ABC, abstractmethod
 from typing import Any, cast
+from urllib.parse import urlsplit
 
-from kubewright.api import ApiError, Kind, KubewrightError, NotFound
+from kubewright.api import Kind, KubewrightError, NotFound
 from kubewright.client import Client
 from kubewright.webhook import Endpoints, WebhookNames
 from kubewright.webhook.configurations import GROUP, ByService, ByUrl, Place, configurations, conversion
@@ -140,8 +142,15 @@ class UrlRegistration(Registration):
     def __init__(self, client: Client, endpoints: Endpoints, names: WebhookNames, base: str) -> None:
         super().__init__(client, endpoints, names)
         self._base = base
+        self.leading = True
+        """Whether to take over from another process that serves the same webhooks."""
         self._found: dict[tuple[str, str], list[Wire] | None] = {}
         self._conversions: dict[str, Wire] = {}
+
+    async def put_right(self, ca_bundle: bytes) -> None:
+        """Register, unless this is a standby and another replica answers."""
+        if self.leading or not await self._served_elsewhere():
+            await super().put_right(ca_bundle)
 
     def place(self, ca_bundle: bytes) -> Place:
         """Point to this process."""
@@ -150,20 +159,13 @@ class UrlRegistration(Registration):
     async def configure(self, document: Wire, place: Place) -> None:
         """Bring the whole configuration."""
         kind, name = CONFIGURATIONS[document["kind"]], document["metadata"]["name"]
-        try:
-            live: list[Wire] | None = (await self.client.get(kind, name)).get("webhooks") or []
-        except NotFound:
-            live = None
+        live = await self._entries(kind, name)
         deployed = live is not None and any(place.other in entry["clientConfig"] for entry in live)
-        # What a run before us left behind when it was killed is nothing to come back to.
+        # What a run before us left behind is nothing to come back to.
         self._found.setdefault((kind.kind, name), live if deployed else None)
-        if live is not None and len(live) == len(document["webhooks"]):
-            pairs = zip(live, document["webhooks"], strict=True)
-            if not deployed and all(_covers(have, want) for have, want in pairs):
-                return
         if live is None:
             await self.client.apply(document, field_manager=self.manager, kind=kind)
-        else:
+        elif deployed or not _covers(live, document["webhooks"]):
             patch = {"webhooks": document["webhooks"]}
             await self.client.patch(kind, patch, name=name, field_manager=self.manager)
 
@@ -174,31 +176,56 @@ class UrlRegistration(Registration):
         return before
 
     async def take_away(self) -> None:
-        """Leave the cluster as it was found; nothing of ours must be asked for when nobody answers."""
-        failures: list[ApiError] = []
+        """Leave the cluster as it was found: nothing of ours must be asked for when nobody answers."""
         for (kind, name), found in self._found.items():
-            try:
-                if found is None:
-                    await self.client.delete(CONFIGURATIONS[kind], name)
-                else:
-                    patch = {"webhooks": found}
-                    await self.client.patch(
-                        CONFIGURATIONS[kind], patch, name=name, field_manager=self.manager
-                    )
-            except NotFound:
+            entries = await self._entries(CONFIGURATIONS[kind], name)
+            if not any(self._ours(entry["clientConfig"]) for entry in entries or ()):
                 continue
-            except ApiError as error:
-                failures.append(error)
+            if found is None:
+                await self.client.delete(CONFIGURATIONS[kind], name)
+            else:
+                patch = {"webhooks": found}
+                await self.client.patch(CONFIGURATIONS[kind], patch, name=name, field_manager=self.manager)
         for name, before in self._conversions.items():
             try:
-                patch = {"spec": {"conversion": _restored(before)}}
-                await self.client.patch(DEFINITIONS, patch, name=name, field_manager=self.manager)
+                live = await self.client.get(DEFINITIONS, name)
             except NotFound:
                 continue
-            except ApiError as error:
-                failures.append(error)
-        if failures:
-            raise failures[0]
+            if self._ours(_client_config(live["spec"].get("conversion") or {})):
+                patch = {"spec": {"conversion": _restored(before)}}
+                await self.client.patch(DEFINITIONS, patch, name=name, field_manager=self.manager)
+
+    async def _served_elsewhere(self) -> bool:
+        configs: list[Wire] = []
+        for document in configurations(self.endpoints, self.names, self.place(b"")):
+            kind, name = CONFIGURATIONS[document["kind"]], document["metadata"]["name"]
+            configs += [entry["clientConfig"] for entry in await self._entries(kind, name) or ()]
+        for name in self.endpoints.converted:
+            live = await self.definition(name)
+            configs.append(_client_config(live["spec"].get("conversion") or {}))
+        others = {config["url"] for config in configs if "url" in config and not self._ours(config)}
+        return bool(others) and all([await _answers(url) for url in others])
+
+    async def _entries(self, kind: Kind, name: str) -> list[Wire] | None:
+        try:
+            return (await self.client.get(kind, name)).get("webhooks") or []
+        except NotFound:
+            return None
+
+    def _ours(self, config: Wire) -> bool:
+        return str(config.get("url", "")).startswith(f"{self._base}/")
+
+
+async def _answers(url: str) -> bool:
+    """Say whether somebody listens there."""
+    parts = urlsplit(url)
+    try:
+        async with asyncio.timeout(1):
+            _, writer = await asyncio.open_connection(parts.hostname, parts.port)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    return True
 
 
 def _restored(before: Wire) -> Wire:

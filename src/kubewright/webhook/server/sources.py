@@ -8,13 +8,15 @@ from pathlib import Path
 
 from kubewright.api import ApiError, ConnectionFailed, KubewrightError
 from kubewright.metrics import Registry
-from kubewright.webhook.server.authority import Bundle, Lifetimes, advance, expiry, utc_now
+from kubewright.webhook import Lifetimes
+from kubewright.webhook.server.authority import Bundle, advance, expiry, next_step, utc_now
 from kubewright.webhook.server.context import FollowingContext
 from kubewright.webhook.server.stores import CertificateError, Store
 
 DIRECTORY_POLL = 10.0
 RETRY = 5.0
 ATTEMPTS = 10
+LONGEST_SLEEP = 86400.0
 
 Announce = Callable[[bytes], Awaitable[None]]
 """Makes the cluster trust a bundle of authorities; empty where others see to it."""
@@ -122,18 +124,27 @@ class OwnSource(Source):
 
     async def follow(self, announce: Announce) -> None:
         """Renew in time; no certificate is shown before the cluster was told whom to trust."""
-        pause = self._times.poll.total_seconds()
+        pause = self._pause(await self._store.load())
         while True:
             await asyncio.sleep(pause)
             try:
                 kept = await self._store.load()
                 if kept is not None:
                     await announce(kept.ca_bundle)
-                await announce((await self._step()).ca_bundle)
-                self.trouble, pause = "", self._times.poll.total_seconds()
+                taken = await self._step()
+                await announce(taken.ca_bundle)
+                self.trouble, pause = "", self._pause(taken)
             except (ApiError, ConnectionFailed, CertificateError) as error:
                 self.trouble, pause = str(error), min(RETRY, self._times.poll.total_seconds())
                 _log.error("The serving certificate cannot be renewed, trying again: %s", error)
+
+    def _pause(self, bundle: Bundle | None) -> float:
+        """Look often at what others may change; what is ours alone changes when it is due."""
+        poll = self._times.poll.total_seconds()
+        if self._store.shared or bundle is None:
+            return poll
+        due = next_step(bundle, self._times, utc_now()).total_seconds()
+        return min(max(due, poll / 10), LONGEST_SLEEP)
 
     async def _step(self) -> Bundle:
         for _ in range(ATTEMPTS):

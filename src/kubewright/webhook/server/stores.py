@@ -19,6 +19,9 @@ class CertificateError(KubewrightError):
 class Store(Protocol):
     """Keeps one bundle; several replicas may write, one of them wins."""
 
+    shared: bool
+    """Whether others may change what is kept."""
+
     async def load(self) -> Bundle | None:
         """Return the bundle that is kept, or None where there is no usable one."""
         ...
@@ -30,6 +33,8 @@ class Store(Protocol):
 
 class MemoryStore:
     """Keeps the bundle for the life of this process."""
+
+    shared = False
 
     def __init__(self) -> None:
         self._bundle: Bundle | None = None
@@ -46,6 +51,8 @@ class MemoryStore:
 
 class SecretStore:
     """Keeps the bundle in one Secret, written with the version that was read."""
+
+    shared = True
 
     def __init__(self, client: Client, namespace: str, name: str) -> None:
         self._client = client
