@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -116,7 +116,7 @@ def story(name: str) -> list[Step]:
     return [Step.of(entry) for entry in yaml.safe_load((HERE / "kubectl" / f"{name}.yaml").read_text())]
 
 
-_SUBSTITUTES = [
+_SUBSTITUTES: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r"https://127\.0\.0\.1:\d+", "https://SERVER"),
     (r"127\.0\.0\.1:\d+", "SERVER"),
     (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UID"),
@@ -129,6 +129,9 @@ _SUBSTITUTES = [
     (r"\bkube-api-access-[b-z2-9]{5}\b", "kube-api-access-NAME"),
     (r"443:3\d{4}/TCP", "443:PORT/TCP"),
     (r"Waiting for \w+ .*\n", ""),
+    (r"(?m)^[EWI]\d{4} \d\d:\d\d:\d\d.*\n", ""),
+    # The real server walks properties in no order.
+    (r"(?m)(^\* .*\n?){2,}", lambda found: "\n".join(sorted(found[0].splitlines())) + "\n"),
     (r"\b(10|192\.168|172\.1[678])(\.\d+){2,3}\b", "IP"),
     (r"\bpod-template-hash=[0-9a-z]+", "pod-template-hash=HASH"),
     (r'(pod-template-hash: )"?[0-9a-z]+"?', r"\1HASH"),

@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import os
 import random
+import signal
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -103,7 +105,8 @@ async def _write_until_killed(
             left -= 1
             if left <= 0 and not dead:
                 dead = True
-                process.kill()
+                # Not process.kill(), which may reap the child before the event loop hears of its end.
+                os.kill(process.pid, signal.SIGKILL)
 
     async with asyncio.TaskGroup() as group:
         for number in range(_WRITERS):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import chain
 
 from .auth import bootstrap_objects
 from .core import Core
@@ -11,6 +12,36 @@ from .registry import Resource
 
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 SERVICE_ADDRESS = "10.0.0.1"
+# The real server's priorities: which group and which version kubectl prefers where names meet.
+_GROUP_PRIORITIES = {
+    "": 18000,
+    "apps": 17800,
+    "events.k8s.io": 17750,
+    "authentication.k8s.io": 17700,
+    "authorization.k8s.io": 17600,
+    "autoscaling": 17500,
+    "batch": 17400,
+    "certificates.k8s.io": 17300,
+    "networking.k8s.io": 17200,
+    "policy": 17100,
+    "rbac.authorization.k8s.io": 17000,
+    "storage.k8s.io": 16800,
+    "admissionregistration.k8s.io": 16700,
+    "apiextensions.k8s.io": 16700,
+    "scheduling.k8s.io": 16600,
+    "coordination.k8s.io": 16500,
+    "node.k8s.io": 16300,
+    "discovery.k8s.io": 16200,
+    "resource.k8s.io": 16200,
+    "flowcontrol.apiserver.k8s.io": 16100,
+}
+_VERSION_PRIORITIES = {
+    "v1.": 1,
+    "v2.autoscaling": 30,
+    "v1.resource.k8s.io": 21,
+    "v1.flowcontrol.apiserver.k8s.io": 21,
+}
+_VERSION_PRIORITY = 15
 
 
 def first_objects(port: int) -> Iterator[Wire]:
@@ -41,6 +72,35 @@ def first_objects(port: int) -> Iterator[Wire]:
     }
 
 
+def _api_services(core: Core, stamp: str) -> Iterator[Wire]:
+    """Register each built-in version as served here."""
+    available = {
+        "type": "Available",
+        "status": "True",
+        "lastTransitionTime": stamp,
+        "reason": "Local",
+        "message": "Local APIServices are always available",
+    }
+    for group, version in core.registry.group_versions():
+        if group in _GROUP_PRIORITIES:
+            name = f"{version}.{group}"
+            yield {
+                "kind": "APIService",
+                "apiVersion": "apiregistration.k8s.io/v1",
+                "metadata": {
+                    "name": name,
+                    "labels": {"kube-aggregator.kubernetes.io/automanaged": "onstart"},
+                },
+                "spec": {
+                    "group": group,
+                    "version": version,
+                    "groupPriorityMinimum": _GROUP_PRIORITIES[group],
+                    "versionPriority": _VERSION_PRIORITIES.get(name, _VERSION_PRIORITY),
+                },
+                "status": {"conditions": [available]},
+            }
+
+
 @cache
 def recorded_objects() -> list[Wire]:
     """Give the roles, bindings and priority classes of every cluster, read once."""
@@ -51,7 +111,7 @@ def seed(core: Core, objects: Iterable[Wire]) -> None:
     """Store the objects that are not there yet, past admission: nobody asked for them."""
     kinds = {(item.group, item.version, item.kind): item for item in core.registry if "create" in item.verbs}
     stamp = core.clock.stamp()
-    for obj in objects:
+    for obj in chain(objects, _api_services(core, stamp)):
         resource = kinds.get((*split_api_version(obj["apiVersion"]), obj["kind"]))
         if resource is not None:
             _store(core, resource, copy(obj), stamp)

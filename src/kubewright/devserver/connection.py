@@ -1,8 +1,10 @@
 """One client's connection: HTTP/1.1 on httptools, keep-alive, chunked streams, bounded bodies and buffers."""
 
 import asyncio
+import hashlib
 import logging
 import os
+import ssl
 from collections import deque
 from collections.abc import Coroutine
 from typing import Any, Protocol, cast
@@ -10,7 +12,7 @@ from typing import Any, Protocol, cast
 import httptools
 
 from .objects import encode
-from .request import Request, split_target
+from .request import FINGERPRINT, Request, split_target
 from .responses import JSON, Answer, Headers, Response, Stream, Upgrade, phrase, text
 from .status import StatusError
 
@@ -86,7 +88,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start reading."""
         self._transport = cast(asyncio.Transport, transport)
-        self._peer = transport.get_extra_info("peercert") or None
+        self._peer = _peer_certificate(transport)
         self._host.opened(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -300,3 +302,13 @@ class Connection(asyncio.Protocol):
 
 def _too_large() -> Response:
     return Response(413, encode(StatusError.too_large(f"limit is {MAX_BODY}").wire()), JSON)
+
+
+def _peer_certificate(transport: asyncio.BaseTransport) -> dict[str, Any] | None:
+    """Give the client's verified certificate with its fingerprint, by which audits tell credentials apart."""
+    certificate: dict[str, Any] | None = transport.get_extra_info("peercert")
+    tls: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
+    encoded = tls.getpeercert(binary_form=True) if certificate and tls else None
+    if certificate is None or encoded is None:
+        return certificate or None
+    return {**certificate, FINGERPRINT: hashlib.sha256(encoded).hexdigest()}

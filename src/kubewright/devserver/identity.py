@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from .request import RequestInfo
+from .request import FINGERPRINT, RequestInfo
 from .status import StatusError
 
 MASTERS = "system:masters"
 AUTHENTICATED = "system:authenticated"
+CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,9 @@ class CertificateAuthenticator:
                     groups.append(value)
         if not name:
             raise StatusError.unauthorized()
-        return User(name, groups=(*groups, AUTHENTICATED))
+        fingerprint = peer_certificate.get(FINGERPRINT)
+        extra = {CREDENTIAL_ID: (f"X509SHA256={fingerprint}",)} if fingerprint else {}
+        return User(name, groups=(*groups, AUTHENTICATED), extra=extra)
 
 
 class MastersAuthorizer:

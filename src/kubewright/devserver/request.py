@@ -15,6 +15,9 @@ _VERBS = {
 }
 _NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
 
+FINGERPRINT = "fingerprint"
+"""The key under which a peer certificate carries its SHA-256 digest."""
+
 
 @dataclass(slots=True)
 class Request:
