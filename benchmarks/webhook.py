@@ -26,9 +26,9 @@ from stage.server import install, real_server
 from kubewright.api import NotFound
 from kubewright.api.builtin import admissionregistration_v1
 from kubewright.client import Client
-from kubewright.webhook import Endpoints, WebhookNames
+from kubewright.webhook import Endpoints, Lifetimes, WebhookNames
 from kubewright.webhook.configurations import ByUrl, configurations
-from kubewright.webhook.server.authority import Lifetimes, begin, utc_now
+from kubewright.webhook.server.authority import begin, utc_now
 
 GO = "controller-runtime"
 NAMES = WebhookNames("bench")
