@@ -5,8 +5,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from kubewright.api import DecodeError, ObjectKey, PartialMeta, decode_event, raw_object, split_list
+from kubewright.api import DecodeError, ObjectKey, PartialMeta, decode_event, encode, raw_object, split_list
 
 
 def item(name: str, **metadata: Any) -> dict[str, Any]:
@@ -70,3 +72,58 @@ def test_refuses_what_is_no_event(line: bytes) -> None:
 def test_refuses_what_is_no_list(page: bytes) -> None:
     with pytest.raises(DecodeError):
         split_list(page)
+
+
+names_of_members = st.sampled_from(["apiVersion", "items", "kind", "metadata", 'a"},{', "}]", "x"])
+bodies = st.dictionaries(
+    names_of_members,
+    st.recursive(
+        st.none() | st.integers(0, 9) | st.sampled_from(['},{"metadata":{"name":"', '"items":[{', "}]", "é"]),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names_of_members, inner, max_size=3),
+        max_leaves=8,
+    ),
+    max_size=3,
+)
+
+
+@given(st.lists(bodies, max_size=5), st.booleans(), st.booleans())
+def test_a_page_is_cut_where_its_objects_end_whatever_is_in_them(
+    parts: list[dict[str, Any]], typed: bool, meta_first: bool
+) -> None:
+    kind = {} if typed else {"apiVersion": "example.com/v1", "kind": "Widget"}
+    objects = [
+        {
+            **kind,
+            "metadata": {"name": f"n{number}"},
+            "spec": part,
+            "nested": [{**kind, "metadata": {"name": "x"}}] * 2,
+        }
+        for number, part in enumerate(parts)
+    ]
+    listed, meta = {"items": objects}, {"metadata": {"resourceVersion": "7", "continue": "c"}}
+    page = split_list(encode({**meta, **listed} if meta_first else {**listed, "kind": "WidgetList", **meta}))
+    assert [item.raw for item in page.items] == [encode(obj) for obj in objects]
+    assert [item.meta.name for item in page.items] == [f"n{number}" for number in range(len(parts))]
+    assert (page.resource_version, page.continue_) == ("7", "c")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        b'{"metadata":{"items":[{"metadata":{}}]},"items":[]}',
+        b'{"items":[],"metadata":{"items":[{"metadata":{}}]}}',
+        b'{"metadata":{},"items":null}',
+    ],
+)
+def test_only_the_items_of_the_list_itself_count(page: bytes) -> None:
+    assert split_list(page).items == []
+
+
+def test_objects_of_a_page_can_be_kept_without_it() -> None:
+    page = split_list(b'{"metadata":{},"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]}')
+    first, second = page.items
+    assert (first.raw, second.raw) == (b'{"metadata":{"name":"a"}}', b'{"metadata":{"name":"b"}}')
+    assert first.owned() == first
+    assert first.owned().data == first.raw
+    assert first.owned().owned().data is not first.data
+    assert first != second

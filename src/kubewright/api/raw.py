@@ -1,5 +1,7 @@
 """Objects as caches keep them: their JSON bytes beside a small typed record of the metadata."""
 
+import sys
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal, TypeVar
 
@@ -12,6 +14,7 @@ from kubewright.api.status import Status
 
 EventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
 T = TypeVar("T", bound=msgspec.Struct)
+_ITEMS = b'"items":['
 
 
 class PartialMeta(msgspec.Struct, gc=False, rename="camel"):
@@ -24,8 +27,9 @@ class PartialMeta(msgspec.Struct, gc=False, rename="camel"):
     generation: int = 0
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
-    owner_references: list[OwnerReference] = []
-    finalizers: list[str] = []
+    # Empty tuples are shared: a list for each object would be two more that the garbage collector follows.
+    owner_references: Sequence[OwnerReference] = ()
+    finalizers: Sequence[str] = ()
     creation_timestamp: datetime | None = None
     deletion_timestamp: datetime | None = None
     managed_fields: msgspec.Raw = msgspec.Raw()
@@ -36,11 +40,28 @@ class PartialMeta(msgspec.Struct, gc=False, rename="camel"):
         return ObjectKey(self.namespace, self.name)
 
 
-class RawObject(msgspec.Struct, gc=False, frozen=True):
-    """An object as bytes, with its metadata read."""
+class RawObject(msgspec.Struct, gc=False, frozen=True, eq=False):
+    """An object as bytes, with its metadata read; the bytes may be a part of the page that the object came in."""
 
     meta: PartialMeta
-    raw: bytes
+    data: bytes
+    start: int = 0
+    stop: int = sys.maxsize
+
+    @property
+    def raw(self) -> bytes:
+        """Return the JSON bytes of the whole object."""
+        return self.data[self.start : self.stop]
+
+    def owned(self) -> "RawObject":
+        """Return the object with bytes of its own, so that its page can be freed."""
+        if self.stop == sys.maxsize:
+            return self
+        # Managed fields are kept as a view of the page, so a record that has some is read anew.
+        return raw_object(self.raw) if bytes(self.meta.managed_fields) else RawObject(self.meta, self.raw)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RawObject) and self.meta == other.meta and self.raw == other.raw
 
     @property
     def key(self) -> ObjectKey:
@@ -96,13 +117,43 @@ def raw_object(data: bytes) -> RawObject:
 
 
 def split_list(data: bytes) -> RawList:
-    """Split a list into its objects, each with bytes of its own so that the page can be freed."""
+    """Split a list into its objects, which share the bytes of the page; `owned` frees one of it."""
+    found = _cut(data)
+    if found is not None:
+        return found
     page = _read(_lists, _List, data)
     objects, read = list(map(bytes, page.items or ())), _items.decode
     try:
         items = [RawObject(read(raw).metadata, raw) for raw in objects]
     except (msgspec.DecodeError, UnicodeDecodeError):
         items = list(map(raw_object, objects))
+    meta = page.metadata
+    return RawList(meta.resource_version, meta.continue_, items, meta.remaining_item_count)
+
+
+def _cut(data: bytes) -> RawList | None:
+    """Split a page where objects begin alike, as servers write them; None where that does not prove right.
+
+    JSON objects end themselves: when each piece is one whole object and the page without them is a whole list, no other
+    division is possible. So one reading does, where finding the pieces by parsing takes two.
+    """
+    start, stop = data.find(_ITEMS) + len(_ITEMS), data.rfind(b"}]") + 1
+    # The first member of each: `{"apiVersion":"example.com/v1",` or, of built-in kinds, `{"metadata":{"name":"`.
+    opening = b'"'.join(data[start : start + 400].split(b'"', 4)[:4])
+    if not opening.startswith(b'{"') or stop <= start:
+        return None
+    separator, find, read, view = b"}," + opening, data.find, _items.decode, memoryview(data)
+    items: list[RawObject] = []
+    try:
+        page = _lists.decode(b"%b0%b" % (data[:start], data[stop:]))
+        if [bytes(item) for item in page.items or ()] != [b"0"]:
+            return None
+        while (end := find(separator, start, stop)) >= 0:
+            items.append(RawObject(read(view[start : end + 1]).metadata, data, start, end + 1))
+            start = end + 2
+        items.append(RawObject(read(view[start:stop]).metadata, data, start, stop))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
     meta = page.metadata
     return RawList(meta.resource_version, meta.continue_, items, meta.remaining_item_count)
 

@@ -55,7 +55,7 @@ def keep_managers(obj: RawObject, managers: frozenset[str]) -> RawObject:
     """
     fields = bytes(obj.meta.managed_fields)
     if not fields:
-        return obj
+        return obj.owned()
     kept = _kept_entries(fields, managers) if managers else b""
     raw = obj.raw
     start = raw.find(_FIELD)
