@@ -70,12 +70,12 @@ async def roll_out(client: Client, count: int, replicas: int) -> Cost:
     for name in names:
         await client.create(deployment(name, replicas))
     for name in names:
-        while await available(client, name) != replicas:  # noqa: ASYNC110 (what is waited for lies in the cluster)
+        while await available(client, name) != replicas:
             await asyncio.sleep(0.02)
     cost = Cost(time.perf_counter() - wall, _cpu() - cpu)
     for name in names:
         await client.delete(apps_v1.Deployment, name, NAMESPACE, propagation="Background")
-    while await client.list(core_v1.Pod, namespace=NAMESPACE):  # noqa: ASYNC110 (the same)
+    while await client.list(core_v1.Pod, namespace=NAMESPACE):
         await asyncio.sleep(0.1)
     await client.delete_collection(core_v1.Event, namespace=NAMESPACE)
     return cost
