@@ -63,6 +63,9 @@ class RawObject(msgspec.Struct, gc=False, frozen=True, eq=False):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RawObject) and self.meta == other.meta and self.raw == other.raw
 
+    def __hash__(self) -> int:
+        return hash(self.raw)
+
     @property
     def key(self) -> ObjectKey:
         """Return namespace and name."""
