@@ -24,7 +24,7 @@ from show.replicas import Replica
 
 NAMESPACE = "demo"
 EXAMPLES = Path(__file__).parents[1]
-LEASE = "foo"
+REPLICATED = "myownshell"
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Stage:
 
     cluster: Cluster
     replicas: list[Replica] = field(default_factory=list[Replica])
-    """Of the Foo operator; the first one started holds the lease."""
+    """Of the MyOwnShell operator; the first one started holds the lease."""
 
     async def apply_samples(self) -> list[str]:
         """Apply the YAML files that come with the operators; gives the names of what was applied."""
@@ -46,15 +46,15 @@ class Stage:
         return applied
 
     async def leader(self) -> str:
-        """Return who holds the lease of the Foo operator."""
+        """Return who holds the lease of the MyOwnShell operator."""
         lease = await self.cluster.eventually(
-            coordination_v1.Lease, LEASE, lambda it: it.spec.holder_identity
+            coordination_v1.Lease, REPLICATED, lambda it: it.spec.holder_identity
         )
         return lease.spec.holder_identity or ""
 
     async def add_replica(self, stack: AsyncExitStack) -> None:
-        """Start one more process of the Foo operator."""
-        replica = await Replica.start(EXAMPLES / "foo", self.cluster.kubeconfig, NAMESPACE)
+        """Start one more process of the MyOwnShell operator."""
+        replica = await Replica.start(EXAMPLES / REPLICATED, self.cluster.kubeconfig, NAMESPACE)
         stack.push_async_callback(replica.stop)
         self.replicas.append(replica)
 
@@ -75,9 +75,9 @@ async def set_up() -> AsyncGenerator[Stage, None]:
         await client.create(core_v1.Namespace(kw.Meta(NAMESPACE)))
         stage = Stage(Cluster("embedded", client, server.config, kubeconfig, NAMESPACE))
         await stage.cluster.eventually(core_v1.ServiceAccount, "default")
-        await stage.cluster.install(foo.operator())
+        await stage.cluster.install(myownshell.operator())
         await stage.add_replica(stack)
-        for sample in (mycustomresource, myownshell, vmgroup, pulsarconsumer):
+        for sample in (mycustomresource, foo, vmgroup, pulsarconsumer):
             await stack.enter_async_context(stage.cluster.running(sample.operator()))
         await stage.leader()
         await stage.add_replica(stack)

@@ -4,12 +4,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 
 import kubewright as kw
-from foo import FooV1Alpha1
 from kubewright.api.builtin import apps_v1, coordination_v1, core_v1
 from mycustomresource import MyCustomResource
 from myownshell import MyOwnShell
 from pulsarconsumer import PulsarConsumer
-from show.stage import NAMESPACE, Stage
+from show.stage import NAMESPACE, REPLICATED, Stage
 from vmgroup import VmGroup
 
 SHELL, GROUP, CONSUMER = "myownshell-sample", "vg-1", "pulsarconsumer-sample"
@@ -41,11 +40,11 @@ class Story:
             Step("MyOwnShell: size 3 becomes 5", self.grow),
             Step("Its Deployment is scaled to 1 by hand", self.drift),
             Step("The Pod of a Foo is deleted", self.deleted_pod),
-            Step("The leader of the two Foo replicas is killed", self.kill_leader),
+            Step("The leader of the two MyOwnShell replicas is killed", self.kill_leader),
             Step("A VmGroup is given a template that is not there", self.wrong_template),
             Step("The template is corrected", self.right_template),
             Step("A PulsarConsumer gets another topic and two replicas", self.consumer),
-            Step("A Foo is made while its operator has no leader", self.take_over),
+            Step("MyOwnShell: size 5 becomes 2 while its operator has no leader", self.take_over),
         ):
             yield step
 
@@ -131,15 +130,15 @@ class Story:
 
     async def take_over(self) -> str:
         """Leave work for the replica that is left."""
-        await self._cluster.create(FooV1Alpha1(kw.Meta("second"), test_string="second foo", test_num=2))
+        await self._patch(MyOwnShell, SHELL, {"spec": {"size": 2}})
         await self._cluster.eventually(
             coordination_v1.Lease,
-            "foo",
+            REPLICATED,
             lambda it: it.spec.holder_identity not in (None, "", self._leader),
             timeout=TAKE_OVER,
         )
-        await self._cluster.eventually(core_v1.Pod, "second")
-        return "the other replica has taken over and made its Pod"
+        await self._cluster.eventually(MyOwnShell, SHELL, lambda it: it.status.ready == 2)
+        return "the other replica has taken over: 2 shells are ready"
 
     async def _patch(self, kind: type[kw.Object], name: str, patch: dict[str, object]) -> None:
         await self._cluster.client.patch(kind, patch, name=name, namespace=NAMESPACE)

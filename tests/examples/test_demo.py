@@ -17,7 +17,7 @@ SEEN = (
     'ERROR: could not find template "no-such-template"',
     "RUNNING 3/3",
     "its Deployment follows in one change",
-    "the other replica has taken over and made its Pod",
+    "the other replica has taken over: 2 shells are ready",
 )
 
 
