@@ -55,7 +55,10 @@ class DevCluster:
     """
 
     def __init__(self, *, data: Path | None = None, host: str = "127.0.0.1", port: int = 0) -> None:
-        self._server = Server(data=data, host=host, port=port)
+        # Nodes are ready at once here, and nobody would take off the taint that they are not.
+        self._server = Server(
+            data=data, host=host, port=port, disable_admission_plugins=("TaintNodesByCondition",)
+        )
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:

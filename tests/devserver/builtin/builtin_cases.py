@@ -28,6 +28,7 @@ DISABLED = (
     "DefaultTolerationSeconds",
     "DefaultStorageClass",
     "StorageObjectInUseProtection",
+    "TaintNodesByCondition",
 )
 _PLACES = {
     (version.group, version.version, resource.kind): (resource.name, resource.namespaced)

@@ -4,11 +4,16 @@ from collections.abc import Collection
 
 from kubewright.devserver.access import Access
 from kubewright.devserver.admission.chain import AdmissionChain
+from kubewright.devserver.admission.claims import ClaimGrowth
+from kubewright.devserver.admission.defaults import DefaultIngressClass, NewNodeTaint, RuntimeClasses
 from kubewright.devserver.admission.hooks import Hooks
+from kubewright.devserver.admission.limit_ranges import LimitRanger
 from kubewright.devserver.admission.mutating_webhooks import MutatingWebhooks
 from kubewright.devserver.admission.namespace_lifecycle import NamespaceLifecycle
+from kubewright.devserver.admission.pod_security import PodSecurity
 from kubewright.devserver.admission.pods import NodeTroubleTolerations, PodPriority
 from kubewright.devserver.admission.policies import Policies
+from kubewright.devserver.admission.quotas import ResourceQuotas
 from kubewright.devserver.admission.service_accounts import ServiceAccounts
 from kubewright.devserver.admission.validating_policies import ValidatingPolicies
 from kubewright.devserver.admission.validating_webhooks import ValidatingWebhooks
@@ -30,14 +35,21 @@ def standard_admission(
     policies = Policies("validatingadmissionpolicies", core, api)
     plugins: dict[str, Admission] = {
         "NamespaceLifecycle": NamespaceLifecycle(api),
+        "LimitRanger": LimitRanger(api),
         "ServiceAccount": ServiceAccounts(api),
+        "TaintNodesByCondition": NewNodeTaint(),
+        "PodSecurity": PodSecurity(api),
         "Priority": PodPriority(api),
         "DefaultTolerationSeconds": NodeTroubleTolerations(),
         "DefaultStorageClass": DefaultStorageClass(api),
         "StorageObjectInUseProtection": StorageProtection(),
+        "PersistentVolumeClaimResize": ClaimGrowth(api),
+        "RuntimeClass": RuntimeClasses(api),
+        "DefaultIngressClass": DefaultIngressClass(api),
         "MutatingAdmissionWebhook": MutatingWebhooks(mutating, versions),
         "ValidatingAdmissionPolicy": ValidatingPolicies(policies, core, api, versions),
         "ValidatingAdmissionWebhook": ValidatingWebhooks(validating),
+        "ResourceQuota": ResourceQuotas(api, core.clock),
     }
     if unknown := sorted(set(disabled) - plugins.keys()):
         raise ValueError(f"unknown admission plugin {unknown[0]}: there are {', '.join(plugins)}")

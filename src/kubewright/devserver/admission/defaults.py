@@ -1,0 +1,124 @@
+"""Small completions of new objects: the class of an Ingress, a Pod's runtime class, a node that is not ready."""
+
+from kubewright.devserver.access import Access
+from kubewright.devserver.objects import Wire, items, meta, section
+from kubewright.devserver.operation import Operation
+from kubewright.devserver.status import quote
+
+from .claims import is_written
+from .pod_resources import amounts
+from .pods import is_new_pod
+from .refusals import forbidden
+
+_DEFAULT_INGRESS = "ingressclass.kubernetes.io/is-default-class"
+_NOT_READY = "node.kubernetes.io/not-ready"
+_MISMATCH = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
+
+
+class DefaultIngressClass:
+    """Give Ingresses without a class the default one."""
+
+    def __init__(self, api: Access) -> None:
+        self._api = api
+
+    async def admit(self, operation: Operation) -> None:
+        """Set the class of a new Ingress."""
+        if not is_written(operation, "networking.k8s.io", "ingresses", "CREATE") or operation.object is None:
+            return
+        spec: Wire = operation.object.setdefault("spec", {})
+        annotations: Wire = meta(operation.object).get("annotations") or {}
+        if spec.get("ingressClassName") is not None or "kubernetes.io/ingress.class" in annotations:
+            return
+        classes = [
+            item
+            for item in self._api.list("networking.k8s.io", "ingressclasses")
+            if section(meta(item), "annotations").get(_DEFAULT_INGRESS) == "true"
+        ]
+        if classes:
+            classes.sort(key=lambda item: meta(item)["name"])
+            classes.sort(key=lambda item: meta(item).get("creationTimestamp", ""), reverse=True)
+            spec["ingressClassName"] = meta(classes[0])["name"]
+
+    async def validate(self, operation: Operation) -> None:
+        """Nothing is left to check."""
+
+
+class NewNodeTaint:
+    """Keep Pods away from nodes that have not said yet that they are ready."""
+
+    async def admit(self, operation: Operation) -> None:
+        """Taint a new node."""
+        if not is_written(operation, "", "nodes", "CREATE") or operation.object is None:
+            return
+        spec: Wire = operation.object.setdefault("spec", {})
+        taints = items(spec, "taints")
+        if not any(
+            taint.get("key") == _NOT_READY and taint.get("effect") == "NoSchedule" for taint in taints
+        ):
+            spec["taints"] = [*taints, {"key": _NOT_READY, "effect": "NoSchedule"}]
+
+    async def validate(self, operation: Operation) -> None:
+        """Nothing is left to check."""
+
+
+class RuntimeClasses:
+    """Apply what a Pod's runtime class says of overhead and scheduling."""
+
+    def __init__(self, api: Access) -> None:
+        self._api = api
+
+    async def admit(self, operation: Operation) -> None:
+        """Complete a new Pod."""
+        if not is_new_pod(operation) or operation.object is None:
+            return
+        spec: Wire = operation.object.setdefault("spec", {})
+        found = self._class_of(operation, spec)
+        if found is None:
+            return
+        fixed = section(found, "overhead").get("podFixed")
+        if fixed:
+            if spec.get("overhead") and amounts(spec["overhead"]) != amounts(fixed):
+                raise forbidden(operation, _MISMATCH)
+            spec["overhead"] = fixed
+        scheduling = section(found, "scheduling")
+        self._schedule(operation, spec, scheduling)
+
+    def _schedule(self, operation: Operation, spec: Wire, scheduling: Wire) -> None:
+        selector: Wire = dict(spec.get("nodeSelector") or {})
+        for key, value in section(scheduling, "nodeSelector").items():
+            if selector.get(key, value) != value:
+                why = (
+                    f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}; "
+                    f"pod.spec.nodeSelector[{key}] = {selector[key]}"
+                )
+                raise forbidden(operation, why)
+            selector[key] = value
+        if selector:
+            spec["nodeSelector"] = selector
+        tolerations = items(spec, "tolerations")
+        added = [item for item in items(scheduling, "tolerations") if item not in tolerations]
+        if added:
+            spec["tolerations"] = [*tolerations, *added]
+
+    def _class_of(self, operation: Operation, spec: Wire) -> Wire | None:
+        name = spec.get("runtimeClassName")
+        if not name:
+            return None
+        found = self._api.find("node.k8s.io", "runtimeclasses", "", name)
+        if found is None:
+            raise forbidden(operation, f"pod rejected: RuntimeClass {quote(name)} not found")
+        return found
+
+    async def validate(self, operation: Operation) -> None:
+        """Refuse an overhead that is not the runtime class's."""
+        if not is_new_pod(operation) or operation.object is None:
+            return
+        spec = section(operation.object, "spec")
+        found = self._class_of(operation, spec)
+        fixed = section(found or {}, "overhead").get("podFixed")
+        if fixed:
+            if amounts(spec.get("overhead")) != amounts(fixed):
+                raise forbidden(operation, _MISMATCH)
+        elif spec.get("overhead"):
+            why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
+            raise forbidden(operation, why)

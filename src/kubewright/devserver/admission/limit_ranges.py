@@ -1,0 +1,147 @@
+"""LimitRanges: defaults for containers without requests and limits, and bounds that all have to keep."""
+
+from collections.abc import Iterator, Mapping
+
+from kubewright.api import Quantity
+from kubewright.devserver.access import Access
+from kubewright.devserver.objects import Wire, items, meta, section
+from kubewright.devserver.operation import Operation
+
+from .pod_resources import Amounts, amounts, pod_amounts
+from .refusals import forbidden
+
+ANNOTATION = "kubernetes.io/limit-ranger"
+
+
+class LimitRanger:
+    """Complete Pods by the LimitRanges of their namespace, and refuse what exceeds them."""
+
+    def __init__(self, api: Access) -> None:
+        self._api = api
+
+    async def admit(self, operation: Operation) -> None:
+        """Give containers the requests and limits that they lack."""
+        if operation.kind.kind != "Pod" or operation.object is None or not _is_concerned(operation):
+            return
+        for limit_range in self._ranges(operation):
+            _complete(operation.object, limit_range)
+
+    async def validate(self, operation: Operation) -> None:
+        """Refuse what is out of bounds."""
+        if operation.object is None or not _is_concerned(operation):
+            return
+        errors: list[str] = []
+        for limit_range in self._ranges(operation):
+            for limit in items(section(limit_range, "spec"), "limits"):
+                errors += _violations(limit, operation)
+        if errors:
+            # The real server walks its maps in no order; ours is by name.
+            found = list(dict.fromkeys(sorted(errors)))
+            raise forbidden(operation, found[0] if len(found) == 1 else f"[{', '.join(found)}]")
+
+    def _ranges(self, operation: Operation) -> list[Wire]:
+        return self._api.list("", "limitranges", operation.namespace)
+
+
+def _is_concerned(operation: Operation) -> bool:
+    if operation.kind.group or operation.kind.kind not in ("Pod", "PersistentVolumeClaim"):
+        return False
+    if operation.operation == "UPDATE" and operation.kind.kind == "Pod":
+        return operation.subresource == "resize"
+    return not operation.subresource and operation.operation in ("CREATE", "UPDATE")
+
+
+def _containers(pod: Wire) -> Iterator[tuple[str, Wire]]:
+    spec = section(pod, "spec")
+    for title, field in (("container", "containers"), ("init container", "initContainers")):
+        for container in items(spec, field):
+            yield title, container
+
+
+def _complete(pod: Wire, limit_range: Wire) -> None:
+    requests: Wire = {}
+    limits: Wire = {}
+    for limit in items(section(limit_range, "spec"), "limits"):
+        if limit.get("type") == "Container":
+            requests |= limit.get("defaultRequest") or {}
+            limits |= limit.get("default") or {}
+    notes: list[str] = []
+    for title, container in _containers(pod):
+        resources: Wire = container.setdefault("resources", {})
+        for field, defaults, word in (("requests", requests, "request"), ("limits", limits, "limit")):
+            present: Wire = resources.get(field) or {}
+            missing = sorted(defaults.keys() - present.keys())
+            if missing:
+                resources[field] = {**present, **{name: defaults[name] for name in missing}}
+                notes.append(f"{', '.join(missing)} {word} for {title} {container['name']}")
+    if notes:
+        annotations = dict(meta(pod).get("annotations") or {})
+        annotations[ANNOTATION] = f"LimitRanger plugin set: {'; '.join(notes)}"
+        meta(pod)["annotations"] = annotations
+
+
+def _violations(limit: Wire, operation: Operation) -> list[str]:
+    sort, obj = limit.get("type", ""), operation.object or {}
+    if operation.kind.kind == "PersistentVolumeClaim":
+        requests = amounts(section(obj, "spec", "resources").get("requests"))
+        return list(_claim_violations(limit, requests)) if sort == "PersistentVolumeClaim" else []
+    if sort == "Container":
+        return [
+            text
+            for _, container in _containers(obj)
+            for text in _pod_violations(
+                limit,
+                amounts(section(container, "resources").get("requests")),
+                amounts(section(container, "resources").get("limits")),
+            )
+        ]
+    if sort == "Pod":
+        return list(_pod_violations(limit, *pod_amounts(section(obj, "spec"))))
+    return []
+
+
+def _claim_violations(limit: Wire, requests: Amounts) -> Iterator[str]:
+    sort = limit["type"]
+    yield from _below(sort, amounts(limit.get("min")), requests, {})
+    for name, most in amounts(limit.get("max")).items():
+        if name not in requests:
+            yield f"maximum {name} usage per {sort} is {most}.  No request is specified"
+        elif requests[name] > most:
+            yield f"maximum {name} usage per {sort} is {most}, but request is {requests[name]}"
+
+
+def _pod_violations(limit: Wire, requests: Amounts, limits: Amounts) -> Iterator[str]:
+    sort = limit["type"]
+    yield from _below(sort, amounts(limit.get("min")), requests, limits)
+    for name, most in amounts(limit.get("max")).items():
+        if name not in limits:
+            yield f"maximum {name} usage per {sort} is {most}.  No limit is specified"
+        elif limits[name] > most:
+            yield f"maximum {name} usage per {sort} is {most}, but limit is {limits[name]}"
+        elif name in requests and requests[name] > most:
+            yield f"maximum {name} usage per {sort} is {most}, but request is {requests[name]}"
+    for name, ratio in amounts(limit.get("maxLimitRequestRatio")).items():
+        yield from _above_ratio(sort, name, ratio, requests, limits)
+
+
+def _below(sort: str, least: Mapping[str, Quantity], requests: Amounts, limits: Amounts) -> Iterator[str]:
+    for name, bound in least.items():
+        if name not in requests:
+            yield f"minimum {name} usage per {sort} is {bound}.  No request is specified"
+        elif requests[name] < bound:
+            yield f"minimum {name} usage per {sort} is {bound}, but request is {requests[name]}"
+        elif name in limits and limits[name] < bound:
+            yield f"minimum {name} usage per {sort} is {bound}, but limit is {limits[name]}"
+
+
+def _above_ratio(sort: str, name: str, ratio: Quantity, requests: Amounts, limits: Amounts) -> Iterator[str]:
+    title = f"{name} max limit to request ratio per {sort} is {ratio}"
+    zero = Quantity("0")
+    if requests.get(name, zero) == zero:
+        yield f"{title}, but no request is specified or request is 0"
+    elif limits.get(name, zero) == zero:
+        yield f"{title}, but no limit is specified or limit is 0"
+    else:
+        observed = float(limits[name].value / requests[name].value)
+        if observed > float(ratio.value):
+            yield f"{title}, but provided ratio is {observed:f}"

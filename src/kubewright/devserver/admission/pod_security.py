@@ -1,0 +1,168 @@
+"""Pod Security by namespace label: Pods are refused, warned of or noted by the levels of their namespace."""
+
+import re
+from dataclasses import dataclass
+
+from kubewright.api import FieldError, problems
+from kubewright.devserver.access import Access
+from kubewright.devserver.objects import Wire, copy, items, labels_of, meta, section
+from kubewright.devserver.operation import Operation
+from kubewright.devserver.status import StatusError
+
+from .refusals import forbidden
+from .security_checks import violations
+
+PREFIX = "pod-security.kubernetes.io/"
+LEVELS = ("privileged", "baseline", "restricted")
+_VERSION = re.compile(r"latest|v1\.(0|[1-9][0-9]*)")
+_MODES = ("enforce", "audit", "warn")
+_TEMPLATES = {
+    ("", "ReplicationController"): ("spec", "template"),
+    ("", "PodTemplate"): ("template",),
+    ("apps", "ReplicaSet"): ("spec", "template"),
+    ("apps", "Deployment"): ("spec", "template"),
+    ("apps", "DaemonSet"): ("spec", "template"),
+    ("apps", "StatefulSet"): ("spec", "template"),
+    ("batch", "Job"): ("spec", "template"),
+    ("batch", "CronJob"): ("spec", "jobTemplate", "spec", "template"),
+}
+_IGNORED_PARTS = frozenset(
+    {"exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status", "resize"}
+)
+_WATCHED = ("initContainers", "containers", "ephemeralContainers")
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A level of the Pod Security Standards in a version."""
+
+    name: str = "privileged"
+    version: str = "latest"
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.version}"
+
+
+class PodSecurity:
+    """Hold Pods against the levels of their namespace."""
+
+    def __init__(self, api: Access) -> None:
+        self._api = api
+
+    async def admit(self, operation: Operation) -> None:
+        """Change nothing."""
+
+    async def validate(self, operation: Operation) -> None:
+        """Refuse or warn of Pods and of what makes Pods; check the labels of namespaces."""
+        obj = operation.object
+        if obj is None or operation.operation not in ("CREATE", "UPDATE"):
+            return
+        if operation.kind == ("", "v1", "Namespace"):
+            self._check_namespace(operation, obj)
+            return
+        namespace = self._api.find("", "namespaces", "", operation.namespace)
+        if namespace is None:
+            return
+        levels = _levels(labels_of(namespace))
+        group, kind = operation.kind.group, operation.kind.kind
+        if (group, kind) == ("", "Pod"):
+            if operation.subresource not in _IGNORED_PARTS and _is_significant(operation):
+                _judge(operation, obj, levels, enforce=True)
+        elif (group, kind) in _TEMPLATES and not operation.subresource:
+            template = section(obj, *_TEMPLATES[group, kind])
+            if template:
+                _judge(operation, template, levels, enforce=False)
+
+    def _check_namespace(self, operation: Operation, namespace: Wire) -> None:
+        if operation.subresource:
+            return
+        labels = labels_of(namespace)
+        before = labels_of(operation.old_object or {})
+        errors = [error for mode in _MODES for error in _label_errors(labels, mode)]
+        old_errors = [error for mode in _MODES for error in _label_errors(before, mode)]
+        if errors and not (old_errors and operation.operation == "UPDATE"):
+            raise StatusError.invalid("", "Namespace", meta(namespace).get("name", ""), errors)
+        level = level_of(labels, "enforce")
+        old = level_of(before, "enforce")
+        if (
+            operation.operation == "UPDATE"
+            and level != old
+            and LEVELS.index(level.name) > LEVELS.index(old.name)
+        ):
+            operation.warnings.extend(self._present_violations(meta(namespace)["name"], level))
+
+    def _present_violations(self, namespace: str, level: Level) -> list[str]:
+        """Tell which Pods would not be let in any more."""
+        found: dict[str, list[str]] = {}
+        for pod in self._api.list("", "pods", namespace):
+            if text := _reasons(level.name, pod):
+                found.setdefault(text, []).append(meta(pod)["name"])
+        if not found:
+            return []
+        title = (
+            f'existing pods in namespace "{namespace}" violate the new PodSecurity enforce level "{level}"'
+        )
+        lines: list[str] = []
+        for text, names in found.items():
+            others = len(names) - 1
+            more = "" if not others else f" (and {others} other pod{'s' if others > 1 else ''})"
+            lines.append(f"{names[0]}{more}: {text}")
+        return [title, *sorted(lines)]
+
+
+def _reasons(level: str, pod: Wire) -> str:
+    """Name what is violated, without details."""
+    return re.sub(r" \([^)]*\)", "", violations(level, pod))
+
+
+def level_of(labels: dict[str, str], mode: str) -> Level:
+    """Read a level from the labels of a namespace; one that cannot be read is taken as strictly as it may be."""
+    name, version = labels.get(f"{PREFIX}{mode}"), labels.get(f"{PREFIX}{mode}-version", "latest")
+    if name is None:
+        return Level()
+    if name not in LEVELS:
+        name = "restricted" if mode == "enforce" else "privileged"
+    return Level(name, version if _VERSION.fullmatch(version) else "latest")
+
+
+def _levels(labels: dict[str, str]) -> dict[str, Level]:
+    """Give the levels of all modes; what is enforced is warned of too, where nothing else is said."""
+    levels = {mode: level_of(labels, mode) for mode in _MODES}
+    if f"{PREFIX}warn" not in labels:
+        levels["warn"] = levels["enforce"]
+    return levels
+
+
+def _label_errors(labels: dict[str, str], mode: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    level, version = labels.get(f"{PREFIX}{mode}"), labels.get(f"{PREFIX}{mode}-version")
+    if level is not None and level not in LEVELS:
+        text = f"must be one of {', '.join(LEVELS)}"
+        errors.append(problems.invalid(f"metadata.labels[{PREFIX}{mode}]", level, text))
+    if version is not None and not _VERSION.fullmatch(version):
+        text = 'must be "latest" or "v1.x"'
+        errors.append(problems.invalid(f"metadata.labels[{PREFIX}{mode}-version]", version, text))
+    return errors
+
+
+def _is_significant(operation: Operation) -> bool:
+    """Tell whether an update touches what the levels are about; only images may change in a running Pod."""
+    if operation.operation == "CREATE" or operation.old_object is None or operation.object is None:
+        return True
+    old, new = (copy(section(obj, "spec")) for obj in (operation.old_object, operation.object))
+    for spec in (old, new):
+        for field in ("activeDeadlineSeconds", "tolerations"):
+            spec.pop(field, None)
+        for container in (item for field in _WATCHED for item in items(spec, field)):
+            container.pop("image", None)
+    return old != new
+
+
+def _judge(operation: Operation, pod: Wire, levels: dict[str, Level], *, enforce: bool) -> None:
+    if enforce and (found := violations(levels["enforce"].name, pod)):
+        raise forbidden(operation, f'violates PodSecurity "{levels["enforce"]}": {found}')
+    if found := violations(levels["audit"].name, pod):
+        text = f'would violate PodSecurity "{levels["audit"]}": {found}'
+        operation.annotations["pod-security.kubernetes.io/audit-violations"] = text
+    if found := violations(levels["warn"].name, pod):
+        operation.warnings.append(f'would violate PodSecurity "{levels["warn"]}": {found}')

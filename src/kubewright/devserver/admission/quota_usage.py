@@ -1,0 +1,185 @@
+"""What an object counts for in a ResourceQuota, and which quotas care for it."""
+
+from collections.abc import Mapping
+
+from kubewright.api import Quantity, label_selector
+from kubewright.devserver.clock import parse_time
+from kubewright.devserver.objects import Wire, items, meta, section
+from kubewright.devserver.operation import Operation
+from kubewright.devserver.status import group_resource
+
+from .pod_resources import amounts, pod_amounts
+
+_ONE = Quantity("1")
+_SHORT = frozenset({"cpu", "memory", "ephemeral-storage"})
+_DEMANDED = frozenset({"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"})
+_PLAIN = frozenset(
+    {
+        "pods",
+        "services",
+        "replicationcontrollers",
+        "resourcequotas",
+        "secrets",
+        "configmaps",
+        "persistentvolumeclaims",
+    }
+)
+
+Usage = dict[str, Quantity]
+
+
+def is_counted(operation: Operation) -> bool:
+    """Tell whether a write may change what is used."""
+    group, _, plural = operation.resource
+    if not operation.namespace or operation.object is None:
+        return False
+    if operation.operation == "CREATE":
+        return not operation.subresource
+    if operation.operation != "UPDATE" or group:
+        return False
+    if plural == "pods":
+        return operation.subresource == "resize" or (not operation.subresource and _scope_changes(operation))
+    return plural in ("services", "persistentvolumeclaims") and not operation.subresource
+
+
+def _scope_changes(operation: Operation) -> bool:
+    old, new = operation.old_object or {}, operation.object or {}
+    return is_terminating(old) != is_terminating(new)
+
+
+def is_terminating(pod: Wire) -> bool:
+    """Tell whether a Pod has to end by itself within a time."""
+    return section(pod, "spec").get("activeDeadlineSeconds") is not None
+
+
+def usage_of(group: str, plural: str, obj: Wire, now: float) -> Usage:
+    """Give what an object uses, under every name a quota may give it."""
+    used: Usage = {f"count/{group_resource(group, plural)}": _ONE}
+    if group:
+        return used
+    if plural in _PLAIN:
+        used[plural] = _ONE
+    if plural == "pods":
+        return _pod_usage(obj, used, now)
+    if plural == "services":
+        return _service_usage(section(obj, "spec"), used)
+    if plural == "persistentvolumeclaims":
+        return _claim_usage(section(obj, "spec"), used)
+    return used
+
+
+def _pod_usage(pod: Wire, used: Usage, now: float) -> Usage:
+    counted = {"count/pods": used["count/pods"]}
+    if section(pod, "status").get("phase") in ("Succeeded", "Failed"):
+        return counted
+    deleted, grace = meta(pod).get("deletionTimestamp"), meta(pod).get("deletionGracePeriodSeconds")
+    if deleted and grace is not None and parse_time(deleted) + grace < now:
+        return counted
+    requests, limits = pod_amounts(section(pod, "spec"))
+    return {**used, **container_usage(requests, limits)}
+
+
+def container_usage(requests: Mapping[str, Quantity], limits: Mapping[str, Quantity]) -> Usage:
+    """Name requests and limits as quotas do."""
+    used: Usage = {}
+    for name, value in requests.items():
+        used[f"requests.{name}"] = value
+        if name in _SHORT or name.startswith("hugepages-"):
+            used[name] = value
+    for name, value in limits.items():
+        if name in _SHORT:
+            used[f"limits.{name}"] = value
+    return used
+
+
+def _service_usage(spec: Wire, used: Usage) -> Usage:
+    kind, ports = spec.get("type"), items(spec, "ports")
+    if kind == "LoadBalancer":
+        used["services.loadbalancers"] = _ONE
+        if spec.get("allocateLoadBalancerNodePorts") is False:
+            ports = [port for port in ports if port.get("nodePort")]
+    if kind in ("LoadBalancer", "NodePort"):
+        used["services.nodeports"] = Quantity(len(ports))
+    return used
+
+
+def _claim_usage(spec: Wire, used: Usage) -> Usage:
+    prefix = (
+        f"{spec['storageClassName']}.storageclass.storage.k8s.io/" if spec.get("storageClassName") else ""
+    )
+    if prefix:
+        used[f"{prefix}persistentvolumeclaims"] = _ONE
+    storage = amounts(section(spec, "resources").get("requests")).get("storage")
+    if storage is not None:
+        used["requests.storage"] = storage
+        if prefix:
+            used[f"{prefix}requests.storage"] = storage
+    return used
+
+
+def unmet_demands(pod: Wire, limited: set[str]) -> str:
+    """Say which containers do not ask for what a quota on cpu or memory wants all to ask for."""
+    spec = section(pod, "spec")
+    if section(spec, "resources"):
+        return ""
+    missing: dict[str, set[str]] = {}
+    for container in [*items(spec, "containers"), *items(spec, "initContainers")]:
+        resources = section(container, "resources")
+        present = container_usage(amounts(resources.get("requests")), amounts(resources.get("limits")))
+        for name in (limited & _DEMANDED) - present.keys():
+            missing.setdefault(name, set()).add(container["name"])
+    if not missing:
+        return ""
+    return "must specify " + "; ".join(
+        f"{name} for: {','.join(sorted(missing[name]))}" for name in sorted(missing)
+    )
+
+
+def in_scope(quota: Wire, group: str, plural: str, obj: Wire) -> bool:
+    """Tell whether a quota is about an object at all."""
+    spec = section(quota, "spec")
+    selectors: list[Wire] = [{"scopeName": name, "operator": "Exists"} for name in items(spec, "scopes")]
+    selectors += items(section(spec, "scopeSelector"), "matchExpressions")
+    if not selectors:
+        return True
+    return (group, plural) == ("", "pods") and all(_pod_in_scope(selector, obj) for selector in selectors)
+
+
+def _pod_in_scope(selector: Wire, pod: Wire) -> bool:
+    spec, name = section(pod, "spec"), selector.get("scopeName")
+    if name in ("Terminating", "NotTerminating"):
+        return is_terminating(pod) == (name == "Terminating")
+    if name in ("BestEffort", "NotBestEffort"):
+        return _is_best_effort(spec) == (name == "BestEffort")
+    if name == "PriorityClass":
+        found = spec.get("priorityClassName", "")
+        if selector.get("operator") == "Exists":
+            return bool(found)
+        expression = {
+            "key": "PriorityClass",
+            "operator": selector.get("operator"),
+            "values": selector.get("values"),
+        }
+        matcher = label_selector({"matchExpressions": [expression]})
+        return matcher.matches({"PriorityClass": found} if found else {})
+    return name == "CrossNamespacePodAffinity" and _crosses_namespaces(spec)
+
+
+def _is_best_effort(spec: Wire) -> bool:
+    containers = [*items(spec, "containers"), *items(spec, "initContainers")]
+    asked = (
+        amounts(section(item, "resources").get(field))
+        for item in containers
+        for field in ("requests", "limits")
+    )
+    return not any(value for found in asked for value in found.values())
+
+
+def _crosses_namespaces(spec: Wire) -> bool:
+    terms: list[Wire] = []
+    for sort in ("podAffinity", "podAntiAffinity"):
+        affinity = section(spec, "affinity", sort)
+        terms += items(affinity, "requiredDuringSchedulingIgnoredDuringExecution")
+        weighted = items(affinity, "preferredDuringSchedulingIgnoredDuringExecution")
+        terms += [item.get("podAffinityTerm") or {} for item in weighted]
+    return any(term.get("namespaces") or term.get("namespaceSelector") is not None for term in terms)

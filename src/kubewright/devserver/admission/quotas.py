@@ -1,0 +1,93 @@
+"""ResourceQuotas: writes that would use more than a namespace may."""
+
+from kubewright.api import Quantity
+from kubewright.devserver.access import Access
+from kubewright.devserver.clock import Clock
+from kubewright.devserver.objects import Wire, meta, section
+from kubewright.devserver.operation import Operation
+
+from .pod_resources import Amounts, add, amounts
+from .quota_usage import Usage, in_scope, is_counted, unmet_demands, usage_of
+from .refusals import forbidden
+
+_ZERO = Quantity("0")
+
+
+class ResourceQuotas:
+    """Charge the quotas of a namespace for what is written, or refuse it."""
+
+    def __init__(self, api: Access, clock: Clock) -> None:
+        self._api = api
+        self._clock = clock
+
+    async def admit(self, operation: Operation) -> None:
+        """Change nothing."""
+
+    async def validate(self, operation: Operation) -> None:
+        """Check all quotas, then charge them."""
+        if not is_counted(operation):
+            return
+        quotas = self._api.list("", "resourcequotas", operation.namespace)
+        charged = [quota for quota in quotas if self._charge(quota, operation) is not None]
+        if operation.dry_run:
+            return
+        for quota in charged:
+            await self._api.update(
+                "",
+                "resourcequotas",
+                operation.namespace,
+                meta(quota)["name"],
+                lambda fresh: self._write(fresh, operation),
+                subresource="status",
+            )
+
+    def _write(self, quota: Wire, operation: Operation) -> None:
+        used = self._charge(quota, operation)
+        if used is not None:
+            section(quota, "status")["used"] = {name: str(value) for name, value in used.items()}
+
+    def _charge(self, quota: Wire, operation: Operation) -> Usage | None:
+        """Give what is used after the write, None when the quota does not care; refuse what is too much."""
+        group, _, plural = operation.resource
+        obj, old = operation.object or {}, operation.old_object
+        if not in_scope(quota, group, plural, obj):
+            return None
+        hard = amounts(section(quota, "status").get("hard"))
+        used = amounts(section(quota, "status").get("used"))
+        usage = usage_of(group, plural, obj, self._clock.seconds())
+        limited = hard.keys() & {*usage, *_possible(group, plural, hard)}
+        name = meta(quota)["name"]
+        if (group, plural) == ("", "pods") and (why := unmet_demands(obj, set(limited))):
+            raise forbidden(operation, f"failed quota: {name}: {why}")
+        if not limited <= used.keys():
+            raise forbidden(
+                operation, f"status unknown for quota: {name}, resources: {','.join(sorted(limited))}"
+            )
+        if old is not None and in_scope(quota, group, plural, old):
+            before = usage_of(group, plural, old, self._clock.seconds())
+            usage = {key: max(value - before.get(key, _ZERO), _ZERO) for key, value in usage.items()}
+        asked = {key: value for key, value in usage.items() if key in hard and value}
+        if not asked:
+            return None
+        total = add(used, asked)
+        exceeded = sorted(key for key in asked if total[key] > hard[key])
+        if exceeded:
+            requested, present, limits = (_shown(part, exceeded) for part in (asked, used, hard))
+            raise forbidden(
+                operation,
+                f"exceeded quota: {name}, requested: {requested}, used: {present}, limited: {limits}",
+            )
+        return total
+
+
+def _possible(group: str, plural: str, hard: Amounts) -> set[str]:
+    """Give the names by which a quota may limit this kind, though the object at hand does not use them."""
+    if (group, plural) != ("", "pods"):
+        return set()
+    return {
+        name for name in hard if name.startswith(("limits.", "requests.")) and name != "requests.storage"
+    } | (hard.keys() & {"cpu", "memory", "ephemeral-storage"})
+
+
+def _shown(part: Amounts, names: list[str]) -> str:
+    return ",".join(f"{name}={part[name]}" for name in names if name in part)

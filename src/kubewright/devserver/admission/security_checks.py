@@ -1,0 +1,414 @@
+"""The Pod Security Standards: what the levels baseline and restricted forbid, in the real server's words."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from kubewright.devserver.objects import Wire, items, meta, section
+
+CAPABILITIES = frozenset(
+    {
+        "AUDIT_WRITE",
+        "CHOWN",
+        "DAC_OVERRIDE",
+        "FOWNER",
+        "FSETID",
+        "KILL",
+        "MKNOD",
+        "NET_BIND_SERVICE",
+        "SETFCAP",
+        "SETGID",
+        "SETPCAP",
+        "SETUID",
+        "SYS_CHROOT",
+    }
+)
+SYSCTLS = frozenset(
+    {
+        "kernel.shm_rmid_forced",
+        *(
+            f"net.ipv4.{name}"
+            for name in (
+                "ip_local_port_range",
+                "tcp_syncookies",
+                "ping_group_range",
+                "ip_unprivileged_port_start",
+                "ip_local_reserved_ports",
+                "tcp_keepalive_time",
+                "tcp_fin_timeout",
+                "tcp_keepalive_intvl",
+                "tcp_keepalive_probes",
+                "tcp_rmem",
+                "tcp_wmem",
+            )
+        ),
+    }
+)
+SELINUX_TYPES = frozenset({"", "container_t", "container_init_t", "container_kvm_t", "container_engine_t"})
+VOLUMES = frozenset(
+    {
+        "configMap",
+        "csi",
+        "downwardAPI",
+        "emptyDir",
+        "ephemeral",
+        "image",
+        "persistentVolumeClaim",
+        "projected",
+        "secret",
+    }
+)
+_ARMOR_ANNOTATION = "container.apparmor.security.beta.kubernetes.io/"
+_SECCOMP = ("RuntimeDefault", "Localhost")
+
+
+class Violation(NamedTuple):
+    """What a Pod does that its level forbids."""
+
+    reason: str
+    detail: str
+
+
+Check = Callable[[Wire], Violation | None]
+
+
+def containers(pod: Wire) -> Iterator[Wire]:
+    """Give all containers of a Pod, in the order in which violations name them."""
+    spec = section(pod, "spec")
+    for field in ("initContainers", "containers", "ephemeralContainers"):
+        yield from items(spec, field)
+
+
+def _context(part: Wire) -> Wire:
+    return section(part, "securityContext")
+
+
+def _pod_context(pod: Wire) -> Wire:
+    return section(pod, "spec", "securityContext")
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
+
+
+def _some(singular: str, names: list[str], plural: str = "") -> str:
+    return singular if len(names) == 1 else plural or f"{singular}s"
+
+
+def _containers_text(names: list[str]) -> str:
+    return f"{_some('container', names)} {_quoted(names)}"
+
+
+def _setters(pod: bool, names: list[str]) -> str:
+    found = ["pod"] if pod else []
+    return " and ".join([*found, _containers_text(names)] if names else found)
+
+
+def _is_windows(pod: Wire) -> bool:
+    return section(pod, "spec", "os").get("name") == "windows"
+
+
+def _own_users(pod: Wire) -> bool:
+    return section(pod, "spec").get("hostUsers") is False
+
+
+def _armor(pod: Wire) -> Violation | None:
+    values: set[str] = set()
+
+    def is_bad(context: Wire) -> bool:
+        sort = section(context, "appArmorProfile").get("type", "RuntimeDefault")
+        if sort in _SECCOMP:
+            return False
+        values.add(sort)
+        return True
+
+    whole = is_bad(_pod_context(pod))
+    names = [item["name"] for item in containers(pod) if is_bad(_context(item))]
+    annotations: dict[str, str] = meta(pod).get("annotations") or {}
+    marked = sorted(
+        f'{key}="{value}"'
+        for key, value in annotations.items()
+        if key.startswith(_ARMOR_ANNOTATION)
+        and value not in ("", "runtime/default")
+        and not value.startswith("localhost/")
+    )
+    listed = [*sorted(values), *marked]
+    if not listed:
+        return None
+    who = [part for part in (_setters(whole, names), _some("annotation", marked) if marked else "") if part]
+    reason = _some("forbidden AppArmor profile", listed)
+    return Violation(reason, f"{' and '.join(who)} must not set AppArmor profile type to {_quoted(listed)}")
+
+
+def _capabilities(pod: Wire) -> Violation | None:
+    names, added = list[str](), set[str]()
+    for item in containers(pod):
+        bad = set(items(section(_context(item), "capabilities"), "add")) - CAPABILITIES
+        if bad:
+            names.append(item["name"])
+            added |= bad
+    if not names:
+        return None
+    text = f"{_containers_text(names)} must not include {_quoted(sorted(added))} in securityContext.capabilities.add"
+    return Violation("non-default capabilities", text)
+
+
+def _namespaces(pod: Wire) -> Violation | None:
+    spec = section(pod, "spec")
+    found = [f"{field}=true" for field in ("hostNetwork", "hostPID", "hostIPC") if spec.get(field)]
+    return Violation("host namespaces", ", ".join(found)) if found else None
+
+
+def _host_paths(pod: Wire) -> Violation | None:
+    names = [
+        item["name"] for item in items(section(pod, "spec"), "volumes") if item.get("hostPath") is not None
+    ]
+    return Violation("hostPath volumes", f"{_some('volume', names)} {_quoted(names)}") if names else None
+
+
+def _host_ports(pod: Wire) -> Violation | None:
+    names, ports = list[str](), set[str]()
+    for item in containers(pod):
+        found = {str(port["hostPort"]) for port in items(item, "ports") if port.get("hostPort")}
+        if found:
+            names.append(item["name"])
+            ports |= found
+    if not names:
+        return None
+    listed = sorted(ports)
+    uses = _some("uses", names, "use")
+    return Violation(
+        "hostPort", f"{_containers_text(names)} {uses} {_some('hostPort', listed)} {', '.join(listed)}"
+    )
+
+
+def _probe_hosts(pod: Wire) -> Violation | None:
+    names, hosts = set[str](), set[str]()
+    for item in containers(pod):
+        handlers = [section(item, name) for name in ("livenessProbe", "readinessProbe", "startupProbe")]
+        handlers += [section(item, "lifecycle", name) for name in ("postStart", "preStop")]
+        for handler in handlers:
+            found = {section(handler, sort).get("host") for sort in ("httpGet", "tcpSocket")} - {None, ""}
+            if found:
+                names.add(item["name"])
+                hosts |= {str(host) for host in found}
+    if not names:
+        return None
+    listed, who = sorted(hosts), sorted(names)
+    what = _some("probe or lifecycle host", listed)
+    text = f"{_containers_text(who)} {_some('uses', who, 'use')} {what} {_quoted(listed)}"
+    return Violation("probe or lifecycle host", text)
+
+
+def _privileged(pod: Wire) -> Violation | None:
+    names = [item["name"] for item in containers(pod) if _context(item).get("privileged")]
+    if not names:
+        return None
+    return Violation("privileged", f"{_containers_text(names)} must not set securityContext.privileged=true")
+
+
+def _proc_mount(pod: Wire) -> Violation | None:
+    if _own_users(pod):
+        return None
+    found = {
+        item["name"]: _context(item)["procMount"]
+        for item in containers(pod)
+        if _context(item).get("procMount") not in (None, "Default")
+    }
+    if not found:
+        return None
+    sorts = _quoted(sorted(set(found.values())))
+    return Violation(
+        "procMount", f"{_containers_text(list(found))} must not set securityContext.procMount to {sorts}"
+    )
+
+
+def _selinux(pod: Wire) -> Violation | None:
+    sorts: set[str] = set()
+    marks = {"user": False, "role": False}
+
+    def is_bad(context: Wire) -> bool:
+        options: Any = context.get("seLinuxOptions")
+        if options is None:
+            return False
+        bad = options.get("type", "") not in SELINUX_TYPES
+        if bad:
+            sorts.add(options["type"])
+        for name in marks:
+            if options.get(name):
+                marks[name] = bad = True
+        return bad
+
+    whole = is_bad(_pod_context(pod))
+    names = [item["name"] for item in containers(pod) if is_bad(_context(item))]
+    if not whole and not names:
+        return None
+    data = [f"{_some('type', sorted(sorts))} {_quoted(sorted(sorts))}"] if sorts else []
+    data += [f"{name} may not be set" for name, found in marks.items() if found]
+    text = f"{_setters(whole, names)} set forbidden securityContext.seLinuxOptions: {'; '.join(data)}"
+    return Violation("seLinuxOptions", text)
+
+
+def _bad_seccomp(pod: Wire) -> tuple[bool, list[str], list[str]]:
+    values: set[str] = set()
+
+    def is_bad(context: Wire) -> bool:
+        profile: Any = context.get("seccompProfile")
+        if profile is None or profile.get("type") in _SECCOMP:
+            return False
+        values.add(profile.get("type", ""))
+        return True
+
+    whole = is_bad(_pod_context(pod))
+    return whole, [item["name"] for item in containers(pod) if is_bad(_context(item))], sorted(values)
+
+
+def _seccomp(pod: Wire) -> Violation | None:
+    whole, names, values = _bad_seccomp(pod)
+    if not values:
+        return None
+    text = f"{_setters(whole, names)} must not set securityContext.seccompProfile.type to {_quoted(values)}"
+    return Violation("seccompProfile", text)
+
+
+def _sysctls(pod: Wire) -> Violation | None:
+    found = [item["name"] for item in items(_pod_context(pod), "sysctls") if item.get("name") not in SYSCTLS]
+    return Violation("forbidden sysctls", ", ".join(found)) if found else None
+
+
+def _host_process(pod: Wire) -> Violation | None:
+    whole = bool(section(_pod_context(pod), "windowsOptions").get("hostProcess"))
+    names = [
+        item["name"]
+        for item in containers(pod)
+        if section(_context(item), "windowsOptions").get("hostProcess")
+    ]
+    if not whole and not names:
+        return None
+    text = f"{_setters(whole, names)} must not set securityContext.windowsOptions.hostProcess=true"
+    return Violation("hostProcess", text)
+
+
+def _escalation(pod: Wire) -> Violation | None:
+    if _is_windows(pod):
+        return None
+    names = [
+        item["name"]
+        for item in containers(pod)
+        if _context(item).get("allowPrivilegeEscalation") is not False
+    ]
+    if not names:
+        return None
+    text = f"{_containers_text(names)} must set securityContext.allowPrivilegeEscalation=false"
+    return Violation("allowPrivilegeEscalation != false", text)
+
+
+def _few_capabilities(pod: Wire) -> Violation | None:
+    if _is_windows(pod):
+        return None
+    keeping, adding, added = list[str](), list[str](), set[str]()
+    for item in containers(pod):
+        capabilities = section(_context(item), "capabilities")
+        if "ALL" not in items(capabilities, "drop"):
+            keeping.append(item["name"])
+        bad = set(items(capabilities, "add")) - {"NET_BIND_SERVICE"}
+        if bad:
+            adding.append(item["name"])
+            added |= bad
+    details: list[str] = []
+    if keeping:
+        details.append(f'{_containers_text(keeping)} must set securityContext.capabilities.drop=["ALL"]')
+    if adding:
+        listed = _quoted(sorted(added))
+        details.append(
+            f"{_containers_text(adding)} must not include {listed} in securityContext.capabilities.add"
+        )
+    return Violation("unrestricted capabilities", "; ".join(details)) if details else None
+
+
+def _volumes(pod: Wire) -> Violation | None:
+    names, sorts = list[str](), set[str]()
+    for volume in items(section(pod, "spec"), "volumes"):
+        found = [name for name, value in volume.items() if name != "name" and value is not None]
+        if not set(found) & VOLUMES:
+            names.append(volume["name"])
+            sorts.add(found[0] if found else "unknown")
+    if not names:
+        return None
+    listed = sorted(sorts)
+    what = _some("restricted volume type", listed)
+    text = f"{_some('volume', names)} {_quoted(names)} {_some('uses', names, 'use')} {what} {_quoted(listed)}"
+    return Violation("restricted volume types", text)
+
+
+def _non_root(pod: Wire) -> Violation | None:
+    if _own_users(pod):
+        return None
+    whole = _pod_context(pod).get("runAsNonRoot")
+    said = {item["name"]: _context(item).get("runAsNonRoot") for item in containers(pod)}
+    names = [name for name, value in said.items() if value is False]
+    if whole is False or names:
+        text = f"{_setters(whole is False, names)} must not set securityContext.runAsNonRoot=false"
+        return Violation("runAsNonRoot != true", text)
+    silent = [name for name, value in said.items() if value is None]
+    if whole or not silent:
+        return None
+    text = f"pod or {_containers_text(silent)} must set securityContext.runAsNonRoot=true"
+    return Violation("runAsNonRoot != true", text)
+
+
+def _root_user(pod: Wire) -> Violation | None:
+    if _own_users(pod):
+        return None
+    whole = _pod_context(pod).get("runAsUser") == 0
+    names = [item["name"] for item in containers(pod) if _context(item).get("runAsUser") == 0]
+    if not whole and not names:
+        return None
+    return Violation("runAsUser=0", f"{_setters(whole, names)} must not set runAsUser=0")
+
+
+def _strict_seccomp(pod: Wire) -> Violation | None:
+    if _is_windows(pod):
+        return None
+    found = _seccomp(pod)
+    if found is not None or _pod_context(pod).get("seccompProfile") is not None:
+        return found
+    silent = [item["name"] for item in containers(pod) if _context(item).get("seccompProfile") is None]
+    if not silent:
+        return None
+    text = (
+        f"pod or {_containers_text(silent)} must set securityContext.seccompProfile.type to "
+        '"RuntimeDefault" or "Localhost"'
+    )
+    return Violation("seccompProfile", text)
+
+
+BASELINE: tuple[Check, ...] = (
+    _armor,
+    _capabilities,
+    _namespaces,
+    _host_paths,
+    _host_ports,
+    _probe_hosts,
+    _privileged,
+    _proc_mount,
+    _selinux,
+    _seccomp,
+    _sysctls,
+    _host_process,
+)
+RESTRICTED: tuple[Check, ...] = (
+    *(check for check in BASELINE if check not in (_capabilities, _host_paths, _seccomp)),
+    _escalation,
+    _few_capabilities,
+    _volumes,
+    _non_root,
+    _root_user,
+    _strict_seccomp,
+)
+
+
+def violations(level: str, pod: Wire) -> str:
+    """Say what a Pod does that a level forbids; nothing when it is fine."""
+    checks = {"baseline": BASELINE, "restricted": RESTRICTED}.get(level, ())
+    found = [violation for check in checks if (violation := check(pod)) is not None]
+    return ", ".join(f"{item.reason} ({item.detail})" for item in found)
