@@ -1,5 +1,7 @@
 """kubectl prints on the embedded cluster what it prints on a real one, command for command."""
 
+import asyncio
+
 import pytest
 from clients_kubectl import STORIES, Kubectl, Recording, story
 
@@ -20,3 +22,22 @@ async def test_prints_what_a_real_cluster_makes_it_print(name: str, kubectl: Kub
                 f"--- here (exit {printed.status})\n{printed.text}"
             )
     assert not different, f"{len(different)} of {len(steps)} differ\n" + "\n\n".join(different)
+
+
+async def test_get_watch_prints_changes_as_they_come(kubectl: Kubectl) -> None:
+    watching = await asyncio.create_subprocess_exec(
+        *(kubectl.program, "get", "configmaps", "--watch", "--output=name"),
+        stdout=asyncio.subprocess.PIPE,
+        env=kubectl.environment(),
+    )
+    assert watching.stdout is not None
+    try:
+        async with asyncio.timeout(20):
+            assert await watching.stdout.readline() == b"configmap/kube-root-ca.crt\n"
+            await kubectl("create", "configmap", "late")
+            assert await watching.stdout.readline() == b"configmap/late\n"
+            await kubectl("label", "configmap", "late", "a=b")
+            assert await watching.stdout.readline() == b"configmap/late\n"
+    finally:
+        watching.terminate()
+        await watching.wait()
