@@ -1,5 +1,6 @@
 """What holds for every test: blocking the event loop fails it, and a slow machine does not."""
 
+import logging
 from collections.abc import Iterator
 
 import hypothesis
@@ -29,3 +30,13 @@ def unblocked_event_loop() -> Iterator[None]:
     """Fail a test in which our own code makes a blocking call on the event loop."""
     with blockbuster_ctx("kubewright"):
         yield
+
+
+@pytest.fixture(autouse=True)
+def logging_of_its_own() -> Iterator[None]:
+    """Take back how a command line run by a test sets up logging: it writes to streams that end with the test."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
