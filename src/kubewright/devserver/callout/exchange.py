@@ -25,6 +25,7 @@ class Reply:
     content_type: str = ""
     body: bytearray = field(default_factory=bytearray)
     complete: bool = False
+    parser: httptools.HttpResponseParser | None = None
     lasting: bool = True
     """The connection may be used again."""
 
@@ -40,8 +41,11 @@ class Reply:
             raise CallFailed("the answer is too large")
 
     def on_message_complete(self) -> None:
-        """Note that the answer is whole."""
+        """Note that the answer is whole; afterwards the parser no longer knows what it was like."""
         self.complete = True
+        if self.parser is not None:
+            self.status = self.parser.get_status_code()
+            self.lasting = self.parser.should_keep_alive()
 
 
 class Exchange:
@@ -70,7 +74,7 @@ class Exchange:
         head = _HEAD.format(target=place.target, host=host, length=len(body))
         self._writer.write(head.encode("latin-1", "replace") + body)
         reply = Reply()
-        parser = httptools.HttpResponseParser(reply)
+        reply.parser = parser = httptools.HttpResponseParser(reply)
         while not reply.complete:
             data = await self._reader.read(_CHUNK)
             if not data:
@@ -84,8 +88,6 @@ class Exchange:
                 raise CallFailed(
                     f'net/http: HTTP/1.x transport connection broken: malformed HTTP response "{shown}"'
                 ) from None
-        reply.status = parser.get_status_code()
-        reply.lasting = parser.should_keep_alive()
         return reply
 
     def close(self) -> None:
