@@ -3,9 +3,11 @@
 import pytest
 
 import kubewright as kw
-from foo import FooV1Alpha1, operator
+from foo import Foo, FooSpec, FooV1Alpha1, operator
+from foo.kinds import conversion
 from kubewright.api.builtin import core_v1
 from kubewright.testing import Cluster
+from kubewright.testing.round_trip import check_round_trips
 
 IMAGE = "gcr.io/google_containers/echoserver:1.4"
 
@@ -88,3 +90,45 @@ async def test_refuses_a_number_that_is_none(cluster: Cluster) -> None:
     }
     with pytest.raises(kw.Invalid, match='testNum in body must be of type integer: "string"'):
         await cluster.client.create(document)
+
+
+def test_every_foo_survives_a_change_of_version_and_back() -> None:
+    check_round_trips(conversion)
+
+
+async def test_foos_made_in_either_version_are_read_in_both(cluster: Cluster) -> None:
+    async with cluster.running(operator()):
+        await cluster.create(foo("old"))
+        await cluster.create(Foo(kw.Meta("new"), spec=FooSpec(test_string="second", test_num=2)))
+        await cluster.eventually(Foo, "old", lambda it: it.status.pod == "old")
+        old, new = await cluster.get(Foo, "old"), await cluster.get(FooV1Alpha1, "new")
+    assert (old.spec.test_string, old.spec.test_num, old.spec.image) == ("first foo", 1, IMAGE)
+    assert (new.test_string, new.test_num) == ("second", 2)
+
+
+async def test_a_write_in_the_old_version_keeps_what_only_the_new_one_knows(cluster: Cluster) -> None:
+    async with cluster.running(operator()):
+        await cluster.create(Foo(kw.Meta("test"), spec=FooSpec(image="mine:1")))
+        await cluster.eventually(Foo, "test", lambda it: it.status.pod == "test")
+        await cluster.client.patch(FooV1Alpha1, {"testNum": 7}, name="test", namespace=cluster.namespace)
+        kept = await cluster.get(Foo, "test")
+    assert (kept.spec.test_num, kept.spec.image, kept.status.pod) == (7, "mine:1", "test")
+
+
+async def test_two_mistakes_are_refused_in_one_message_in_either_version(cluster: Cluster) -> None:
+    async with cluster.running(operator()):
+        await cluster.create(Foo(kw.Meta("test"), spec=FooSpec(test_num=3)))
+        change = {"spec": {"testNum": 1, "image": "other:1"}}
+        with pytest.raises(
+            kw.Invalid,
+            match=r"\[spec.testNum: Invalid value: 1: may not shrink, spec.image: Forbidden: a Pod keeps",
+        ):
+            await cluster.client.patch(Foo, change, name="test", namespace=cluster.namespace)
+        with pytest.raises(kw.Invalid, match="may not shrink"):
+            await cluster.client.patch(FooV1Alpha1, {"testNum": 1}, name="test", namespace=cluster.namespace)
+
+
+async def test_a_foo_that_says_nothing_is_named_after_itself(cluster: Cluster) -> None:
+    async with cluster.running(operator()):
+        made = await cluster.create(FooV1Alpha1(kw.Meta("silent")))
+    assert made.test_string == "silent"

@@ -63,10 +63,10 @@ SAMPLES = (
     Sample(
         "foo",
         foo.operator,
-        foo.FooV1Alpha1,
+        foo.Foo,
         (core_v1.Pod,),
-        lambda it: True,
-        {"testNum": "one"},
+        lambda it: it.status.pod,
+        {"apiVersion": "example.com/v1beta1", "spec": {"testNum": "one"}},
     ),
     Sample(
         "vmgroup",

@@ -1,0 +1,29 @@
+"""What is asked before a Foo is stored, in whichever version it comes."""
+
+from collections.abc import Iterator
+
+import kubewright as kw
+from foo.kinds import Foo
+
+MANY = 50
+
+
+@kw.defaults(Foo)
+def named(foo: Foo) -> None:
+    """Name a Foo that says nothing after itself."""
+    if foo.spec.test_string is None:
+        foo.spec.test_string = foo.metadata.name
+
+
+@kw.validates(Foo)
+def sensible(foo: Foo, old: Foo | None) -> Iterator[kw.Problem]:
+    """Refuse what makes no sense, and warn of what seldom does."""
+    number = foo.spec.test_num
+    if number is not None and number < 0:
+        yield kw.invalid("spec.testNum", number, "should be greater than or equal to 0")
+    if old and (number or 0) < (old.spec.test_num or 0):
+        yield kw.invalid("spec.testNum", number, "may not shrink")
+    if old and foo.spec.image != old.spec.image:
+        yield kw.forbidden("spec.image", "a Pod keeps the image it was made with")
+    if number is not None and number > MANY:
+        yield kw.warning("unusually many")
