@@ -38,6 +38,7 @@ class Replica:
                 f"--leader-election-namespace={cluster.namespace}",
                 "--metrics-bind-address=0",
                 "--health-probe-bind-address=0",
+                "--webhook-bind-address=127.0.0.1:0",
                 "--log-format=json",
                 *flags,
                 stdin=asyncio.subprocess.DEVNULL,

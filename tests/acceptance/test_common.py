@@ -97,7 +97,10 @@ async def test_at_rest_it_asks_nothing(sample: Sample, cluster: Cluster) -> None
 
 
 async def test_serves_probes_and_metrics(sample: Sample, cluster: Cluster) -> None:
-    anywhere = ManagerOptions(metrics_bind_address="127.0.0.1:0", health_probe_bind_address="127.0.0.1:0")
+    free = "127.0.0.1:0"
+    anywhere = ManagerOptions(
+        metrics_bind_address=free, health_probe_bind_address=free, webhook_bind_address=free
+    )
     async with (
         cluster.running(sample.operator(), options=anywhere) as manager,
         aiohttp.ClientSession(raise_for_status=True) as session,

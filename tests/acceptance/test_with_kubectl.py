@@ -109,7 +109,8 @@ async def test_foo_gets_its_pod_back(kubectl: Kubectl, playing: Playing) -> None
         return await kubectl("get", "pod", "test", "-o", "jsonpath={.metadata.uid}", "--ignore-not-found")
 
     async with playing("foo"):
-        await prints(lambda: kubectl("get", "foo"), r"^NAME +TEST STRING +TEST NUM\ntest +first foo +1$")
+        shown = await prints(lambda: kubectl("get", "foo"), r"^test +first foo +1$")
+        assert re.match(r"NAME +TEST STRING +TEST NUM\n", shown)
         first = await prints(pod, r"^\S+$")
         await kubectl("delete", "pod", "test", "--grace-period=0", "--force")
         await prints(pod, rf"^(?!{first}$)\S+$")
