@@ -178,11 +178,11 @@ class Manager:
         metrics = parse_address(options.metrics_bind_address)
         if metrics is None:
             return
-        page_type = import_module(METRICS_PAGE).MetricsPage
+        page_type = (await asyncio.to_thread(import_module, METRICS_PAGE)).MetricsPage
         if not options.metrics_secure:
             server = HttpServer(metrics, page_type(self.metrics).routes)
         else:
-            serving = import_module(SERVING_CERTIFICATES)
+            serving = await asyncio.to_thread(import_module, SERVING_CERTIFICATES)
             certificate = await asyncio.to_thread(serving.ServingCertificate, options.metrics_cert_dir)
             stack.callback(group.create_task(certificate.follow(), name="certificate").cancel)
             page = page_type(self.metrics, Guard(client))
