@@ -72,7 +72,9 @@ async def restart(client: Client, command: Command, log: Path) -> tuple[float, f
     return seconds, cpu, written(await requests_served(client)) - before - 3
 
 
-def reconciling(client: Client, count: int, command: Command, log: Path) -> Callable[[], Awaitable[Figures]]:
+def reconciling(
+    bench: Bench, name: str, client: Client, count: int, command: Command, log: Path
+) -> Callable[[], Awaitable[Figures]]:
     async def run() -> Figures:
         await remove_echoes(client)
         await create_echoes(client, range(count))
@@ -80,7 +82,11 @@ def reconciling(client: Client, count: int, command: Command, log: Path) -> Call
             await heard.wait(count=count, program=program)
             seconds, usage = time.perf_counter() - program.began, program.usage
             await quiet(program)
-        return Figures(seconds, usage.cpu, usage.peak, *await restart(client, command, log))
+        figures = Figures(seconds, usage.cpu, usage.peak, *await restart(client, command, log))
+        bench.progress(
+            f"{name}: {seconds:.1f} s, CPU {usage.cpu:.2f} s, restarted in {figures.restart:.1f} s"
+        )
+        return figures
 
     return run
 
@@ -125,7 +131,7 @@ async def main() -> int:
         runs = await alternate_async(
             bench.rounds,
             {
-                name: reconciling(client, count, command, plane.directory / "operator.log")
+                name: reconciling(bench, name, client, count, command, plane.directory / "operator.log")
                 for name, command in operators.items()
             },
         )

@@ -47,11 +47,10 @@ class Cluster:
 
 @kopf.on.startup()
 async def start(settings: kopf.OperatorSettings, memo: kopf.Memo, **_: Any) -> None:
-    settings.execution.max_workers = 16
-    settings.batching.worker_limit = 16
+    # A limit on kopf's own workers would hold each for seconds after its object is done.
+    memo.at_once = asyncio.Semaphore(16)
     settings.posting.enabled = False
     memo.cluster = Cluster()
-    await asyncio.sleep(0)
 
 
 @kopf.on.cleanup()
@@ -71,5 +70,6 @@ async def echo(
         "data": {"message": spec["message"]},
     }
     kopf.adopt(body)
-    await memo.cluster.keep(namespace, body)
+    async with memo.at_once:
+        await memo.cluster.keep(namespace, body)
     patch.status["heard"] = spec["message"]
