@@ -112,10 +112,18 @@ def kubewright_command(name: str, kubeconfig: Path, *options: str) -> Command:
     return [kubewright, "run", KUBEWRIGHT / f"{name}.py", "--kubeconfig", kubeconfig, *off, *options]
 
 
+def environment() -> dict[str, str]:
+    """Let Python programs find their modules compiled, as an installation or an image has them."""
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**inherited, "PYTHONPYCACHEPREFIX": str(built_folder() / "bytecode")}
+
+
 async def figures_of(command: Command) -> dict[str, float]:
     """Run a program to its end and return the object that it printed, with `since` it was started in seconds."""
     began = time.time()
-    process = await asyncio.create_subprocess_exec(*map(str, command), stdout=asyncio.subprocess.PIPE)
+    process = await asyncio.create_subprocess_exec(
+        *map(str, command), stdout=asyncio.subprocess.PIPE, env=environment()
+    )
     output, _ = await process.communicate()
     if process.returncode:
         raise ProgramFailed(f"{command[0]} failed with {process.returncode}")
@@ -159,7 +167,11 @@ async def running(command: Command, log: Path) -> AsyncGenerator[Running, None]:
     """Run a program for the length of the block; what it says goes to the log."""
     with log.open("wb") as out:
         process = await asyncio.create_subprocess_exec(
-            *map(str, command), stdout=out, stderr=asyncio.subprocess.STDOUT, stdin=asyncio.subprocess.DEVNULL
+            *map(str, command),
+            stdout=out,
+            stderr=asyncio.subprocess.STDOUT,
+            stdin=asyncio.subprocess.DEVNULL,
+            env=environment(),
         )
     try:
         yield Running(process, log)
