@@ -9,6 +9,8 @@ import pytest
 import pytest_asyncio
 
 from kubewright.testing import Cluster
+from kubewright.testing.environments import ServerName
+from kubewright.testing.hosting import RunningEnvironment
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -22,6 +24,15 @@ def kubectl_program() -> Path:
     if found is None:
         pytest.skip("no kubectl: run scripts/control-plane build, or set KUBEBUILDER_ASSETS")
     return found
+
+
+@pytest.fixture(scope="module")
+def environment(server_name: ServerName) -> Iterator[RunningEnvironment]:
+    """Run a cluster that no other test installs kinds in: what kubectl lists is compared whole."""
+    running = RunningEnvironment(server_name)
+    running.start()
+    yield running
+    running.stop()
 
 
 @pytest_asyncio.fixture

@@ -57,7 +57,8 @@ async def _get_converted(call: Call, form: Format) -> Answer:
     # Asked for by name, an object is converted each time: who converts may have changed its mind.
     record = get_record(call.resource, call.info.namespace, call.info.name, call.horizon())
     await call.resource.prepare([record], again=True)
-    return _get_now(call, form)
+    # The object may have changed meanwhile: its newer state needs the converter too.
+    return await converting(lambda: _get_now(call, form))
 
 
 async def _get_later(call: Call, form: Format, revision: int) -> Answer:
