@@ -16,7 +16,6 @@ BENCHMARKS = Path(__file__).resolve().parents[1]
 KUBEWRIGHT = BENCHMARKS / "kubewright_programs"
 KOPF = BENCHMARKS / "kopf_programs"
 GO_MODULE = BENCHMARKS / "controller_runtime"
-RUST_CRATE = BENCHMARKS / "kube_rs"
 
 Command = Sequence[str | Path]
 
@@ -61,30 +60,16 @@ async def go_program(bench: Noting, name: str) -> Path | None:
     bench.progress(f"building controller-runtime's {name}")
     program = built_folder() / name
     command = [go, "build", "-trimpath", "-o", str(program), f"./{name}"]
-    return await _built(bench, "controller-runtime", command, GO_MODULE, program)
-
-
-async def rust_program(bench: Noting, name: str) -> Path | None:
-    """Build one program of the Rust crate; None, with a note, where that cannot be done."""
-    cargo = shutil.which("cargo")
-    if cargo is None or not (RUST_CRATE / "Cargo.toml").exists():
-        bench.note("kube-rs is left out: there is no Rust here")
-        return None
-    bench.progress(f"building kube-rs's {name}: minutes, the first time")
-    target = built_folder() / "kube-rs"
-    command = [cargo, "build", "--release", "--locked", "--quiet", "--bin", name, "--target-dir", str(target)]
-    return await _built(bench, "kube-rs", command, RUST_CRATE, target / "release" / name)
-
-
-async def _built(bench: Noting, peer: str, command: list[str], folder: Path, program: Path) -> Path | None:
     build = await asyncio.create_subprocess_exec(
-        *command, cwd=folder, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
+        *command, cwd=GO_MODULE, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
     )
     _, errors = await build.communicate()
     if build.returncode == 0:
         return program
     reason = errors.decode(errors="replace").strip().splitlines()
-    bench.note(f"{peer} is left out: it did not build ({reason[-1] if reason else 'no reason given'})")
+    bench.note(
+        f"controller-runtime is left out: it did not build ({reason[-1] if reason else 'no reason given'})"
+    )
     return None
 
 
