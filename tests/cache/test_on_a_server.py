@@ -208,7 +208,11 @@ async def test_a_kind_that_is_missing_at_first_is_named_and_found_later(start_cl
             await client.create(gadget("g"))
             await informer.wait_synced(30)
             assert informer.problems == []
-            assert informer.keys() == [key("g")]
+
+            async def found() -> bool:
+                return informer.keys() == [key("g")]
+
+            await eventually(found)
 
 
 async def test_a_missing_rule_is_named_and_its_return_noticed(start_cluster: Any) -> None:
