@@ -88,7 +88,10 @@ class Row:
         """Return ours divided by the peer's that the goal is about; None where that peer is missing."""
         peer = self.measured.get(self.against)
         ours = self.measured.get(OURS)
-        return ours.median / peer.median if ours and peer and peer.median else None
+        if ours is None or peer is None or peer.median <= 0 or ours.median < 0:
+            # Less than nothing is a failed measurement, and no ratio to it may meet a goal.
+            return None
+        return ours.median / peer.median
 
     @property
     def judged(self) -> float | None:
