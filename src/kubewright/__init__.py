@@ -11,7 +11,8 @@ The tour, in reading order:
 4. What the API server asks before it stores an object: `validates` and `defaults`, told of an
    `AdmissionRequest`; they find a `Problem`: `invalid`, `required`, `forbidden`, `not_supported`, `duplicate`,
    `denied`, `warning`, `audit`. Versions of one kind: `Conversion`.
-5. An operator is its controllers and webhooks and what lives as long as they run: `Operator`, `Env`.
+5. An operator is its controllers and webhooks and what lives as long as they run: `Operator`, and how it runs in a
+   cluster: `Env`, `Workload`, `Volume`.
 6. What can go wrong: `KubewrightError`, `DeclarationError`, `Undeclared`, `ApiError` and its kinds
    (`NotFound`, `AlreadyExists`, `Conflict`, `Forbidden`, `Invalid`), `ConfigError`.
 
@@ -54,6 +55,8 @@ from kubewright.controller import (
     TerminalError,
     Tuning,
     Undeclared,
+    Volume,
+    Workload,
     all_of,
     any_of,
     controller,
@@ -117,6 +120,8 @@ __all__ = [
     "TerminalError",
     "Tuning",
     "Undeclared",
+    "Volume",
+    "Workload",
     "all_of",
     "any_of",
     "audit",

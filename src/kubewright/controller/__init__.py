@@ -4,7 +4,7 @@ Everything here is data and pure functions; importing it loads no HTTP library a
 nothing outside. `kubewright.controller.running` is the other half: the worker loop, the body of the
 context and the writes. The manager imports it, an author never does.
 
-In reading order: `declaration` (a controller), `operator` (several of them), `watches` (what leads to a
+In reading order: `declaration` (a controller), `operator` (several of them) and its `workload`, `watches` (what leads to a
 reconcile), `filters` and `change`, `context` (what a reconciler is given), `result` and `errors` (what it
 answers), `needs` and `permissions` (what it may do). `comparison`, `ownership`, `children`, `conditions`
 and `finalizers` are the pure part of writing.
@@ -30,6 +30,7 @@ from kubewright.controller.permissions import (
 )
 from kubewright.controller.result import Result
 from kubewright.controller.watches import Owned, Scope, Source, Watch, owned, source, watch
+from kubewright.controller.workload import Volume, Workload
 
 __all__ = [
     "CannotOwn",
@@ -54,7 +55,9 @@ __all__ = [
     "TerminalError",
     "Tuning",
     "Undeclared",
+    "Volume",
     "Watch",
+    "Workload",
     "all_of",
     "any_of",
     "certificate_rules",

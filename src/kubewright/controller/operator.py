@@ -7,6 +7,7 @@ from typing import Any
 
 from kubewright.api import DeclarationError, Object, kind_of, names
 from kubewright.controller.declaration import Controller
+from kubewright.controller.workload import Workload
 from kubewright.webhook import Admission, Endpoints, Webhook
 
 
@@ -29,12 +30,16 @@ class Env:
             raise DeclarationError(f"Env({self.name!r}): key= belongs to secret= or config_map=")
 
 
+DEFAULT_WORKLOAD = Workload()
+
+
 class Operator:
     """Declare an operator: `Operator(shells, webhooks=[sensible], lifespan=session)`.
 
     The lifespan is entered before the controllers start and left after they stopped; declaring,
     rendering and installing never enter it. `kinds` names what the operator brings to a cluster beside
-    the kinds that it reconciles; a kind that it only owns or watches belongs to somebody else.
+    the kinds that it reconciles; a kind that it only owns or watches belongs to somebody else. `env` and
+    `workload` say what its Deployment looks like.
     """
 
     def __init__(
@@ -45,6 +50,7 @@ class Operator:
         lifespan: Callable[[], AbstractAsyncContextManager[object]] | None = None,
         env: Sequence[Env] = (),
         kinds: Sequence[type[Object]] = (),
+        workload: Workload = DEFAULT_WORKLOAD,
     ) -> None:
         if not controllers and not webhooks:
             raise DeclarationError("Operator() has no controllers and no webhooks: give it at least one")
@@ -64,6 +70,7 @@ class Operator:
             raise DeclarationError(f"operator name {self.name!r}: {problems[0]}")
         self.lifespan = lifespan
         self.env: tuple[Env, ...] = tuple(env)
+        self.workload = workload
         own = (controller.kind for controller in self.controllers)
         converted = (cls for each in self.webhooks.versions.values() for cls in each.classes.values())
         brought = (*own, *kinds, *converted)

@@ -1,0 +1,79 @@
+"""How an operator runs in a cluster, beside its image: replicas, arguments, volumes, resources."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kubewright.api import DeclarationError, Quantity, QuantityError, names
+
+SCRATCH = "tmp"
+"""The volume that every operator has, because its root file system is read-only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """A volume in the operator's container: a Secret, a ConfigMap, a claim, or an empty directory.
+
+    `Volume("vcenter", "/etc/vcenter", secret="vcenter-login")`. `size` limits an empty directory. Secrets
+    and ConfigMaps are read-only in any case.
+    """
+
+    name: str
+    path: str
+    secret: str = ""
+    config_map: str = ""
+    claim: str = ""
+    size: str = ""
+    read_only: bool = False
+    optional: bool = False
+
+    def __post_init__(self) -> None:
+        what = f"Volume({self.name!r})"
+        if troubles := names.dns1123_label(self.name):
+            raise DeclarationError(f"{what}: {troubles[0]}")
+        if self.name == SCRATCH:
+            raise DeclarationError(
+                f"{what}: every operator has a volume of this name, at /tmp: choose another"
+            )
+        if not self.path.startswith("/"):
+            raise DeclarationError(f"{what}: path={self.path!r} must begin with a slash")
+        if len([text for text in (self.secret, self.config_map, self.claim, self.size) if text]) > 1:
+            raise DeclarationError(f"{what}: give one of secret=, config_map=, claim=, size=")
+        if self.optional and not (self.secret or self.config_map):
+            raise DeclarationError(f"{what}: optional= belongs to secret= or config_map=")
+        if self.size:
+            _check_quantity(what, "size", self.size)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """How the operator's Deployment looks: `Workload(replicas=2, limits={"memory": "1Gi"})`.
+
+    `args` follow those that every operator is run with, and are options of `kubewright run`. `requests` and
+    `limits` replace the defaults resource by resource; an empty text takes one away.
+    """
+
+    replicas: int = 1
+    args: Sequence[str] = ()
+    volumes: Sequence[Volume] = ()
+    requests: Mapping[str, str] = field(default_factory=dict[str, str])
+    limits: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def __post_init__(self) -> None:
+        if self.replicas < 0:
+            raise DeclarationError(f"Workload(replicas={self.replicas}): 0 at least")
+        taken: set[str] = set()
+        for volume in self.volumes:
+            if volume.name in taken:
+                raise DeclarationError(f"Workload(volumes=...): two volumes are named {volume.name!r}")
+            taken.add(volume.name)
+        for word in ("requests", "limits"):
+            for resource, amount in getattr(self, word).items():
+                if amount:
+                    _check_quantity("Workload", f"{word}[{resource!r}]", amount)
+
+
+def _check_quantity(what: str, where: str, text: str) -> None:
+    try:
+        Quantity(text)
+    except QuantityError as error:
+        raise DeclarationError(f"{what}: {where}: {error}") from None
