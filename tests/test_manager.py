@@ -5,7 +5,7 @@ import sys
 import time
 from base64 import b64encode
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,12 @@ import aiohttp
 import pytest
 import yaml
 
-from kubewright.api import Meta, NotFound
+from kubewright.api import Conflict, Meta, NotFound
 from kubewright.api.builtin import coordination_v1, core_v1, rbac_v1
 from kubewright.cache import CacheSyncTimeout
 from kubewright.client import ClusterConfig, Impersonation
 from kubewright.controller import Context, Controller, Operator, Tuning, needs, rules_for
-from kubewright.election import LeaseTimes
+from kubewright.election import LeaseLost, LeaseTimes, NotLeading
 from kubewright.manager import Manager, ManagerOptions
 from kubewright.serving import BindError
 
@@ -272,25 +272,73 @@ async def test_one_of_two_replicas_works_and_the_other_takes_over(cluster: Clust
         return Manager(operator, cluster.config, chosen)
 
     first, second = replica("first"), replica("second")
-    async with started(second) as follower_task:
+    async with AsyncExitStack() as stack:
         async with started(first):
+            await first.ready.wait()
+            await stack.enter_async_context(started(second))
+            await second.synced.wait()
             box = await cluster.create(Box(Meta("a")))
             await cluster.until(Box, "a", lambda found: found.status.ready == 1)
-            leader, follower = (first, second) if first.ready.is_set() else (second, first)
-            name = "first" if leader is first else "second"
-            await follower.synced.wait()
-            assert not follower.ready.is_set()
+            assert not second.ready.is_set()
             lease = await cluster.get(coordination_v1.Lease, "box")
-            assert lease.spec.holder_identity == name
-            assert {one for one in worked if "everywhere" not in one} == {name}
-            if leader is second:
-                follower_task.cancel()
+            assert lease.spec.holder_identity == "first"
+            assert {one for one in worked if "everywhere" not in one} == {"first"}
         await cluster.merge(box, {"spec": {"size": 5}})
-        if leader is first:
-            await cluster.until(Box, "a", lambda found: found.status.ready == 5)
-            assert {"second", "first everywhere", "second everywhere"} <= set(worked)
+        await cluster.until(Box, "a", lambda found: found.status.ready == 5)
+        assert {"second", "first everywhere", "second everywhere"} <= set(worked)
     released = await cluster.get(coordination_v1.Lease, "box")
     assert released.spec.holder_identity == ""
+
+
+async def test_nothing_is_written_any_more_once_the_lease_is_lost(cluster: Cluster) -> None:  # noqa: F811 (a fixture)
+    await cluster.install(Box)
+    begun = asyncio.Event()
+    refused: list[str] = []
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        begun.set()
+        try:
+            await asyncio.get_running_loop().create_future()
+        except asyncio.CancelledError:
+            # Code that cleans up when it is told to stop comes too late to write: another may lead.
+            for write in (
+                ctx.patch_status(box, BoxStatus(ready=99)),
+                ctx.client.create(core_v1.ConfigMap(Meta("late", namespace=cluster.namespace))),
+                ctx.client.delete(box),
+            ):
+                try:
+                    await write
+                except NotLeading as refusal:
+                    refused.append(str(refusal))
+            raise
+
+    chosen = options(leader_elect=True, lease_times=QUICK, identity="first", namespaces=(cluster.namespace,))
+    manager = Manager(Operator(Controller(Box, reconcile)), cluster.config, chosen)
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(expect_loss(manager))
+        await cluster.create(Box(Meta("a")))
+        await begun.wait()
+
+        async def stolen() -> bool:
+            lease = await cluster.get(coordination_v1.Lease, "box")
+            lease.spec.holder_identity = "thief"
+            try:
+                await cluster.client.replace(lease)
+            except Conflict:
+                return False  # renewed in between
+            return True
+
+        await cluster.eventually(stolen)
+        await running
+    assert len(refused) == 3
+    assert "nothing was written" in refused[0]
+    assert (await cluster.get(Box, "a")).status.ready == 0
+    assert await cluster.find(core_v1.ConfigMap, "late") is None
+
+
+async def expect_loss(manager: Manager) -> None:
+    with pytest.raises(LeaseLost, match="leader election lost"):
+        await manager.run()
 
 
 BLOCKING = """
@@ -307,6 +355,7 @@ from running_kinds import Box, BoxStatus
 async def reconcile(box, ctx):
     print("blocked", flush=True)
     time.sleep(60)
+    await ctx.client.patch(box, {"spec": {"size": 99}}, type="merge")
     await ctx.patch_status(box, BoxStatus(ready=99))
 
 options = ManagerOptions(
@@ -350,6 +399,7 @@ async def test_a_replica_that_blocks_its_loop_is_ended_and_never_writes_beside_i
             assert await asyncio.wait_for(stuck.wait(), 20) == 1
             await cluster.until(Box, "a", lambda found: found.status.ready == 7)
         assert wrote_at[0] - blocked_at > QUICK.main_loop_silence
+        assert (await cluster.get(Box, "a")).spec.size == 1
     finally:
         if stuck.returncode is None:
             stuck.kill()

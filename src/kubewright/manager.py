@@ -17,7 +17,7 @@ from typing import Any, NoReturn, cast
 from kubewright.cache import Cache
 from kubewright.client import Client, ClusterConfig
 from kubewright.controller import Controller, Operator
-from kubewright.controller.running import Runner, RunnerStatistics, Surroundings, Watchdog
+from kubewright.controller.running import MalformedObjects, Runner, RunnerStatistics, Surroundings, Watchdog
 from kubewright.election import (
     LEASE,
     ElectionOptions,
@@ -103,6 +103,7 @@ class Manager:
         self._election: ElectionThread | None = None
         self._lead_webhooks: Callable[[], Awaitable[None]] | None = None
         self._working: set[asyncio.Task[None]] = set()
+        self._malformed = MalformedObjects()
         self._leading = self.metrics.gauge(
             "leader_election_master_status", "Whether this replica holds the lease (1) or not (0)", ("name",)
         ).labels(name=self._lease_name)
@@ -288,14 +289,15 @@ class Manager:
     def _surroundings(
         self, controller: Controller[Any], client: Client, cache: Cache, recorder: EventRecorder
     ) -> Surroundings:
-        fenced = self._election if controller.tuning.elected else None
+        if self._election is not None and controller.tuning.elected:
+            client = client.fenced(self._election.leadership.check)
         return Surroundings(
             client=client,
             cache=cache,
             recorder=recorder,
             metrics=self.metrics,
             namespaces=self._options.namespaces,
-            check_may_write=_no_fence if fenced is None else fenced.leadership.check,
+            malformed=self._malformed,
         )
 
     def _election_options(self) -> ElectionOptions:
@@ -315,10 +317,6 @@ class Manager:
         if problems:
             return "; ".join(problems)
         return None if self.synced.is_set() else "not everything that is watched has been read yet"
-
-
-def _no_fence() -> None:
-    """Let every write pass: no other replica takes part."""
 
 
 def _field_managers(controllers: Sequence[Controller[Any]]) -> set[str]:

@@ -1,7 +1,8 @@
 """Reading verbs: get, list, watch; and the two doors that every other verb goes through, send and raw."""
 
+import copy
 import random
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from functools import cache, partial
 from typing import Any, Generic, Self, TypeVar, cast, overload
 
@@ -73,6 +74,17 @@ class Reader:
             config, user_agent=user_agent, timeout=timeout, rate_limit=rate_limit, metrics=metrics
         )
         self._discovery = Discovery(self._transport.send)
+        self._fence: Callable[[], None] | None = None
+
+    def fenced(self, fence: Callable[[], None]) -> Self:
+        """Return this client, on the same connections, with a fence around its writes.
+
+        `fence` is called right before a request other than a read leaves, each time that it is repeated too;
+        what it raises keeps the request here. The returned client lives as long as this one is open.
+        """
+        view = copy.copy(self)
+        view._fence = fence
+        return view
 
     async def __aenter__(self) -> Self:
         await self._transport.__aenter__()
@@ -83,11 +95,11 @@ class Reader:
 
     async def raw(self, request: Request) -> Answer:
         """Send any request and return its answer as it came."""
-        return await self._transport.send(request)
+        return await self._transport.send(request, self._fence)
 
     async def send(self, request: Request) -> RawObject:
         """Send a request that is answered with an object, and return its bytes beside its metadata."""
-        body = (await self._transport.send(request)).body
+        body = (await self.raw(request)).body
         try:
             return raw_object(body)
         except DecodeError:
@@ -258,7 +270,7 @@ class Reader:
 
     async def _read(self, kind: type[Object] | Kind, request: Request) -> Any:
         """Send a request that is answered with an object of the kind, and decode it."""
-        body = (await self._transport.send(request)).body
+        body = (await self.raw(request)).body
         try:
             return _named(body) if isinstance(kind, Kind) else _typed(kind, body)
         except DecodeError:

@@ -53,6 +53,9 @@ from kubewright.metrics import Counter, Registry
 
 T = TypeVar("T")
 
+Fence = Callable[[], None]
+"""Called before each attempt of a request that may change something; raises to keep it from leaving."""
+
 CONNECT_TIMEOUT = 10.0
 IDENTITY_TIMEOUT = 30.0
 READ_BUFFER = 256 * 1024
@@ -137,21 +140,24 @@ class Transport:
             await self._session.close()
             self._session = None
 
-    async def send(self, request: Request) -> Answer:
+    async def send(self, request: Request, fence: Fence | None = None) -> Answer:
         """Send a request and return its whole answer, or raise what went wrong."""
-        return await self._repeated(request, self._exchange)
+        return await self._repeated(request, self._exchange, None if request.method == "GET" else fence)
 
     @asynccontextmanager
     async def stream(self, request: Request, *, idle: float) -> AsyncGenerator[Stream, None]:
         """Send a request and read its answer piece by piece."""
-        response = await self._repeated(request, self._begin)
+        response = await self._repeated(request, self._begin, None)
         try:
             yield Stream(response, f"{request.verb} {request.object}", idle)
         finally:
             response.close()
 
     async def _repeated(
-        self, request: Request, attempt: Callable[[Request, aiohttp.ClientTimeout], Awaitable[T]]
+        self,
+        request: Request,
+        attempt: Callable[[Request, aiohttp.ClientTimeout, Fence | None], Awaitable[T]],
+        fence: Fence | None,
     ) -> T:
         """Attempt until it succeeds, may not be repeated, or the request's time is over."""
         if self._limiter is not None:
@@ -162,7 +168,7 @@ class Transport:
         attempts, renewed = 0, False
         while True:
             try:
-                return await attempt(request, limits)
+                return await attempt(request, limits, fence)
             except Unauthorized as error:
                 used = self._prepared_for
                 if renewed or used is None or not await self._authenticator.replace(used):
@@ -178,9 +184,9 @@ class Transport:
                 limits = _limits(left - delay)
                 await asyncio.sleep(delay)
 
-    async def _exchange(self, request: Request, limits: aiohttp.ClientTimeout) -> Answer:
+    async def _exchange(self, request: Request, limits: aiohttp.ClientTimeout, fence: Fence | None) -> Answer:
         try:
-            response = await self._open(request, limits)
+            response = await self._open(request, limits, fence)
             try:
                 body = await response.read()
             finally:
@@ -196,11 +202,13 @@ class Transport:
             return Answer(304, response.headers, b"")
         raise self._refusal(request, response, body)
 
-    async def _begin(self, request: Request, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
+    async def _begin(
+        self, request: Request, limits: aiohttp.ClientTimeout, fence: Fence | None
+    ) -> aiohttp.ClientResponse:
         try:
             async with asyncio.timeout(limits.total):
                 response = await self._open(
-                    request, aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT)
+                    request, aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT), fence
                 )
                 body = await response.read() if response.status >= 300 else b""
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -215,13 +223,17 @@ class Transport:
                 raise
         return response
 
-    async def _open(self, request: Request, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
+    async def _open(
+        self, request: Request, limits: aiohttp.ClientTimeout, fence: Fence | None
+    ) -> aiohttp.ClientResponse:
         """Make one attempt and return once the answer's headers are there."""
         if self._session is None:
             raise ConfigError("the client is not open: use `async with Client(config) as client`")
         credential = self._authenticator.current() or await self._authenticator.renew()
         if credential is not self._prepared_for:
             await self._prepare(credential)
+        if fence is not None:
+            fence()
         path = f"{request.path}?{request.query}" if request.query else request.path
         try:
             response = await self._session.request(

@@ -66,7 +66,7 @@ class Context(Reader):
     def client(self) -> Any:
         """Return the `kubewright.client.Client`, for verbs that have no door here: logs, eviction, tokens, scale.
 
-        It knows neither the cache, nor what the controller declares, nor whether this replica still leads.
+        It knows neither the cache nor what the controller declares. It writes only while this replica leads.
         """
 
     @abstractmethod

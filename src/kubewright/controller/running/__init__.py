@@ -8,7 +8,7 @@ author), `context` (the body of what the author is given), `reading` and `writer
 """
 
 from kubewright.controller.running.runner import Runner, RunnerStatistics
-from kubewright.controller.running.surroundings import Surroundings
+from kubewright.controller.running.surroundings import MalformedObjects, Surroundings
 from kubewright.controller.running.watchdog import Watchdog
 
-__all__ = ["Runner", "RunnerStatistics", "Surroundings", "Watchdog"]
+__all__ = ["MalformedObjects", "Runner", "RunnerStatistics", "Surroundings", "Watchdog"]

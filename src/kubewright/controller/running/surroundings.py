@@ -1,7 +1,7 @@
 """What all controllers of one manager share."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kubewright.api import Kind, PartialMeta, RawObject
@@ -32,7 +32,7 @@ class MalformedObjects:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """Collaborators of the runners; `check_may_write` raises once this replica's lease ran out.
+    """Collaborators of the runners; where a lease is held, `client` refuses writes once it ran out.
 
     `namespaces` limits every namespaced kind; empty means all.
     """
@@ -42,7 +42,6 @@ class Surroundings:
     recorder: EventRecorder
     metrics: Registry
     namespaces: Sequence[str] = ()
-    check_may_write: Callable[[], None] = lambda: None
     malformed: MalformedObjects = field(default_factory=MalformedObjects)
 
     def record_write(self, kind: Kind, answer: RawObject) -> None:
