@@ -1,33 +1,35 @@
-"""deploy and undeploy, on whichever server the tests run; the kubelet there runs no real image."""
+"""install, deploy and their opposites, on whichever server the tests run; the kubelet there runs no real image."""
 
 import asyncio
 from pathlib import Path
 
 import pytest
 
-from kubewright.api import NotFound
+from kubewright.api import Kind, Meta, NotFound
 from kubewright.api.builtin import apps_v1, core_v1
 from kubewright.cli.app import main
 from kubewright.testing import Cluster
 
 OPERATOR = '''
+from typing import Annotated
 import kubewright as kw
 
 class Spec(kw.Model):
-    size: int = 0
+    size: Annotated[int, kw.Field(le={limit})] = 0
 
 class Status(kw.Model):
     ready: int = 0
 
-class Parcel(kw.Resource[Spec, Status], group="deploy.example.com", version="v1"):
+class Parcel(kw.Resource[Spec, Status], group="{group}", version="v1"):
     """A parcel."""
 
 @kw.controller(Parcel)
 async def parcels(parcel: Parcel, ctx: kw.Context) -> None:
     pass
 
-operator = kw.Operator(parcels, name="parcels")
+operator = kw.Operator(parcels, name="{name}")
 '''
+IMAGE = ("--image", "registry.example/parcels:1")
 
 
 async def command(cluster: Cluster, *arguments: str) -> int:
@@ -39,25 +41,118 @@ async def command(cluster: Cluster, *arguments: str) -> int:
     return await asyncio.to_thread(run)
 
 
+@pytest.fixture
+def name(cluster: Cluster) -> str:
+    """Give what belongs to the whole cluster a name of this test's own."""
+    return f"parcels-{cluster.namespace}"
+
+
+def operator(folder: Path, name: str, *, limit: int = 9) -> str:
+    path = folder / f"parcel_operator_{limit}.py"
+    path.write_text(OPERATOR.format(name=name, group=f"{name}.example.com", limit=limit))
+    return str(path)
+
+
+def parcel(cluster: Cluster, name: str) -> tuple[Kind, dict[str, object]]:
+    group = f"{name}.example.com"
+    kind = Kind(group=group, version="v1", kind="Parcel", plural="parcels")
+    metadata = {"name": "big", "namespace": cluster.namespace}
+    return kind, {"apiVersion": f"{group}/v1", "kind": "Parcel", "metadata": metadata, "spec": {"size": 8}}
+
+
 async def test_an_operator_is_rehearsed_deployed_and_taken_away(
-    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    cluster: Cluster, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    target = str(tmp_path / "parcel_operator.py")
-    Path(target).write_text(OPERATOR)
-    image = ("--image", "registry.example/parcels:1")
-    assert await command(cluster, "deploy", target, *image, "--dry-run") == 0
-    assert "+  name: parcels-controller-manager" in capsys.readouterr().out
+    target = operator(tmp_path, name)
+    assert await command(cluster, "deploy", target, *IMAGE, "--dry-run") == 0
+    shown = capsys.readouterr().out
+    assert f"+  name: {name}-controller-manager" in shown
+    assert "\x1b" not in shown
     with pytest.raises(NotFound):
-        await cluster.client.get(core_v1.Namespace, "parcels-system")
+        await cluster.client.get(core_v1.Namespace, f"{name}-system")
 
-    assert await command(cluster, "deploy", target, *image) == 0
-    assert "deployment.apps/parcels-controller-manager is available" in capsys.readouterr().out
-    running = await cluster.client.get(apps_v1.Deployment, "parcels-controller-manager", "parcels-system")
-    assert running.spec.template.spec.containers[0].image == image[1]
+    assert await command(cluster, "deploy", target, *IMAGE) == 0
+    assert f"deployment.apps/{name}-controller-manager is available" in capsys.readouterr().out
+    running = await cluster.client.get(apps_v1.Deployment, f"{name}-controller-manager", f"{name}-system")
+    assert running.spec.template.spec.containers[0].image == IMAGE[1]
 
-    assert await command(cluster, "deploy", target, *image, "--dry-run") == 0
+    assert await command(cluster, "deploy", target, *IMAGE, "--dry-run") == 0
     assert capsys.readouterr().out == "nothing would change\n"
 
     assert await command(cluster, "undeploy", target) == 0
-    assert "namespace/parcels-system deleted" in capsys.readouterr().out
+    assert f"namespace/{name}-system deleted" in capsys.readouterr().out
+    with pytest.raises(NotFound):
+        await cluster.client.get(core_v1.Namespace, f"{name}-system")
     assert await command(cluster, "uninstall", target) == 0
+
+
+async def test_a_deployment_that_was_interrupted_is_completed_by_the_next(
+    cluster: Cluster, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Half of it is there, and the namespace is still on its way out from an earlier attempt."""
+    target = operator(tmp_path, name)
+    assert await command(cluster, "install", target) == 0
+    namespace = core_v1.Namespace(Meta(f"{name}-system"))
+    await cluster.client.create(namespace)
+    held = core_v1.ConfigMap(Meta("held", namespace=f"{name}-system", finalizers=["example.com/hold"]))
+    held = await cluster.client.create(held)
+    await cluster.client.delete(core_v1.Namespace, f"{name}-system")
+    async with asyncio.TaskGroup() as group:
+        deployed = group.create_task(command(cluster, "deploy", target, *IMAGE))
+        await cluster.client.patch(held, {"metadata": {"finalizers": None}})
+    assert deployed.result() == 0
+    assert "is available" in capsys.readouterr().out
+    assert await command(cluster, "undeploy", target) == 0
+    assert await command(cluster, "uninstall", target) == 0
+
+
+async def test_a_deployment_that_does_not_start_is_explained(
+    cluster: Cluster, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = operator(tmp_path, name)
+    await cluster.client.create(core_v1.Namespace(Meta(f"{name}-system")))
+    none = core_v1.ResourceQuota(
+        Meta("none", namespace=f"{name}-system"), spec=core_v1.ResourceQuotaSpec(hard={"pods": "0"})
+    )
+    await cluster.client.create(none)
+    assert await command(cluster, "deploy", target, *IMAGE, "--timeout", "3") == 1
+    told = capsys.readouterr().err
+    assert f"{name}-system/{name}-controller-manager was not available within 3 s" in told
+    assert "exceeded quota: none" in told
+    assert await command(cluster, "undeploy", target) == 0
+    assert await command(cluster, "uninstall", target) == 0
+
+
+async def test_crds_in_use_are_neither_broken_nor_removed_unless_told(
+    cluster: Cluster, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wide, narrow = operator(tmp_path, name), operator(tmp_path, name, limit=7)
+    assert await command(cluster, "install", wide) == 0
+    kind, wire = parcel(cluster, name)
+    await cluster.client.create(wire, kind=kind)
+
+    assert await command(cluster, "install", narrow) == 1
+    told = capsys.readouterr().err
+    assert "objects that are stored in the cluster would break" in told
+    assert "maximum: tightened from 9 to 7" in told
+    assert await command(cluster, "deploy", narrow, *IMAGE) == 1
+    assert "would break" in capsys.readouterr().err
+
+    assert await command(cluster, "install", narrow, "--dry-run") == 0
+    assert "maximum: 7" in capsys.readouterr().out
+    assert await command(cluster, "install", narrow, "--force") == 0
+
+    assert await command(cluster, "uninstall", narrow) == 1
+    assert f"1 parcels.{name}.example.com exist" in capsys.readouterr().err
+    assert await command(cluster, "uninstall", narrow, "--with-resources") == 0
+    assert await command(cluster, "uninstall", narrow) == 0
+    assert "is not there" in capsys.readouterr().out
+
+
+async def test_a_crd_that_nobody_uses_may_change_in_any_way(
+    cluster: Cluster, name: str, tmp_path: Path
+) -> None:
+    assert await command(cluster, "install", operator(tmp_path, name)) == 0
+    narrow = operator(tmp_path, name, limit=7)
+    assert await command(cluster, "install", narrow) == 0
+    assert await command(cluster, "uninstall", narrow) == 0

@@ -1,125 +1,138 @@
-"""Bring all of an operator to a cluster, take it away, and show beforehand what would change."""
+"""Bring all of an operator to a cluster, and take it away."""
 
 import asyncio
-import difflib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import yaml
-
-from kubewright.api import ApiError, GroupVersionKind, Kind, KubewrightError, NotFound
+from kubewright.api import GroupVersionKind, Kind, KubewrightError, NotFound
 from kubewright.api.builtin import apps_v1, core_v1
-from kubewright.cli.installation import FIELD_MANAGER, wait_established
+from kubewright.cli.compatibility import check_compatible
+from kubewright.cli.diagnosis import explain, hindrance, pods_of
+from kubewright.cli.installation import FIELD_MANAGER, install_one
+from kubewright.cli.progress import Progress
 from kubewright.cli.resources import called
 from kubewright.client import Client
 
 AVAILABLE_WITHIN = 120.0
+GONE_WITHIN = 120.0
+_POLL = 0.2
 Wire = dict[str, Any]
-Tell = Callable[[str], None]
-_SERVER_SIDE = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")
 
 
 class DeployError(KubewrightError):
-    """The operator was sent to the cluster but does not run there."""
+    """The operator was sent to the cluster but does not run there, or does not leave it."""
 
 
-async def deploy(client: Client, documents: Sequence[Wire], tell: Tell) -> None:
-    """Apply everything in order; wait until CRDs are served and the Deployment is available."""
+async def deploy(
+    client: Client,
+    documents: Sequence[Wire],
+    progress: Progress,
+    *,
+    force: bool = False,
+    timeout: float = AVAILABLE_WITHIN,
+) -> None:
+    """Apply everything in order; wait until CRDs are served and the Deployment is available.
+
+    Everything is stated anew each time, so a deployment that was interrupted is completed by the next.
+    """
+    definitions = [item for item in documents if item["kind"] == "CustomResourceDefinition"]
+    await check_compatible(client, definitions, progress, force=force)
     for document in documents:
+        if document["kind"] == "CustomResourceDefinition":
+            await install_one(client, document, progress)
+            continue
+        if document["kind"] == "Namespace":
+            await _wait_namespace_free(client, document["metadata"]["name"], progress)
         kind = await _kind_of(client, document)
         await client.apply(document, field_manager=FIELD_MANAGER, kind=kind)
-        if document["kind"] == "CustomResourceDefinition":
-            await wait_established(client, document["metadata"]["name"])
-        tell(f"{called(document)} applied")
+        progress.done(f"{called(document)} applied")
     for document in documents:
         if document["kind"] == "Deployment":
-            await _wait_available(client, document["metadata"]["name"], document["metadata"]["namespace"])
-            tell(f"{called(document)} is available")
+            await _wait_available(client, document, progress, timeout)
+            progress.done(f"{called(document)} is available")
 
 
-async def undeploy(client: Client, documents: Sequence[Wire], tell: Tell) -> None:
-    """Delete everything in reverse; what is not there is no error."""
+async def undeploy(client: Client, documents: Sequence[Wire], progress: Progress) -> None:
+    """Delete everything in reverse, and wait until its namespace is gone; what is not there is no error."""
     for document in reversed(documents):
-        kind = await _kind_of(client, document)
-        try:
-            await client.delete(
-                kind,
-                document["metadata"]["name"],
-                document["metadata"].get("namespace", ""),
-                propagation="Background",
-            )
-        except NotFound:
-            continue
-        tell(f"{called(document)} deleted")
-
-
-async def differences(client: Client, documents: Sequence[Wire]) -> list[str]:
-    """Give the lines of a diff between what is there and what would be, by the server's own dry run."""
-    lines: list[str] = []
-    for document in documents:
         kind = await _kind_of(client, document)
         name, namespace = document["metadata"]["name"], document["metadata"].get("namespace", "")
         try:
-            live = _plain(await client.get(kind, name, namespace))
+            await client.delete(kind, name, namespace, propagation="Background")
         except NotFound:
-            live = None
-        lines += _diff(called(document), live, await _planned(client, document, kind))
-    return lines
-
-
-async def _planned(client: Client, document: Wire, kind: Kind) -> Wire:
-    try:
-        return _plain(await client.apply(document, field_manager=FIELD_MANAGER, kind=kind, dry_run=True))
-    except NotFound:
-        # Its namespace would be made by the same deployment: the server cannot rehearse what comes after.
-        return document
+            continue
+        if document["kind"] == "Namespace":
+            await _wait_namespace_gone(client, name, progress)
+        progress.done(f"{called(document)} deleted")
 
 
 async def _kind_of(client: Client, document: Wire) -> Kind:
     return await client.resolve(GroupVersionKind.parse(document["apiVersion"], document["kind"]))
 
 
-def _plain(obj: Wire) -> Wire:
-    metadata = {name: value for name, value in obj["metadata"].items() if name not in _SERVER_SIDE}
-    return {name: value for name, value in obj.items() if name != "status"} | {"metadata": metadata}
-
-
-def _diff(name: str, live: Wire | None, planned: Wire) -> Iterator[str]:
-    before = [] if live is None else yaml.safe_dump(live, sort_keys=True).splitlines()
-    after = yaml.safe_dump(planned, sort_keys=True).splitlines()
-    return difflib.unified_diff(before, after, f"live/{name}", f"planned/{name}", lineterm="")
-
-
-async def _wait_available(client: Client, name: str, namespace: str) -> None:
+async def _wait_namespace_free(client: Client, name: str, progress: Progress) -> None:
+    """A namespace that an earlier `undeploy` left behind takes nothing new until it is gone."""
     try:
-        async with asyncio.timeout(AVAILABLE_WITHIN):
-            while True:
-                found = await client.get(apps_v1.Deployment, name, namespace)
-                seen = found.status.observed_generation >= found.metadata.generation
-                if seen and any(
-                    item.type == "Available" and item.status == "True" for item in found.status.conditions
-                ):
-                    return
-                await asyncio.sleep(0.2)
+        found = await client.get(core_v1.Namespace, name)
+    except NotFound:
+        return
+    if found.metadata.deletion_timestamp is not None:
+        await _wait_namespace_gone(client, name, progress)
+
+
+async def _wait_namespace_gone(client: Client, name: str, progress: Progress) -> None:
+    told = ""
+    try:
+        with progress.waiting(f"waiting until namespace {name} is gone") as update:
+            async with asyncio.timeout(GONE_WITHIN):
+                while True:
+                    found = await client.get(core_v1.Namespace, name)
+                    told = "; ".join(
+                        item.message for item in found.status.conditions if item.status == "True"
+                    )
+                    update(f"waiting until namespace {name} is gone: {told}".rstrip(": "))
+                    await asyncio.sleep(_POLL)
+    except NotFound:
+        return
     except TimeoutError:
-        why = await _why_not(client, namespace)
         raise DeployError(
-            f"deployment {namespace}/{name} was not available within {AVAILABLE_WITHIN:.0f} s{why}"
+            f"namespace {name} is still being deleted after {GONE_WITHIN:.0f} s: {told}"
         ) from None
 
 
-async def _why_not(client: Client, namespace: str) -> str:
-    """Say what its Pods wait for, and what was told about them."""
+async def _wait_available(client: Client, document: Wire, progress: Progress, timeout: float) -> None:
+    name, namespace = document["metadata"]["name"], document["metadata"]["namespace"]
+    found = await client.get(apps_v1.Deployment, name, namespace)
     try:
-        pods = await client.list(core_v1.Pod, namespace=namespace)
-        events = await client.list(core_v1.Event, namespace=namespace, fields="type=Warning")
-    except ApiError as error:
-        return f" ({error})"
-    waiting = [
-        f"container {item.name} of {pod.metadata.name}: {item.state.waiting.reason} {item.state.waiting.message}".rstrip()
-        for pod in pods
-        for item in pod.status.container_statuses
-        if item.state.waiting is not None
-    ]
-    told = [f"{event.reason}: {event.message}" for event in events[-3:]]
-    return "".join(f"; {text}" for text in [*waiting, *told])
+        with progress.waiting(f"waiting until deployment {name} is available") as update:
+            async with asyncio.timeout(timeout):
+                while not _is_available(found) and not _has_given_up(found):
+                    update(f"waiting for {name}: {hindrance(found, await pods_of(client, found))}")
+                    await asyncio.sleep(_POLL)
+                    found = await client.get(apps_v1.Deployment, name, namespace)
+    except TimeoutError:
+        pass
+    if not _is_available(found):
+        why = await explain(client, found)
+        raise DeployError(
+            f"deployment {namespace}/{name} was not available within {timeout:.0f} s"
+            f"{':' if why else ', and nothing in the cluster tells why'}{why}"
+        )
+
+
+def _is_current(found: apps_v1.Deployment) -> bool:
+    return found.status.observed_generation >= found.metadata.generation
+
+
+def _is_available(found: apps_v1.Deployment) -> bool:
+    """Tell whether all replicas run what was just applied: those of an older image do not count."""
+    wanted = 1 if found.spec.replicas is None else found.spec.replicas
+    available = any(item.type == "Available" and item.status == "True" for item in found.status.conditions)
+    return _is_current(found) and available and found.status.updated_replicas >= wanted
+
+
+def _has_given_up(found: apps_v1.Deployment) -> bool:
+    return _is_current(found) and any(
+        item.type == "Progressing" and item.reason == "ProgressDeadlineExceeded"
+        for item in found.status.conditions
+    )

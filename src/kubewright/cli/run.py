@@ -10,11 +10,11 @@ from typing import Any
 
 import click
 
-from kubewright.cli.installation import install
 from kubewright.cli.kubeconfigs import write_kubeconfig
 from kubewright.cli.logs import LogFormat, OnlyControllers, set_up
 from kubewright.cli.loops import run_program, until_signalled
 from kubewright.cli.options import FILE, cluster_options, target_argument
+from kubewright.cli.progress import Progress
 from kubewright.cli.target import load_operator
 from kubewright.client import Client, ClusterConfig, load_config
 from kubewright.controller import Operator
@@ -23,6 +23,7 @@ from kubewright.manager import Manager, ManagerOptions
 # Loaded only where they are asked for: an operator in a cluster needs neither a cluster of its own nor CRDs.
 DEVCLUSTER = "kubewright.devcluster"
 GENERATE = "kubewright.generate"
+INSTALLATION = "kubewright.cli.installation"
 
 
 @click.command()
@@ -107,7 +108,8 @@ async def _run(
 ) -> None:
     if installing:
         async with Client(config) as client:
-            await install(client, import_module(GENERATE).crds(operator), click.echo)
+            definitions = import_module(GENERATE).crds(operator)
+            await import_module(INSTALLATION).install(client, definitions, Progress())
     manager = Manager(operator, config, options)
     async with asyncio.TaskGroup() as group:
         group.create_task(_settle_memory(manager))

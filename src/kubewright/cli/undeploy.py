@@ -8,6 +8,7 @@ from kubewright.cli.deployment import undeploy
 from kubewright.cli.loops import run_program
 from kubewright.cli.manifests import PARTS, render
 from kubewright.cli.options import cluster_options, target_argument
+from kubewright.cli.progress import Progress
 from kubewright.cli.target import load_operator
 from kubewright.client import Client, load_config
 
@@ -22,6 +23,6 @@ def command(target: str, kubeconfig: Path | None, context: str) -> None:
 
     async def work() -> None:
         async with Client(config) as client:
-            await undeploy(client, documents, click.echo)
+            await undeploy(client, documents, Progress())
 
     run_program(work)

@@ -7,6 +7,7 @@ import click
 from kubewright.cli.installation import uninstall
 from kubewright.cli.loops import run_program
 from kubewright.cli.options import cluster_options, target_argument
+from kubewright.cli.progress import Progress
 from kubewright.cli.target import load_operator
 from kubewright.client import Client, load_config
 from kubewright.generate import crds
@@ -17,12 +18,15 @@ from kubewright.generate import crds
 @click.option("--with-resources", is_flag=True, help="Delete the objects of these kinds too.")
 @cluster_options
 def command(target: str, with_resources: bool, kubeconfig: Path | None, context: str) -> None:
-    """Remove the CRDs of TARGET from the cluster."""
+    """Remove the CRDs of TARGET from the cluster.
+
+    Refused while objects of these kinds exist: they would be deleted too.
+    """
     definitions = crds(load_operator(target))
     config = load_config(kubeconfig, context or None)
 
     async def work() -> None:
         async with Client(config) as client:
-            await uninstall(client, definitions, click.echo, with_resources=with_resources)
+            await uninstall(client, definitions, Progress(), with_resources=with_resources)
 
     run_program(work)

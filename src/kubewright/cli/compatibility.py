@@ -1,0 +1,82 @@
+"""Whether new CRDs break what the cluster holds: asked before anything is changed."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from kubewright.api import Forbidden, Kind, KubewrightError, NotFound
+from kubewright.cli.progress import Progress
+from kubewright.client import Client, requests
+from kubewright.schema import Breaking, compare
+
+CRDS = Kind(
+    group="apiextensions.k8s.io",
+    version="v1",
+    kind="CustomResourceDefinition",
+    plural="customresourcedefinitions",
+    namespaced=False,
+    builtin=True,
+)
+Wire = dict[str, Any]
+
+
+class IncompatibleError(KubewrightError):
+    """A CRD would change so that objects in the cluster break."""
+
+
+async def check_compatible(
+    client: Client, definitions: Sequence[Wire], progress: Progress, *, force: bool
+) -> None:
+    """Refuse changes that break stored objects, all of them in one message; tell of those that break clients."""
+    refused: list[str] = []
+    for definition in definitions:
+        name: str = definition["metadata"]["name"]
+        live = await live_definition(client, name)
+        found = compare(live, definition) if live is not None else []
+        harmful = [change for change in found if change.harm == "stored objects"]
+        if harmful and not force and not await _is_empty(client, live or {}):
+            refused += [f"  {name}: {change}" for change in harmful]
+        for change in found:
+            if change not in harmful or force:
+                progress.note(_warning(name, change))
+    if refused:
+        raise IncompatibleError(
+            "objects that are stored in the cluster would break:\n"
+            + "\n".join(refused)
+            + "\nkeep the old version beside a new one, or run again with --force"
+        )
+
+
+async def live_definition(client: Client, name: str) -> Wire | None:
+    """Read a CRD of the cluster, if it is there."""
+    try:
+        return await client.get(CRDS, name)
+    except NotFound:
+        return None
+
+
+def kind_in(definition: Wire) -> Kind:
+    """Give the kind of a CRD, in the first version that is served."""
+    spec = definition["spec"]
+    served = [version for version in spec["versions"] if version.get("served", True)]
+    return Kind(
+        group=spec["group"],
+        version=(served or spec["versions"])[0]["name"],
+        kind=spec["names"]["kind"],
+        plural=spec["names"]["plural"],
+        namespaced=spec["scope"] == "Namespaced",
+    )
+
+
+async def _is_empty(client: Client, live: Wire) -> bool:
+    """Tell whether no object is stored; who may not look must take it that there are some."""
+    try:
+        answer = await client.raw(requests.list_page(kind_in(live), limit=1))
+    except NotFound:
+        return True
+    except Forbidden:
+        return False
+    return b'"items":[]' in answer.body.replace(b" ", b"").replace(b"\n", b"")
+
+
+def _warning(name: str, change: Breaking) -> str:
+    return f"warning: {name}: {change} (affects {change.harm})"

@@ -1,0 +1,67 @@
+"""What a command tells while it works: a line for each thing done, and what it waits for."""
+
+import shutil
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+import click
+
+QUIET_SECONDS = 1.0
+"""Waits shorter than this are not worth a line in a log."""
+_CLEAR = "\r\x1b[2K"
+Update = Callable[[str], None]
+
+
+class Progress:
+    """Tell what was done on standard output and what is waited for on standard error.
+
+    A terminal shows a wait only while it lasts; a log gets a line when a wait has gone on for a second and
+    whenever its reason changes.
+    """
+
+    def done(self, text: str) -> None:
+        """Tell what was done."""
+        click.echo(text)
+
+    def note(self, text: str) -> None:
+        """Tell what the user should know beside."""
+        click.echo(text, err=True)
+
+    @contextmanager
+    def waiting(self, text: str) -> Generator[Update, None, None]:
+        """Show a wait while the context is open; the function given changes its text."""
+        wait = _Terminal() if sys.stderr.isatty() else _Log()
+        wait.update(text)
+        try:
+            yield wait.update
+        finally:
+            wait.end()
+
+
+class _Terminal:
+    def __init__(self) -> None:
+        self._since = time.monotonic()
+
+    def update(self, text: str) -> None:
+        width = shutil.get_terminal_size().columns - 8
+        passed = f"{time.monotonic() - self._since:4.0f} s"
+        click.echo(f"{_CLEAR}{passed} {text[:width]}", err=True, nl=False)
+
+    def end(self) -> None:
+        click.echo(_CLEAR, err=True, nl=False)
+
+
+class _Log:
+    def __init__(self) -> None:
+        self._since = time.monotonic()
+        self._told = ""
+
+    def update(self, text: str) -> None:
+        if text != self._told and time.monotonic() - self._since >= QUIET_SECONDS:
+            self._told = text
+            click.echo(text, err=True)
+
+    def end(self) -> None:
+        """Leave what was told."""
