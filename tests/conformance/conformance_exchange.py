@@ -31,6 +31,8 @@ class Step:
     """Ask again, for some seconds, until this holds for status and body: for what servers do in their own time."""
     user: str = ""
     """Whose token to send; the administrator's certificate when nobody is named."""
+    waits: float = 0
+    """For how many seconds the server waits before it answers."""
     stream: bool = False
     """The answer is a stream of frames, though the path does not say `watch=1`."""
     compared: bool = True
@@ -54,26 +56,43 @@ class Target:
     context: ssl.SSLContext
     anonymous_context: ssl.SSLContext
     tokens: Mapping[str, str]
+    skip: Callable[[float], None] | None = None
+    """Make the server's time pass, where that is in our hands."""
 
     def connect(self, user: str) -> http.client.HTTPSConnection:
         context = self.anonymous_context if user else self.context
         host = urllib.parse.urlsplit(self.address).netloc
         return http.client.HTTPSConnection(host, context=context, timeout=TIMEOUT)
 
-    def send(self, step: Step, values: Mapping[str, str], run: Callable[[Step], None]) -> Answer:
-        """Send one step; `run` performs the steps that happen while a watch is open."""
+    def send(
+        self, step: Step, values: Mapping[str, str], run: Callable[[Step], None], frames: int = 0
+    ) -> Answer:
+        """Send one step; `run` performs the steps that happen while a watch is open, of which `frames` are expected."""
         connection = self.connect(step.user)
         try:
             path, body, headers = self._request(step, values)
             connection.request(step.method, path, body, headers)
+            self._let_pass(step.waits)
             response = connection.getresponse()
             for other in step.during:
                 run(other)
-            data = response.read()
+            data = self._read(response, _timeout(step), frames)
         finally:
             connection.close()
         stream = step.stream or "watch=1" in step.path
         return Answer(response.status, _headers(response), _parse(response, data, stream=stream))
+
+    def _read(self, response: http.client.HTTPResponse, seconds: float, frames: int) -> bytes:
+        if not seconds or response.status != 200:
+            return response.read()
+        # Once all that should come has come, only the end is left to wait for.
+        seen = b"".join(response.readline() for _ in range(frames)) if self.skip else b""
+        self._let_pass(seconds)
+        return seen + response.read()
+
+    def _let_pass(self, seconds: float) -> None:
+        if self.skip is not None and seconds:
+            self.skip(seconds)
 
     def _request(self, step: Step, values: Mapping[str, str]) -> tuple[str, bytes | None, dict[str, str]]:
         headers = {"User-Agent": USER_AGENT, **step.headers}
@@ -89,6 +108,11 @@ class Target:
             return path, step.body, headers
         text = step.body if isinstance(step.body, str) else json.dumps(step.body)
         return path, fill(text, values).encode(), headers
+
+
+def _timeout(step: Step) -> float:
+    query = urllib.parse.parse_qs(urllib.parse.urlsplit(step.path).query)
+    return float(query.get("timeoutSeconds", ["0"])[0])
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:

@@ -4,7 +4,6 @@ import base64
 import json
 import ssl
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -23,6 +22,9 @@ from kubewright.devserver.certificates import Authority
 Review = dict[str, Any]
 Reply = tuple[int, str, bytes]
 SLOW_SECONDS = 3.0
+
+_ended = threading.Event()
+"""Nobody waits for slow answers any more."""
 
 
 def _review(request: Review, **response: Any) -> Reply:
@@ -61,7 +63,7 @@ def _append(letter: str) -> Callable[[Review], Reply]:
 
 
 def _slow(request: Review) -> Reply:
-    time.sleep(SLOW_SECONDS)
+    _ended.wait(SLOW_SECONDS)
     return _review(request, allowed=True)
 
 
@@ -211,6 +213,8 @@ def _convert(request: Review) -> Reply:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    # Head and body in one piece: in two, the second waits for the first to be acknowledged.
+    wbufsize = -1
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -251,6 +255,7 @@ def _stranger() -> bytes:
 @contextmanager
 def hook_server() -> Iterator[dict[str, str]]:
     """Serve webhooks; gives the values that scenarios put in their bodies."""
+    _ended.clear()
     authority = Authority.create()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with TemporaryDirectory() as folder:
@@ -269,6 +274,7 @@ def hook_server() -> Iterator[dict[str, str]]:
             "otherca": base64.b64encode(_stranger()).decode(),
         }
     finally:
+        _ended.set()
         server.shutdown()
         thread.join()
         server.server_close()

@@ -6,12 +6,15 @@ import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import yaml
 from conformance_exchange import Target
+
+from kubewright.testing.virtual_time import settle
 
 USERS = {"jane": ("people",), "mallory": ("people",)}
 
@@ -23,7 +26,8 @@ def running(kind: str) -> Iterator[Target]:
         server = _embedded() if kind == "embedded" else _real()
         thread.run(server.__aenter__())
         try:
-            yield _target(server, kind, Path(folder))
+            target = _target(server, kind, Path(folder))
+            yield replace(target, skip=thread.skip) if kind == "embedded" else target
         finally:
             thread.run(server.__aexit__(None, None, None))
 
@@ -61,19 +65,38 @@ def _target(server: Any, kind: str, folder: Path) -> Target:
     return Target(cluster["server"], context, anonymous, tokens)
 
 
+class _Loop(asyncio.SelectorEventLoop):
+    """An event loop whose clock can be put forward."""
+
+    ahead = 0.0
+
+    def time(self) -> float:
+        return super().time() + self.ahead
+
+
 class _Thread:
     """An event loop in a thread, so that plain blocking HTTP can talk to what runs in it."""
 
     def __enter__(self) -> "_Thread":
-        self._loop = asyncio.new_event_loop()
+        self._loop = _Loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="conformance-server")
         self._thread.start()
         return self
 
     def __exit__(self, *details: object) -> None:
+        # What was closed at the end is still on its way out.
+        self.run(settle())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
     def run(self, work: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(120)
+
+    def skip(self, seconds: float) -> None:
+        """Let everything that can run do so, then let time pass at once."""
+        self.run(self._skip(seconds))
+
+    async def _skip(self, seconds: float) -> None:
+        await settle()
+        self._loop.ahead += seconds

@@ -170,7 +170,7 @@ STEPS = [
         {"metadata": {"name": "f2", "finalizers": ["orphan", "foregroundDeletion"]}},
     ),
     Step("too-large", "POST", P, {"metadata": {"name": "big"}, "data": {"a": "x" * (3 * 1024 * 1024)}}),
-    Step("get-future", "GET", f"{P}/a?resourceVersion=99999999"),
+    Step("get-future", "GET", f"{P}/a?resourceVersion=99999999", waits=3),
     Step("get-bad-version", "GET", f"{P}/a?resourceVersion=abc"),
     Step("get-any-version", "GET", f"{P}/a?resourceVersion=0"),
     Step("get-with-watch", "GET", f"{P}/a?watch=0"),

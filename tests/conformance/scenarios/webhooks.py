@@ -46,8 +46,8 @@ def labelled(name: str, label: str, **more: Any) -> dict[str, Any]:
     return {"metadata": {"name": name, "labels": {"hook": label}}, **more}
 
 
-def create(label: str, **more: Any) -> Step:
-    return Step(f"create-{label}", "POST", P, labelled(f"c-{label}", label, **more))
+def create(label: str, *, waits: float = 0, **more: Any) -> Step:
+    return Step(f"create-{label}", "POST", P, labelled(f"c-{label}", label, **more), waits=waits)
 
 
 JUDGING = (
@@ -219,8 +219,8 @@ STEPS = [
     *(create(name) for name in JUDGING),
     *(create(name, data={"a": "1"}) for name in CHANGING),
     *(create(name) for name in CONDITIONS),
-    create("slow"),
-    create("slow-ignored"),
+    create("slow", waits=1),
+    create("slow-ignored", waits=1),
     create("failing-ignored"),
     create("judge-patches"),
     create("refused"),
