@@ -1,7 +1,7 @@
 """The Common Expression Language as the API server speaks it: typed by schemas, with Kubernetes' functions and costs.
 
 `lexer`, `parser` and `macros` read an expression, `checker` finds its types, `evaluator` makes closures of it, `charges`
-and `estimates` say what it costs, `standard` and the modules beside it hold the functions, `declarations` turns schemas
+and `estimates` say what it costs, `standard` and the modules beside it hold the functions, `messages` the objects that expressions make, `declarations` turns schemas
 into types, `environment` is what the rest uses.
 """
 
@@ -17,6 +17,14 @@ from kubewright.schema.cel.authorization import (
 from kubewright.schema.cel.declarations import declare, escape
 from kubewright.schema.cel.environment import CALL_LIMIT, Environment, Program
 from kubewright.schema.cel.errors import CompileError, CostExceeded, EvaluationError
+from kubewright.schema.cel.messages import (
+    JSON_PATCH,
+    OBJECT,
+    MessageType,
+    misplaced,
+    mutation_library,
+    to_json,
+)
 from kubewright.schema.cel.overloads import Library
 from kubewright.schema.cel.types import (
     BOOL,
@@ -34,6 +42,7 @@ from kubewright.schema.cel.types import (
     opaque,
     struct,
 )  # fmt: skip
+from kubewright.schema.cel.values import Message
 
 __all__ = [
     "AUTHORIZER",
@@ -44,6 +53,8 @@ __all__ = [
     "DURATION",
     "DYN",
     "INT",
+    "JSON_PATCH",
+    "OBJECT",
     "RESOURCE_CHECK",
     "STRING",
     "TIMESTAMP",
@@ -55,6 +66,8 @@ __all__ = [
     "Environment",
     "EvaluationError",
     "Library",
+    "Message",
+    "MessageType",
     "Program",
     "Question",
     "ResourceCheck",
@@ -64,6 +77,9 @@ __all__ = [
     "escape",
     "list_of",
     "map_of",
+    "misplaced",
+    "mutation_library",
     "opaque",
     "struct",
+    "to_json",
 ]

@@ -75,7 +75,7 @@ class CallEstimate:
             return Range(AUTHORIZATION_CHECK, AUTHORIZATION_CHECK), None, False
         if name in _TRAVERSING and self._target is not None:
             return self._traversal()
-        if name == "url" and count == 1:
+        if name in ("url", "jsonpatch.escapeKey") and count == 1:
             return self._size(0).scaled(STRING_FACTOR), self._size(0), False
         if name in ("lowerAscii", "upperAscii", "substring", "trim") and self._target is not None:
             return self._target_size().scaled(STRING_FACTOR), self._target_size(), False

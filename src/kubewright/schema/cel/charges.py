@@ -105,7 +105,7 @@ _BY_FUNCTION: dict[str, Charge] = {
     "fieldSelector": _selector,
     "labelSelector": _selector,
     **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _traversal),
-    **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim"), _first),
+    **dict.fromkeys(("url", "jsonpatch.escapeKey", "lowerAscii", "upperAscii", "substring", "trim"), _first),
     **dict.fromkeys(("replace", "split", "ip.isCanonical"), _first_twice),
     "join": _result_twice,
     **dict.fromkeys(("find", "findAll"), _pattern),

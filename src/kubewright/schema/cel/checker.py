@@ -8,12 +8,14 @@ from kubewright.schema.cel.ast import (
     CreateList,
     CreateMap,
     CreateStruct,
+    Entry,
     Expr,
     Ident,
     Literal,
     Select,
 )
 from kubewright.schema.cel.errors import CompileError, Issue
+from kubewright.schema.cel.messages import MessageType, MessageTypes
 from kubewright.schema.cel.overloads import Library, Overload
 from kubewright.schema.cel.types import (
     BOOL,
@@ -51,14 +53,9 @@ TYPE_NAMES: dict[str, Type] = {
     "null_type": NULL,
     "google.protobuf.Timestamp": TIMESTAMP,
     "google.protobuf.Duration": DURATION,
-    "dyn": DYN,
     "type": type_of(DYN),
     "optional_type": optional_of(DYN),
     **{name: Type("opaque", name) for name in ("net.IP", "net.CIDR")},
-    **{
-        name: Type("struct", name)
-        for name in ("kubernetes.Quantity", "kubernetes.URL", "kubernetes.NamedFormat", "kubernetes.Semver")
-    },
 }
 
 
@@ -72,6 +69,8 @@ class Checked:
     overloads: dict[Expr, list[Overload]] = field(default_factory=dict[Expr, list[Overload]])
     names: set[str] = field(default_factory=set[str])
     qualified: dict[Expr, str] = field(default_factory=dict[Expr, str])
+    messages: dict[Expr, MessageType] = field(default_factory=dict[Expr, MessageType])
+    undefined: set[str] = field(default_factory=set[str])
 
     @property
     def type(self) -> Type:
@@ -79,11 +78,19 @@ class Checked:
         return self.types[self.expr]
 
 
-def check(
-    source: str, expr: Expr, library: Library, variables: dict[str, Type], structs: dict[str, Declared]
-) -> Checked:
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What expressions may name: functions, variables, types of objects, and those they may make themselves."""
+
+    library: Library
+    variables: dict[str, Type]
+    structs: dict[str, Declared]
+    messages: MessageTypes
+
+
+def check(source: str, expr: Expr, known: Known) -> Checked:
     """Find the types of an expression, or raise with all its mistakes."""
-    checker = _Checker(Checked(source, expr), library, variables, structs)
+    checker = _Checker(Checked(source, expr), known)
     checker.check(expr)
     if checker.issues:
         ordered = sorted(checker.issues, key=lambda issue: issue.offset)
@@ -95,15 +102,14 @@ def check(
 
 
 class _Checker:
-    def __init__(
-        self, result: Checked, library: Library, variables: dict[str, Type], structs: dict[str, Declared]
-    ) -> None:
+    def __init__(self, result: Checked, known: Known) -> None:
         self.result = result
         self.issues: list[Issue] = []
         self.mapping = Mapping()
-        self._library = library
-        self._scopes: list[dict[str, Type]] = [variables]
-        self._structs = structs
+        self._library = known.library
+        self._scopes: list[dict[str, Type]] = [known.variables]
+        self._structs = known.structs
+        self._messages = known.messages
         self._free = 0
 
     def check(self, node: Expr) -> Type:
@@ -128,8 +134,7 @@ class _Checker:
         if isinstance(node, Comprehension):
             return self._comprehension(node)
         assert isinstance(node, CreateStruct)
-        self._undeclared(node, node.name)
-        return ERROR
+        return self._message(node)
 
     def _ident(self, node: Ident) -> Type:
         found = self._lookup(node.name.removeprefix("."))
@@ -144,7 +149,14 @@ class _Checker:
                 if scope is self._scopes[0]:
                     self.result.names.add(name)
                 return scope[name]
-        return type_of(TYPE_NAMES[name]) if name in TYPE_NAMES else None
+        if name in TYPE_NAMES:
+            return type_of(TYPE_NAMES[name])
+        message = self._messages.find(name)
+        if message is None:
+            return None
+        # The API server knows these types only where objects are made of them.
+        self.result.undefined.add(name)
+        return type_of(message.type)
 
     def _select(self, node: Select) -> Type:
         qualified = _qualified(node)
@@ -175,6 +187,9 @@ class _Checker:
         return optional_of(found) if wrapped or optional else found
 
     def _struct_field(self, node: Expr, struct: str, name: str) -> Type:
+        message = self._messages.find(struct)
+        if message is not None:
+            return (message.fields or {}).get(name, DYN)
         declared = self._structs.get(struct)
         if declared is None or name not in declared.fields:
             self._report(node.offset, f"undefined field '{name}'")
@@ -273,6 +288,35 @@ class _Checker:
             return map_of(self._variable(), self._variable())
         return map_of(key, value)
 
+    def _message(self, node: CreateStruct) -> Type:
+        name = node.name.removeprefix(".")
+        message = self._messages.find(name)
+        if message is None:
+            self._no_message(node, name)
+            return ERROR
+        self.result.messages[node] = message
+        for entry in node.entries:
+            found = self._optional(entry.value, self.check(entry.value), entry.optional)
+            if message.fields is None:
+                continue
+            expected = message.fields.get(field_name(entry))
+            if expected is None or not self.mapping.assignable(expected, found):
+                text = f"expected type of field '{field_name(entry)}' is '{expected or ''}'"
+                provided = self.mapping.substitute(found)
+                self._report(entry.offset, f"{text} but provided type is '{provided}'")
+        return message.type
+
+    def _no_message(self, node: CreateStruct, name: str) -> None:
+        known = self._lookup(name)
+        if known is None:
+            self._undeclared(node, name)
+        elif known.kind == "type":
+            self._report(
+                node.offset, f"'{known.params[0].name or known.params[0].kind}' is not a message type"
+            )
+        else:
+            self._report(node.offset, f"'{known}' is not a type")
+
     def _optional(self, node: Expr, found: Type, optional: bool) -> Type:
         if not optional:
             return found
@@ -336,6 +380,12 @@ class _Checker:
 
     def _report(self, offset: int, message: str) -> None:
         self.issues.append(Issue(offset, message))
+
+
+def field_name(entry: Entry) -> str:
+    """Return the name of a field in an object literal."""
+    assert isinstance(entry.key, Literal)
+    return str(entry.key.value)
 
 
 def _literal(node: Literal) -> Type:

@@ -1,9 +1,10 @@
 """Expressions in an environment: which variables there are, and programs that evaluate with them."""
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-from kubewright.schema.cel.checker import Checked, check
+from kubewright.schema.cel.checker import Checked, Known, check
 from kubewright.schema.cel.declarations import converted, structs_in
 from kubewright.schema.cel.errors import CompileError, CostExceeded, EvaluationError
 from kubewright.schema.cel.estimates import estimate
@@ -12,6 +13,7 @@ from kubewright.schema.cel.frames import Frame
 from kubewright.schema.cel.kubernetes import kubernetes_library
 from kubewright.schema.cel.lists import list_library
 from kubewright.schema.cel.literals import evaluate_constants, literal_issues
+from kubewright.schema.cel.messages import MessageType, MessageTypes
 from kubewright.schema.cel.network import network_library
 from kubewright.schema.cel.optionals import optional_library
 from kubewright.schema.cel.overloads import Library
@@ -41,23 +43,30 @@ def base_library() -> Library:
 class Environment:
     """The variables and functions that expressions may use.
 
-    A variable is a `Type`, or a `Declared` type made from a schema by `declare`.
+    A variable is a `Type`, or a `Declared` type made from a schema by `declare`; `messages` are the types of which
+    expressions may make objects, `Name{field: value}`.
     """
 
-    def __init__(self, variables: dict[str, Type | Declared], *, functions: Library | None = None) -> None:
-        self._types = {
-            name: kind.type if isinstance(kind, Declared) else kind for name, kind in variables.items()
-        }
+    def __init__(
+        self,
+        variables: dict[str, Type | Declared],
+        *,
+        functions: Library | None = None,
+        messages: Iterable[MessageType] = (),
+    ) -> None:
+        types = {name: kind.type if isinstance(kind, Declared) else kind for name, kind in variables.items()}
         self._declared = {name: kind for name, kind in variables.items() if isinstance(kind, Declared)}
         self._structs: dict[str, Declared] = {}
         for declared in self._declared.values():
             self._structs.update(structs_in(declared))
-        self._library = base_library() if functions is None else Library(base_library(), functions)
+        library = base_library() if functions is None else Library(base_library(), functions)
+        self._known = Known(library, types, self._structs, MessageTypes(messages))
 
     def compile(self, source: str) -> "Program":
         """Compile an expression, or raise a CompileError that shows what is wrong with it.
 
-        A constant that cannot be converted raises the EvaluationError that every evaluation would end with.
+        A constant that cannot be converted, or a message type that is used as a value, raises the EvaluationError that
+        every evaluation would end with.
         """
         try:
             return self._compile(source)
@@ -65,11 +74,13 @@ class Environment:
             raise too_deep(source) from None
 
     def _compile(self, source: str) -> "Program":
-        checked = check(source, parse(source), self._library, self._types, self._structs)
+        checked = check(source, parse(source), self._known)
         issues = literal_issues(checked)
         if issues:
             raise CompileError(source, issues)
         evaluate_constants(checked)
+        for name in checked.undefined:
+            raise EvaluationError(f"reference to undefined type: {name}")
         return Program(checked, self._declared, self._structs)
 
 

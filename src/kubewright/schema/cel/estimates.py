@@ -3,9 +3,20 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kubewright.schema.cel.ast import Call, Comprehension, CreateList, CreateMap, Expr, Ident, Literal, Select
+from kubewright.schema.cel.ast import (
+    Call,
+    Comprehension,
+    CreateList,
+    CreateMap,
+    CreateStruct,
+    Expr,
+    Ident,
+    Literal,
+    Select,
+)
 from kubewright.schema.cel.call_estimates import CallEstimate
 from kubewright.schema.cel.checker import Checked
+from kubewright.schema.cel.messages import MESSAGE_COST
 from kubewright.schema.cel.ranges import ONE, UNBOUNDED, UNKNOWN, Range
 from kubewright.schema.cel.types import DYN, Declared, Type, is_optional
 
@@ -63,6 +74,8 @@ class _Estimator:
             return self._list(node)
         if isinstance(node, CreateMap):
             return self._map(node)
+        if isinstance(node, CreateStruct):
+            return self._message(node)
         assert isinstance(node, Comprehension)
         return self._bind(node) if node.macro == "bind" else self._comprehension(node)
 
@@ -92,6 +105,12 @@ class _Estimator:
             values = values.union(self._size_or_unknown(entry.value))
         self._entries[node] = _Entry("map", keys, values)
         return total.plus(Range(30, 30))
+
+    def _message(self, node: CreateStruct) -> Range:
+        total = Range(MESSAGE_COST, MESSAGE_COST)
+        for entry in node.entries:
+            total = total.plus(self.cost(entry.value))
+        return total
 
     def _comprehension(self, node: Comprehension) -> Range:
         total = self.cost(node.range).plus(self.cost(node.init))

@@ -2,13 +2,24 @@
 
 from typing import Any
 
-from kubewright.schema.cel.ast import Call, Comprehension, CreateList, CreateMap, Expr, Ident, Literal, Select
+from kubewright.schema.cel.ast import (
+    Call,
+    Comprehension,
+    CreateList,
+    CreateMap,
+    CreateStruct,
+    Expr,
+    Ident,
+    Literal,
+    Select,
+)
 from kubewright.schema.cel.charges import charge_for
-from kubewright.schema.cel.checker import Checked
+from kubewright.schema.cel.checker import Checked, field_name
 from kubewright.schema.cel.declarations import converted
 from kubewright.schema.cel.errors import EvaluationError
 from kubewright.schema.cel.frames import LIST_COST, MAP_COST, Frame, Step
 from kubewright.schema.cel.loops import bind, exactly_one, filtered, mapped, mapped_entries, quantifier
+from kubewright.schema.cel.messages import creation
 from kubewright.schema.cel.steps import (
     conditional,
     dynamic_call,
@@ -51,6 +62,8 @@ class _Compiler:
             return self._list(node)
         if isinstance(node, CreateMap):
             return self._map(node)
+        if isinstance(node, CreateStruct):
+            return self._message(node)
         assert isinstance(node, Comprehension)
         return self._comprehension(node)
 
@@ -162,6 +175,10 @@ class _Compiler:
             return result
 
         return step
+
+    def _message(self, node: CreateStruct) -> Step:
+        fields = [(field_name(entry), self.compile(entry.value), entry.optional) for entry in node.entries]
+        return creation(self._checked.messages[node], fields)
 
     def _comprehension(self, node: Comprehension) -> Step:
         if node.macro == "bind":

@@ -2,7 +2,16 @@
 
 from collections.abc import Iterator
 
-from kubewright.schema.cel.ast import Call, Comprehension, CreateList, CreateMap, Expr, Literal, Select
+from kubewright.schema.cel.ast import (
+    Call,
+    Comprehension,
+    CreateList,
+    CreateMap,
+    CreateStruct,
+    Expr,
+    Literal,
+    Select,
+)
 from kubewright.schema.cel.checker import Checked
 from kubewright.schema.cel.errors import EvaluationError, Issue
 from kubewright.schema.cel.texts import template_verbs
@@ -136,6 +145,8 @@ def _nodes(node: Expr, *, in_format: bool) -> Iterator[tuple[Expr, bool]]:
         below = node.elements
     elif isinstance(node, CreateMap):
         below = [part for entry in node.entries for part in (entry.key, entry.value)]
+    elif isinstance(node, CreateStruct):
+        below = [entry.value for entry in node.entries]
     elif isinstance(node, Comprehension):
         below = [node.range, node.init, *node.parts, *([node.result] if node.macro == "bind" else [])]
     for part in below:

@@ -57,6 +57,7 @@ _RESERVED = frozenset(
     ]
 )
 _KEYWORDS = {"true": True, "false": False, "null": None}
+_QUOTED = "unsupported syntax: '`'"
 _EXPECTED = (
     "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', "
     "NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
@@ -175,9 +176,9 @@ class _Parser:
         dot = self._next()
         optional = self._take("?")
         name = self._next()
-        if name.kind not in ("name", "quoted name") or (
-            name.kind == "name" and name.text in ("true", "false", "null", "in")
-        ):
+        if name.kind == "quoted name":
+            self._fail(name.offset, _QUOTED)
+        if name.kind != "name" or name.text in ("true", "false", "null", "in"):
             self._fail(name.offset, f"Syntax error: no viable alternative at input '.{name.text}'")
         if optional:
             return Call(dot.offset, "_?._", [node, Literal(name.offset, name.text)])
@@ -236,17 +237,24 @@ class _Parser:
             name += f".{self._next().text}"
         opening = self._expect("{")
         entries: list[Entry] = []
-        while not self._is("}"):
-            optional = self._take("?")
-            field = self._next()
-            colon = self._expect(":")
-            entries.append(
-                Entry(colon.offset, Literal(field.offset, field.text), self._expression(), optional)
-            )
-            if not self._take(","):
-                break
+        more = not self._take(",")
+        while more and not self._is("}"):
+            entries.append(self._struct_field(first=not entries))
+            more = self._take(",")
         self._expect("}")
         return CreateStruct(opening.offset, name, entries)
+
+    def _struct_field(self, *, first: bool) -> Entry:
+        optional = self._take("?")
+        field = self._next()
+        if field.kind == "quoted name":
+            self._fail(field.offset, _QUOTED)
+        if field.kind != "name" or field.text in ("true", "false", "null", "in"):
+            self._mismatched(field, "{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}" if first else "'}'")
+        if not self._is(":"):
+            self._fail(self._now.offset, f"Syntax error: missing ':' at '{self._now.text}'")
+        colon = self._next()
+        return Entry(colon.offset, Literal(field.offset, field.text), self._expression(), optional)
 
     def _list(self, offset: int) -> Expr:
         elements: list[Expr] = []

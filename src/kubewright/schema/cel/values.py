@@ -112,6 +112,20 @@ class MapList(list[Any]):
         return tuple(element.get(name) for name in self.keys) if isinstance(element, dict) else None
 
 
+class Message(dict[str, Any]):
+    """An object of a named type, made by an expression; texts that it lacks read as empty."""
+
+    def __init__(self, type_name: str, fields: dict[str, Any], texts: frozenset[str] = frozenset()) -> None:
+        super().__init__(fields)
+        self.type_name = type_name
+        self._texts = texts
+
+    def __missing__(self, name: str) -> str:
+        if name in self._texts:
+            return ""
+        raise KeyError(name)
+
+
 Value = (
     bool | int | float | str | bytes | list[Any] | dict[Any, Any] | Timestamp | Duration | TypeValue | Optional
     | OpaqueValue | None
@@ -139,7 +153,9 @@ _TYPE_NAMES: dict[type, str] = {
 
 def type_name(value: Value) -> str:
     """Return the name of a value's type."""
-    return value.type_name if isinstance(value, OpaqueValue) else _TYPE_NAMES[value.__class__]
+    if isinstance(value, OpaqueValue | Message):
+        return value.type_name
+    return _TYPE_NAMES[value.__class__]
 
 
 def is_number(value: Value) -> bool:
@@ -153,6 +169,8 @@ def equal(left: Value, right: Value) -> bool:
         return isinstance(right, list) and _equal_lists(left, right)
     if isinstance(left, dict):
         if not isinstance(right, dict) or left.keys() != right.keys():
+            return False
+        if type_name(left) != type_name(right):
             return False
         return all(equal(item, right[key]) for key, item in left.items())
     if isinstance(left, Optional):
@@ -202,7 +220,7 @@ def _comparable(value: Value) -> Any:
 
 def size(value: Value) -> int:
     """Return how many elements, characters or bytes a value has."""
-    if isinstance(value, str | bytes | list | dict):
+    if isinstance(value, str | bytes | list | dict) and not isinstance(value, Message):
         return len(value)
     if isinstance(value, OpaqueValue):
         return value.size()
