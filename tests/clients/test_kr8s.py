@@ -53,6 +53,10 @@ async def test_finds_custom_kinds_by_itself(cluster: Cluster) -> None:
     group = f"{cluster.namespace}.example"
     crd = await CustomResourceDefinition(definition(group), api=api)
     await crd.create()
+    async with asyncio.timeout(20):
+        # kr8s takes conditions for a list, and a server that has not looked at the CRD yet says null.
+        while crd.raw["status"]["conditions"] is None:
+            await crd.refresh()
     await crd.wait("condition=Established", timeout=20)
     widget = await object_from_spec(
         {
