@@ -33,6 +33,7 @@ COMMANDS: Mapping[str, Entry] = {
     "get": Entry("kubewright.cli.get", "Show objects of the cluster."),
     "apply": Entry("kubewright.cli.apply", "Make objects of files so, by server-side apply."),
     "delete": Entry("kubewright.cli.delete", "Delete objects by name."),
+    "doctor": Entry("kubewright.cli.doctor", "Find what is wrong, and say how to mend it."),
     "version": Entry("kubewright.cli.version", "Print the version."),
 }
 

@@ -1,0 +1,116 @@
+"""doctor, on whichever server the tests run."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kubewright.api import Meta
+from kubewright.api.builtin import core_v1
+from kubewright.cli.app import main
+from kubewright.testing import Cluster
+
+OPERATOR = '''
+import kubewright as kw
+
+class Spec(kw.Model):
+    {field}: int = 0
+
+class Status(kw.Model):
+    ready: int = 0
+
+class Patient(kw.Resource[Spec, Status], group="{group}", version="v1"):
+    """Somebody to look after."""
+
+@kw.controller(Patient)
+async def patients(patient: Patient, ctx: kw.Context) -> None:
+    pass
+'''
+
+
+def run(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    return int(ended.value.code or 0)
+
+
+async def findings(
+    capsys: pytest.CaptureFixture[str], kubeconfig: Path, *arguments: str
+) -> dict[str, dict[str, Any]]:
+    capsys.readouterr()
+    code = await asyncio.to_thread(run, "doctor", *arguments, "--kubeconfig", str(kubeconfig), "-o", "json")
+    found = json.loads(capsys.readouterr().out)
+    assert code == any(finding["state"] == "failed" for finding in found)
+    assert all(finding["remedy"] for finding in found if finding["state"] in ("failed", "warning"))
+    return {finding["check"]: finding for finding in found}
+
+
+def operator(folder: Path, group: str, *, field: str = "size") -> str:
+    path = folder / f"patients_{field}.py"
+    path.write_text(OPERATOR.format(group=group, field=field))
+    return str(path)
+
+
+async def test_a_healthy_machine_and_cluster_have_nothing_to_mend(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = await findings(capsys, cluster.kubeconfig)
+    assert {name: item["state"] for name, item in found.items()} == dict.fromkeys(
+        ("python", "cluster", "version", "identity", "clock"), "ok"
+    )
+
+
+async def test_crds_are_compared_with_the_code(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    group = f"{cluster.namespace}.example.com"
+    crd, target = f"crd patients.{group}", operator(tmp_path, group)
+    found = await findings(capsys, cluster.kubeconfig, target)
+    assert found[crd]["detail"] == "is not installed"
+    assert found[crd]["remedy"] == f"kubewright install {target}"
+    assert found["deployment"]["state"] == "skipped"
+
+    where = ("--kubeconfig", str(cluster.kubeconfig))
+    assert await asyncio.to_thread(run, "install", target, *where) == 0
+    found = await findings(capsys, cluster.kubeconfig, target)
+    assert found[crd]["state"] == "ok"
+    assert found["rights to run"]["state"] == "ok"
+
+    other = operator(tmp_path, group, field="weight")
+    found = await findings(capsys, cluster.kubeconfig, other)
+    assert found[crd]["state"] == "failed"
+    assert "breaks stored objects" in found[crd]["detail"]
+    assert await asyncio.to_thread(run, "uninstall", target, *where) == 0
+
+
+async def test_missing_rights_are_named(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await cluster.create(core_v1.ServiceAccount(Meta("nobody")))
+    token = await cluster.client.token_request("nobody", cluster.namespace)
+    document = yaml.safe_load(cluster.kubeconfig.read_text())
+    document["users"] = [{**document["users"][0], "user": {"token": token.token}}]
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(yaml.safe_dump(document))
+    group = f"{cluster.namespace}.example.com"
+    found = await findings(capsys, kubeconfig, operator(tmp_path, group))
+    assert f"get patients.{group}" in found["rights to run"]["detail"]
+    assert "missing rule" in found[f"crd patients.{group}"]["detail"]
+
+
+def test_a_cluster_that_does_not_answer_is_one_finding(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kubeconfig = tmp_path / "config"
+    kubeconfig.write_text(
+        "{apiVersion: v1, kind: Config, current-context: a,"
+        ' clusters: [{name: a, cluster: {server: "https://127.0.0.1:1"}}],'
+        " contexts: [{name: a, context: {cluster: a, user: a}}], users: [{name: a, user: {token: x}}]}"
+    )
+    assert run("doctor", "--kubeconfig", str(kubeconfig)) == 1
+    shown = capsys.readouterr().out
+    assert "cannot be reached" in shown
+    assert "-> check the server's address" in shown
