@@ -32,7 +32,11 @@ class Step:
     user: str = ""
     """Whose token to send; the administrator's certificate when nobody is named."""
     waits: float = 0
-    """For how many seconds the server waits before it answers."""
+    """For how many seconds the server waits before it answers, or before a watch says more."""
+    pick: Callable[[Any, Mapping[str, str]], Any] | None = None
+    """What of the body to compare, where the rest differs by nature: from the body and the saved values."""
+    also: tuple[str, ...] = ()
+    """Headers to compare beside those that are always compared; tags and dates only for being there."""
     stream: bool = False
     """The answer is a stream of frames, though the path does not say `watch=1`."""
     compared: bool = True
@@ -72,15 +76,22 @@ class Target:
         try:
             path, body, headers = self._request(step, values)
             connection.request(step.method, path, body, headers)
-            self._let_pass(step.waits)
+            timeout = _timeout(step)
+            if not timeout:
+                self._let_pass(step.waits)
             response = connection.getresponse()
             for other in step.during:
                 run(other)
-            data = self._read(response, _timeout(step), frames)
+            if timeout:
+                self._let_pass(step.waits)
+            data = self._read(response, timeout, frames)
         finally:
             connection.close()
         stream = step.stream or "watch=1" in step.path
-        return Answer(response.status, _headers(response), _parse(response, data, stream=stream))
+        body = _parse(response, data, stream=stream)
+        if step.pick is not None:
+            body = step.pick(body, values)
+        return Answer(response.status, _headers(response, step.also), body)
 
     def _read(self, response: http.client.HTTPResponse, seconds: float, frames: int) -> bytes:
         if not seconds or response.status != 200:
@@ -95,7 +106,7 @@ class Target:
             self.skip(seconds)
 
     def _request(self, step: Step, values: Mapping[str, str]) -> tuple[str, bytes | None, dict[str, str]]:
-        headers = {"User-Agent": USER_AGENT, **step.headers}
+        headers = {"User-Agent": USER_AGENT} | {key: fill(text, values) for key, text in step.headers.items()}
         if step.user in self.tokens:
             headers["Authorization"] = f"Bearer {self.tokens[step.user]}"
         elif step.user and step.user != "nobody":
@@ -122,12 +133,15 @@ def fill(text: str, values: Mapping[str, str]) -> str:
     return text
 
 
-def _headers(response: http.client.HTTPResponse) -> dict[str, Any]:
+def _headers(response: http.client.HTTPResponse, also: tuple[str, ...]) -> dict[str, Any]:
     found: dict[str, Any] = {"content-type": response.getheader("Content-Type", "")}
     if retry := response.getheader("Retry-After"):
         found["retry-after"] = retry
     if warnings := response.headers.get_all("Warning"):
         found["warning"] = warnings
+    for name in also:
+        value = response.getheader(name)
+        found[name] = "SET" if value and name in ("etag", "last-modified", "expires") else value
     return found
 
 

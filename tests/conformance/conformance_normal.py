@@ -7,6 +7,7 @@ UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 AGE = re.compile(r"(<unknown>|(\d+[smhdy]){1,2})")
 SUFFIX = re.compile(r"\b([Gg]en[-_][a-z-]*)[bcdfghjklmnpqrstvwxz2456789]{5}\b")
+TOKEN = re.compile(r"\beyJ[\w-]+\.[\w-]+\.[\w-]+")
 ADDRESS = re.compile(r"\b10\.0\.\d+\.\d+\b")
 IN_TEXT = (
     (re.compile(r"(resource version: )\d+( \()\d+"), r"\1RV\2RV"),
@@ -85,6 +86,7 @@ class Normal:
     def _text(self, text: str, key: str) -> str:
         text = UUID.sub(lambda found: self._uids.setdefault(found[0], f"UID{len(self._uids) + 1}"), text)
         text = TIME.sub("TIME", text)
+        text = TOKEN.sub("TOKEN", text)
         text = SUFFIX.sub(r"\1XXXXX", text)
         text = ADDRESS.sub("ADDRESS", text)
         for pattern, replacement in IN_TEXT:

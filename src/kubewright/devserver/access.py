@@ -43,8 +43,12 @@ class Access(Protocol):
         subresource: str = "",
         user: User = SYSTEM,
         dry_run: bool = False,
+        admitted: bool = False,
     ) -> Wire:
-        """Change an object: `change` is given a copy, may be called again after a race, and None means as changed."""
+        """Change an object: `change` is given a copy, may be called again after a race, and None means as changed.
+
+        A write that is `admitted` is part of a request that admission has seen, and is not shown to it.
+        """
         ...
 
     async def delete(
@@ -56,6 +60,7 @@ class Access(Protocol):
         options: Wire | None = None,
         *,
         user: User = SYSTEM,
+        admitted: bool = False,
     ) -> Wire:
         """Delete an object; gives what the API would answer."""
         ...

@@ -48,7 +48,8 @@ class Operation:
     namespace: str
     object: Wire | None
     old_object: Wire | None
-    options: Wire
+    options: Wire | None
+    """What the client asked for beside the object; connections have none."""
     user: User
     dry_run: bool = False
     warnings: list[str] = field(default_factory=list[str])

@@ -100,11 +100,9 @@ class Router:
         if info.verb not in part.verbs:
             raise StatusError.method_not_allowed()
         endpoint = resource.strategy.endpoints.get(info.subresource)
-        if endpoint is not None:
+        plain = info.subresource in _PARTS or info.subresource in resource.strategy.parts
+        if endpoint is not None or not plain:
             return self._later(connect(call, endpoint), call)
-        if info.subresource not in _PARTS and info.subresource not in resource.strategy.parts:
-            name = f"{resource.group_resource}/{info.subresource}"
-            raise StatusError(501, "NotImplemented", f"the development server does not answer {name}")
         return self._run(_HANDLERS[info.verb], call)
 
     def _run(self, handler: Handler, call: Call) -> Answer | Coroutine[Any, Any, Answer]:

@@ -73,6 +73,8 @@ class Invocation:
     options: WriteOptions
     user: User
     warnings: list[str]
+    judge: Callable[[Wire], Awaitable[None]]
+    """Let admission refuse what is created here, once it is whole; connections have been judged before."""
 
 
 @dataclass(frozen=True, slots=True)

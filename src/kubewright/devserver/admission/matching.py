@@ -20,6 +20,16 @@ _CONFIGURATIONS = frozenset(
         "MutatingAdmissionPolicyBinding",
     }
 )
+_UNJUDGED = frozenset(
+    {
+        ("authentication.k8s.io", "selfsubjectreviews"),
+        ("authentication.k8s.io", "tokenreviews"),
+        ("authorization.k8s.io", "localsubjectaccessreviews"),
+        ("authorization.k8s.io", "selfsubjectaccessreviews"),
+        ("authorization.k8s.io", "selfsubjectrulesreviews"),
+        ("authorization.k8s.io", "subjectaccessreviews"),
+    }
+)
 
 
 class Match(NamedTuple):
@@ -32,6 +42,12 @@ class Match(NamedTuple):
 def is_configuration(operation: Operation) -> bool:
     """Tell whether a write is about admission itself, which nobody outside may judge: there would be no way back."""
     return operation.kind.group == "admissionregistration.k8s.io" and operation.kind.kind in _CONFIGURATIONS
+
+
+def is_beyond_policies(operation: Operation) -> bool:
+    """Tell whether policies are not asked: about admission itself, and questions on which the cluster stands."""
+    group, _, plural = operation.resource
+    return (group, plural) in _UNJUDGED or is_configuration(operation)
 
 
 def match_rules(

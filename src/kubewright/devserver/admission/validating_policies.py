@@ -18,7 +18,7 @@ from kubewright.devserver.policy_expressions import Variables
 from kubewright.devserver.status import StatusError
 from kubewright.schema import cel
 
-from .matching import Match, is_configuration
+from .matching import Match, is_beyond_policies
 from .policies import Binding, Policies, Policy, PolicyFailure, Validation
 from .refusals import forbidden
 from .versions import Versions
@@ -53,7 +53,7 @@ class ValidatingPolicies:
     async def validate(self, operation: Operation) -> None:
         """Ask each policy; the first objection of one that denies is told."""
         policies = self._policies.all()
-        if not policies or is_configuration(operation):
+        if not policies or is_beyond_policies(operation):
             return
         refusal: StatusError | None = None
         for policy in policies:

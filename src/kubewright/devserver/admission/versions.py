@@ -47,7 +47,8 @@ class Versions:
         resource = self.resource(match.resource)
         if match.kind == resource.gvk:
             return msgspec.Raw(resource.codec.encode(obj))
-        return msgspec.Raw(encode(order_object({**obj, **_identity(match)})))
+        named = {**_identity(match), **obj, **_identity(match)}
+        return msgspec.Raw(encode(order_object(named) if "metadata" in obj else named))
 
     def namespace(self, operation: Operation) -> Wire | None:
         """Find the namespace of a write."""

@@ -43,6 +43,9 @@ class Reviews:
         """Tell whose a token is."""
         body = _body(call)
         spec: Wire = body.get("spec") or {}
+        if not spec.get("token"):
+            raise StatusError.bad_request("token is required for TokenReview in authentication")
+        await call.judge(body)
         audiences = spec.get("audiences") or [ISSUER]
         try:
             user, matching = self._tokens.check(spec.get("token", ""), audiences)
@@ -55,6 +58,7 @@ class Reviews:
     async def myself(self, call: Invocation) -> Outcome:
         """Tell a client who it is."""
         body = _body(call)
+        await call.judge(body)
         body["metadata"] = {**body.get("metadata", {}), "creationTimestamp": _time(datetime.now(UTC))}
         body["status"] = {"userInfo": user_info(call.user)}
         return Outcome(body, 201)
@@ -69,11 +73,11 @@ class Reviews:
         given: dict[str, list[str]] = spec.get("extra") or {}
         extra = {key: tuple(values) for key, values in given.items()}
         user = User(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()), extra)
-        return self._decide(call, body, user)
+        return await self._decide(call, body, user)
 
     async def my_access(self, call: Invocation) -> Outcome:
         """Tell whether the client itself may do something."""
-        return self._decide(call, _body(call), call.user)
+        return await self._decide(call, _body(call), call.user)
 
     async def my_rules(self, call: Invocation) -> Outcome:
         """List what the client itself may do in a namespace."""
@@ -82,6 +86,7 @@ class Reviews:
         namespace: str = spec.get("namespace", "")
         if not namespace:
             raise StatusError.bad_request("no namespace on request")
+        await call.judge(body)
         rules = self._authorizer.rules(call.user, namespace)
         body["status"] = {
             "resourceRules": [_resource_rule(rule) for rule in rules if rule.get("resources")],
@@ -100,10 +105,22 @@ class Reviews:
         spec: dict[str, Any] = body.setdefault("spec", {})
         account = call.api.get("", "serviceaccounts", call.namespace, call.name)
         seconds = spec.get("expirationSeconds") or DEFAULT_SECONDS
-        if seconds < MIN_SECONDS:
-            detail = "may not specify a duration less than 10 minutes"
-            raise _invalid(call, problems.invalid("spec.expirationSeconds", seconds, detail))
         audiences = spec.get("audiences") or [ISSUER]
+        body["metadata"] = {
+            **body.get("metadata", {}),
+            "name": call.name,
+            "namespace": call.namespace,
+            "uid": account["metadata"]["uid"],
+            "creationTimestamp": _time(datetime.now(UTC)),
+        }
+        body["spec"] = {**spec, "audiences": audiences, "expirationSeconds": seconds}
+        body["spec"].setdefault("boundObjectRef", None)
+        if seconds < MIN_SECONDS:
+            error = problems.invalid(
+                "spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes"
+            )
+            raise StatusError.invalid(call.gvk.group, call.gvk.kind, "", [error])
+        await call.judge(body)
         token, ends = self._issuer.issue(
             namespace=call.namespace,
             name=call.name,
@@ -112,17 +129,10 @@ class Reviews:
             seconds=seconds,
             bound=_bound(call, spec.get("boundObjectRef")),
         )
-        body["metadata"] = {
-            "name": call.name,
-            "namespace": call.namespace,
-            "creationTimestamp": _time(datetime.now(UTC)),
-        }
-        body["spec"] = {**spec, "audiences": audiences, "expirationSeconds": seconds}
-        body["spec"].setdefault("boundObjectRef", None)
         body["status"] = {"token": token, "expirationTimestamp": _time(datetime.fromtimestamp(ends, UTC))}
         return Outcome(body, 201)
 
-    def _decide(self, call: Invocation, body: Wire, user: User) -> Outcome:
+    async def _decide(self, call: Invocation, body: Wire, user: User) -> Outcome:
         spec: Wire = body.get("spec") or {}
         resource: Wire | None = spec.get("resourceAttributes")
         path: Wire | None = spec.get("nonResourceAttributes")
@@ -139,6 +149,7 @@ class Reviews:
             raise StatusError.bad_request(
                 f"spec.resourceAttributes.namespace must match namespace: {call.namespace}"
             )
+        await call.judge(body)
         decision = self._authorizer.authorize(user, _attributes(resource, path or {}))
         body["status"] = _status(decision)
         return Outcome(body, 201)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from kubewright.api import label_selector, problems
 from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.objects import Wire
-from kubewright.devserver.responses import TEXT, Response
+from kubewright.devserver.responses import Response
 from kubewright.devserver.status import StatusError, success
 from kubewright.devserver.strategy import Endpoint, Invocation, Outcome
 
@@ -27,6 +27,7 @@ async def bind(call: Invocation) -> Outcome:
     node = section(body, "target").get("name", "")
     if not node:
         raise StatusError.unknown(str(problems.required("target.name")))
+    await call.judge(body)
 
     def assign(pod: Wire) -> None:
         if trouble := _unbindable(pod):
@@ -42,6 +43,7 @@ async def bind(call: Invocation) -> Outcome:
         subresource="binding",
         user=call.user,
         dry_run=call.options.dry_run,
+        admitted=True,
     )
     return Outcome(success({}, 201), 201)
 
@@ -79,6 +81,7 @@ async def evict(call: Invocation) -> Outcome:
     body = call.body or {}
     if section(body, "metadata").get("name", call.name) != call.name:
         raise StatusError.bad_request("name in URL does not match name in Eviction object")
+    await call.judge(body)
     pod = call.api.get("", "pods", call.namespace, call.name)
     options: Wire = dict(section(body, "deleteOptions"))
     if call.options.dry_run:
@@ -86,7 +89,7 @@ async def evict(call: Invocation) -> Outcome:
     phase = section(pod, "status").get("phase")
     if phase not in _UNGUARDED and not pod["metadata"].get("deletionTimestamp"):
         await _spend_budget(call, pod)
-    await call.api.delete("", "pods", call.namespace, call.name, options, user=call.user)
+    await call.api.delete("", "pods", call.namespace, call.name, options, user=call.user, admitted=True)
     return Outcome(success({}, 201), 201)
 
 
@@ -156,9 +159,9 @@ def _too_many(cause: str, retry_after: int) -> StatusError:
 async def read_log(call: Invocation) -> Response:
     """Answer with nothing for a Pod that no node runs yet; else a kubelet would be needed."""
     pod = call.api.get("", "pods", call.namespace, call.name)
-    container = _choose_container(pod, call.request.one("container"))
+    container = choose_container(pod, call.request.one("container"))
     if not pod["spec"].get("nodeName"):
-        return Response(200, b"", TEXT.partition(";")[0])
+        return Response(204, b"", "")
     kubelet = _kubelet(call, pod)
     url = f"https://{kubelet}/containerLogs/{call.namespace}/{call.name}/{container}"
     raise StatusError.unknown(f'Get "{url}": dial tcp {kubelet}: connect: connection refused')
@@ -168,7 +171,7 @@ async def stream(call: Invocation) -> Response:
     """Refuse to connect to a container: without a kubelet there is none."""
     pod = call.api.get("", "pods", call.namespace, call.name)
     if call.subresource != "portforward":
-        _choose_container(pod, call.request.one("container"))
+        choose_container(pod, call.request.one("container"))
     if not pod["spec"].get("nodeName"):
         raise StatusError.bad_request(f"pod {call.name} does not have a host assigned")
     kubelet = _kubelet(call, pod)
@@ -192,7 +195,8 @@ async def proxy(call: Invocation) -> Response:
     )
 
 
-def _choose_container(pod: Wire, wanted: str) -> str:
+def choose_container(pod: Wire, wanted: str) -> str:
+    """Name the container that a request means: the one it says, else the only one."""
     spec, name = pod["spec"], pod["metadata"]["name"]
     groups = ("initContainers", "containers", "ephemeralContainers")
     known = [item.get("name", "") for group in groups for item in items(spec, group)]

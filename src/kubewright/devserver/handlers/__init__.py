@@ -2,8 +2,8 @@
 
 from .access import StoreAccess
 from .call import Call, refuse
+from .connect import connect
 from .verbs import (
-    connect,
     create_object,
     delete_collection,
     delete_object,

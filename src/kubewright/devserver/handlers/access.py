@@ -94,10 +94,12 @@ class StoreAccess:
         subresource: str = "",
         user: User = SYSTEM,
         dry_run: bool = False,
+        admitted: bool = False,
     ) -> Wire:
         """Change an object; `change` may be called again after a race."""
         target = self._resource(group, resource)
         scope = self._scope(target, namespace, name, user, dry_run=dry_run, subresource=subresource)
+        scope.admitted = admitted
 
         def managed(old: Wire | None) -> Wire:
             if old is None:
@@ -120,9 +122,11 @@ class StoreAccess:
         options: Wire | None = None,
         *,
         user: User = SYSTEM,
+        admitted: bool = False,
     ) -> Wire:
         """Delete an object; gives what the API would answer."""
         target = self._resource(group, resource)
         parsed = read_delete_options(options or {})
         scope = self._scope(target, namespace, name, user, dry_run=parsed.dry_run)
+        scope.admitted = admitted
         return decode((await delete(scope, parsed)).body)

@@ -65,7 +65,7 @@ async def insert(scope: Scope, obj: Wire, api: Access) -> bytes:
         await strategy.before_commit(api, obj, None)
     _check(scope, obj)
     scope.warnings.extend(strategy.warnings(obj, None))
-    await core.admission.validate(scope.operation("CREATE", obj, None))
+    await scope.judge("CREATE", obj, None)
     return await _store(scope, obj)
 
 

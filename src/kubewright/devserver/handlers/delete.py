@@ -38,10 +38,8 @@ async def delete(scope: Scope, options: DeleteOptions) -> Deletion:
 async def _delete(scope: Scope, record: Record, options: DeleteOptions) -> Deletion:
     old = await scope.read(record)
     _check_preconditions(scope, old, options)
-    operation = scope.operation("DELETE", None, copy(old), options.wire())
-    if not scope.collective:
-        await scope.core.admission.admit(operation)
-    await scope.core.admission.validate(operation)
+    if not scope.admitted:
+        await _ask(scope, old, options)
     if scope.record() is not record:
         raise Conflict
     new = copy(old)
@@ -62,6 +60,13 @@ async def _delete(scope: Scope, record: Record, options: DeleteOptions) -> Delet
     if not options.dry_run:
         scope.core.store.delete(scope.resource.collection, record)
     return Deletion(_answer(scope, new if grace == 0 else old), gone=True)
+
+
+async def _ask(scope: Scope, old: Wire, options: DeleteOptions) -> None:
+    operation = scope.operation("DELETE", None, copy(old), options.wire())
+    if not scope.collective:
+        await scope.core.admission.admit(operation)
+    await scope.core.admission.validate(operation)
 
 
 async def _begin(scope: Scope, record: Record, new: Wire, old: Wire, options: DeleteOptions) -> Deletion:

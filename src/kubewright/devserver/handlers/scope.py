@@ -43,6 +43,8 @@ class Scope:
     view: View | None = None
     collective: bool = False
     """One of many objects that a request deletes: admission is not told its name."""
+    admitted: bool = False
+    """Part of a request that admission has seen as a whole: it is not asked about this write."""
     warnings: list[str] = field(default_factory=list[str])
     _converted: dict[tuple[bytes, str], Wire] = field(default_factory=dict[tuple[bytes, str], Wire])
     """What a converter has made of the objects that this write had to see in another version."""
@@ -111,6 +113,8 @@ class Scope:
         self, operation: Literal["CREATE", "UPDATE"], obj: Wire, old: Wire | None, options: Wire | None = None
     ) -> Wire:
         """Let admission change the object; gives what became of it."""
+        if self.admitted:
+            return obj
         shown = self.operation(operation, obj, old, options)
         await self.core.admission.admit(shown)
         if shown.object is None:
@@ -119,6 +123,11 @@ class Scope:
             return shown.object
         self.view.take(obj, shown.object)
         return obj
+
+    async def judge(self, operation: Literal["CREATE", "UPDATE"], obj: Wire, old: Wire | None) -> None:
+        """Let admission refuse the object."""
+        if not self.admitted:
+            await self.core.admission.validate(self.operation(operation, obj, old))
 
     def write(self) -> Write:
         """Tell field management who writes."""

@@ -50,7 +50,7 @@ async def _create(scope: Scope, change: Change, api: Access) -> bytes:
 
 
 async def _replace(scope: Scope, record: Record, change: Change, api: Access, uid: str) -> bytes:
-    core, resource, strategy = scope.core, scope.resource, scope.resource.strategy
+    resource, strategy = scope.resource, scope.resource.strategy
     old = await scope.read(record)
     if uid and uid != old["metadata"].get("uid"):
         raise _uid_precondition(scope, uid, old["metadata"].get("uid", ""))
@@ -67,7 +67,7 @@ async def _replace(scope: Scope, record: Record, change: Change, api: Access, ui
         raise StatusError.invalid(resource.home_group, resource.kind, scope.name, errors)
     scope.warnings.extend(strategy.warnings(new, old))
     new = keep_timestamps(new, old)
-    await core.admission.validate(scope.operation("UPDATE", new, old))
+    await scope.judge("UPDATE", new, old)
     return await _store(scope, record, new, old)
 
 

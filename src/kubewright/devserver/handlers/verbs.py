@@ -6,7 +6,7 @@ from typing import Any
 from kubewright.api import GroupVersionKind
 from kubewright.devserver.bodies import read_kind, read_object, read_options
 from kubewright.devserver.negotiation import Format, negotiate_watch
-from kubewright.devserver.objects import Wire, encode, meta, order_object
+from kubewright.devserver.objects import meta
 from kubewright.devserver.options import (
     APPLY_PATCH,
     DeleteOptions,
@@ -18,9 +18,10 @@ from kubewright.devserver.options import (
 from kubewright.devserver.registry import converting
 from kubewright.devserver.responses import Answer, Response, Stream, warning_header
 from kubewright.devserver.status import StatusError
-from kubewright.devserver.strategy import Endpoint, Invocation, Outcome, WriteOptions
+from kubewright.devserver.strategy import WriteOptions
 
 from .call import Call
+from .connect import create_transient
 from .create import create
 from .delete import delete
 from .patch import applied, document_patch, patch_type, patched
@@ -132,14 +133,13 @@ def watch(call: Call) -> Stream:
 
 async def create_object(call: Call) -> Answer:
     """Create an object, or let its kind answer when it is never stored."""
+    endpoint = call.resource.strategy.endpoints.get("")
+    if endpoint is not None:
+        return await create_transient(call, endpoint)
     form = call.format()
     options = write_options(call.request, "CreateOptions")
     body = read_object(call.core, call.request, call.resource, options.field_validation, call.warnings)
-    endpoint = call.resource.strategy.endpoints.get("")
     scope = call.scope(options)
-    if endpoint is not None:
-        managed = scope.manage_fields(None, body.object)
-        return await _invoke(call, endpoint, options, form, call.resource.gvk, managed)
     scope.name = meta(body.object).get("name", "")
     return call.answer(201, await create(scope, body.object, call.api), form)
 
@@ -215,43 +215,3 @@ async def delete_collection(call: Call) -> Answer:
             if error.reason != "NotFound":
                 raise
     return _list_answer(call, chosen, page, form)
-
-
-async def connect(call: Call, endpoint: Endpoint) -> Answer:
-    """Let a kind answer one of its special subresources."""
-    form = call.format()
-    gvk = call.resource.subresources[call.info.subresource].gvk
-    options = write_options(call.request, "CreateOptions")
-    body = None
-    if call.request.body and call.core.types.has(gvk):
-        body = read_kind(call.core, call.request, gvk, options.field_validation, call.warnings).object
-        body["kind"], body["apiVersion"] = gvk.kind, gvk.api_version
-    return await _invoke(call, endpoint, options, form, gvk, body)
-
-
-async def _invoke(
-    call: Call,
-    endpoint: Endpoint,
-    options: WriteOptions,
-    form: Format,
-    gvk: GroupVersionKind,
-    body: Wire | None,
-) -> Answer:
-    outcome = await endpoint(
-        Invocation(
-            call.api,
-            call.request,
-            call.info.verb,
-            gvk,
-            call.info.namespace,
-            call.info.name,
-            call.info.subresource,
-            body,
-            options,
-            call.user,
-            call.warnings,
-        )
-    )
-    if not isinstance(outcome, Outcome):
-        return outcome
-    return call.plain(outcome.status, encode(order_object(outcome.object)), form)
