@@ -19,7 +19,7 @@ from acceptance_samples import SAMPLES, Sample
 
 @pytest.fixture(params=SAMPLES, ids=lambda sample: sample.name)
 def sample(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sample:
-    """Each of the five operators in turn."""
+    """Each of the five operators in turn; the simulated vCenter lies in `tmp_path`."""
     monkeypatch.setenv("VMGROUP_SIMULATOR", str(tmp_path / "vcenter.json"))
     chosen: Sample = request.param
     return chosen

@@ -1,0 +1,81 @@
+"""COM 3 and 4: what a whole life of its objects asks of the API server, no more and nothing else."""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from acceptance_gateway import Exchange, Gateway, Right
+from acceptance_samples import Sample
+from acceptance_stories import STORIES, Stage
+
+from kubewright.controller import Operator, registration_rules, rules_for, webhook_rules
+from kubewright.testing import PATIENCE, Cluster
+
+QUIET = 0.3
+SPARED = ("events", "leases", "tokenreviews", "subjectaccessreviews")
+
+
+def rights_of(operator: Operator) -> set[tuple[str, str]]:
+    """List the resources of an operator's own roles that it must make use of."""
+    # The Secret of the webhooks' certificates is for replicas inside a cluster: one beside it needs none.
+    rules = [*rules_for(operator), *webhook_rules(operator), *registration_rules(operator)]
+    return {
+        (group, resource)
+        for rule in rules
+        for group in rule.api_groups
+        for resource in rule.resources
+        if resource not in SPARED and not resource.endswith("/finalizers")
+    }
+
+
+def budget(sample: Sample) -> dict[str, tuple[int, int]]:
+    """Read the table of costs in a sample's README: reads and writes by step."""
+    text = (sample.target / "README.md").read_text()
+    rows = re.findall(r"^\| ([^|]+?) \| (\d+) \| (\d+) \|$", text, re.MULTILINE)
+    return {step: (int(reads), int(writes)) for step, reads, writes in rows}
+
+
+def cost(exchanges: Sequence[Exchange]) -> tuple[int, int]:
+    """Count reads and writes; a watch that begins is no read of objects."""
+    reads = [found for found in exchanges if found.method == "GET" and not found.watch and found.right]
+    return len(reads), sum(found.is_write for found in exchanges)
+
+
+async def quiet(gateway: Gateway) -> None:
+    """Wait until nothing is asked for any more."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            before = len(gateway.exchanges)
+            await asyncio.sleep(QUIET)
+            if len(gateway.exchanges) == before:
+                return
+
+
+async def test_a_whole_life_takes_every_right_it_has_and_costs_what_the_readme_says(
+    sample: Sample, cluster: Cluster, tmp_path: Path
+) -> None:
+    costs: dict[str, tuple[int, int]] = {}
+    async with Gateway.to(cluster.config) as gateway:
+        operator = sample.operator()
+        async with gateway.seen_from(cluster).running(operator):
+            stage = Stage(sample, cluster, tmp_path / "vcenter.json")
+            for step in STORIES[sample.name]:
+                await quiet(gateway)
+                before = len(gateway.exchanges)
+                await step.play(stage)
+                await quiet(gateway)
+                costs[step.title] = cost(gateway.exchanges[before:])
+        rights = {found.right for found in gateway.exchanges if found.right is not None}
+    assert gateway.forbidden() == []
+    assert unused(operator, rights) == set()
+    allowed = budget(sample)
+    assert list(allowed) == list(costs), costs
+    over = {
+        step: seen for step, seen in costs.items() if seen[0] > allowed[step][0] or seen[1] > allowed[step][1]
+    }
+    assert over == {}, costs
+
+
+def unused(operator: Operator, used: set[Right]) -> set[tuple[str, str]]:
+    return rights_of(operator) - {(right.group, right.resource) for right in used}
