@@ -6,14 +6,25 @@ from typing import Any, TypeVar
 
 import click
 
+from kubewright.cli.project import find_project
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 def target_argument(function: F) -> F:
-    """Take TARGET."""
-    return click.argument("target", metavar="TARGET")(function)
+    """Take TARGET; inside a project it may be left out."""
+    return click.argument("target", metavar="[TARGET]", required=False, callback=_or_of_project)(function)
+
+
+def _or_of_project(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str:
+    if value is not None:
+        return value
+    project = find_project()
+    if project is None:
+        raise click.UsageError("Missing argument 'TARGET': it may be left out only inside a project")
+    return project.target
 
 
 def cluster_options(function: F) -> F:

@@ -1,45 +1,68 @@
 """The Deployment of an operator: unprivileged, probed, with metrics behind the cluster's own authorization."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kubewright.controller import Env, Operator, review_rules
+from kubewright.controller import Env, Operator, Volume
+from kubewright.generate.metrics import METRICS_PORT, metrics
 from kubewright.generate.names import Names
-from kubewright.generate.rbac import granted, named
+from kubewright.generate.rbac import named
+from kubewright.generate.webhooks import WEBHOOK_PORT
 
-METRICS_PORT = 8443
 PROBE_PORT = 8081
-WEBHOOK_PORT = 9443
 GRACE_SECONDS = 40
 """Longer than the 30 seconds a manager gives its reconciles, so that Kubernetes does not cut them short."""
+REQUESTS = {"cpu": "10m", "memory": "64Mi"}
+LIMITS = {"cpu": "500m", "memory": "256Mi"}
 Wire = dict[str, Any]
 
 
-def deployment(operator: Operator, names: Names, *, image: str, replicas: int = 1) -> list[Wire]:
-    """Render the Deployment, the Service of its metrics, who may read them, and a budget for several replicas."""
+def deployment(
+    operator: Operator,
+    names: Names,
+    *,
+    image: str,
+    replicas: int | None = None,
+    namespaces: Sequence[str] = (),
+) -> list[Wire]:
+    """Render the Deployment, what its metrics need, and a budget for several replicas."""
+    count = operator.workload.replicas if replicas is None else replicas
     documents: list[Wire] = [
         {
             **named("apps/v1", "Deployment", names.manager, names, names.namespace),
-            "spec": _spec(operator, names, image, replicas),
+            "spec": _spec(operator, names, image, count, namespaces),
         },
-        _metrics_service(names),
-        *granted("ClusterRole", names.review_role, [rule.to_wire() for rule in review_rules()], names),
-        _metrics_reader(names),
+        *metrics(names),
     ]
-    if replicas > 1:
-        documents.append(_budget(names))
+    if count > 1:
+        documents.append(budget(names))
     return documents
 
 
-def _spec(operator: Operator, names: Names, image: str, replicas: int) -> Wire:
+def budget(names: Names) -> Wire:
+    """Render the PodDisruptionBudget that keeps one of several replicas."""
+    document = named("policy/v1", "PodDisruptionBudget", names.manager, names, names.namespace)
+    return {**document, "spec": {"minAvailable": 1, "selector": {"matchLabels": names.selector}}}
+
+
+def anti_affinity(names: Names) -> Wire:
+    """Render the wish that replicas run on different nodes."""
+    term = {"labelSelector": {"matchLabels": names.selector}, "topologyKey": "kubernetes.io/hostname"}
+    preferred = [{"weight": 100, "podAffinityTerm": term}]
+    return {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
+
+
+def _spec(operator: Operator, names: Names, image: str, replicas: int, namespaces: Sequence[str]) -> Wire:
+    volumes = operator.workload.volumes
     pod: Wire = {
         "serviceAccountName": names.account,
         "terminationGracePeriodSeconds": GRACE_SECONDS,
         "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
-        "containers": [_container(operator, image)],
-        "volumes": [{"name": "tmp", "emptyDir": {}}],
+        "containers": [_container(operator, image, namespaces)],
+        "volumes": [{"name": "tmp", "emptyDir": {}}, *map(_volume, volumes)],
     }
     if replicas > 1:
-        pod["affinity"] = {"podAntiAffinity": _apart(names)}
+        pod["affinity"] = anti_affinity(names)
     return {
         "replicas": replicas,
         "selector": {"matchLabels": names.selector},
@@ -53,13 +76,14 @@ def _spec(operator: Operator, names: Names, image: str, replicas: int) -> Wire:
     }
 
 
-def _container(operator: Operator, image: str) -> Wire:
+def _container(operator: Operator, image: str, namespaces: Sequence[str]) -> Wire:
+    workload = operator.workload
     ports = [
-        {"name": "metrics", "containerPort": METRICS_PORT},
-        {"name": "probes", "containerPort": PROBE_PORT},
+        {"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"},
+        {"name": "probes", "containerPort": PROBE_PORT, "protocol": "TCP"},
     ]
     if operator.webhooks:
-        ports.append({"name": "webhooks", "containerPort": WEBHOOK_PORT})
+        ports.append({"name": "webhooks", "containerPort": WEBHOOK_PORT, "protocol": "TCP"})
     container: Wire = {
         "name": "manager",
         "image": image,
@@ -69,24 +93,51 @@ def _container(operator: Operator, image: str) -> Wire:
             f"--metrics-bind-address=:{METRICS_PORT}",
             "--metrics-secure",
             f"--health-probe-bind-address=:{PROBE_PORT}",
+            *(f"--namespace={namespace}" for namespace in dict.fromkeys(namespaces)),
+            *workload.args,
         ],
         "ports": ports,
         "livenessProbe": _probe("/healthz", delay=15, period=20),
         "readinessProbe": _probe("/readyz", delay=1, period=10),
         "resources": {
-            "requests": {"cpu": "10m", "memory": "64Mi"},
-            "limits": {"cpu": "500m", "memory": "256Mi"},
+            "requests": _amounts(REQUESTS, workload.requests),
+            "limits": _amounts(LIMITS, workload.limits),
         },
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": True,
             "capabilities": {"drop": ["ALL"]},
         },
-        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
+        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}, *map(_mount, workload.volumes)],
     }
     if operator.env:
         container["env"] = [_variable(variable) for variable in operator.env]
     return container
+
+
+def _amounts(usual: Mapping[str, str], said: Mapping[str, str]) -> dict[str, str]:
+    return {resource: amount for resource, amount in {**usual, **said}.items() if amount}
+
+
+def _volume(volume: Volume) -> Wire:
+    if volume.secret:
+        source: Wire = {"secret": {"secretName": volume.secret}}
+    elif volume.config_map:
+        source = {"configMap": {"name": volume.config_map}}
+    elif volume.claim:
+        source = {"persistentVolumeClaim": {"claimName": volume.claim}}
+    else:
+        source = {"emptyDir": {"sizeLimit": volume.size} if volume.size else {}}
+    if volume.optional:
+        next(iter(source.values()))["optional"] = True
+    return {"name": volume.name, **source}
+
+
+def _mount(volume: Volume) -> Wire:
+    mount: Wire = {"name": volume.name, "mountPath": volume.path}
+    if volume.read_only or volume.secret or volume.config_map:
+        mount["readOnly"] = True
+    return mount
 
 
 def _variable(variable: Env) -> Wire:
@@ -107,27 +158,3 @@ def _probe(path: str, *, delay: int, period: int) -> Wire:
         "initialDelaySeconds": delay,
         "periodSeconds": period,
     }
-
-
-def _apart(names: Names) -> Wire:
-    term = {"labelSelector": {"matchLabels": names.selector}, "topologyKey": "kubernetes.io/hostname"}
-    return {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "podAffinityTerm": term}]}
-
-
-def _metrics_service(names: Names) -> Wire:
-    ports = [{"name": "https", "port": METRICS_PORT, "protocol": "TCP", "targetPort": "metrics"}]
-    document = named("v1", "Service", names.metrics_service, names, names.namespace)
-    return {**document, "spec": {"ports": ports, "selector": names.selector}}
-
-
-def _metrics_reader(names: Names) -> Wire:
-    rules = [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]
-    return {
-        **named("rbac.authorization.k8s.io/v1", "ClusterRole", names.metrics_reader, names),
-        "rules": rules,
-    }
-
-
-def _budget(names: Names) -> Wire:
-    document = named("policy/v1", "PodDisruptionBudget", names.manager, names, names.namespace)
-    return {**document, "spec": {"minAvailable": 1, "selector": {"matchLabels": names.selector}}}

@@ -1,9 +1,14 @@
 """Documents as YAML: the same text for the same declarations."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import yaml
+
+HEADER = "# Rendered by kubewright from the operator's declarations: change those, then render again.\n"
+"""The first line of a rendered file: what has it may be replaced, what lacks it is somebody's own."""
+Wire = dict[str, Any]
 
 
 class _Dumper(yaml.SafeDumper):
@@ -14,17 +19,32 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-def to_yaml(documents: Iterable[dict[str, Any]]) -> str:
+def to_yaml(documents: Iterable[Wire]) -> str:
     """Write documents, one after the other, each with its own mark."""
-    texts = [
-        yaml.dump(
-            document, Dumper=_Dumper, sort_keys=False, default_flow_style=False, width=120, allow_unicode=True
-        )
-        for document in documents
-    ]
-    return "".join(f"---\n{text}" for text in texts)
+    return "".join(f"---\n{plain_yaml(document)}" for document in documents)
 
 
-def file_name(document: dict[str, Any]) -> str:
+def plain_yaml(value: Any) -> str:
+    """Write one value, in the order in which it is given."""
+    return yaml.dump(
+        value, Dumper=_Dumper, sort_keys=False, default_flow_style=False, width=120, allow_unicode=True
+    )
+
+
+def file_name(document: Wire) -> str:
     """Name the file of a document: kind and name, in lower case."""
     return f"{document['kind'].lower()}-{document['metadata']['name']}.yaml"
+
+
+def files_of(documents: Sequence[Wire]) -> dict[str, Wire]:
+    """Give each document a file of its own; where names are the same the namespace tells them apart."""
+    taken = Counter(map(file_name, documents))
+    files: dict[str, Wire] = {}
+    for document in documents:
+        name = file_name(document)
+        if taken[name] > 1:
+            metadata = document["metadata"]
+            apart = metadata.get("namespace") or document["apiVersion"].rpartition("/")[2]
+            name = f"{name.removesuffix('.yaml')}-{apart}.yaml"
+        files[name] = document
+    return files

@@ -55,11 +55,25 @@ class Names:
         return f"{self.operator}-webhook-role"
 
     @property
+    def monitor(self) -> str:
+        """Name the ServiceMonitor."""
+        return f"{self.operator}-controller-manager-metrics-monitor"
+
+    def user_role(self, kind: str, which: str) -> str:
+        """Name a role for users of a kind."""
+        return f"{self.operator}-{kind.lower()}-{which}-role"
+
+    @property
     def selector(self) -> dict[str, str]:
         """Give the labels by which the operator's Pods are found."""
-        return {"app.kubernetes.io/name": self.operator, "control-plane": "controller-manager"}
+        return {**self.shared, "control-plane": "controller-manager"}
+
+    @property
+    def shared(self) -> dict[str, str]:
+        """Give the label by which the operator's objects are found, whoever manages them."""
+        return {"app.kubernetes.io/name": self.operator}
 
     @property
     def labels(self) -> dict[str, str]:
         """Give the labels that all objects carry."""
-        return {"app.kubernetes.io/name": self.operator, "app.kubernetes.io/managed-by": "kubewright"}
+        return {**self.shared, "app.kubernetes.io/managed-by": "kubewright"}

@@ -1,8 +1,10 @@
 """The ServiceAccount an operator runs as, and the roles it needs: no more than its declarations say."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+from kubewright.api import Kind, kind_of
 from kubewright.controller import (
     Operator,
     PolicyRule,
@@ -15,27 +17,67 @@ from kubewright.generate.names import Names
 
 RBAC = "rbac.authorization.k8s.io/v1"
 _GROUP = "rbac.authorization.k8s.io"
+_EVENTS = "events.k8s.io"
 Wire = dict[str, Any]
 
 
 def rbac(operator: Operator, names: Names, namespaces: Sequence[str] = ()) -> list[Wire]:
     """Render namespace, account, roles and bindings; limited to namespaces where they are given."""
-    rules, cluster_wide = _wire(rules_for(operator)), _wire(webhook_rules(operator))
+    rules, cluster_wide = rules_for(operator), _wire(webhook_rules(operator))
     documents: list[Wire] = [
-        named("v1", "Namespace", names.namespace, names),
+        _namespace(names),
         named("v1", "ServiceAccount", names.account, names, names.namespace),
     ]
     if namespaces:
-        for namespace in namespaces:
-            documents += granted("Role", names.role, rules, names, namespace)
+        inside, outside = by_scope(rules, operator)
+        for namespace in dict.fromkeys(namespaces):
+            documents += granted("Role", names.role, _wire(inside), names, namespace)
+        if outside:
+            documents += granted("ClusterRole", names.role, _wire(outside), names)
         if cluster_wide:
             documents += granted("ClusterRole", names.webhook_role, cluster_wide, names)
     else:
-        documents += granted("ClusterRole", names.role, [*rules, *cluster_wide], names)
+        documents += granted("ClusterRole", names.role, [*_wire(rules), *cluster_wide], names)
     documents += granted("Role", names.lease_role, _wire(lease_rules(operator.name)), names, names.namespace)
     if certificates := _wire(certificate_rules(operator)):
         documents += granted("Role", names.webhook_role, certificates, names, names.namespace)
     return documents
+
+
+def by_scope(rules: Sequence[PolicyRule], operator: Operator) -> tuple[list[PolicyRule], list[PolicyRule]]:
+    """Part rules into those a Role can hold and those on kinds without a namespace, which need a ClusterRole."""
+    clustered = _cluster_kinds(operator)
+    own = {(kind.group, kind.plural) for kind in (kind_of(each.kind) for each in operator.controllers)}
+    inside: list[PolicyRule] = []
+    outside: list[PolicyRule] = []
+    for rule in rules:
+        (group,) = rule.api_groups
+        there = tuple(name for name in rule.resources if (group, name.partition("/")[0]) in clustered)
+        here = tuple(name for name in rule.resources if name not in there)
+        if here:
+            inside.append(replace(rule, resources=here))
+        if there:
+            outside.append(replace(rule, resources=there))
+        elif group == _EVENTS and own & clustered:
+            # Events about an object without a namespace lie in "default", which may be none of those given.
+            outside.append(rule)
+    return inside, outside
+
+
+def _cluster_kinds(operator: Operator) -> set[tuple[str, str]]:
+    kinds: list[Kind] = []
+    for controller in operator.controllers:
+        kinds.append(kind_of(controller.kind))
+        kinds += [kind_of(each.kind) for each in (*controller.owns, *controller.watches)]
+        kinds += [need.kind for need in controller.needs]
+    return {(kind.group, kind.plural) for kind in kinds if not kind.namespaced}
+
+
+def _namespace(names: Names) -> Wire:
+    """The operator's Pods keep to the restricted standard: whatever else is put there must too."""
+    document = named("v1", "Namespace", names.namespace, names)
+    document["metadata"]["labels"] |= {"pod-security.kubernetes.io/enforce": "restricted"}
+    return document
 
 
 def _wire(rules: Sequence[PolicyRule]) -> list[Wire]:

@@ -1,0 +1,36 @@
+"""Examples of an operator's kinds that somebody wrote: the folder `samples` of its package or project."""
+
+from pathlib import Path
+from typing import Any, cast
+
+import yaml
+
+from kubewright.api import ConfigError
+from kubewright.cli.project import find_project
+
+FOLDER = "samples"
+Wire = dict[str, Any]
+
+
+def written_samples(target: str) -> list[Wire]:
+    """Read the samples beside TARGET, else those of the project around it."""
+    place = Path(target.partition(":")[0])
+    beside = place if place.is_dir() else place.parent
+    folders = [beside / FOLDER] if place.exists() else []
+    project = find_project(beside if place.exists() else None)
+    if project is not None:
+        folders.append(project.root / FOLDER)
+    for folder in folders:
+        if folder.is_dir():
+            return [document for path in sorted(folder.glob("*.y*ml")) for document in _documents(path)]
+    return []
+
+
+def _documents(path: Path) -> list[Wire]:
+    try:
+        found: list[Any] = list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
+    return [cast("Wire", document) for document in found if isinstance(document, dict)]

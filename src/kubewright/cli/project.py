@@ -1,0 +1,88 @@
+"""The project around the current directory: what its pyproject.toml says to kubewright."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from kubewright.api import ConfigError
+
+FILE = "pyproject.toml"
+Table = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A folder with a pyproject.toml in which kubewright has a table."""
+
+    root: Path
+    settings: Table
+    """The table `[tool.kubewright]`."""
+    package: Table
+    """The table `[project]`."""
+
+    @property
+    def name(self) -> str:
+        """Give the project's name."""
+        return str(self.package.get("name") or self.root.name)
+
+    @property
+    def version(self) -> str:
+        """Give the project's own version."""
+        return str(self.package.get("version", "0.0.0"))
+
+    @property
+    def domain(self) -> str:
+        """Give the domain of its API groups."""
+        return str(self.settings.get("domain", ""))
+
+    @property
+    def made_with(self) -> str:
+        """Give the version of kubewright that last wrote to it."""
+        return str(self.settings.get("version", ""))
+
+    @property
+    def module(self) -> str:
+        """Give the package that declares the operator."""
+        return str(self.settings.get("target") or self.name.replace("-", "_"))
+
+    @property
+    def target(self) -> str:
+        """Give the TARGET that commands use when they are given none."""
+        place = self.root / self.module
+        return str(place) if place.exists() else self.module
+
+
+def find_project(start: Path | None = None) -> Project | None:
+    """Look for a project here and in the folders above."""
+    here = (start or Path.cwd()).resolve()
+    for folder in (here, *here.parents):
+        if (found := read_project(folder)) is not None:
+            return found
+    return None
+
+
+def read_project(folder: Path) -> Project | None:
+    """Read the project of exactly this folder."""
+    path = folder / FILE
+    try:
+        document = cast("Table", tomllib.loads(path.read_text(encoding="utf-8")))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
+    except ValueError as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}") from None
+    settings = document.get("tool", {}).get("kubewright")
+    return None if settings is None else Project(folder, settings, document.get("project", {}))
+
+
+def the_project() -> Project:
+    """Look for a project here and in the folders above; say what to do where there is none."""
+    found = find_project()
+    if found is None:
+        raise ConfigError(
+            "there is no kubewright project here or above: make one with `kubewright init NAME`, or change to its folder"
+        )
+    return found

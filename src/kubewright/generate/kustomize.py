@@ -1,0 +1,41 @@
+"""The manifests as a kustomize tree: a base that is complete, and components to add."""
+
+from typing import Any
+
+from kubewright.controller import Operator
+from kubewright.generate.documents import HEADER, files_of, plain_yaml
+from kubewright.generate.manifests import FURTHER_PARTS, PARTS, USUAL, Settings, parts_of
+from kubewright.generate.names import Names
+
+_KUSTOMIZATION = "kustomization.yaml"
+_OPTIONAL = ("monitoring", "network")
+Wire = dict[str, Any]
+
+
+def kustomize(operator: Operator, settings: Settings = USUAL) -> dict[str, str]:
+    """Render a tree: `kubectl apply -k DIR` brings the operator, `DIR/samples` its samples.
+
+    Monitoring and network policy are components: `components: [DIR/monitoring]` in an overlay adds one.
+    Nothing is prefixed or patched, so what is read here is what the cluster is given.
+    """
+    parts = parts_of(operator, Names(operator.name), PARTS, settings)
+    tree: dict[str, str] = {}
+    base: list[str] = []
+    for part, documents in parts.items():
+        if not documents:
+            continue
+        files = files_of(documents)
+        for name, document in files.items():
+            tree[f"{part}/{name}"] = HEADER + plain_yaml(document)
+        tree[f"{part}/{_KUSTOMIZATION}"] = _kustomization(list(files), component=part in _OPTIONAL)
+        if part not in FURTHER_PARTS:
+            base.append(part)
+    tree[_KUSTOMIZATION] = _kustomization(base)
+    return tree
+
+
+def _kustomization(resources: list[str], *, component: bool = False) -> str:
+    head: Wire = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
+    if component:
+        head = {"apiVersion": "kustomize.config.k8s.io/v1alpha1", "kind": "Component"}
+    return HEADER + plain_yaml({**head, "resources": resources})

@@ -1,0 +1,71 @@
+"""All that an operator needs in a cluster, part by part, in the order in which a cluster must be given it."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kubewright.controller import Operator
+from kubewright.generate.crds import crds
+from kubewright.generate.deployment import deployment
+from kubewright.generate.metrics import monitoring
+from kubewright.generate.names import Names
+from kubewright.generate.network import network
+from kubewright.generate.rbac import rbac
+from kubewright.generate.samples import samples
+from kubewright.generate.users import user_roles
+from kubewright.generate.webhooks import webhooks
+
+USUAL_PARTS = ("crds", "rbac", "webhooks", "deployment")
+FURTHER_PARTS = ("monitoring", "network", "samples")
+"""Parts that are rendered only when asked for: they need the Prometheus operator, a network plugin, a wish."""
+PARTS = (*USUAL_PARTS, *FURTHER_PARTS)
+DEFAULT_IMAGE = "controller:latest"
+Wire = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What is said when manifests are rendered rather than where the operator is declared.
+
+    `namespaces` limits what the operator may see and watches; `replicas` replaces the declared number;
+    `metrics_reader` is a ServiceAccount (`namespace/name`); `examples` are objects written by hand.
+    """
+
+    image: str = DEFAULT_IMAGE
+    namespaces: Sequence[str] = ()
+    replicas: int | None = None
+    metrics_reader: str = ""
+    examples: Sequence[Wire] = ()
+
+
+USUAL = Settings()
+
+
+def parts_of(
+    operator: Operator, names: Names, parts: Collection[str] = USUAL_PARTS, settings: Settings = USUAL
+) -> dict[str, list[Wire]]:
+    """Render the chosen parts, each by itself."""
+    rendered: dict[str, Callable[[], list[Wire]]] = {
+        "crds": lambda: crds(operator, names),
+        "rbac": lambda: [*rbac(operator, names, settings.namespaces), *user_roles(operator, names)],
+        "webhooks": lambda: webhooks(operator, names),
+        "deployment": lambda: deployment(
+            operator,
+            names,
+            image=settings.image,
+            replicas=settings.replicas,
+            namespaces=settings.namespaces,
+        ),
+        "monitoring": lambda: monitoring(names, reader=settings.metrics_reader),
+        "network": lambda: network(operator, names),
+        "samples": lambda: samples(operator, settings.examples),
+    }
+    return {part: rendered[part]() for part in PARTS if part in parts}
+
+
+def manifests(
+    operator: Operator, parts: Collection[str] = USUAL_PARTS, settings: Settings = USUAL
+) -> list[Wire]:
+    """Render the chosen parts, one after the other."""
+    rendered = parts_of(operator, Names(operator.name), parts, settings)
+    return [document for documents in rendered.values() for document in documents]

@@ -1,0 +1,56 @@
+"""Who may read an operator's metrics, and how Prometheus finds them."""
+
+from typing import Any
+
+from kubewright.controller import review_rules
+from kubewright.generate.names import Names
+from kubewright.generate.rbac import RBAC, granted, named
+
+METRICS_PORT = 8443
+PORT_NAME = "https"
+Wire = dict[str, Any]
+
+
+def metrics(names: Names) -> list[Wire]:
+    """Render the Service of the metrics, the role to ask the cluster who may read them, and a role for readers."""
+    ports = [{"name": PORT_NAME, "port": METRICS_PORT, "protocol": "TCP", "targetPort": "metrics"}]
+    return [
+        {
+            **named("v1", "Service", names.metrics_service, names, names.namespace),
+            "spec": {"ports": ports, "selector": names.selector},
+        },
+        *granted("ClusterRole", names.review_role, [rule.to_wire() for rule in review_rules()], names),
+        {
+            **named(RBAC, "ClusterRole", names.metrics_reader, names),
+            "rules": [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}],
+        },
+    ]
+
+
+def monitoring(names: Names, *, reader: str = "") -> list[Wire]:
+    """Render the ServiceMonitor, and let a ServiceAccount (`namespace/name`) read the metrics where one is given."""
+    endpoint: Wire = {
+        "port": PORT_NAME,
+        "scheme": "https",
+        "path": "/metrics",
+        "bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token",
+        # Each replica signs a certificate for itself: the token, not the certificate, keeps others out.
+        "tlsConfig": {"insecureSkipVerify": True},
+    }
+    monitor: Wire = {
+        **named("monitoring.coreos.com/v1", "ServiceMonitor", names.monitor, names, names.namespace),
+        "spec": {"endpoints": [endpoint], "selector": {"matchLabels": names.shared}},
+    }
+    if not reader:
+        return [monitor]
+    namespace, _, account = reader.partition("/")
+    binding: Wire = {
+        **named(RBAC, "ClusterRoleBinding", f"{names.metrics_reader}-binding", names),
+        "roleRef": {
+            "apiGroup": RBAC.partition("/")[0],
+            "kind": "ClusterRole",
+            "name": names.metrics_reader,
+        },
+        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
+    }
+    return [monitor, binding]

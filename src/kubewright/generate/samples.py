@@ -1,0 +1,96 @@
+"""An example of a kind, made from what its schema says: examples, defaults, the smallest value that is allowed."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from kubewright.api import DeclarationError, Object, kind_of
+from kubewright.controller import Operator
+from kubewright.schema import structural, validate
+
+_NOT_ASKED = frozenset({"apiVersion", "kind", "metadata", "status"})
+_WORDS = {
+    "date-time": "2030-01-01T00:00:00Z",
+    "date": "2030-01-01",
+    "duration": "1m0s",
+    "uuid": "00000000-0000-4000-8000-000000000000",
+    "byte": "",
+}
+Wire = dict[str, Any]
+Schema = dict[str, Any]
+
+
+def samples(operator: Operator, given: Sequence[Wire] = ()) -> list[Wire]:
+    """Return an example of each kind and version: those that were written by hand, else made-up ones."""
+    written: dict[tuple[str, str], list[Wire]] = {}
+    for document in given:
+        written.setdefault((document.get("apiVersion", ""), document.get("kind", "")), []).append(document)
+    found: list[Wire] = []
+    for declared in operator.kinds:
+        kind = kind_of(declared)
+        found += written.get((kind.api_version, kind.kind)) or [sample(declared)]
+    return found
+
+
+def sample(declared: type[Object]) -> Wire:
+    """Make up an object of a kind that the server accepts; fields that have neither default nor example are left out
+    unless they are required.
+    """
+    kind, schema = kind_of(declared), structural(declared)
+    made: Wire = {
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "metadata": {"name": f"{kind.kind.lower()}-sample"},
+    }
+    made |= {name: value for name, value in _object(schema).items() if name not in _NOT_ASKED}
+    if troubles := validate(schema, made):
+        raise DeclarationError(
+            f"{declared.__name__}: no sample could be made up ({troubles[0]}): give the field "
+            f"Field(example=...), or write samples/{kind.kind.lower()}.yaml"
+        )
+    return made
+
+
+def _object(schema: Schema) -> Wire:
+    required = schema.get("required", ())
+    return {
+        name: _value(part)
+        for name, part in schema.get("properties", {}).items()
+        if name in required or "default" in part or "example" in part
+    }
+
+
+def _value(schema: Schema) -> Any:
+    for said in ("example", "default"):
+        if said in schema:
+            return schema[said]
+    if "enum" in schema:
+        return schema["enum"][0]
+    match schema.get("type"):
+        case "object":
+            return _object(schema)
+        case "array":
+            return [_value(schema["items"])] * schema.get("minItems", 0)
+        case "string":
+            text = _WORDS.get(schema.get("format", ""), "example")
+            return text[: schema.get("maxLength")].ljust(schema.get("minLength", 0), "x")
+        case "integer" | "number":
+            return _number(schema)
+        case "boolean":
+            return False
+        case _:
+            return 1 if schema.get("x-kubernetes-int-or-string") else {}
+
+
+def _number(schema: Schema) -> float:
+    step = schema.get("multipleOf", 1)
+    least = schema.get("minimum")
+    if least is None:
+        most = schema.get("maximum")
+        return (
+            step if most is None or most >= step else most - (step if schema.get("exclusiveMaximum") else 0)
+        )
+    if schema.get("exclusiveMinimum"):
+        least += step
+    rest = least % step
+    number = least + (step - rest if rest else 0)
+    return number if number or schema.get("maximum", step) < step else step

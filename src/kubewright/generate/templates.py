@@ -1,0 +1,76 @@
+"""Documents with places that Helm fills: written as YAML first, so that only the places are templates."""
+
+import re
+from copy import deepcopy
+from typing import Any, cast
+
+from kubewright.generate.documents import HEADER, plain_yaml
+
+_TOKEN = re.compile(r"helm-place-(\d+)")
+_LINE = re.compile(r"( *)(?:- )?helm-place-(\d+)(?:: '')?")
+_NEST = 2
+Wire = dict[str, Any]
+
+
+class Template:
+    """One document of a chart, and what Helm puts where.
+
+    `place` stands for a value inside a line, `lines` for whole lines: as a list item, or as a key of a mapping.
+    """
+
+    def __init__(self, document: Wire) -> None:
+        self.document = deepcopy(document)
+        self._places: list[str] = []
+        self._condition = ""
+
+    def place(self, template: str) -> str:
+        """Take this template for the value that the result is put at."""
+        self._places.append(template)
+        return f"helm-place-{len(self._places) - 1}"
+
+    def lines(self, *templates: str) -> str:
+        """Take these lines for the list item or the key that the result is put at.
+
+        `HERE` in them is the indentation of the line, `NEST` of what belongs to it.
+        """
+        return self.place("\n".join(templates))
+
+    def block(self, key: str, value: str) -> str:
+        """Take `key` with all of `value`, and nothing at all where that is empty."""
+        return self.lines(
+            f"{{{{- with {value} }}}}", f"{key}:", "  {{- toYaml . | nindent NEST }}", "{{- end }}"
+        )
+
+    def only_if(self, condition: str) -> None:
+        """Render the document only where a condition holds."""
+        self._condition = condition
+
+    def replace(self, old: str, template: str) -> None:
+        """Take a template for each text that is equal to this one."""
+        self.document = self._replaced(self.document, old, self.place(template))
+
+    def text(self) -> str:
+        """Write the file."""
+        # What looks like a template in a description or a rule is text.
+        plain = plain_yaml(self.document).replace("{{", '{{ "{{" }}')
+        filled = "".join(f"{self._filled(line)}\n" for line in plain.splitlines())
+        if not self._condition:
+            return HEADER + filled
+        return f"{HEADER}{{{{- if {self._condition} }}}}\n{filled}{{{{- end }}}}\n"
+
+    def _filled(self, line: str) -> str:
+        whole = _LINE.fullmatch(line)
+        if whole is not None:
+            indent = whole[1]
+            text = self._places[int(whole[2])]
+            text = text.replace("HERE", str(len(indent))).replace("NEST", str(len(indent) + _NEST))
+            return "\n".join(f"{indent}{each}" for each in text.splitlines())
+        return _TOKEN.sub(lambda found: self._places[int(found[1])], line)
+
+    def _replaced(self, value: Any, old: str, new: str) -> Any:
+        if isinstance(value, dict):
+            fields = cast("Wire", value)
+            return {key: self._replaced(each, old, new) for key, each in fields.items()}
+        if isinstance(value, list):
+            return [self._replaced(each, old, new) for each in cast("list[Any]", value)]
+        return new if value == old else value
