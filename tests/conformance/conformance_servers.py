@@ -14,8 +14,6 @@ from typing import Any
 import yaml
 from conformance_exchange import Target
 
-from kubewright.testing.virtual_time import settle
-
 USERS = {"jane": ("people",), "mallory": ("people",)}
 
 
@@ -74,6 +72,11 @@ class _Loop(asyncio.SelectorEventLoop):
         return super().time() + self.ahead
 
 
+async def _settle() -> None:
+    for _ in range(50):
+        await asyncio.sleep(0)
+
+
 class _Thread:
     """An event loop in a thread, so that plain blocking HTTP can talk to what runs in it."""
 
@@ -85,7 +88,7 @@ class _Thread:
 
     def __exit__(self, *details: object) -> None:
         # What was closed at the end is still on its way out.
-        self.run(settle())
+        self.run(_settle())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -98,5 +101,5 @@ class _Thread:
         self.run(self._skip(seconds))
 
     async def _skip(self, seconds: float) -> None:
-        await settle()
+        await _settle()
         self._loop.ahead += seconds

@@ -190,6 +190,8 @@ class Strategy:
     grace_period: Callable[[Wire, int | None], int | None] = _never_graceful
     """Give the seconds of grace for a deletion that asked for so many, or None to delete at once."""
     default_propagation: Propagation = "Background"
+    orphan_warning: str = ""
+    """What to tell clients who leave the propagation to the kind."""
     returns_deleted: bool = False
     """Answer a deletion with the object instead of a Status."""
     begin_delete: Callable[[Wire], None] | None = None

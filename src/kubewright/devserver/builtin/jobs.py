@@ -17,6 +17,7 @@ from kubewright.devserver.builtin.cells import (
     wide,
 )
 from kubewright.devserver.builtin.go_structs import invalid_struct
+from kubewright.devserver.builtin.pod_warnings import warn_of_template
 from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.schedules import schedule_trouble
 from kubewright.devserver.builtin.templates import check_template, default_pod_spec, template_of
@@ -253,9 +254,14 @@ STRATEGIES = {
         prepare_create=_prepare_job,
         prepare_status_update=keep_spec,
         validate=_validate_job,
+        warnings=warn_of_template("spec", "template", named=True),
         validate_update=_validate_job_update,
         has_generation=True,
         default_propagation="Orphan",
+        orphan_warning=(
+            "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background "
+            "to remove them or set propagationPolicy=Orphan to suppress this warning"
+        ),
         selectable_fields={"status.successful": number_at("status", "succeeded")},
         columns=(NAME, Column("Status"), Column("Completions"), Column("Duration"), AGE, *_WIDE),
         row=_job_row,
@@ -265,6 +271,7 @@ STRATEGIES = {
         default=_default_cron_job,
         prepare_status_update=keep_spec,
         validate=_validate_cron_job,
+        warnings=warn_of_template("spec", "jobTemplate", "spec", "template", named=True),
         validate_update=lambda new, old: _validate_cron_job(new),
         has_generation=True,
         columns=(

@@ -116,11 +116,31 @@ async def _spend_budget(call: Invocation, pod: Wire) -> None:
         return
 
     def spend(found: Wire) -> None:
-        found["status"]["disruptionsAllowed"] -= 1
-        found["status"].setdefault("disruptedPods", {})[call.name] = _now()
+        status = found["status"]
+        status["disruptionsAllowed"] -= 1
+        status.setdefault("disruptedPods", {})[call.name] = _now()
+        if not status["disruptionsAllowed"]:
+            _note_spent(status)
 
     name = budget["metadata"]["name"]
     await call.api.update("policy", "poddisruptionbudgets", call.namespace, name, spend, subresource="status")
+
+
+def _note_spent(status: Wire) -> None:
+    before = next(
+        (item for item in items(status, "conditions") if item["type"] == "DisruptionAllowed"), Wire()
+    )
+    since = before.get("lastTransitionTime") if before.get("status") == "False" else None
+    spent: Wire = {
+        "type": "DisruptionAllowed",
+        "status": "False",
+        "observedGeneration": status.get("observedGeneration", 0),
+        "lastTransitionTime": since or _now(),
+        "reason": "InsufficientPods",
+        "message": "",
+    }
+    others = [item for item in items(status, "conditions") if item["type"] != "DisruptionAllowed"]
+    status["conditions"] = [*others, spent]
 
 
 def _harmless(pod: Wire, budget: Wire) -> bool:

@@ -6,6 +6,7 @@ from kubewright.devserver.builtin.cells import NAME, containers, labels_text
 from kubewright.devserver.builtin.pod_endpoints import ENDPOINTS, bind
 from kubewright.devserver.builtin.pod_parts import PARTS
 from kubewright.devserver.builtin.pod_rows import COLUMNS, pod_row
+from kubewright.devserver.builtin.pod_warnings import warn_of_pod, warn_of_template
 from kubewright.devserver.builtin.quality import quality_of
 from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.templates import (
@@ -156,22 +157,6 @@ def _comparable(spec: Wire, old: Wire) -> Wire:
     return kept
 
 
-def _warnings(new: Wire, old: Wire | None) -> list[str]:
-    retired = {
-        "rbd": "deprecated in v1.28, non-functional in v1.31+",
-        "scaleIO": "deprecated in v1.16, non-functional in v1.22+",
-        "gitRepo": "deprecated in v1.11, and disabled by default in v1.33+",
-        "cephfs": "deprecated in v1.28, non-functional in v1.31+",
-        "glusterfs": "deprecated in v1.25, non-functional in v1.26+",
-    }
-    return [
-        f"spec.volumes[{index}].{kind}: {text}"
-        for index, volume in enumerate(items(new["spec"], "volumes"))
-        for kind, text in retired.items()
-        if volume.get(kind) is not None
-    ]
-
-
 def _addresses(pod: Wire) -> str:
     return ",".join(item.get("ip", "") for item in items(section(pod, "status"), "podIPs"))
 
@@ -192,7 +177,7 @@ STRATEGIES = {
         prepare_status_update=_prepare_status_update,
         validate=_validate,
         validate_update=_validate_update,
-        warnings=_warnings,
+        warnings=warn_of_pod,
         has_generation=True,
         grace_period=_grace_period,
         returns_deleted=True,
@@ -227,6 +212,7 @@ STRATEGIES = {
         default=_default_template,
         validate=_validate_template,
         validate_update=lambda new, old: _validate_template(new),
+        warnings=warn_of_template("template"),
         name_check=names.dns1123_subdomain,
         has_generation=True,
         returns_deleted=True,

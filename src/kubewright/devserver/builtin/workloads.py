@@ -6,6 +6,7 @@ from kubewright.api import FieldError, label_selector, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin import workload_rows as rows
 from kubewright.devserver.builtin.go_structs import invalid_struct, unsupported_struct
+from kubewright.devserver.builtin.pod_warnings import warn_of_template
 from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.templates import check_template, default_pod_spec, template_of
 from kubewright.devserver.builtin.volumes import default_claim_spec
@@ -331,6 +332,7 @@ STRATEGIES = {
     ("apps", "Deployment"): Strategy(
         default=_default_deployment,
         validate=_validate_deployment,
+        warnings=warn_of_template("spec", "template", named=True),
         validate_update=_update_deployment,
         validate_status_update=_deployment_status,
         prepare_status_update=keep_spec_and_labels,
@@ -347,6 +349,7 @@ STRATEGIES = {
     ("apps", "ReplicaSet"): Strategy(
         default=_default_replica_set,
         validate=_validate_replica_set,
+        warnings=warn_of_template("spec", "template", named=True),
         validate_update=_update_replica_set,
         prepare_status_update=keep_spec,
         has_generation=True,
@@ -358,6 +361,7 @@ STRATEGIES = {
     ("apps", "StatefulSet"): Strategy(
         default=_default_stateful_set,
         validate=_validate_stateful_set,
+        warnings=warn_of_template("spec", "template"),
         validate_update=_update_stateful_set,
         prepare_status_update=keep_spec,
         has_generation=True,
@@ -371,6 +375,7 @@ STRATEGIES = {
         prepare_create=_new_daemon_set,
         prepare_update=_changed_daemon_set,
         validate=_validate_daemon_set,
+        warnings=warn_of_template("spec", "template"),
         validate_update=_update_daemon_set,
         prepare_status_update=keep_spec,
         has_generation=True,
@@ -382,6 +387,7 @@ STRATEGIES = {
     ("", "ReplicationController"): Strategy(
         default=_default_replication_controller,
         validate=_validate_replication_controller,
+        warnings=warn_of_template("spec", "template", named=True),
         validate_update=lambda new, old: _validate_replication_controller(new),
         prepare_status_update=keep_spec,
         has_generation=True,

@@ -57,9 +57,14 @@ async def _delete(scope: Scope, record: Record, options: DeleteOptions) -> Delet
         meta(new).pop("finalizers", None)
     if finalizers or grace:
         return Deletion(await _write(scope, record, new, old, options), gone=False)
+    return _remove(scope, record, new if grace == 0 else old, options)
+
+
+def _remove(scope: Scope, record: Record, last: Wire, options: DeleteOptions) -> Deletion:
     if not options.dry_run:
-        scope.core.store.delete(scope.resource.collection, record)
-    return Deletion(_answer(scope, new if grace == 0 else old), gone=True)
+        revision = scope.core.store.delete(scope.resource.collection, record)
+        meta(last)["resourceVersion"] = str(revision)
+    return Deletion(_answer(scope, last), gone=True)
 
 
 async def _ask(scope: Scope, old: Wire, options: DeleteOptions) -> None:
@@ -81,9 +86,7 @@ async def _begin(scope: Scope, record: Record, new: Wire, old: Wire, options: De
         return Deletion(await _write(scope, record, new, old, options), gone=False)
     if meta(old).get("finalizers") or not strategy.deletable(old):
         return Deletion(scope.resource.render(record), gone=False)
-    if not options.dry_run:
-        scope.core.store.delete(scope.resource.collection, record)
-    return Deletion(_answer(scope, old), gone=True)
+    return _remove(scope, record, old, options)
 
 
 def _check_preconditions(scope: Scope, old: Wire, options: DeleteOptions) -> None:
@@ -148,6 +151,8 @@ def _finalizers(scope: Scope, obj: Wire, options: DeleteOptions) -> list[str]:
         orphan, foreground = ORPHAN in present, FOREGROUND in present
     else:
         orphan, foreground = strategy.default_propagation == "Orphan", False
+        if strategy.orphan_warning:
+            scope.warnings.append(strategy.orphan_warning)
     if orphan:
         kept.append(ORPHAN)
     if foreground:

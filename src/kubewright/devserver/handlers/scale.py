@@ -1,5 +1,7 @@
 """The scale subresource: a small object that stands for the replicas of a bigger one."""
 
+from typing import Any
+
 from kubewright.api import GroupVersionKind, problems
 from kubewright.devserver.access import Access
 from kubewright.devserver.merge import apply_scale
@@ -71,6 +73,7 @@ async def apply_to_scale(scope: Scope, body: bytes, api: Access) -> bytes:
                 empty=scope.empty(),
             )
         )
+        _keep_times(merged, old)
         return read_applied(scope, merged)
 
     return await _update(scope, access, change, api)
@@ -96,6 +99,7 @@ async def _write(scope: Scope, api: Access, patch: Patch) -> bytes:
         new = scope.manage_fields(old, new)
         if scope.resource.custom:
             _forget_scalers(new)
+        _keep_times(new, old)
         return new
 
     return await _update(scope, access, change, api)
@@ -115,6 +119,22 @@ def _forget_scalers(obj: Wire) -> None:
     """Drop who owns replicas through scale: for custom resources the real server only takes them from others."""
     kept = [entry for entry in items(meta(obj), "managedFields") if entry.get("subresource") != "scale"]
     meta(obj)["managedFields"] = kept
+
+
+def _keep_times(new: Wire, old: Wire) -> None:
+    """Leave who scales the times the object knew: scaling gives it no time of its own, as on the real server."""
+    known = {_scaler(entry): entry.get("time") for entry in items(meta(old), "managedFields")}
+    for entry in items(meta(new), "managedFields"):
+        if entry.get("subresource") == "scale":
+            time = known.get(_scaler(entry))
+            if time is None:
+                entry.pop("time", None)
+            else:
+                entry["time"] = time
+
+
+def _scaler(entry: Wire) -> tuple[Any, ...]:
+    return tuple(entry.get(name) for name in ("manager", "operation", "apiVersion", "subresource"))
 
 
 def _read(scope: Scope, document: Wire, strict: list[str]) -> Wire:

@@ -1,0 +1,152 @@
+"""What the author of a Pod, or of a kind with a Pod template, is warned of: right by the rules, and hardly meant."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from kubewright.api import Quantity, names, problems
+from kubewright.devserver.builtin.reading import items, section
+from kubewright.devserver.objects import Wire
+
+Warn = Callable[[Wire, Wire | None], list[str]]
+
+_RETIRED = {
+    "photonPersistentDisk": "deprecated in v1.11, non-functional in v1.16+",
+    "gitRepo": "deprecated in v1.11, and disabled by default in v1.33+",
+    "scaleIO": "deprecated in v1.16, non-functional in v1.22+",
+    "flocker": "deprecated in v1.22, non-functional in v1.25+",
+    "storageos": "deprecated in v1.22, non-functional in v1.25+",
+    "quobyte": "deprecated in v1.22, non-functional in v1.25+",
+    "glusterfs": "deprecated in v1.25, non-functional in v1.26+",
+    "cephfs": "deprecated in v1.28, non-functional in v1.31+",
+    "rbd": "deprecated in v1.28, non-functional in v1.31+",
+}
+_BYTES = (
+    ("limits", "memory"),
+    ("requests", "memory"),
+    ("limits", "ephemeral-storage"),
+    ("requests", "ephemeral-storage"),
+)
+_ADVICE = "which can result in surprising behavior; a DNS label is recommended"
+
+
+def warn_of_pod(new: Wire, old: Wire | None) -> list[str]:
+    """Warn of a new Pod; changes of Pods are made by machines."""
+    if old is not None:
+        return []
+    return [*_name(new, "the Pod's hostname"), *_spec(new["spec"], "spec")]
+
+
+def warn_of_template(*path: str, named: bool = False) -> Warn:
+    """Make the warnings of a kind that has a Pod template at a path; `named` if Pods are named after it."""
+
+    def warn(new: Wire, old: Wire | None) -> list[str]:
+        if old is not None and new["metadata"].get("generation") == old["metadata"].get("generation"):
+            return []
+        template = new
+        for name in path:
+            template = section(template, name)
+        found = _name(new, "Pod names and hostnames") if named and old is None else []
+        return [*found, *_spec(section(template, "spec"), f"{'.'.join(path)}.spec")]
+
+    return warn
+
+
+def _name(obj: Wire, use: str) -> list[str]:
+    trouble = names.dns1123_label(obj["metadata"].get("name", ""))
+    return [f"metadata.name: this is used in {use}, {_ADVICE}: [{' '.join(trouble)}]"] if trouble else []
+
+
+def _spec(spec: Wire, path: str) -> Iterator[str]:
+    for index, constraint in enumerate(items(spec, "topologySpreadConstraints")):
+        if constraint.get("labelSelector") is None:
+            where = f"{path}.topologySpreadConstraints[{index}].labelSelector"
+            yield f"{where}: a null labelSelector results in matching no pod"
+    for index, volume in enumerate(items(spec, "volumes")):
+        for kind, text in _RETIRED.items():
+            if volume.get(kind) is not None:
+                yield f"{path}.volumes[{index}].{kind}: {text}"
+    yield from _repeated(items(spec, "hostAliases"), "ip", f"{path}.hostAliases")
+    yield from _repeated(items(spec, "imagePullSecrets"), "name", f"{path}.imagePullSecrets")
+    for index, secret in enumerate(items(spec, "imagePullSecrets")):
+        if not secret.get("name"):
+            yield f'{path}.imagePullSecrets[{index}].name: invalid empty name ""'
+    yield from _fractions(section(spec, "overhead"), ("memory", "ephemeral-storage"), f"{path}.overhead")
+    containers = list(_containers(spec, path))
+    for place, container in containers:
+        yield from _amounts(section(container, "resources"), f"{place}.resources")
+        yield from _hidden(items(container, "env"), f"{place}.env")
+    yield from _ports(containers)
+    if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
+        where = f"{path}.terminationGracePeriodSeconds"
+        yield f"{where}: must be >= 0; negative values are invalid and will be treated as 1"
+
+
+def _containers(spec: Wire, path: str) -> Iterator[tuple[str, Wire]]:
+    for group in ("initContainers", "containers", "ephemeralContainers"):
+        for index, container in enumerate(items(spec, group)):
+            yield f"{path}.{group}[{index}]", container
+
+
+def _repeated(entries: list[Any], key: str, path: str) -> Iterator[str]:
+    seen: set[str] = set()
+    for index, entry in enumerate(entries):
+        value = entry.get(key, "")
+        if value in seen:
+            yield f"{path}[{index}].{key}: duplicate {key} {problems.quoted(value)}"
+        seen.add(value)
+
+
+def _amounts(resources: Wire, path: str) -> Iterator[str]:
+    for kind, name in _BYTES:
+        yield from _fractions(section(resources, kind), (name,), f"{path}.{kind}")
+
+
+def _fractions(amounts: Wire, kinds: tuple[str, ...], path: str) -> Iterator[str]:
+    for name in kinds:
+        if name in amounts and Quantity(amounts[name]).value % 1:
+            text = problems.quoted(str(amounts[name]))
+            yield f"{path}[{name}]: fractional byte value {text} is invalid, must be an integer"
+
+
+def _hidden(variables: list[Any], path: str) -> Iterator[str]:
+    """Warn of a variable that is set twice, unless the second builds on the first."""
+    seen: set[str] = set()
+    for index, variable in enumerate(variables):
+        name, value = variable["name"], variable.get("value", "")
+        reference = f"$({name})"
+        builds = variable.get("valueFrom") is None and reference in value and value != reference
+        if name in seen and not builds:
+            hides = f"hides previous definition of {problems.quoted(name)}"
+            yield f"{path}[{index}]: {hides}, which may be dropped when using apply"
+        seen.add(name)
+
+
+def _ports(containers: list[tuple[str, Wire]]) -> Iterator[str]:
+    ports = [
+        (f"{place}.ports[{index}]", port)
+        for place, container in containers
+        for index, port in enumerate(items(container, "ports"))
+    ]
+    for number, (place, port) in enumerate(ports):
+        for other_place, other in ports[:number]:
+            if all(port.get(key) == other.get(key) for key in ("containerPort", "protocol")):
+                yield from _clash(place, port, other_place, other)
+    first: dict[str, str] = {}
+    for place, port in ports:
+        if name := port.get("name"):
+            other_place = first.setdefault(name, place)
+            if other_place != place:
+                who = f"services and probes that select ports by name will use {other_place}"
+                yield f"{place}: duplicate port name {problems.quoted(name)} with {other_place}, {who}"
+
+
+def _clash(place: str, port: Wire, other_place: str, other: Wire) -> Iterator[str]:
+    (address, number), (other_address, other_number) = (
+        (item.get("hostIP", ""), item.get("hostPort", 0)) for item in (port, other)
+    )
+    if (address, number) == (other_address, other_number):
+        yield f"{place}: duplicate port definition with {other_place}"
+    elif not number or not other_number:
+        yield f"{place}: overlapping port definition with {other_place}"
+    elif number == other_number and bool(address) != bool(other_address):
+        yield f"{place}: dangerously ambiguous port definition with {other_place}"
