@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kubewright.api import Kind, Meta, NotFound
-from kubewright.api.builtin import apps_v1, core_v1
+from kubewright.api.builtin import apps_v1, core_v1, rbac_v1
 from kubewright.cli.app import main
 from kubewright.testing import Cluster
 
@@ -79,7 +79,17 @@ async def test_an_operator_is_rehearsed_deployed_and_taken_away(
     assert await command(cluster, "deploy", target, *IMAGE, "--dry-run") == 0
     assert capsys.readouterr().out == "nothing would change\n"
 
+    limited = (*IMAGE, "-n", cluster.namespace)
+    assert await command(cluster, "deploy", target, *limited, "--dry-run") == 0
+    assert f"--- live/clusterrole.rbac.authorization.k8s.io/{name}-manager-role" in capsys.readouterr().out
+    assert await command(cluster, "deploy", target, *limited) == 0
+    role = f"clusterrole.rbac.authorization.k8s.io/{name}-manager-role"
+    assert f"{role} deleted: it is no longer asked for" in capsys.readouterr().out
+    assert (await cluster.get(rbac_v1.Role, f"{name}-manager-role")).rules
+
     assert await command(cluster, "undeploy", target) == 0
+    with pytest.raises(NotFound):
+        await cluster.get(rbac_v1.Role, f"{name}-manager-role")
     assert f"namespace/{name}-system deleted" in capsys.readouterr().out
     with pytest.raises(NotFound):
         await cluster.client.get(core_v1.Namespace, f"{name}-system")

@@ -1,7 +1,7 @@
 """Bring all of an operator to a cluster, and take it away."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kubewright.api import GroupVersionKind, Kind, KubewrightError, NotFound
@@ -9,6 +9,7 @@ from kubewright.api.builtin import apps_v1, core_v1
 from kubewright.cli.compatibility import check_compatible
 from kubewright.cli.diagnosis import explain, hindrance, pods_of
 from kubewright.cli.installation import FIELD_MANAGER, install_one
+from kubewright.cli.leftovers import leftovers
 from kubewright.cli.progress import Progress
 from kubewright.cli.resources import called
 from kubewright.client import Client
@@ -26,6 +27,7 @@ class DeployError(KubewrightError):
 async def deploy(
     client: Client,
     documents: Sequence[Wire],
+    labels: Mapping[str, str],
     progress: Progress,
     *,
     force: bool = False,
@@ -33,7 +35,8 @@ async def deploy(
 ) -> None:
     """Apply everything in order; wait until CRDs are served and the Deployment is available.
 
-    Everything is stated anew each time, so a deployment that was interrupted is completed by the next.
+    Everything is stated anew each time, so a deployment that was interrupted is completed by the next; what
+    carries the labels and is no longer asked for is deleted.
     """
     definitions = [item for item in documents if item["kind"] == "CustomResourceDefinition"]
     await check_compatible(client, definitions, progress, force=force)
@@ -46,24 +49,37 @@ async def deploy(
         kind = await _kind_of(client, document)
         await client.apply(document, field_manager=FIELD_MANAGER, kind=kind)
         progress.done(f"{called(document)} applied")
+    await _prune(client, documents, labels, progress)
     for document in documents:
         if document["kind"] == "Deployment":
             await _wait_available(client, document, progress, timeout)
             progress.done(f"{called(document)} is available")
 
 
-async def undeploy(client: Client, documents: Sequence[Wire], progress: Progress) -> None:
+async def undeploy(
+    client: Client, documents: Sequence[Wire], labels: Mapping[str, str], progress: Progress
+) -> None:
     """Delete everything in reverse, and wait until its namespace is gone; what is not there is no error."""
+    await _prune(client, documents, labels, progress)
     for document in reversed(documents):
-        kind = await _kind_of(client, document)
         name, namespace = document["metadata"]["name"], document["metadata"].get("namespace", "")
         try:
+            kind = await _kind_of(client, document)
             await client.delete(kind, name, namespace, propagation="Background")
         except NotFound:
             continue
         if document["kind"] == "Namespace":
             await _wait_namespace_gone(client, name, progress)
         progress.done(f"{called(document)} deleted")
+
+
+async def _prune(
+    client: Client, documents: Sequence[Wire], labels: Mapping[str, str], progress: Progress
+) -> None:
+    async for kind, item in leftovers(client, labels, documents):
+        name, namespace = item["metadata"]["name"], item["metadata"].get("namespace", "")
+        await client.delete(kind, name, namespace, uid=item["metadata"]["uid"], propagation="Background")
+        progress.done(f"{called(item)} deleted: it is no longer asked for")
 
 
 async def _kind_of(client: Client, document: Wire) -> Kind:

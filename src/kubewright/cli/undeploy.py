@@ -6,11 +6,14 @@ import click
 
 from kubewright.cli.deployment import undeploy
 from kubewright.cli.loops import run_program
-from kubewright.cli.manifests import PARTS, render
 from kubewright.cli.options import cluster_options, target_argument
 from kubewright.cli.progress import Progress
 from kubewright.cli.target import load_operator
 from kubewright.client import Client, load_config
+from kubewright.generate import PARTS, Names, manifests
+
+STAYING = ("crds", "samples")
+"""Parts that are users' data, or hold it."""
 
 
 @click.command()
@@ -18,11 +21,12 @@ from kubewright.client import Client, load_config
 @cluster_options
 def command(target: str, kubeconfig: Path | None, context: str) -> None:
     """Take TARGET from the cluster; its CRDs, and with them all its objects, stay until `uninstall`."""
-    documents = render(load_operator(target), [part for part in PARTS if part != "crds"])
+    operator = load_operator(target)
+    documents = manifests(operator, [part for part in PARTS if part not in STAYING])
     config = load_config(kubeconfig, context or None)
 
     async def work() -> None:
         async with Client(config) as client:
-            await undeploy(client, documents, Progress())
+            await undeploy(client, documents, Names(operator.name).labels, Progress())
 
     run_program(work)

@@ -1,0 +1,48 @@
+"""Objects of an operator that its declarations no longer ask for, found by their labels."""
+
+from collections.abc import AsyncIterator, Collection, Mapping
+from typing import Any
+
+from kubewright.api import Forbidden, Kind, kind_of
+from kubewright.api.builtin import admissionregistration_v1, core_v1, networking_v1, policy_v1, rbac_v1
+from kubewright.client import Client
+
+# What may come and go with the declarations; never what holds data or is shared.
+_KINDS = tuple(
+    kind_of(declared)
+    for declared in (
+        admissionregistration_v1.MutatingWebhookConfiguration,
+        admissionregistration_v1.ValidatingWebhookConfiguration,
+        policy_v1.PodDisruptionBudget,
+        networking_v1.NetworkPolicy,
+        core_v1.Service,
+        rbac_v1.RoleBinding,
+        rbac_v1.Role,
+        rbac_v1.ClusterRoleBinding,
+        rbac_v1.ClusterRole,
+    )
+)
+Wire = dict[str, Any]
+
+
+async def leftovers(
+    client: Client, labels: Mapping[str, str], wanted: Collection[Wire]
+) -> AsyncIterator[tuple[Kind, Wire]]:
+    """Give what carries the operator's labels and is not wanted; kinds that may not be listed are left out."""
+    kept = {_key(document) for document in wanted}
+    selector = ",".join(f"{key}={value}" for key, value in labels.items())
+    for kind in _KINDS:
+        try:
+            found = await client.list(kind, labels=selector)
+        except Forbidden:
+            continue
+        for item in found:
+            # Items of a list need not say what they are.
+            item = {"apiVersion": kind.api_version, "kind": kind.kind, **item}
+            if _key(item) not in kept and "deletionTimestamp" not in item["metadata"]:
+                yield kind, item
+
+
+def _key(document: Wire) -> tuple[str, str, str]:
+    metadata = document["metadata"]
+    return document["kind"], metadata.get("namespace", ""), metadata["name"]
