@@ -1,0 +1,64 @@
+"""COM 10: what is rendered for a cluster is taken by it, and a rehearsal leaves nothing behind."""
+
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from typing import Any
+
+import pytest_asyncio
+import yaml
+from acceptance_commands import kubewright
+from acceptance_kubectl import Kubectl
+from acceptance_samples import Sample
+
+from kubewright.api import NotFound
+from kubewright.api.builtin import core_v1
+from kubewright.testing import Cluster
+
+IMAGE = "registry.example/operator:1"
+Wire = dict[str, Any]
+
+
+async def rendered(sample: Sample) -> list[Wire]:
+    text = await kubewright("manifests", str(sample.target), "--image", IMAGE)
+    return list(yaml.safe_load_all(text))
+
+
+@pytest_asyncio.fixture
+async def home(sample: Sample, cluster: Cluster, kubectl: Kubectl) -> AsyncGenerator[list[Wire], None]:
+    """Give an operator's documents, in a cluster that has the namespace they go to: no rehearsal makes one."""
+    documents = await rendered(sample)
+    (namespace,) = (found for found in documents if found["kind"] == "Namespace")
+    await kubectl("apply", "-f", "-", stdin=yaml.safe_dump(namespace))
+    yield documents
+    await cluster.client.delete(core_v1.Namespace, namespace["metadata"]["name"])
+
+
+async def test_the_server_takes_all_of_it(home: list[Wire], kubectl: Kubectl) -> None:
+    (theirs,) = {found["metadata"]["namespace"] for found in home if "namespace" in found["metadata"]}
+    there = replace(kubectl, namespace=theirs)
+    said = await there("apply", "--dry-run=server", "-f", "-", stdin=yaml.safe_dump_all(home))
+    lines = said.splitlines()
+    assert all(line.endswith("(server dry run)") for line in lines), said
+    assert len(lines) == len(home)
+    kinds = {document["kind"] for document in home}
+    assert {"CustomResourceDefinition", "ServiceAccount", "ClusterRole", "Role", "Deployment"} <= kinds
+
+
+async def test_a_rehearsed_deployment_shows_everything_and_changes_nothing(
+    sample: Sample, cluster: Cluster
+) -> None:
+    target = str(sample.target)
+    said = await kubewright(
+        "deploy", target, "--image", IMAGE, "--dry-run", f"--kubeconfig={cluster.kubeconfig}"
+    )
+    assert f"+        image: {IMAGE}" in said
+    assert "+++ planned/deployment.apps/" in said
+    for document in await rendered(sample):
+        if document["kind"] == "Namespace":
+            name = document["metadata"]["name"]
+            try:
+                found = await cluster.client.get(core_v1.Namespace, name)
+            except NotFound:
+                continue
+            # Another test's, on its way out.
+            assert found.metadata.deletion_timestamp is not None
