@@ -1,11 +1,15 @@
 """What every new Pod is given: its priority, and patience with a failing node."""
 
 from kubewright.devserver.access import Access
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, meta
 from kubewright.devserver.operation import Operation
 from kubewright.devserver.status import StatusError
 
+from .claims import is_written
+from .refusals import forbidden
+
 TOLERATION_SECONDS = 300
+_CLASSES = ("scheduling.k8s.io", "priorityclasses")
 _NODE_TROUBLE = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
@@ -35,24 +39,31 @@ class PodPriority:
             spec["preemptionPolicy"] = policy
 
     async def validate(self, operation: Operation) -> None:
-        """Nothing is left to check."""
+        """Refuse a second default class."""
+        new = operation.object
+        if not is_written(operation, *_CLASSES, "CREATE", "UPDATE") or new is None:
+            return
+        found = self._default() if new.get("globalDefault") else None
+        if found is None or (operation.operation == "UPDATE" and meta(found)["name"] == meta(new)["name"]):
+            return
+        why = f"PriorityClass {meta(found)['name']} is already marked as default. Only one default can exist"
+        raise forbidden(operation, why)
+
+    def _default(self) -> Wire | None:
+        defaults = [item for item in self._api.list(*_CLASSES) if item.get("globalDefault")]
+        return min(defaults, key=lambda item: item["value"]) if defaults else None
 
     def _class_of(self, operation: Operation, spec: Wire) -> Wire | None:
         name = spec.get("priorityClassName", "")
         if name:
-            found = self._api.find("scheduling.k8s.io", "priorityclasses", "", name)
+            found = self._api.find(*_CLASSES, "", name)
             if found is None:
                 why = f"no PriorityClass with name {name} was found"
                 raise StatusError.forbidden("", "pods", operation.name, why)
             return found
-        defaults = [
-            item
-            for item in self._api.list("scheduling.k8s.io", "priorityclasses")
-            if item.get("globalDefault")
-        ]
-        if not defaults:
+        chosen = self._default()
+        if chosen is None:
             return None
-        chosen = min(defaults, key=lambda item: item["value"])
         spec["priorityClassName"] = chosen["metadata"]["name"]
         return chosen
 

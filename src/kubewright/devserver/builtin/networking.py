@@ -13,6 +13,7 @@ from kubewright.devserver.objects import Wire
 from kubewright.devserver.strategy import Column, Strategy
 
 GROUP = "networking.k8s.io"
+_OLD_CLASS = "kubernetes.io/ingress.class"
 _DEFAULT_CLASS = "ingressclass.kubernetes.io/is-default-class"
 _PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
 _SHOWN_HOSTS = 3
@@ -97,6 +98,15 @@ def _backend(backend: Wire, path: str) -> Iterator[FieldError]:
             yield from check.port(f"{path}.service.port.number", port["number"])
         else:
             yield problems.required(path, "port name or number is required")
+
+
+def _ingress_warnings(new: Wire, old: Wire | None) -> list[str]:
+    old_way = _OLD_CLASS in (new["metadata"].get("annotations") or {})
+    if old is not None or not old_way or new["spec"].get("ingressClassName") is not None:
+        return []
+    return [
+        f"annotation {problems.quoted(_OLD_CLASS)} is deprecated, please use 'spec.ingressClassName' instead"
+    ]
 
 
 def _ingress_row(ingress: Wire, now: float) -> list[Any]:
@@ -243,6 +253,7 @@ STRATEGIES = {
     (GROUP, "Ingress"): Strategy(
         prepare_status_update=keep_spec,
         validate=_validate_ingress,
+        warnings=_ingress_warnings,
         validate_update=lambda new, old: _validate_ingress(new),
         has_generation=True,
         columns=(NAME, Column("Class"), Column("Hosts"), Column("Address"), Column("Ports"), AGE),

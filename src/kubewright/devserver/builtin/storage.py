@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from kubewright.api import FieldError, names, problems
+from kubewright.api import FieldError, Quantity, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.cells import AGE, NAME, boolean, integer, object_age, wide
 from kubewright.devserver.builtin.reading import items, section
@@ -102,7 +102,16 @@ def _update_claim(new: Wire, old: Wire) -> list[FieldError]:
             spec.pop("volumeAttributesClassName", None)
     if after != before:
         errors.append(problems.forbidden("spec", _CLAIM_RULE))
+    wanted, asked = (_storage(section(obj["spec"], "resources").get("requests")) for obj in (new, old))
+    # Growth that failed may be taken back, as long as the claim stays bigger than what it has.
+    if wanted < asked and wanted <= _storage(section(old, "status").get("capacity")):
+        field = "spec.resources.requests.storage"
+        errors.append(problems.forbidden(field, "field can not be less than status.capacity"))
     return errors
+
+
+def _storage(amounts: Wire | None) -> Quantity:
+    return Quantity((amounts or {}).get("storage", 0))
 
 
 def _short(modes: Sequence[str] | None) -> str:
