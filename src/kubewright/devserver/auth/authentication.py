@@ -117,7 +117,8 @@ def impersonated(
     extra = _extra(headers)
     if not name:
         if groups or extra or "impersonate-uid" in headers:
-            raise StatusError.bad_request("requested impersonation without impersonating a user")
+            shown = _shown(headers.get("impersonate-uid", ""), groups, extra)
+            raise StatusError.bad_request(f"requested {shown} without impersonating a user name")
         return user
     parts = name.split(":")
     of_account = name.startswith("system:serviceaccount:") and len(parts) == 4
@@ -154,6 +155,18 @@ def _extra(headers: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
         for name, value in headers.items()
         if name.startswith(_EXTRA)
     }
+
+
+def _shown(uid: str, groups: Sequence[str], extra: Mapping[str, Sequence[str]]) -> str:
+    """Show a nameless user as the real server does, in Go's syntax."""
+    more = ", ".join(f'"{key}":{_go_list(values)}' for key, values in sorted(extra.items()))
+    extras = f"{{{more}}}" if extra else "(nil)"
+    listed = _go_list(groups) if groups else "[]string(nil)"
+    return f'&user.DefaultInfo{{Name:"", UID:"{uid}", Groups:{listed}, Extra:map[string][]string{extras}}}'
+
+
+def _go_list(values: Sequence[str]) -> str:
+    return "[]string{" + ", ".join(f'"{value}"' for value in values) + "}"
 
 
 def _quoted(values: Sequence[str]) -> str:

@@ -62,7 +62,7 @@ def _refuse_unless_held(operation: Operation, authorizer: RoleAuthorizer, wanted
     missing = compact(uncovered(authorizer.rules(user, operation.namespace), wanted))
     if not missing:
         return
-    groups = ", ".join(f'"{group}"' for group in user.groups)
+    groups = " ".join(f'"{group}"' for group in user.groups)
     told = "\n".join(describe(rule) for rule in missing)
     why = f'user "{user.name}" (groups=[{groups}]) is attempting to grant RBAC permissions not currently held:\n{told}'
     raise StatusError.forbidden(GROUP, operation.resource.resource, operation.name, why)

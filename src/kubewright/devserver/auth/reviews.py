@@ -146,9 +146,11 @@ class Reviews:
             call.gvk.kind == "LocalSubjectAccessReview"
             and (resource or {}).get("namespace") != call.namespace
         ):
-            raise StatusError.bad_request(
-                f"spec.resourceAttributes.namespace must match namespace: {call.namespace}"
+            given = (resource or {}).get("namespace", "")
+            error = problems.invalid(
+                "spec.resourceAttributes.namespace", given, "must match metadata.namespace"
             )
+            raise _invalid(call, error)
         await call.judge(body)
         decision = self._authorizer.authorize(user, _attributes(resource, path or {}))
         body["status"] = _status(decision)
@@ -201,6 +203,10 @@ def _bound(call: Invocation, reference: Mapping[str, Any] | None) -> dict[str, A
     resource, claim = _BOUND[reference["kind"]]
     target = call.api.get("", resource, call.namespace, reference.get("name", ""))
     uid = target["metadata"]["uid"]
+    if claim == "pod" and target["spec"].get("serviceAccountName", "") != call.name:
+        account = problems.quoted(call.name)
+        text = f"cannot bind token for serviceaccount {account} to pod running with different serviceaccount name."
+        raise StatusError.bad_request(text)
     if reference.get("uid") not in (None, "", uid):
         raise StatusError.conflict(
             "",
@@ -212,7 +218,8 @@ def _bound(call: Invocation, reference: Mapping[str, Any] | None) -> dict[str, A
 
 
 def _invalid(call: Invocation, error: problems.FieldError) -> StatusError:
-    return StatusError.invalid(call.gvk.group, call.gvk.kind, call.name, [error])
+    # The real server leaves the kind out here.
+    return StatusError.invalid(call.gvk.group, "", call.name, [error])
 
 
 def _time(moment: datetime) -> str:

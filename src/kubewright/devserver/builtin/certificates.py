@@ -3,12 +3,18 @@
 import base64
 import binascii
 import re
-from datetime import UTC, datetime
 from typing import Any
 
 from kubewright.api import FieldError, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age
+from kubewright.devserver.builtin.certificate_checks import (
+    JUDGEMENTS,
+    check_approval,
+    check_status,
+    conditions_of,
+    date_conditions,
+)
 from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.writes import restore, text_at
 from kubewright.devserver.identity import User
@@ -53,19 +59,22 @@ def _keep_request(new: Wire, old: Wire) -> None:
 
 
 def _status_write(new: Wire, old: Wire) -> None:
-    """Take the certificate, but not who approved it."""
+    """Take the certificate and how the signing went, but not who approved it."""
     restore(new, old, "spec")
-    restore(new.setdefault("status", {}), section(old, "status"), "conditions")
+    for kind in JUDGEMENTS:
+        before, after = conditions_of(old, kind), conditions_of(new, kind)
+        if len(before) == len(after):
+            for item, known in zip(after, before, strict=True):
+                item.clear()
+                item.update(known)
+    date_conditions(new, old)
 
 
 def _approve(new: Wire, old: Wire) -> None:
     """Take who approved or denied, and when, but no certificate."""
     restore(new, old, "spec")
     restore(new.setdefault("status", {}), section(old, "status"), "certificate")
-    moment = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    for condition in items(new["status"], "conditions"):
-        for name in ("lastUpdateTime", "lastTransitionTime"):
-            condition[name] = condition.get(name) or moment
+    date_conditions(new, old)
 
 
 def _sign(request: Wire, user: User) -> None:
@@ -140,7 +149,8 @@ STRATEGIES = {
         prepare_status_update=_status_write,
         validate=_validate,
         sign=_sign,
-        parts={"approval": Part(_approve)},
+        validate_status_update=check_status,
+        parts={"approval": Part(_approve, check_approval)},
         selectable_fields={"spec.signerName": text_at("spec", "signerName")},
         columns=(
             NAME,
