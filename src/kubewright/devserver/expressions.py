@@ -106,9 +106,12 @@ def environment(
     *,
     params: bool = False,
     variables: Mapping[str, cel.Type] | None = None,
-    functions: cel.Library | None = None,
+    mutating: bool = False,
 ) -> cel.Environment:
-    """Give the environment of expressions about writes; `variables` are those that a policy names itself."""
+    """Give the environment of expressions about writes; `variables` are those that a policy names itself.
+
+    Expressions that are `mutating` may make objects and patches.
+    """
     known = dict(_standard())
     if params:
         known["params"] = cel.DYN
@@ -119,7 +122,13 @@ def environment(
             declared.names[name] = name
         known["variables"] = declared
     library = cel.authorization_library()
-    return cel.Environment(known, functions=library if functions is None else cel.Library(library, functions))
+    if not mutating:
+        return cel.Environment(known, functions=library)
+    return cel.Environment(
+        known,
+        functions=cel.Library(library, cel.mutation_library()),
+        messages=[cel.OBJECT, cel.JSON_PATCH],
+    )
 
 
 @lru_cache(maxsize=1)

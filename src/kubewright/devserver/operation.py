@@ -18,11 +18,9 @@ class GroupVersionResource(NamedTuple):
 
 
 @dataclass(slots=True)
-class Reinvocation:
-    """What mutating admission remembers from its first round for its second, which sees what others changed since."""
+class Memory:
+    """What a plugin remembers from its first round for its second, which sees what others changed since."""
 
-    second: bool = False
-    wanted: bool = False
     invoked: set[str] = field(default_factory=set[str])
     """Who was asked and wants to be asked again when somebody changes the object after that."""
     due: set[str] = field(default_factory=set[str])
@@ -33,7 +31,16 @@ class Reinvocation:
         """Note that somebody has changed the object: those asked before are due again."""
         self.due |= self.invoked
         self.invoked = set[str]()
-        self.wanted = True
+
+
+@dataclass(slots=True)
+class Reinvocation:
+    """Whether mutating admission goes round a second time, and what its parts remember of the first."""
+
+    second: bool = False
+    wanted: bool = False
+    policies: Memory = field(default_factory=Memory)
+    webhooks: Memory = field(default_factory=Memory)
 
 
 @dataclass(slots=True)

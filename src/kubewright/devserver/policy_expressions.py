@@ -18,7 +18,10 @@ class PolicyCompiler:
         self._params = params = spec.get("paramKind") is not None
         self._variables: dict[str, cel.Type] = {}
         self._plain = environment(params=params)
-        self._place = environment(params=params, variables={}) if items(spec, "variables") else self._plain
+        self._named: dict[str, cel.Type] | None = self._variables if items(spec, "variables") else None
+        self._place = (
+            environment(params=params, variables=self._named) if self._named is not None else self._plain
+        )
 
     def condition(self, text: str) -> cel.Program:
         """Compile a match condition, which knows no variables."""
@@ -42,6 +45,17 @@ class PolicyCompiler:
     def annotation(self, text: str) -> cel.Program:
         """Compile the value of an audit annotation."""
         return compile_in(self._place, text, cel.STRING, cel.Type("null"))
+
+    def configuration(self, text: str) -> cel.Program:
+        """Compile what is laid over an object."""
+        return compile_in(self._mutating(), text, cel.OBJECT.type)
+
+    def patch(self, text: str) -> cel.Program:
+        """Compile a list of changes to an object."""
+        return compile_in(self._mutating(), text, cel.list_of(cel.JSON_PATCH.type))
+
+    def _mutating(self) -> cel.Environment:
+        return environment(params=self._params, variables=self._variables, mutating=True)
 
 
 def _declared(kind: cel.Type) -> cel.Type:

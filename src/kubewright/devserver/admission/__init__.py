@@ -8,6 +8,7 @@ from kubewright.devserver.admission.claims import ClaimGrowth
 from kubewright.devserver.admission.defaults import DefaultIngressClass, NewNodeTaint, RuntimeClasses
 from kubewright.devserver.admission.hooks import Hooks
 from kubewright.devserver.admission.limit_ranges import LimitRanger
+from kubewright.devserver.admission.mutating_policies import MutatingPolicies
 from kubewright.devserver.admission.mutating_webhooks import MutatingWebhooks
 from kubewright.devserver.admission.namespace_lifecycle import NamespaceLifecycle
 from kubewright.devserver.admission.pod_security import PodSecurity
@@ -32,7 +33,8 @@ def standard_admission(
     versions = Versions(core, api, authorizer)
     mutating = Hooks("mutatingwebhookconfigurations", core, api, versions, caller)
     validating = Hooks("validatingwebhookconfigurations", core, api, versions, caller)
-    policies = Policies("validatingadmissionpolicies", core, api)
+    judging = Policies("validatingadmissionpolicies", core, api)
+    changing = Policies("mutatingadmissionpolicies", core, api)
     plugins: dict[str, Admission] = {
         "NamespaceLifecycle": NamespaceLifecycle(api),
         "LimitRanger": LimitRanger(api),
@@ -46,8 +48,9 @@ def standard_admission(
         "PersistentVolumeClaimResize": ClaimGrowth(api),
         "RuntimeClass": RuntimeClasses(api),
         "DefaultIngressClass": DefaultIngressClass(api),
+        "MutatingAdmissionPolicy": MutatingPolicies(changing, core, versions),
         "MutatingAdmissionWebhook": MutatingWebhooks(mutating, versions),
-        "ValidatingAdmissionPolicy": ValidatingPolicies(policies, core, api, versions),
+        "ValidatingAdmissionPolicy": ValidatingPolicies(judging, versions),
         "ValidatingAdmissionWebhook": ValidatingWebhooks(validating),
         "ResourceQuota": ResourceQuotas(api, core.clock),
     }

@@ -28,18 +28,19 @@ class MutatingWebhooks:
         hooks = self._hooks.all()
         if not hooks or is_configuration(operation):
             return
-        state = operation.reinvocation
-        if state.second and state.output != operation.object:
-            state.changed()
+        state, memory = operation.reinvocation, operation.reinvocation.webhooks
+        if state.second and memory.output != operation.object:
+            memory.changed()
         for hook in hooks:
             situation = await self._hooks.situation(hook, operation)
-            if situation is None or (state.second and hook.uid not in state.due):
+            if situation is None or (state.second and hook.uid not in memory.due):
                 continue
             if await self._ask(hook, situation):
-                state.changed()
+                memory.changed()
+                state.wanted = True
             if hook.again:
-                state.invoked.add(hook.uid)
-        state.output = copy(operation.object)
+                memory.invoked.add(hook.uid)
+        memory.output = copy(operation.object)
 
     async def validate(self, operation: Operation) -> None:
         """Refuse nothing."""

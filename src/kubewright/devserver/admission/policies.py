@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from kubewright.api import KubewrightError, Selector, label_selector
 from kubewright.devserver.access import Access
 from kubewright.devserver.core import Core
+from kubewright.devserver.expressions import CONDITIONS_BUDGET, Budget, Situation
 from kubewright.devserver.objects import Wire, items, meta, section, split_api_version
 from kubewright.devserver.operation import Operation
 from kubewright.devserver.policy_expressions import PolicyCompiler, declared_variables
@@ -14,6 +15,7 @@ from kubewright.schema import cel
 
 from .hooks import GROUP
 from .matching import Match, in_selected_namespace, is_selected_object, match_rules, parse_selector
+from .versions import Versions
 
 
 class PolicyFailure(KubewrightError):
@@ -65,6 +67,14 @@ class Validation:
 
 
 @dataclass(frozen=True, slots=True)
+class Mutation:
+    """One change that a policy makes: a configuration laid over the object, or patches to it."""
+
+    program: cel.Program
+    patches: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Binding:
     """Where a policy applies, and with which parameters."""
 
@@ -84,12 +94,18 @@ class Policy:
     variables: dict[str, cel.Program]
     validations: Sequence[Validation]
     annotations: Sequence[tuple[str, cel.Program]]
+    mutations: Sequence[Mutation]
     bindings: Sequence[Binding]
 
     @property
     def forgiving(self) -> bool:
         """Tell whether writes pass when the policy cannot be evaluated."""
         return self.spec.get("failurePolicy") == "Ignore"
+
+    @property
+    def again(self) -> bool:
+        """Tell whether the policy wants to see what others changed after it."""
+        return self.spec.get("reinvocationPolicy") == "IfNeeded"
 
 
 class Policies:
@@ -119,6 +135,21 @@ class Policies:
             ]
             self._mark = mark
         return self._policies
+
+    def match(self, constraints: Constraints, operation: Operation) -> Match | None:
+        """Find how the constraints of a policy or binding match a write."""
+        return constraints.match(operation, self._core, self._api)
+
+    def check_params(self, policy: Policy) -> None:
+        """Refuse a policy whose parameters are of an unknown kind, however it is bound."""
+        kind = policy.spec.get("paramKind")
+        if kind is not None and policy.bindings:
+            self.param_resource(kind)
+
+    @staticmethod
+    def namespace(operation: Operation, versions: Versions) -> Wire | None:
+        """Find the namespace that expressions see; a Namespace itself is in none."""
+        return None if operation.kind == ("", "v1", "Namespace") else versions.namespace(operation)
 
     async def params(self, policy: Policy, binding: Binding, operation: Operation) -> list[Wire | None]:
         """Find the parameters of a policy for one binding."""
@@ -192,5 +223,36 @@ def _policy(declared: Wire, bindings: Sequence[Binding]) -> Policy:
     ]
     constraints = Constraints.of(section(spec, "matchConstraints"))
     return Policy(
-        meta(declared)["name"], spec, constraints, conditions, variables, validations, annotations, bindings
+        meta(declared)["name"],
+        spec,
+        constraints,
+        conditions,
+        variables,
+        validations,
+        annotations,
+        [_mutation(item, compiler) for item in items(spec, "mutations")],
+        bindings,
     )
+
+
+def _mutation(declared: Wire, compiler: PolicyCompiler) -> Mutation:
+    if declared["patchType"] == "JSONPatch":
+        return Mutation(compiler.patch(declared["jsonPatch"]["expression"]), patches=True)
+    return Mutation(compiler.configuration(declared["applyConfiguration"]["expression"]), patches=False)
+
+
+def applies(policy: Policy, situation: Situation) -> bool:
+    """Evaluate the match conditions: a false one settles it, else one that fails does."""
+    if not policy.conditions:
+        return True
+    budget, values = Budget(CONDITIONS_BUDGET), situation.values()
+    failures: list[str] = []
+    for condition in policy.conditions:
+        try:
+            if budget.evaluate(condition, values) is False:
+                return False
+        except cel.EvaluationError as error:
+            failures.append(str(error))
+    if failures:
+        raise cel.EvaluationError(failures[0] if len(failures) == 1 else f"[{', '.join(failures)}]")
+    return True

@@ -3,23 +3,15 @@
 from dataclasses import dataclass
 from typing import Any
 
-from kubewright.devserver.access import Access
-from kubewright.devserver.core import Core
-from kubewright.devserver.expressions import (
-    CONDITIONS_BUDGET,
-    POLICY_BUDGET,
-    Budget,
-    ExpressionError,
-    Situation,
-)
-from kubewright.devserver.objects import Wire, encode, items
+from kubewright.devserver.expressions import POLICY_BUDGET, Budget, ExpressionError, Situation
+from kubewright.devserver.objects import encode, items
 from kubewright.devserver.operation import Operation
 from kubewright.devserver.policy_expressions import Variables
 from kubewright.devserver.status import StatusError
 from kubewright.schema import cel
 
 from .matching import Match, is_beyond_policies
-from .policies import Binding, Policies, Policy, PolicyFailure, Validation
+from .policies import Binding, Policies, Policy, PolicyFailure, Validation, applies
 from .refusals import forbidden
 from .versions import Versions
 
@@ -41,10 +33,8 @@ class Objection:
 class ValidatingPolicies:
     """Let policies refuse writes, warn of them, or note them."""
 
-    def __init__(self, policies: Policies, core: Core, api: Access, versions: Versions) -> None:
+    def __init__(self, policies: Policies, versions: Versions) -> None:
         self._policies = policies
-        self._core = core
-        self._api = api
         self._versions = versions
 
     async def admit(self, operation: Operation) -> None:
@@ -63,14 +53,14 @@ class ValidatingPolicies:
             raise refusal
 
     async def _ask(self, policy: Policy, operation: Operation) -> StatusError | None:
-        match = policy.constraints.match(operation, self._core, self._api)
+        match = self._policies.match(policy.constraints, operation)
         if match is None:
             return None
         refusal = self._misconfigured(policy, operation)
         if refusal is not None:
             return None if policy.forgiving else refusal
         for binding in policy.bindings:
-            if binding.constraints.match(operation, self._core, self._api) is None:
+            if self._policies.match(binding.constraints, operation) is None:
                 continue
             try:
                 found = await self._evaluate(policy, binding, operation, match)
@@ -85,10 +75,8 @@ class ValidatingPolicies:
 
     def _misconfigured(self, policy: Policy, operation: Operation) -> StatusError | None:
         """Refuse what a policy matches while its parameters are of an unknown kind, however it is bound."""
-        kind = policy.spec.get("paramKind")
         try:
-            if kind is not None and policy.bindings:
-                self._policies.param_resource(kind)
+            self._policies.check_params(policy)
         except PolicyFailure as error:
             return _refusal(operation, policy, None, Objection(str(error)))
         return None
@@ -98,7 +86,7 @@ class ValidatingPolicies:
     ) -> list[Objection]:
         objections: list[Objection] = []
         situation = await self._versions.situation(operation, match)
-        situation.namespace = self._namespace(operation)
+        situation.namespace = self._policies.namespace(operation, self._versions)
         for params in await self._policies.params(policy, binding, operation):
             situation.params = params
             try:
@@ -108,14 +96,9 @@ class ValidatingPolicies:
                     objections.append(Objection(str(error)))
         return objections
 
-    def _namespace(self, operation: Operation) -> Wire | None:
-        if operation.kind == ("", "v1", "Namespace"):
-            return None
-        return self._versions.namespace(operation)
-
 
 def _judge(policy: Policy, situation: Situation) -> list[Objection]:
-    if not _applies(policy, situation):
+    if not applies(policy, situation):
         return []
     budget = Budget(POLICY_BUDGET)
     values = situation.values()
@@ -132,23 +115,6 @@ def _judge(policy: Policy, situation: Situation) -> list[Objection]:
                 objections.append(Objection(str(error), "", index))
     _annotate(policy, situation.operation, values, budget)
     return objections
-
-
-def _applies(policy: Policy, situation: Situation) -> bool:
-    """Evaluate the match conditions: a false one settles it, else one that fails does."""
-    if not policy.conditions:
-        return True
-    budget, values = Budget(CONDITIONS_BUDGET), situation.values()
-    failures: list[str] = []
-    for condition in policy.conditions:
-        try:
-            if budget.evaluate(condition, values) is False:
-                return False
-        except cel.EvaluationError as error:
-            failures.append(str(error))
-    if failures:
-        raise cel.EvaluationError(failures[0] if len(failures) == 1 else f"[{', '.join(failures)}]")
-    return True
 
 
 def _message(validation: Validation, values: dict[str, Any], budget: Budget) -> str:

@@ -103,7 +103,7 @@ def check_policy(spec: Wire, name: str) -> list[FieldError]:
     compiler = PolicyCompiler(spec)
     errors = check_conditions(items(spec, "matchConditions"), "spec.matchConditions", compiler.condition)
     for index, variable in enumerate(items(spec, "variables")):
-        errors += _check_variable(variable, f"spec.variables[{index}]", compiler)
+        errors += check_variable(variable, f"spec.variables[{index}]", compiler)
     for index, rule in enumerate(items(spec, "validations")):
         errors += _check_validation(rule, f"spec.validations[{index}]", compiler)
     keys: set[str] = set()
@@ -125,7 +125,8 @@ def check_policy(spec: Wire, name: str) -> list[FieldError]:
     return errors
 
 
-def _check_variable(variable: Wire, path: str, compiler: PolicyCompiler) -> list[FieldError]:
+def check_variable(variable: Wire, path: str, compiler: PolicyCompiler) -> list[FieldError]:
+    """Check a variable of a policy, and let the expressions that follow know it."""
     name, expression = variable.get("name", ""), variable.get("expression", "")
     errors: list[FieldError] = []
     if not name.strip():

@@ -14,6 +14,7 @@ from kubewright.devserver.builtin.admission_checks import (
     check_rule,
 )
 from kubewright.devserver.builtin.cells import AGE, NAME, integer, object_age, selector_text
+from kubewright.devserver.builtin.mutation_checks import check_mutating_match, check_mutating_policy
 from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.strategy import Column, Strategy
@@ -168,35 +169,40 @@ def _default_binding(obj: Wire) -> None:
 
 def _validate_policy(obj: Wire) -> list[FieldError]:
     spec: Wire = section(obj, "spec")
-    errors: list[FieldError] = []
+    errors = check.one_of("spec.failurePolicy", spec.get("failurePolicy"), ("Fail", "Ignore"))
+    judging = obj["kind"] == "ValidatingAdmissionPolicy"
     if spec.get("matchConstraints") is None:
         errors.append(problems.required("spec.matchConstraints"))
     else:
-        errors += check_match(spec["matchConstraints"], "spec.matchConstraints")
+        find_fault = check_match if judging else check_mutating_match
+        errors += find_fault(spec["matchConstraints"], "spec.matchConstraints")
         if not spec["matchConstraints"].get("resourceRules"):
             errors.append(problems.required("spec.matchConstraints.resourceRules"))
-    if obj["kind"] == "ValidatingAdmissionPolicy":
+    if judging:
         errors += check_policy(spec, obj["metadata"].get("name", ""))
         if not spec.get("validations") and not spec.get("auditAnnotations"):
             text = "validations or auditAnnotations must contain at least one item"
             errors += [
                 problems.required(f"spec.{name}", text) for name in ("validations", "auditAnnotations")
             ]
-    elif not spec.get("mutations"):
-        errors.append(problems.required("spec.mutations", "mutations must contain at least one item"))
-    return errors
+        return errors
+    return errors + check_mutating_policy(spec)
 
 
 def _validate_binding(obj: Wire) -> list[FieldError]:
     spec: Wire = section(obj, "spec")
-    errors: list[FieldError] = [] if spec.get("policyName") else [problems.required("spec.policyName")]
-    if obj["kind"] == "ValidatingAdmissionPolicyBinding" and not spec.get("validationActions"):
+    name, judging = spec.get("policyName", ""), obj["kind"] == "ValidatingAdmissionPolicyBinding"
+    errors: list[FieldError] = [] if name else [problems.required("spec.policyName")]
+    if name:
+        errors += check.named("spec.policyName", name, names.dns1123_subdomain(name))
+    if judging and not spec.get("validationActions"):
         text = "at least one validation action is required"
         errors.append(problems.required("spec.validationActions", text))
     if spec.get("paramRef") is not None:
         errors += check_param_reference(spec["paramRef"], "spec.paramRef")
     if spec.get("matchResources") is not None:
-        errors += check_match(spec["matchResources"], "spec.matchResources")
+        find_fault = check_match if judging else check_mutating_match
+        errors += find_fault(spec["matchResources"], "spec.matchResources")
     return errors + _check_actions(items(spec, "validationActions"), "spec.validationActions")
 
 

@@ -7,6 +7,7 @@ nothing but times; `merge_schema_of_crd` and the schema classes say how a kind m
 from .conflicts import ApplyConflicts, Conflict
 from .crd_schema import merge_schema_of_crd
 from .errors import ApplyError
+from .overlay import overlay
 from .ownership import Write, apply, keep_timestamps, resets_ownership, update_managed_fields
 from .scale import apply_scale
 from .schema import (
@@ -45,6 +46,7 @@ __all__ = [
     "apply_scale",
     "keep_timestamps",
     "merge_schema_of_crd",
+    "overlay",
     "resets_ownership",
     "update_managed_fields",
 ]

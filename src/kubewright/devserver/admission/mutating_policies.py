@@ -1,0 +1,226 @@
+"""Policies that change writes by expressions: a configuration laid over the object, or a JSON patch."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kubewright.api import PatchError, json_patch
+from kubewright.devserver.core import Core
+from kubewright.devserver.expressions import POLICY_BUDGET, Budget, ExpressionError, Situation
+from kubewright.devserver.merge import ApplyError, MergeSchema, overlay
+from kubewright.devserver.objects import Wire, copy, encode_sorted, meta
+from kubewright.devserver.operation import Operation
+from kubewright.devserver.policy_expressions import Variables
+from kubewright.devserver.status import StatusError
+from kubewright.devserver.wire import DecodeError
+from kubewright.schema import cel
+
+from .matching import Match, is_beyond_policies
+from .policies import Binding, Mutation, Policies, Policy, PolicyFailure, applies
+from .refusals import forbidden
+from .versions import Versions
+
+_TEST_FAILED = ": test failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """A policy to be asked about a write: by which binding, with which parameters, in which version."""
+
+    policy: Policy
+    binding: Binding
+    match: Match
+    params: Wire | None
+
+    @property
+    def key(self) -> str:
+        """Tell it from others about the same write."""
+        metadata = {} if self.params is None else meta(self.params)
+        param = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
+        return f"{self.policy.name}/{self.binding.name}/{param}"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a policy could not be carried out."""
+
+    policy: Policy
+    binding: Binding | None
+    why: str
+    reason: str = ""
+
+    def __str__(self) -> str:
+        if self.binding is None:
+            return f'policy "{self.policy.name}" denied request: {self.why}'
+        return f"policy '{self.policy.name}' with binding '{self.binding.name}' denied request: {self.why}"
+
+
+class MutatingPolicies:
+    """Let policies change writes."""
+
+    def __init__(self, policies: Policies, core: Core, versions: Versions) -> None:
+        self._policies = policies
+        self._core = core
+        self._versions = versions
+
+    async def admit(self, operation: Operation) -> None:
+        """Carry out each policy that the write concerns; one that cannot be is told unless it may fail."""
+        policies = self._policies.all()
+        if not policies or operation.operation == "DELETE" or is_beyond_policies(operation):
+            return
+        failures: list[Failure] = []
+        invocations = [
+            found for policy in policies for found in await self._find(policy, operation, failures)
+        ]
+        if invocations:
+            failures += await self._carry_out(invocations, operation)
+        told = [failure for failure in failures if not failure.policy.forgiving]
+        if told:
+            raise _refusal(operation, told)
+
+    async def validate(self, operation: Operation) -> None:
+        """Refuse nothing."""
+
+    async def _find(
+        self, policy: Policy, operation: Operation, failures: list[Failure]
+    ) -> Sequence[Invocation]:
+        match = self._policies.match(policy.constraints, operation)
+        if match is None:
+            return ()
+        try:
+            self._policies.check_params(policy)
+        except PolicyFailure as error:
+            failures.append(Failure(policy, None, str(error)))
+            return ()
+        found: list[Invocation] = []
+        for binding in policy.bindings:
+            if self._policies.match(binding.constraints, operation) is None:
+                continue
+            try:
+                params = await self._policies.params(policy, binding, operation)
+            except PolicyFailure as error:
+                failures.append(Failure(policy, binding, str(error)))
+                continue
+            found += [Invocation(policy, binding, match, each) for each in params]
+        return found
+
+    async def _carry_out(self, invocations: Sequence[Invocation], operation: Operation) -> list[Failure]:
+        state, memory = operation.reinvocation, operation.reinvocation.policies
+        if state.second and memory.output != operation.object:
+            memory.changed()
+        failures: list[Failure] = []
+        shown: dict[Match, Situation] = {}
+        last: Match | None = None
+        touched: set[Match] = set()
+        for each in invocations:
+            if each.match not in shown:
+                shown[each.match] = await self._versions.situation(operation, each.match)
+                shown[each.match].namespace = self._policies.namespace(operation, self._versions)
+            situation = shown[each.match]
+            situation.params = each.params
+            try:
+                if not applies(each.policy, situation):
+                    continue
+            except (ExpressionError, cel.EvaluationError) as error:
+                failures.append(Failure(each.policy, each.binding, str(error), "Invalid"))
+                continue
+            if state.second and each.key not in memory.due:
+                continue
+            before, last = situation.object, each.match
+            if situation.object is not None and self._mutate(each, situation, failures):
+                touched.add(each.match)
+            if before is not None and encode_sorted(before) != encode_sorted(situation.object):
+                memory.changed()
+                state.wanted = True
+            if each.policy.again:
+                memory.invoked.add(each.key)
+        if last is not None and last in touched and (fresh := shown[last].object) is not None:
+            # Even what has changed nothing calls for a second round, as on the real server.
+            memory.changed()
+            state.wanted = True
+            await self._versions.replace(operation, last, copy(fresh))
+        memory.output = copy(operation.object)
+        return failures
+
+    def _mutate(self, each: Invocation, situation: Situation, failures: list[Failure]) -> bool:
+        """Apply the mutations of one policy in their order; tells whether any could be."""
+        done = False
+        for mutation in each.policy.mutations:
+            try:
+                situation.object = self._completed(self._changed(each, mutation, situation), each, situation)
+                done = True
+            except (PolicyFailure, ExpressionError, cel.EvaluationError) as error:
+                failures.append(Failure(each.policy, each.binding, str(error), "Invalid"))
+            except DecodeError as error:
+                raise StatusError.internal(str(error)) from None
+        return done
+
+    def _completed(self, changed: Wire, each: Invocation, situation: Situation) -> Wire:
+        here, there = each.match.kind, situation.operation.kind
+        if here != there and self._core.types.has(here):
+            # The real server does not get built-in kinds back from another version.
+            text = f"converting ({here.version}.{here.kind}) to ({there.version}.{there.kind}): unknown conversion"
+            raise PolicyFailure(text)
+        return self._versions.canonical(changed, situation.operation, each.match)
+
+    def _changed(self, each: Invocation, mutation: Mutation, situation: Situation) -> Wire:
+        budget, values = Budget(POLICY_BUDGET), situation.values()
+        values["variables"] = Variables(each.policy.variables, lambda: values, budget)
+        wanted = budget.evaluate(mutation.program, values)
+        live = copy(situation.object)
+        if mutation.patches:
+            return self._checked(_patched(live, wanted), each.match)
+        if texts := cel.misplaced(wanted):
+            raise PolicyFailure(f"type mismatch: {chr(10).join(texts)}")
+        identity = {"apiVersion": each.match.kind.api_version, "kind": each.match.kind.kind}
+        try:
+            return overlay(live, cel.to_json(wanted) | identity, self._schema(each.match))
+        except ApplyError as error:
+            raise PolicyFailure(f"error applying patch: {error}") from None
+
+    def _checked(self, patched: Wire, match: Match) -> Wire:
+        """Refuse what the Go type of a built-in kind has no place for."""
+        types = self._core.types
+        if types.has(match.kind):
+            _, unknown = types.decode(match.kind, patched)
+            if unknown:
+                raise StatusError.internal(f"strict decoding error: {', '.join(unknown)}")
+        return patched
+
+    def _schema(self, match: Match) -> MergeSchema:
+        if match.kind.kind == "Scale":
+            # It is served within other groups, so no group's own document describes it.
+            text = f"no corresponding type for {match.kind.api_version}, Kind=Scale"
+            raise ApplyError(f"failed to convert patch object to typed object: {text}")
+        resource = self._versions.resource(match.resource)
+        return (
+            resource.codec.merge_schema
+            if resource.gvk == match.kind
+            else self._core.types.merge_schema(match.kind)
+        )
+
+
+def _patched(live: Wire, wanted: list[cel.Message]) -> Wire:
+    operations: list[Wire] = []
+    for each in wanted:
+        value = each.get("value")
+        if isinstance(value, cel.Message) and (texts := cel.misplaced(value)):
+            raise PolicyFailure(f"type mismatch: {chr(10).join(texts)}")
+        operation: Wire = {"op": each.get("op", ""), "path": each.get("path", "")}
+        if each.get("from"):
+            operation["from"] = each["from"]
+        if "value" in each:
+            operation["value"] = cel.to_json(value)
+        operations.append(operation)
+    try:
+        return json_patch(copy(live), operations)
+    except PatchError as error:
+        if str(error).endswith(_TEST_FAILED):
+            return live
+        raise PolicyFailure(f"JSON Patch: {error}") from None
+
+
+def _refusal(operation: Operation, failures: Sequence[Failure]) -> StatusError:
+    error = forbidden(operation, "", [{"message": str(failure)} for failure in failures])
+    error.message = str(failures[0])
+    error.reason = failures[0].reason or error.reason
+    return error

@@ -1,0 +1,38 @@
+"""Lay a configuration over an object without anybody owning it, as mutating admission policies do."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from .errors import ApplyError
+from .merging import merge
+from .schema import MergeSchema
+from .validation import check
+from .values import LIST, MAP, is_list, is_object, view
+
+
+def overlay(live: dict[str, Any], configuration: dict[str, Any], schema: MergeSchema) -> dict[str, Any]:
+    """Return the live object with the configuration laid over it; raise `ApplyError` where it does not fit."""
+    try:
+        check(configuration, schema)
+    except ApplyError as error:
+        raise ApplyError(f"failed to convert patch object to typed object: {error}") from None
+    # Whoever sets one field of an atomic value would drop all others without a word.
+    if found := list(_atomics("", configuration, schema)):
+        text = ", ".join(found)
+        raise ApplyError(f"invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {text}")
+    return merge(live, configuration, schema)
+
+
+def _atomics(place: str, value: Any, schema: MergeSchema) -> Iterator[str]:
+    how = view(schema, value)
+    if how == MAP and schema.mapping is not None and is_object(value):
+        if schema.mapping.atomic:
+            yield place
+        for key, item in value.items():
+            if (inner := schema.mapping.fields.get(key)) is not None:
+                yield from _atomics(f"{place}.{key}", item, inner)
+    elif how == LIST and schema.sequence is not None and is_list(value):
+        if not schema.sequence.associative:
+            yield place
+        for index, item in enumerate(value):
+            yield from _atomics(f"{place}[{index}]", item, schema.sequence.item)
