@@ -49,7 +49,6 @@ def helm(operator: Operator, chart: Chart, settings: Settings = USUAL) -> dict[s
     tree = {
         "Chart.yaml": HEADER + plain_yaml(_chart(chart)),
         "values.yaml": _values(operator, names, settings),
-        "templates/NOTES.txt": _notes(operator, names),
     }
     documents = {
         f"{part}/{name}": each for part, some in parts.items() for name, each in files_of(some).items()
@@ -97,7 +96,7 @@ def _places(template: Template, names: Names) -> None:
         document["metadata"]["labels"][labels] = ""
     if document["kind"] == "Deployment":
         _place_pod(template)
-    template.replace(names.namespace, "{{ .Release.Namespace }}")
+    template.replace(names.namespace, "{{ .Release.Namespace | quote }}")
 
 
 def _place_pod(template: Template) -> None:
@@ -171,10 +170,3 @@ def split_image(image: str) -> tuple[str, str, str]:
     folder, slash, last = named.rpartition("/")
     last, _, tag = last.partition(":")
     return f"{folder}{slash}{last}", digest, tag or "latest"
-
-
-def _notes(operator: Operator, names: Names) -> str:
-    return (
-        f"{operator.name} is being installed in {{{{ .Release.Namespace }}}}. Wait for it:\n"
-        f"  kubectl -n {{{{ .Release.Namespace }}}} rollout status deployment/{names.manager}\n"
-    )

@@ -41,7 +41,10 @@ def sample(declared: type[Object]) -> Wire:
         "kind": kind.kind,
         "metadata": {"name": f"{kind.kind.lower()}-sample"},
     }
-    made |= {name: value for name, value in _object(schema).items() if name not in _NOT_ASKED}
+    asked = {name: part for name, part in schema["properties"].items() if name not in _NOT_ASKED}
+    # A spec is shown even where everything in it may be left out.
+    shown = [name for name, part in asked.items() if part.get("type") == "object"]
+    made |= _object({"properties": asked, "required": [*schema.get("required", ()), *shown]})
     if troubles := validate(schema, made):
         raise DeclarationError(
             f"{declared.__name__}: no sample could be made up ({troubles[0]}): give the field "

@@ -1,0 +1,29 @@
+"""Programs that judge what is rendered; a test is left out where one of them is not built."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from kubewright.testing import find_binaries
+
+
+def packaging_tool(name: str) -> Path:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    path = cache / "kubewright" / "packaging" / name
+    if not path.exists():
+        pytest.skip(f"{name} is not built: scripts/packaging-tools builds it")
+    return path
+
+
+@pytest.fixture
+def helm_program() -> Path:
+    return packaging_tool("helm")
+
+
+@pytest.fixture
+def kubectl_program() -> Path:
+    folder = find_binaries()
+    if folder is None or not (folder / "kubectl").exists():
+        pytest.skip("kubectl is not built: scripts/control-plane build builds it")
+    return folder / "kubectl"

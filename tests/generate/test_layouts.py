@@ -1,0 +1,160 @@
+"""The same documents as plain YAML, as a kustomize tree and as a Helm chart."""
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import yaml
+
+import kubewright as kw
+from kubewright.api.builtin import core_v1
+from kubewright.generate import PARTS, USUAL_PARTS, Chart, Settings, helm, kustomize, manifests
+
+Wire = dict[str, Any]
+
+
+class Spec(kw.Model):
+    text: Annotated[str, kw.Field(description="May hold {{ braces }}.")] = "a"
+
+
+class Status(kw.Model):
+    ready: int = 0
+
+
+class Card(kw.Resource[Spec, Status], group="example.com", version="v1"):
+    """A card."""
+
+
+class Rack(kw.Resource[Spec, Status], group="example.com", version="v1", scope="Cluster"):
+    """A rack."""
+
+
+@kw.controller(Card, owns=[core_v1.ConfigMap])
+async def cards(card: Card, ctx: kw.Context) -> None:
+    """Do nothing."""
+
+
+@kw.controller(Rack)
+async def racks(rack: Rack, ctx: kw.Context) -> None:
+    """Do nothing."""
+
+
+@kw.validates(Card)
+def sensible(card: Card) -> None:
+    """Find nothing."""
+
+
+OPERATOR = kw.Operator(
+    cards,
+    racks,
+    name="cards",
+    webhooks=[sensible],
+    env=[kw.Env("MODE", "quick")],
+    workload=kw.Workload(
+        replicas=2,
+        args=["-v"],
+        volumes=[kw.Volume("login", "/etc/login", secret="login", optional=True), kw.Volume("work", "/work", size="1Gi")],
+        limits={"memory": "1Gi", "cpu": ""},
+    ),
+)  # fmt: skip
+
+
+def key(document: Wire) -> str:
+    metadata = document["metadata"]
+    return f"{document['kind']}/{metadata.get('namespace', '')}/{metadata['name']}"
+
+
+def written(tree: Mapping[str, str], folder: Path) -> Path:
+    for name, text in tree.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def output(*command: str | Path) -> dict[str, Wire]:
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return {key(document): document for document in yaml.safe_load_all(done.stdout) if document}
+
+
+def without_labels(document: Wire) -> Wire:
+    """Leave out what Helm says in its own words: who manages an object."""
+    metadata = {name: value for name, value in document["metadata"].items() if name != "labels"}
+    return {**document, "metadata": metadata}
+
+
+def plain(parts: Sequence[str]) -> dict[str, Wire]:
+    return {key(document): document for document in manifests(OPERATOR, parts)}
+
+
+def test_a_kustomize_tree_brings_what_the_plain_manifests_do(kubectl_program: Path, tmp_path: Path) -> None:
+    folder = written(kustomize(OPERATOR), tmp_path)
+    assert output(kubectl_program, "kustomize", folder) == plain(USUAL_PARTS)
+    assert output(kubectl_program, "kustomize", folder / "samples") == plain(["samples"])
+
+
+def test_components_add_monitoring_and_a_network_policy(kubectl_program: Path, tmp_path: Path) -> None:
+    written(kustomize(OPERATOR), tmp_path / "base")
+    overlay = {"resources": ["../base"], "components": ["../base/monitoring", "../base/network"]}
+    (tmp_path / "overlay").mkdir()
+    (tmp_path / "overlay" / "kustomization.yaml").write_text(yaml.safe_dump(overlay))
+    expected = plain([part for part in PARTS if part != "samples"])
+    assert output(kubectl_program, "kustomize", tmp_path / "overlay") == expected
+
+
+def test_a_chart_brings_what_the_plain_manifests_do(helm_program: Path, tmp_path: Path) -> None:
+    folder = written(helm(OPERATOR, Chart(name="cards")), tmp_path)
+    subprocess.run([helm_program, "lint", "--strict", folder], check=True, capture_output=True)
+    switches = "crds.keep=false,serviceMonitor.enabled=true,networkPolicy.enabled=true"
+    found = output(helm_program, "template", "x", folder, "-n", "cards-system", "--set", switches)
+    expected = plain([part for part in PARTS if part != "samples"])
+    del expected["Namespace//cards-system"]
+    for document in found.values():
+        if document["kind"] == "Deployment":
+            assert (
+                document["spec"]["template"]["spec"]["containers"][0].pop("imagePullPolicy") == "IfNotPresent"
+            )
+    assert {name: without_labels(each) for name, each in found.items()} == {
+        name: without_labels(each) for name, each in expected.items()
+    }
+
+
+def test_a_charts_values_reach_the_pods(helm_program: Path, tmp_path: Path) -> None:
+    folder = written(
+        helm(OPERATOR, Chart(name="cards"), Settings(image="registry.example:5000/a/cards:3")), tmp_path
+    )
+    values = {
+        "replicas": 1,
+        "image": {"digest": "sha256:0123"},
+        "args": ["--leader-election-id=other"],
+        "env": [{"name": "MORE", "value": "1"}],
+        "priorityClassName": "high",
+        "nodeSelector": {"disk": "fast"},
+        "serviceAccount": {"annotations": {"a": "b"}},
+        "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
+        "userRoles": {"enabled": False},
+        "crds": {"install": False},
+    }
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(values))
+    found = output(helm_program, "template", "x", folder, "-n", "else", "-f", tmp_path / "mine.yaml")
+    pod = found["Deployment/else/cards-controller-manager"]["spec"]["template"]["spec"]
+    container = pod["containers"][0]
+    assert container["image"] == "registry.example:5000/a/cards@sha256:0123"
+    assert container["args"][-2:] == ["-v", "--leader-election-id=other"]
+    assert container["env"] == [{"name": "MODE", "value": "quick"}, {"name": "MORE", "value": "1"}]
+    assert (pod["priorityClassName"], pod["nodeSelector"]) == ("high", {"disk": "fast"})
+    assert found["ServiceAccount/else/cards-controller-manager"]["metadata"]["annotations"] == {"a": "b"}
+    labels = found["ServiceMonitor/else/cards-controller-manager-metrics-monitor"]["metadata"]["labels"]
+    assert labels["release"] == "prometheus"
+    kinds = {document["kind"] for document in found.values()}
+    assert not kinds & {"CustomResourceDefinition", "PodDisruptionBudget", "NetworkPolicy"}
+    assert not any("viewer" in name for name in found)
+    service = found["ValidatingWebhookConfiguration//cards-validating-webhook-configuration"]["webhooks"][0]
+    assert service["clientConfig"]["service"]["namespace"] == "else"
+
+
+def test_rendering_is_the_same_every_time() -> None:
+    assert kustomize(OPERATOR) == kustomize(OPERATOR)
+    assert helm(OPERATOR, Chart(name="cards")) == helm(OPERATOR, Chart(name="cards"))
