@@ -33,6 +33,8 @@ class Step:
     """Whose token to send; the administrator's certificate when nobody is named."""
     waits: float = 0
     """For how many seconds the server waits before it answers, or before a watch says more."""
+    forgets: bool = False
+    """Let the server forget its history before this."""
     pick: Callable[[Any, Mapping[str, str]], Any] | None = None
     """What of the body to compare, where the rest differs by nature: from the body and the saved values."""
     also: tuple[str, ...] = ()
@@ -62,6 +64,8 @@ class Target:
     tokens: Mapping[str, str]
     skip: Callable[[float], None] | None = None
     """Make the server's time pass, where that is in our hands."""
+    forget: Callable[[], None] = lambda: None
+    """Compact the server's history."""
 
     def connect(self, user: str) -> http.client.HTTPSConnection:
         context = self.anonymous_context if user else self.context

@@ -85,6 +85,8 @@ class Run:
             )
 
     def _ask(self, step: Step) -> Answer:
+        if step.forgets:
+            self._target.forget()
         deadline = time.monotonic() + PATIENCE
         while True:
             answer = self._target.send(step, self._values, self._perform, self._frames(step))

@@ -2,9 +2,12 @@
 
 import asyncio
 import base64
+import http.client
+import json
+import socket
 import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +28,10 @@ def running(kind: str) -> Iterator[Target]:
         thread.run(server.__aenter__())
         try:
             target = _target(server, kind, Path(folder))
-            yield replace(target, skip=thread.skip) if kind == "embedded" else target
+            if kind == "embedded":
+                yield replace(target, skip=thread.skip, forget=lambda: thread.run(_call(server.compact)))
+            else:
+                yield replace(target, forget=lambda: thread.run(_forget(server)))
         finally:
             thread.run(server.__aexit__(None, None, None))
 
@@ -70,6 +76,33 @@ class _Loop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return super().time() + self.ahead
+
+
+async def _call(function: Callable[[], None]) -> None:
+    function()
+
+
+async def _forget(plane: Any) -> None:
+    """Compact etcd and start the API server anew: it keeps a past of its own."""
+    await asyncio.to_thread(_compact, plane.directory / "localhost:1")
+    await plane.stop_api_server()
+    await plane.start_api_server()
+
+
+def _compact(socket_file: Path) -> None:
+    revision = _ask_etcd(socket_file, "range", {"key": "AA=="})["header"]["revision"]
+    _ask_etcd(socket_file, "compaction", {"revision": revision, "physical": True})
+
+
+def _ask_etcd(socket_file: Path, verb: str, body: dict[str, Any]) -> Any:
+    connection = http.client.HTTPConnection("etcd")
+    connection.sock = socket.socket(socket.AF_UNIX)
+    try:
+        connection.sock.connect(str(socket_file))
+        connection.request("POST", f"/v3/kv/{verb}", json.dumps(body))
+        return json.loads(connection.getresponse().read())
+    finally:
+        connection.close()
 
 
 async def _settle() -> None:

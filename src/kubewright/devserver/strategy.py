@@ -202,6 +202,8 @@ class Strategy:
         default_factory=dict[str, Callable[[Wire], str]]
     )
     """Field selectors beyond metadata.name and metadata.namespace."""
+    unselectable: str = "field label not supported: {}"
+    """How the kind, if it has such selectors, refuses others."""
     columns: Sequence[Column] = ()
     row: Callable[[Wire, float], list[Any]] | None = None
     """Give an object's cells at a time (seconds since the epoch)."""

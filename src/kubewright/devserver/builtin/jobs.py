@@ -263,6 +263,7 @@ STRATEGIES = {
             "to remove them or set propagationPolicy=Orphan to suppress this warning"
         ),
         selectable_fields={"status.successful": number_at("status", "succeeded")},
+        unselectable='field label "{}" not supported for Job',
         columns=(NAME, Column("Status"), Column("Completions"), Column("Duration"), AGE, *_WIDE),
         row=_job_row,
         reset_fields=SPEC_AND_STATUS,

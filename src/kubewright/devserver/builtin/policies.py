@@ -210,6 +210,7 @@ STRATEGIES = {
             "spec.nodeName": text_at("spec", "nodeName"),
             "spec.driver": text_at("spec", "driver"),
         },
+        unselectable="field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {}",
         columns=(NAME, Column("Node"), Column("Driver"), Column("Pool"), AGE),
         row=_slice_row,
     ),

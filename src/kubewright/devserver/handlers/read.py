@@ -10,7 +10,7 @@ from kubewright.devserver.objects import Wire, decode, encode
 from kubewright.devserver.options import ListOptions, parse_revision
 from kubewright.devserver.registry import Resource
 from kubewright.devserver.status import StatusError
-from kubewright.devserver.storage import Record, Token, decode_token, encode_token
+from kubewright.devserver.storage import Record, Token, decode_token, encode_token, renewed_token
 from kubewright.devserver.tables import partial, table
 
 from .selection import Selection
@@ -125,14 +125,13 @@ def _continued(core: Core, chosen: Selection, options: ListOptions, token: Token
         records = chosen.resource.collection.page(chosen.prefix, start)
         return _cut(chosen, records, options.limit, core.store.revision)
     if token.revision < chosen.resource.collection.floor:
-        last = token.start.removesuffix("\0")
         raise StatusError.expired(
             "The provided continue parameter is too old to display a consistent list result. You can start a new "
             "list without the continue parameter, or use the continue token in this response to retrieve the "
             "remainder of the results. Continuing with the provided token results in an inconsistent list - "
             "objects that were created, modified, or deleted between the time the first chunk was returned and "
             "now may show up in the list.",
-            metadata={"continue": encode_token(-1, last)},
+            metadata={"continue": renewed_token(options.token)},
         )
     return _page_at(core, chosen, options.limit, token.revision, start)
 

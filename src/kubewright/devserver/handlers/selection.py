@@ -51,6 +51,9 @@ def selection(resource: Resource, namespace: str, name: str, labels: str, fields
     if found.fields is not None:
         _check_fields(resource, found.fields)
         found.name = found.fields.exact("metadata.name") or ""
+        only = found.fields.exact("metadata.namespace")
+        if only and resource.namespaced and not prefix:
+            found.prefix = f"{only}/"
     if name:
         if found.fields is not None and found.name != name:
             raise StatusError.bad_request("fieldSelector metadata.name doesn't match requested name")
@@ -66,7 +69,7 @@ def _check_fields(resource: Resource, fields: FieldSelector) -> None:
         if label in ("metadata.name", "metadata.namespace") or label in known:
             continue
         if known or resource.custom:
-            raise StatusError.bad_request(f"field label not supported: {label}")
+            raise StatusError.bad_request(resource.strategy.unselectable.replace("{}", label))
         raise StatusError.bad_request(
             f'{quote(label)} is not a known field selector: only "metadata.name", "metadata.namespace"'
         )

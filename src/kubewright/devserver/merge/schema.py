@@ -41,9 +41,9 @@ class MapSchema:
             self._fields = self._load()
         return self._fields
 
-    def whole(self) -> "MapSchema":
-        """Return the same object type taken as one value."""
-        return MapSchema(lambda: self.fields, item=self.item, atomic=True, defaults=self.defaults)
+    def taken(self, *, whole: bool) -> "MapSchema":
+        """Return the same object type taken as one value, or field by field."""
+        return MapSchema(lambda: self.fields, item=self.item, atomic=whole, defaults=self.defaults)
 
 
 class MergeSchema:

@@ -4,7 +4,7 @@ from .collection import Collection
 from .journal import Journal
 from .records import ADDED, DELETED, MODIFIED, Event, Record
 from .store import Conflict, Store
-from .tokens import Token, decode_token, encode_token
+from .tokens import Token, decode_token, encode_token, renewed_token
 
 __all__ = [
     "ADDED",
@@ -19,4 +19,5 @@ __all__ = [
     "Token",
     "decode_token",
     "encode_token",
+    "renewed_token",
 ]

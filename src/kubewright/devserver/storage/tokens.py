@@ -17,11 +17,17 @@ class Token(NamedTuple):
 
 def encode_token(revision: int, last_key: str) -> str:
     """Make the token that goes on after a key, which is relative to the list's prefix."""
-    body = json.dumps(
-        {"v": "meta.k8s.io/v1", "rv": revision, "start": f"/{last_key}\0"},
-        separators=(",", ":"),
-        ensure_ascii=True,
-    )
+    return _write(revision, f"/{last_key}\0")
+
+
+def renewed_token(text: str) -> str:
+    """Make the token that goes on at the same place in the newest state."""
+    parsed: Any = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+    return _write(-1, parsed["start"])
+
+
+def _write(revision: int, start: str) -> str:
+    body = json.dumps({"v": "meta.k8s.io/v1", "rv": revision, "start": start}, separators=(",", ":"))
     return base64.urlsafe_b64encode(body.encode()).rstrip(b"=").decode()
 
 

@@ -71,10 +71,10 @@ class MergeSchemas:
         return STRING if form == "bytes" else _LEAVES.get(go_type.spelled, ANY_SCALAR)
 
     def _struct_field(self, name: str, facts: Mapping[str, Any]) -> MergeSchema:
-        schema = self.struct(name)
-        if facts.get("map") == "atomic" and schema.mapping is not None:
-            return MergeSchema(mapping=schema.mapping.whole())
-        return schema
+        schema, kind = self.struct(name), facts.get("map")
+        if schema.mapping is None or kind is None:
+            return schema
+        return MergeSchema(mapping=schema.mapping.taken(whole=kind == "atomic"))
 
     def _list(self, item: GoType, facts: Mapping[str, Any]) -> ListSchema:
         inner = self._of(item, {})
