@@ -17,7 +17,15 @@ from typing import Any, NoReturn, cast
 from kubewright.cache import Cache
 from kubewright.client import Client, ClusterConfig
 from kubewright.controller import Controller, Operator
-from kubewright.controller.running import MalformedObjects, Runner, RunnerStatistics, Surroundings, Watchdog
+from kubewright.controller.running import (
+    MalformedObjects,
+    Runner,
+    RunnerStatistics,
+    Surroundings,
+    Tracer,
+    Traces,
+    Watchdog,
+)
 from kubewright.election import (
     LEASE,
     ElectionOptions,
@@ -33,6 +41,7 @@ from kubewright.webhook import Lifetimes, Reach
 
 # Loaded only by operators that use them: they bring metrics, certificates and CEL, which are half of a start.
 METRICS_PAGE = "kubewright.serving.metrics_page"
+OPENTELEMETRY = "opentelemetry.trace"
 SERVING_CERTIFICATES = "kubewright.serving.certificates"
 WEBHOOK_SERVER = "kubewright.webhook.server"
 
@@ -45,6 +54,8 @@ class ManagerOptions:
 
     Addresses are `:8080`, `127.0.0.1:0` or `0` for off. `namespaces` limits everything that is watched.
     `webhook_reach` says how the API server gets here, by Service or by URL; it is found out unless given.
+    `webhook_state` is a file that keeps their certificates between runs by URL.
+    `tracer` makes the spans of reconciles and writes, by default OpenTelemetry's where that is installed.
     `pause_gc` stops Python's garbage collector while the caches fill: for programs, not for tests.
     """
 
@@ -63,9 +74,11 @@ class ManagerOptions:
     webhook_client_ca: Path | None = None
     webhook_reach: Reach | None = None
     webhook_lifetimes: Lifetimes = field(default_factory=Lifetimes)
+    webhook_state: Path | None = None
     graceful_timeout: float = 30.0
     cache_sync_timeout: float = 120.0
     watchdog: bool = True
+    tracer: Tracer | None = None
     pause_gc: bool = False
 
 
@@ -104,6 +117,7 @@ class Manager:
         self._lead_webhooks: Callable[[], Awaitable[None]] | None = None
         self._working: set[asyncio.Task[None]] = set()
         self._malformed = MalformedObjects()
+        self._traces = Traces()
         self._leading = self.metrics.gauge(
             "leader_election_master_status", "Whether this replica holds the lease (1) or not (0)", ("name",)
         ).labels(name=self._lease_name)
@@ -139,6 +153,7 @@ class Manager:
             field_managers=_field_managers(self.operator.controllers),
             pause_gc=options.pause_gc,
         )
+        self._traces = Traces(options.tracer or await asyncio.to_thread(_installed_tracer))
         self._runners = tuple(
             Runner(controller, self._surroundings(controller, client, cache, recorder))
             for controller in self.operator.controllers
@@ -200,22 +215,23 @@ class Manager:
             return
         server = import_module(WEBHOOK_SERVER)
         try:
-            reach = options.webhook_reach or server.reach_of(self._config)
+            chosen = server.HostOptions(
+                address=address,
+                namespace=self._config.namespace,
+                cert_dir=options.webhook_cert_dir,
+                client_ca=options.webhook_client_ca,
+                reach=options.webhook_reach or server.reach_of(self._config),
+                lifetimes=options.webhook_lifetimes,
+                state=options.webhook_state,
+                standby=options.leader_elect,
+            )
+            host = server.WebhookHost(self.operator.name, webhooks, client, chosen, self.metrics)
+            await host.confirm_reach()
         except server.Unreachable as error:
             if self.operator.webhooks.conversions:
                 raise
             _log.warning("Webhooks are not served: %s", error)
             return
-        chosen = server.HostOptions(
-            address=address,
-            namespace=self._config.namespace,
-            cert_dir=options.webhook_cert_dir,
-            client_ca=options.webhook_client_ca,
-            reach=reach,
-            lifetimes=options.webhook_lifetimes,
-            standby=options.leader_elect,
-        )
-        host = server.WebhookHost(self.operator.name, webhooks, client, chosen, self.metrics)
         self.readiness.add("webhooks", host.problem)
         await stack.enter_async_context(host.serving(group))
         self.webhook_port, self._lead_webhooks = host.port, host.lead
@@ -297,6 +313,7 @@ class Manager:
             recorder=recorder,
             metrics=self.metrics,
             namespaces=self._options.namespaces,
+            traces=self._traces,
             malformed=self._malformed,
         )
 
@@ -317,6 +334,14 @@ class Manager:
         if problems:
             return "; ".join(problems)
         return None if self.synced.is_set() else "not everything that is watched has been read yet"
+
+
+def _installed_tracer() -> Tracer | None:
+    """Return OpenTelemetry's tracer; it makes nothing of spans until the program sets a provider."""
+    try:
+        return import_module(OPENTELEMETRY).get_tracer("kubewright")
+    except ModuleNotFoundError:
+        return None
 
 
 def _field_managers(controllers: Sequence[Controller[Any]]) -> set[str]:

@@ -40,6 +40,7 @@ T = TypeVar("T")
 Subscriber = Callable[[Change], None]
 
 _BREATH = 500
+_LABELS = ("resource", "namespace", "labels", "fields", "content")
 
 logger = logging.getLogger("kubewright.cache")
 
@@ -83,7 +84,7 @@ class Informer(Generic[T]):
                 self._count_undecodable,
             ),
         ):
-            gauge = options.metrics.gauge(name, text, ("resource", "namespace", "labels", "fields"))
+            gauge = options.metrics.gauge(name, text, _LABELS)
             gauge.labels(**self._metric_labels()).set_function(read)
 
     async def run(self) -> None:
@@ -195,7 +196,8 @@ class Informer(Generic[T]):
     def record_write(self, raw: RawObject) -> None:
         """Take in the answer to a write of ours, so that it is read from here at once."""
         # Trimming consumes a record; this one is the caller's, and other informers may be given it too.
-        self._tell(self._store.record_write(self._trim(raw_object(raw.raw))))
+        # What is selected is judged by the whole object: a selector may name what is not kept.
+        self._tell(self._store.record_write(raw, self._trim(raw_object(raw.raw))))
 
     def record_delete(self, key: ObjectKey, uid: str, resource_version: str) -> None:
         """Take in that a delete of ours has ended the object; its last version may be unknown."""
@@ -204,9 +206,7 @@ class Informer(Generic[T]):
     def close(self) -> None:
         """Take this informer out of the metrics."""
         for name in ("kubewright_cache_objects", "kubewright_cache_undecodable_objects"):
-            self._options.metrics.gauge(name, "", ("resource", "namespace", "labels", "fields")).remove(
-                **self._metric_labels()
-            )
+            self._options.metrics.gauge(name, "", _LABELS).remove(**self._metric_labels())
 
     def _handle(self, event: Event) -> None:
         match event:
@@ -310,4 +310,5 @@ class Informer(Generic[T]):
             "namespace": chosen.namespace,
             "labels": chosen.labels,
             "fields": chosen.fields,
+            "content": "metadata" if chosen.metadata_only else "transformed" if chosen.transform else "whole",
         }

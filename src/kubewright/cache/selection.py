@@ -51,6 +51,8 @@ class Selection:
             parts.append(f"with labels {self.labels}")
         if self.fields:
             parts.append(f"with fields {self.fields}")
+        if self.metadata_only:
+            parts.append("(metadata)")
         return " ".join(parts)
 
 

@@ -129,13 +129,13 @@ class Store:
                 if compare(version, gone.version) < 0 or (gone.final and gone.heard)
             }
 
-    def record_write(self, obj: RawObject) -> Sequence[Change]:
-        """Take in the answer to our own write, as if the watch had brought it."""
+    def record_write(self, obj: RawObject, kept: RawObject | None = None) -> Sequence[Change]:
+        """Take in the answer to our own write, as if the watch had brought it; `kept` is what to keep of it."""
         key, version = obj.meta.key, obj.meta.resource_version
         if not self._selection.admits(key) or self._told(version):
             return NOTHING
         if self._selection.selects(obj):
-            return self._put(key, obj, initial=False)
+            return self._put(key, kept or obj, initial=False)
         known, gone = self.objects.get(key), self._gone.get(key)
         if (known is not None and compare(version, known.meta.resource_version) <= 0) or (
             gone is not None and gone.refuses(obj)

@@ -7,7 +7,7 @@ from functools import lru_cache
 import msgspec
 
 from kubewright.api import PartialMeta, RawObject, encode, parse, raw_object
-from kubewright.cache.selection import Selection
+from kubewright.cache.selection import Selection, Transform
 
 _FIELD = b'"managedFields":'
 _METADATA = b'"metadata":'
@@ -43,8 +43,19 @@ class Trimmer:
             obj = raw_object(b'{"metadata":' + bytes(_body.decode(obj.raw).metadata) + b"}")
         kept = keep_managers(obj, self._managers)
         if self._transform is not None:
-            kept = raw_object(encode(self._transform(parse(kept.raw))))
+            kept = _transformed(kept, self._transform)
         return kept
+
+
+def _transformed(obj: RawObject, transform: Transform) -> RawObject:
+    made = raw_object(encode(transform(parse(obj.raw))))
+    if _identity(made.meta) != _identity(obj.meta):
+        raise ValueError("the transform must keep metadata.name, namespace, uid and resourceVersion")
+    return made
+
+
+def _identity(meta: PartialMeta) -> tuple[str, ...]:
+    return meta.namespace, meta.name, meta.uid, meta.resource_version
 
 
 def keep_managers(obj: RawObject, managers: frozenset[str]) -> RawObject:

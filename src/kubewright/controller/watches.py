@@ -2,12 +2,13 @@
 
 from collections.abc import AsyncIterable, Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, Literal, TypeVar, cast, overload
 
 from kubewright.api import (
     DeclarationError,
     Index,
     Kind,
+    Object,
     ObjectKey,
     PartialMeta,
     kind_of,
@@ -27,11 +28,16 @@ Lookup = Callable[[Index[Any], str], Iterable[ObjectKey]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Narrow what is watched: fewer objects in memory, fewer events; reads outside go to the server."""
+    """Narrow what is watched: fewer objects in memory, fewer events; reads outside go to the server.
+
+    `transform` is given each object's wire value before it is kept and returns what to keep of it; it must
+    leave the names, uid and version in the metadata. Reads from the cache then see no more than that.
+    """
 
     namespace: str = ""
     labels: str = ""
     fields: str = ""
+    transform: Callable[[dict[str, Any]], dict[str, Any]] | None = None
 
     def __post_init__(self) -> None:
         parse_labels(self.labels)
@@ -51,6 +57,12 @@ class Watch(Generic[T]):
     key: Callable[[T], str | Iterable[str]] | None
     when: Filter[T] | None
     scope: Scope
+    metadata_only: bool = False
+
+    @property
+    def form(self) -> type[T] | Kind:
+        """Return what the functions are given: the kind, or an `Object` of metadata alone."""
+        return cast("type[T]", Object) if self.metadata_only else self.kind
 
     def requests(self, change: Change[T], lookup: Lookup) -> set[ObjectKey]:
         """Return the keys to reconcile: filtered, then mapped from the states before and after."""
@@ -67,16 +79,43 @@ class Watch(Generic[T]):
         return {key for value in values for key in lookup(self.via, value)}
 
 
+@overload
 def watch(
     kind: type[T] | Kind,
     *,
-    map: Callable[[T], Iterable[ObjectKey]] | None = None,  # noqa: A002 (the author's word)
+    map: Callable[[T], Iterable[ObjectKey]] | None = None,
     via: Index[Any] | None = None,
     key: Callable[[T], str | Iterable[str]] | None = None,
     when: Filter[T] | None = None,
     scope: Scope = EVERYWHERE,
-) -> Watch[T]:
-    """Reconcile on changes of another kind: by `map=` to keys, or `via=` an index and a `key=` into it."""
+    metadata_only: Literal[False] = False,
+) -> Watch[T]: ...
+@overload
+def watch(
+    kind: type[Any] | Kind,
+    *,
+    map: Callable[[Object], Iterable[ObjectKey]] | None = None,
+    via: Index[Any] | None = None,
+    key: Callable[[Object], str | Iterable[str]] | None = None,
+    when: Filter[Object] | None = None,
+    scope: Scope = EVERYWHERE,
+    metadata_only: Literal[True],
+) -> Watch[Object]: ...
+def watch(
+    kind: type[Any] | Kind,
+    *,
+    map: Callable[[Any], Iterable[ObjectKey]] | None = None,  # noqa: A002 (the author's word)
+    via: Index[Any] | None = None,
+    key: Callable[[Any], str | Iterable[str]] | None = None,
+    when: Filter[Any] | None = None,
+    scope: Scope = EVERYWHERE,
+    metadata_only: bool = False,
+) -> Watch[Any]:
+    """Reconcile on changes of another kind: by `map=` to keys, or `via=` an index and a `key=` into it.
+
+    `metadata_only=True` has the server send metadata alone: a fraction of the memory where the kind is big and
+    only names, labels or owners matter. The functions are given an `Object`; reads of the kind ask the server.
+    """
     name = kind_of(kind).kind
     if (map is None) == (via is None):
         raise DeclarationError(
@@ -87,7 +126,7 @@ def watch(
         raise DeclarationError(
             f"watch({name}): via= and key= go together: key= is the value looked up in the index"
         )
-    return Watch(kind=kind, map=map, via=via, key=key, when=when, scope=scope)
+    return Watch(kind=kind, map=map, via=via, key=key, when=when, scope=scope, metadata_only=metadata_only)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -99,6 +138,12 @@ class Owned(Generic[T]):
     when: Filter[T] | None = None
     every_owner: bool = False
     scope: Scope = EVERYWHERE
+    metadata_only: bool = False
+
+    @property
+    def form(self) -> type[T] | Kind:
+        """Return what a filter is given: the kind, or an `Object` of metadata alone."""
+        return cast("type[T]", Object) if self.metadata_only else self.kind
 
     def requests(self, change: Change[T], owner: Kind) -> set[ObjectKey]:
         """Return the keys of the owners before and after; versions of the owner's kind do not matter."""
@@ -118,6 +163,7 @@ class Owned(Generic[T]):
         }
 
 
+@overload
 def owned(
     kind: type[T] | Kind,
     *,
@@ -125,12 +171,42 @@ def owned(
     when: Filter[T] | None = None,
     every_owner: bool = False,
     scope: Scope = EVERYWHERE,
-) -> Owned[T]:
-    """Own children of a kind; `finalizer=` keeps each until the controller has seen it go."""
+    metadata_only: Literal[False] = False,
+) -> Owned[T]: ...
+@overload
+def owned(
+    kind: type[Any] | Kind,
+    *,
+    finalizer: str = "",
+    when: Filter[Object] | None = None,
+    every_owner: bool = False,
+    scope: Scope = EVERYWHERE,
+    metadata_only: Literal[True],
+) -> Owned[Object]: ...
+def owned(
+    kind: type[Any] | Kind,
+    *,
+    finalizer: str = "",
+    when: Filter[Any] | None = None,
+    every_owner: bool = False,
+    scope: Scope = EVERYWHERE,
+    metadata_only: bool = False,
+) -> Owned[Any]:
+    """Own children of a kind; `finalizer=` keeps each until the controller has seen it go.
+
+    `metadata_only=True` holds the children's metadata alone: each apply then reads the child from the server.
+    """
     name = kind_of(kind).kind
     if finalizer:
         check_finalizer(finalizer, f"owned({name})")
-    return Owned(kind=kind, finalizer=finalizer, when=when, every_owner=every_owner, scope=scope)
+    return Owned(
+        kind=kind,
+        finalizer=finalizer,
+        when=when,
+        every_owner=every_owner,
+        scope=scope,
+        metadata_only=metadata_only,
+    )
 
 
 @dataclass(frozen=True, eq=False)

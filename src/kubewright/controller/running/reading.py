@@ -65,15 +65,17 @@ class CachedReader(Reader):
         """Return one object, or None where there is none."""
         described = kind_of(kind)
         key = self._live.key(described, name, namespace)
-        shelf = self.shelf_covering(described, key)
+        shelf = self._shelf_covering(described, key)
         if shelf is None:
             return await self._live.get(kind, name, namespace)
         return shelf.get(key)
 
     async def get_raw(self, kind: Kind, key: ObjectKey) -> RawObject | None:
-        """Return one object as bytes, or None where there is none."""
-        shelf = self.shelf_covering(kind, key)
-        return await self._live.get_raw(kind, key) if shelf is None else shelf.get_raw(key)
+        """Return one object as the server has it, or None where there is none."""
+        shelf = self._shelf_covering(kind, key)
+        if shelf is None or not shelf.whole:
+            return await self._live.get_raw(kind, key)
+        return shelf.get_raw(key)
 
     async def list(
         self, kind: Any, value: str | None = None, /, *, namespace: str = "", labels: str = ""
@@ -93,9 +95,10 @@ class CachedReader(Reader):
             return shelf.by_index(index, value or "")
         return [found for found in shelf.list(namespace, labels) if _key_of(found) in keys]
 
-    def shelf_covering(self, kind: Kind, key: ObjectKey) -> AnyShelf | None:
-        """Return the shelf that surely holds an object of this key, if there is one."""
-        return next((shelf for shelf in self._shelves if shelf.kind == kind and shelf.covers(key)), None)
+    def _shelf_covering(self, kind: Kind, key: ObjectKey) -> AnyShelf | None:
+        """Return the shelf that surely holds an object of this key, if there is one; best a whole one."""
+        covering = [shelf for shelf in self._shelves if shelf.kind == kind and shelf.covers(key)]
+        return next((shelf for shelf in covering if shelf.whole), covering[0] if covering else None)
 
 
 def _key_of(found: Any) -> ObjectKey:

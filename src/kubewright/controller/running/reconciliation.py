@@ -123,7 +123,7 @@ class _Children:
         self.shelf = shelf
         self.finalizer = child.finalizer
         self._index: Index[Any] = Index(
-            child.kind,  # pyright: ignore[reportArgumentType]  (a Kind stands for a class here)
+            child.form,  # pyright: ignore[reportArgumentType]  (a Kind stands for a class here)
             lambda found: [str(key) for key in _owner_keys(found, owner)],
         )
         shelf.add_index(self._index)

@@ -69,10 +69,12 @@ class Runner(Generic[T]):
         cache, namespaces = surroundings.cache, surroundings.namespaces
         self._own: AnyShelf = Shelf(cache, controller.kind, controller.scope, namespaces)
         self._children: list[AnyShelf] = [
-            Shelf(cache, child.kind, child.scope, namespaces) for child in controller.owns
+            Shelf(cache, child.kind, child.scope, namespaces, metadata_only=child.metadata_only)
+            for child in controller.owns
         ]
         self._watched: list[AnyShelf] = [
-            Shelf(cache, watched.kind, watched.scope, namespaces) for watched in controller.watches
+            Shelf(cache, watched.kind, watched.scope, namespaces, metadata_only=watched.metadata_only)
+            for watched in controller.watches
         ]
         permissions = Permissions(controller)
         services = Services(
@@ -106,7 +108,7 @@ class Runner(Generic[T]):
         for child, shelf in zip(self.controller.owns, self._children, strict=True):
             shelf.subscribe(
                 self._guarded(
-                    shelf, lambda change, child=child: child.requests(_typed(child.kind, change), self._kind)
+                    shelf, lambda change, child=child: child.requests(_typed(child.form, change), self._kind)
                 )
             )
         for watched, shelf in zip(self.controller.watches, self._watched, strict=True):
@@ -114,7 +116,7 @@ class Runner(Generic[T]):
                 self._guarded(
                     shelf,
                     lambda change, watched=watched: watched.requests(
-                        _typed(watched.kind, change), self._lookup
+                        _typed(watched.form, change), self._lookup
                     ),
                 )
             )
@@ -212,7 +214,8 @@ class Runner(Generic[T]):
         started = loop.time()
         self._instruments.active_workers.inc()
         try:
-            result = await self._bounded(item.key, log, causes)
+            with self._surroundings.traces.reconcile(log.fields, causes):
+                result = await self._bounded(item.key, log, causes)
         except (KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException as error:

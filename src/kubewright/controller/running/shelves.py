@@ -1,9 +1,9 @@
 """The objects of one declared kind at hand: one informer a namespace, read as if they were one."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
-from kubewright.api import Kind, ObjectKey, RawObject, kind_of
+from kubewright.api import Kind, Object, ObjectKey, RawObject, kind_of
 from kubewright.cache import Cache, Change, Index, Informer, Selection, Undecodable
 from kubewright.controller.watches import Scope
 
@@ -13,13 +13,26 @@ T = TypeVar("T")
 class Shelf(Generic[T]):
     """Hold the informers of one kind and scope."""
 
-    def __init__(self, cache: Cache, kind: type[T] | Kind, scope: Scope, namespaces: Sequence[str]) -> None:
+    def __init__(
+        self,
+        cache: Cache,
+        kind: type[T] | Kind,
+        scope: Scope,
+        namespaces: Sequence[str],
+        *,
+        metadata_only: bool = False,
+    ) -> None:
         self.kind = kind_of(kind)
+        self.whole = not metadata_only and scope.transform is None
+        """Whether objects are kept as the server has them, so that a write may build on them."""
         self._cache = cache
         self._indexes: set[Index[T]] = set()
-        cls = cast("type[T]", dict) if isinstance(kind, Kind) else kind
+        cls: Any = Object if metadata_only else dict if isinstance(kind, Kind) else kind
         self.informers: tuple[Informer[T], ...] = tuple(
-            cache.informer(Selection(self.kind, namespace, scope.labels, scope.fields), cls)
+            cache.informer(
+                Selection(self.kind, namespace, scope.labels, scope.fields, metadata_only, scope.transform),
+                cls,
+            )
             for namespace in _namespaces(self.kind, scope, namespaces)
         )
 
@@ -29,7 +42,8 @@ class Shelf(Generic[T]):
 
     def lists(self, namespace: str) -> bool:
         """Tell whether every object of a namespace (of all that are watched, if none is named) is here."""
-        if any(informer.selection.labels or informer.selection.fields for informer in self.informers):
+        chosen = [informer.selection for informer in self.informers]
+        if any(one.labels or one.fields or one.metadata_only for one in chosen):
             return False
         return not namespace or any(informer.covers(ObjectKey(namespace, "")) for informer in self.informers)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from kubewright.api import Kind, PartialMeta, RawObject
 from kubewright.cache import Cache
 from kubewright.client import Client
+from kubewright.controller.running.traces import NO_TRACES, Traces
 from kubewright.events import EventRecorder, EventType, Reference
 from kubewright.metrics import Registry
 
@@ -42,6 +43,7 @@ class Surroundings:
     recorder: EventRecorder
     metrics: Registry
     namespaces: Sequence[str] = ()
+    traces: Traces = NO_TRACES
     malformed: MalformedObjects = field(default_factory=MalformedObjects)
 
     def record_write(self, kind: Kind, answer: RawObject) -> None:

@@ -205,7 +205,8 @@ class Writer:
             grace_period_seconds=grace_period_seconds,
         )
         try:
-            answer = await self._surroundings.client.raw(request)
+            with self._surroundings.traces.write(request):
+                answer = await self._surroundings.client.raw(request)
         except (NotFound, Conflict):
             return
         document: Wire = msgspec.json.decode(answer.body)
@@ -307,7 +308,8 @@ class Writer:
         return await self._surroundings.client.send(requests.get(kind, key.name, key.namespace))
 
     async def _send(self, request: Request) -> RawObject:
-        return await self._surroundings.client.send(request)
+        with self._surroundings.traces.write(request):
+            return await self._surroundings.client.send(request)
 
 
 def _name(kind: Kind, key: ObjectKey) -> Wire:

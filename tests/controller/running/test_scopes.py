@@ -1,0 +1,93 @@
+"""What is watched may be narrowed: to a selection, to metadata, to what a transform leaves."""
+
+from typing import Any
+
+from kubewright.api import Meta, Object, ObjectKey
+from kubewright.api.builtin import core_v1
+from kubewright.controller import Context, Controller, Scope, needs, owned, watch
+
+from .cluster import Cluster, settled, writes
+from .kinds import Box, Paper
+
+
+async def test_a_watch_of_metadata_leads_to_reconciles_and_holds_nothing_else(cluster: Cluster) -> None:
+    await cluster.install(Box)
+    given: list[Object] = []
+    read: list[bytes] = []
+
+    def to_boxes(secret: Object) -> list[ObjectKey]:
+        given.append(secret)
+        return [ObjectKey(secret.metadata.namespace, secret.metadata.labels["box"])]
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        secret = await ctx.get(core_v1.Secret, "s")
+        if secret is not None:
+            read.append(secret.data["password"])
+        read.extend(found.data["password"] for found in await ctx.list(core_v1.Secret))
+
+    declared = Controller(Box, reconcile, watches=[watch(core_v1.Secret, map=to_boxes, metadata_only=True)])
+    async with cluster.running(declared) as manager:
+        await cluster.create(Box(Meta("a")))
+        await settled(manager)
+        await cluster.create(
+            core_v1.Secret(Meta("s", labels={"box": "a"}), string_data={"password": "secret"})
+        )
+
+        async def seen() -> bool:
+            return len(read) == 2
+
+        await cluster.eventually(seen)
+        assert manager.statistics().cached_objects == 2
+    assert read == [b"secret", b"secret"]
+    assert {type(one) for one in given} == {Object}
+    assert given[0].metadata.name == "s"
+
+
+async def test_children_of_which_only_metadata_is_held_are_applied_and_put_right(cluster: Cluster) -> None:
+    await cluster.install(Box, Paper)
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        await ctx.apply(Paper(Meta(box.metadata.name), text="hello"))
+
+    declared = Controller(Box, reconcile, owns=[owned(Paper, metadata_only=True)])
+    async with cluster.running(declared) as manager:
+        box = await cluster.create(Box(Meta("a")))
+        paper = await cluster.until(Paper, "a", lambda found: found.text == "hello")
+        await settled(manager)
+        assert writes(manager) == 1
+        await cluster.merge(box, {"metadata": {"annotations": {"touched": "yes"}}})
+        await settled(manager)
+        assert writes(manager) == 1
+        await cluster.merge(paper, {"text": "spoilt"})
+        await cluster.until(Paper, "a", lambda found: found.text == "hello")
+
+
+def without_items(wire: dict[str, Any]) -> dict[str, Any]:
+    wire.get("data", {}).pop("big", None)
+    return wire
+
+
+async def test_reads_see_what_a_transform_left_and_writes_build_on_the_whole(cluster: Cluster) -> None:
+    await cluster.install(Box)
+    whole = {"big": "x" * 1000, "small": "1"}
+    await cluster.create(core_v1.ConfigMap(Meta("a"), data=whole))
+    seen: list[dict[str, str]] = []
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        found = await ctx.get(core_v1.ConfigMap, "a")
+        assert found is not None
+        seen.append(found.data)
+        seen.extend(one.data for one in await ctx.list(core_v1.ConfigMap) if one.metadata.name == "a")
+        await ctx.update(found, lambda settings: settings.data.update(small="2"))
+
+    declared = Controller(
+        Box,
+        reconcile,
+        watches=[watch(core_v1.ConfigMap, map=lambda _: [], scope=Scope(transform=without_items))],
+        needs=[needs(core_v1.ConfigMap, "patch")],
+    )
+    async with cluster.running(declared):
+        await cluster.create(Box(Meta("a")))
+        changed = await cluster.until(core_v1.ConfigMap, "a", lambda found: found.data["small"] == "2")
+    assert seen[:2] == [{"small": "1"}, {"small": "1"}]
+    assert changed.data == {**whole, "small": "2"}

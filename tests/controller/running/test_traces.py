@@ -1,0 +1,119 @@
+"""Each reconcile is a span, each write one below it; the tracer is handed in, or OpenTelemetry's."""
+
+import dataclasses
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from kubewright.api import Meta
+from kubewright.controller import Context, Controller, needs
+from kubewright.manager import OPENTELEMETRY
+
+from .cluster import OPTIONS, Cluster, settled
+from .kinds import Box, BoxStatus, Paper
+
+
+@dataclasses.dataclass
+class Span:
+    name: str
+    attributes: Mapping[str, Any]
+    below: "Span | None"
+    error: str = ""
+
+
+class FakeTracer:
+    """Notes spans as OpenTelemetry makes them: below the one that is current where they begin."""
+
+    def __init__(self) -> None:
+        self.spans: list[Span] = []
+        self._current: ContextVar[Span | None] = ContextVar("current", default=None)
+
+    @contextmanager
+    def start_as_current_span(self, name: str, *, attributes: Any = None) -> Iterator[Span]:
+        span = Span(name, attributes, self._current.get())
+        self.spans.append(span)
+        token = self._current.set(span)
+        try:
+            yield span
+        except Exception as error:
+            span.error = str(error)
+            raise
+        finally:
+            self._current.reset(token)
+
+
+async def work(box: Box, ctx: Context) -> None:
+    if box.spec.size == 0:
+        raise LookupError("no size")
+    if box.status.ready == 0:
+        paper = await ctx.apply(Paper(Meta("p"), text="hello"))
+        await ctx.patch_status(box, BoxStatus(ready=1))
+        await ctx.delete(paper)
+
+
+BOXES = Controller(Box, work, owns=[Paper], needs=[needs(Paper, "delete")])
+
+
+async def test_a_reconcile_is_a_span_with_its_writes_below_it(cluster: Cluster) -> None:
+    await cluster.install(Box, Paper)
+    tracer = FakeTracer()
+    async with cluster.running(BOXES, options=dataclasses.replace(OPTIONS, tracer=tracer)):
+        await cluster.create(Box(Meta("a")))
+
+        async def traced() -> bool:
+            return any(span.name == "delete" for span in tracer.spans)
+
+        await cluster.eventually(traced)
+    reconcile = tracer.spans[0]
+    assert reconcile.name == "reconcile"
+    assert reconcile.below is None
+    identity = reconcile.attributes["reconcileID"]
+    assert dict(reconcile.attributes) == {
+        "controller": "box",
+        "controllerGroup": "running.example.com",
+        "controllerKind": "Box",
+        "namespace": cluster.namespace,
+        "name": "a",
+        "reconcileID": identity,
+        "causes": [f"Box {cluster.namespace}/a was created"],
+    }
+    writes = [span for span in tracer.spans if span.below is reconcile]
+    assert [(span.name, span.attributes["resource"]) for span in writes] == [
+        ("patch", "papers.running.example.com"),
+        ("patch", "boxes.running.example.com"),
+        ("delete", "papers.running.example.com"),
+    ]
+    assert {span.attributes["namespace"] for span in writes} == {cluster.namespace}
+
+
+async def test_what_a_reconcile_raises_is_recorded_with_its_span(cluster: Cluster) -> None:
+    await cluster.install(Box, Paper)
+    tracer = FakeTracer()
+    async with cluster.running(BOXES, options=dataclasses.replace(OPTIONS, tracer=tracer)):
+        box = Box(Meta("a"))
+        box.spec.size = 0
+        await cluster.create(box)
+
+        async def failed() -> bool:
+            return bool(tracer.spans) and tracer.spans[0].error == "no size"
+
+        await cluster.eventually(failed)
+
+
+async def test_the_installed_opentelemetry_is_used_unasked(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await cluster.install(Box, Paper)
+    tracer = FakeTracer()
+    installed = ModuleType(OPENTELEMETRY)
+    installed.get_tracer = lambda name: tracer if name == "kubewright" else None  # pyright: ignore[reportAttributeAccessIssue]
+    monkeypatch.setitem(sys.modules, OPENTELEMETRY, installed)
+    async with cluster.running(BOXES) as manager:
+        await cluster.create(Box(Meta("a")))
+        await settled(manager)
+        assert tracer.spans
