@@ -85,7 +85,7 @@ async def test_a_reconcile_is_a_span_with_its_writes_below_it(cluster: Cluster) 
     writes = [span for span in tracer.spans if span.below is reconcile]
     assert [(span.name, span.attributes["resource"]) for span in writes] == [
         ("patch", "papers.running.example.com"),
-        ("patch", "boxes.running.example.com"),
+        ("patch", "boxes/status.running.example.com"),
         ("delete", "papers.running.example.com"),
     ]
     assert {span.attributes["namespace"] for span in writes} == {cluster.namespace}
