@@ -12,7 +12,7 @@ from .registry import Resource
 from .request import Request
 from .responses import JSON, YAML
 from .status import StatusError
-from .wire import DecodeError, parse_json, parse_yaml
+from .wire import DecodeError, UnknownKind, parse_json, parse_yaml
 
 _META_GROUP = "meta.k8s.io"
 _SUMMARY = 30
@@ -62,8 +62,10 @@ def read_kind(
     """Read an object that should be of a kind; a resource adds its own defaults and schema."""
     try:
         value, strict = parse(core, request, gvk)
+    except UnknownKind as error:
+        raise unhandled(error.gvk, gvk, str(error)) from None
     except DecodeError as error:
-        where = "" if media_type(request) == YAML else "couldn't get version/kind; json parse error: "
+        where = "couldn't get version/kind; json parse error: " if media_type(request) == JSON else ""
         raise _unrecognized(gvk, f"{where}{error}", request.body) from None
     if value is None:
         value = {}

@@ -77,8 +77,9 @@ class Documents:
             if version:
                 document = self._discovery.aggregated(version, core=core)
                 return _tagged(request, document, AGGREGATED.format(version))
-            return _tagged(request, self._discovery.versions() if core else self._discovery.groups())
-        found: Document | None = None
+            found = self._discovery.versions() if core else self._discovery.groups()
+            return Response(200, found.body)
+        found = None
         if parts[0] == "api" and len(parts) == 2:
             found = self._discovery.resources("", parts[1])
         elif parts[0] == "apis" and len(parts) == 2:
@@ -119,7 +120,7 @@ def _missing() -> Response:
     return text(404, "404 page not found\n")
 
 
-def _tagged(request: Request, document: Document, content_type: str = JSON) -> Response:
+def _tagged(request: Request, document: Document, content_type: str) -> Response:
     headers = [("ETag", document.etag), ("Vary", "Accept"), ("Cache-Control", "public")]
     if request.headers.get("if-none-match") == document.etag:
         return Response(304, b"", content_type, headers)

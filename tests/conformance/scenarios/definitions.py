@@ -4,6 +4,7 @@ from typing import Any
 
 from conformance_exchange import Step
 
+SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 C = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 P = "/apis/ex.io/v1/namespaces/definitions/foos"
 MERGE = {"Content-Type": "application/merge-patch+json"}
@@ -111,6 +112,14 @@ def served(status: int, body: Any) -> bool:
     return status == 200
 
 
+def registered(status: int, body: Any) -> bool:
+    return status == 200 and bool(body.get("status"))
+
+
+def old_default(status: int, body: Any) -> bool:
+    return status == 200 and "added" in body.get("spec", {})
+
+
 FOO = crd(
     "foos",
     "Foo",
@@ -141,6 +150,7 @@ STEPS = [
     Step("served", "GET", P, until=served),
     Step("discovered", "GET", "/apis/ex.io/v1", until=served),
     Step("group", "GET", "/apis/ex.io", until=served),
+    Step("registered", "GET", f"{SERVICES}/v1.ex.io", until=registered),
     Step(
         "object",
         "POST",
@@ -349,7 +359,25 @@ STEPS = [
     Step("change-scope", "PATCH", f"{C}/foos.ex.io", {"spec": {"scope": "Cluster"}}, MERGE),
     Step("change-plural", "PATCH", f"{C}/foos.ex.io", {"spec": {"names": {"plural": "fooz"}}}, MERGE),
     Step("put-definition-unconditional", "PUT", f"{C}/foos.ex.io", FOO),
+    Step("services-of-bars", "GET", f"{SERVICES}/v2.ex.io", until=registered),
+    Step(
+        "add-default",
+        "PATCH",
+        f"{C}/foos.ex.io",
+        [
+            {
+                "op": "add",
+                "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/added",
+                "value": {"type": "string", "default": "later"},
+            }
+        ],
+        JSON,
+        compared=False,
+    ),
+    Step("old-object-gets-default", "GET", f"{P}/c", until=old_default),
     Step("delete-definition", "DELETE", f"{C}/bars.ex.io"),
     Step("definition-gone", "GET", f"{C}/bars.ex.io", until=lambda status, _: status == 404),
+    Step("service-gone", "GET", f"{SERVICES}/v2.ex.io", until=lambda status, _: status == 404),
+    Step("service-left", "GET", f"{SERVICES}/v1.ex.io", until=registered),
     Step("objects-gone", "GET", "/apis/ex.io/v1/bars", until=lambda status, _: status == 404),
 ]

@@ -14,6 +14,7 @@ from kubewright.devserver.registry import Resource, custom_resources
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.storage import Collection
 
+from .api_services import ApiServices
 from .conditions import is_true, set_condition
 from .kind import CLEANUP
 from .naming import Naming, accept_names
@@ -41,6 +42,7 @@ class DefinitionController:
         self._caller = caller
         self._core = core
         self._api = api
+        self._services = ApiServices(api, core.clock)
         self._spawn = spawn
         self._served: dict[str, tuple[int, list[Resource]]] = {}
         self._ending: set[str] = set()
@@ -73,18 +75,23 @@ class DefinitionController:
 
     async def _reconcile(self, name: str) -> None:
         record = self._definitions.get(name)
-        if record is None:
-            self._withdraw(name)
-            await self._reconsider(name)
-            return
-        crd = decode(record.data)
         try:
-            if meta(crd).get("deletionTimestamp"):
-                self._begin_end(name, crd)
+            if record is None:
+                self._withdraw(name)
+                await self._reconsider(name)
             else:
-                await self._establish(crd)
+                await self._look_at(name, decode(record.data))
+            await self._services.follow(
+                {(item.group, item.version) for _, served in self._served.values() for item in served}
+            )
         except StatusError as error:
             _log.warning("custom resource definition %s: %s", name, error)
+
+    async def _look_at(self, name: str, crd: Wire) -> None:
+        if meta(crd).get("deletionTimestamp"):
+            self._begin_end(name, crd)
+        else:
+            await self._establish(crd)
 
     async def _reconsider(self, name: str) -> None:
         """Look again at the others of a group after one of them has freed its names."""

@@ -6,7 +6,7 @@ zero values, canonical quantities and times, unknown fields told), `decode_proto
 trip of values that have no Go type (custom resources).
 """
 
-from .errors import DecodeError
+from .errors import DecodeError, UnknownKind
 from .json_documents import encode_json, parse_json, untyped
 from .schemas import TypePatchSchema
 from .table import BuiltinResource, BuiltinVersion, Subresource, TypeTable, load_types
@@ -19,6 +19,7 @@ __all__ = [
     "Subresource",
     "TypePatchSchema",
     "TypeTable",
+    "UnknownKind",
     "encode_json",
     "load_types",
     "parse_json",

@@ -1,10 +1,20 @@
 """What goes wrong when a request body is read, in the words of Go's decoders."""
 
-from kubewright.api import KubewrightError
+from kubewright.api import GroupVersionKind, KubewrightError
+
+_UNREGISTERED = 'no kind "{}" is registered for version "{}" in scheme "pkg/api/legacyscheme/scheme.go:30"'
 
 
 class DecodeError(KubewrightError, ValueError):
     """A body that cannot be read into its type; the text is what the real server says."""
+
+
+class UnknownKind(DecodeError):
+    """A body that says it is of a kind there is not."""
+
+    def __init__(self, gvk: GroupVersionKind) -> None:
+        super().__init__(_UNREGISTERED.format(gvk.kind, gvk.api_version))
+        self.gvk = gvk
 
 
 class TypeMismatch(Exception):

@@ -12,7 +12,7 @@ from kubewright.api import GroupVersionKind
 from kubewright.devserver.merge import MergeSchema
 
 from .decoding import Decoders
-from .errors import DecodeError, TypeMismatch
+from .errors import DecodeError, TypeMismatch, UnknownKind
 from .gotypes import GoType, GoTypes
 from .protobuf import Readers, envelope
 from .schemas import MergeSchemas, TypePatchSchema
@@ -21,7 +21,6 @@ from .values import TOO_DEEP
 _DATA = Path(__file__).parents[1] / "data"
 _OPTIONS = "meta.k8s.io/v1"
 _MAX_STRICT_ERRORS = 100
-_UNREGISTERED = 'no kind "{}" is registered for version "{}" in scheme "pkg/api/legacyscheme/scheme.go:30"'
 
 
 class Subresource(msgspec.Struct, frozen=True):
@@ -130,7 +129,7 @@ class TypeTable:
     def _struct(self, gvk: GroupVersionKind) -> str:
         struct = self._find(gvk)
         if struct is None:
-            raise DecodeError(_UNREGISTERED.format(gvk.kind, gvk.api_version))
+            raise UnknownKind(gvk)
         return struct
 
 
