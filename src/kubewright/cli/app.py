@@ -33,7 +33,10 @@ COMMANDS: Mapping[str, Entry] = {
     "get": Entry("kubewright.cli.get", "Show objects of the cluster."),
     "apply": Entry("kubewright.cli.apply", "Make objects of files so, by server-side apply."),
     "delete": Entry("kubewright.cli.delete", "Delete objects by name."),
+    "rbac": Entry("kubewright.cli.rbac", "Prove an operator's roles by its tests."),
     "doctor": Entry("kubewright.cli.doctor", "Find what is wrong, and say how to mend it."),
+    "init": Entry("kubewright.cli.init", "Make a new project."),
+    "create": Entry("kubewright.cli.create", "Add a kind or a webhook to the project."),
     "version": Entry("kubewright.cli.version", "Print the version."),
 }
 

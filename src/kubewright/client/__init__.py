@@ -35,9 +35,15 @@ from kubewright.api import (
     UnsupportedMediaType,
     error_from_status,
 )
-from kubewright.client import requests
+from kubewright.client import recording, requests
 from kubewright.client.client import Client, ScaleReplicas, ScaleState, ServiceAccountToken
-from kubewright.client.config import ClusterConfig, ExecPlugin, Impersonation, OidcProvider, RateLimit
+from kubewright.client.config import (
+    ClusterConfig,
+    ExecPlugin,
+    Impersonation,
+    OidcProvider,
+    RateLimit,
+)
 from kubewright.client.discovery import ApiResource, ServerVersion
 from kubewright.client.kubeconfig import config_from_kubeconfig, in_cluster_config, load_config
 from kubewright.client.reader import ObjectList
@@ -90,5 +96,6 @@ __all__ = [
     "error_from_status",
     "in_cluster_config",
     "load_config",
+    "recording",
     "requests",
 ]

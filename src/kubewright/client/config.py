@@ -1,11 +1,16 @@
 """How to reach one cluster and as whom: plain values, no I/O."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
 
+from kubewright.api import ApiError
+from kubewright.client.requests import Request
+
 InteractiveMode = Literal["Never", "IfAvailable", "Always"]
+Observer = Callable[[Request, int, ApiError | None], None]
+"""Is told each request, the code of its answer, and the refusal where there was one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +59,7 @@ class Impersonation:
 class ClusterConfig:
     """Describe one cluster, one identity and one namespace; secrets stay out of its repr.
 
-    `source` says where it comes from, for messages.
+    `source` says where it comes from, for messages; `observer` is told what is asked with it and what comes of it.
     """
 
     server: str
@@ -76,6 +81,7 @@ class ClusterConfig:
     oidc: OidcProvider | None = None
     impersonate: Impersonation | None = None
     source: str = "the given configuration"
+    observer: Observer | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,8 +51,6 @@ from kubewright.client.server_warnings import WarningLog
 from kubewright.client.tls import certificate_expiry, explain_tls, tls_context, trusting_only
 from kubewright.metrics import Counter, Registry
 
-T = TypeVar("T")
-
 Fence = Callable[[], None]
 """Called before each attempt of a request that may change something; raises to keep it from leaving."""
 
@@ -71,6 +69,9 @@ class Answer(NamedTuple):
     status: int
     headers: Mapping[str, str]
     body: bytes
+
+
+T = TypeVar("T", Answer, aiohttp.ClientResponse)
 
 
 class Stream:
@@ -168,7 +169,10 @@ class Transport:
         attempts, renewed = 0, False
         while True:
             try:
-                return await attempt(request, limits, fence)
+                answer = await attempt(request, limits, fence)
+                if self._config.observer is not None:
+                    self._config.observer(request, answer.status, None)
+                return answer
             except Unauthorized as error:
                 used = self._prepared_for
                 if renewed or used is None or not await self._authenticator.replace(used):
@@ -176,6 +180,8 @@ class Transport:
                     raise
                 renewed = True
             except (ApiError, ConnectionLost) as error:
+                if self._config.observer is not None and isinstance(error, ApiError):
+                    self._config.observer(request, error.status.code, error)
                 delay = retry_delay(request, error, attempts)
                 left = patience - (asyncio.get_running_loop().time() - started)
                 if delay is None or delay >= left:

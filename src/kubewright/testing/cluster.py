@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -11,6 +12,7 @@ from typing import Any, TypeVar, overload
 
 from kubewright.api import Kind, NotFound, Object, kind_of
 from kubewright.client import Client, ClusterConfig
+from kubewright.client.recording import VARIABLE, Recording
 from kubewright.controller import Operator
 from kubewright.manager import Manager, ManagerOptions
 from kubewright.schema import crd
@@ -61,12 +63,14 @@ class Cluster:
     ) -> AsyncGenerator[Manager, None]:
         """Run an operator with its CRDs installed, in this namespace or `everywhere`.
 
-        It runs as a ServiceAccount with the rules of its declarations and no others, unless `as_admin`.
+        It runs as a ServiceAccount with the rules of its declarations and no others, unless `as_admin`. What it
+        asks for is added to the file that KUBEWRIGHT_RECORD_ACCESS names: `kubewright rbac verify` reads it.
         """
         await self.install(operator)
-        config = self.config
+        config, asked = self.config, Recording()
         if not as_admin:
-            config = await grant(self.client, self.config, operator, self.namespace)
+            granted = await grant(self.client, self.config, operator, self.namespace)
+            config = replace(granted, observer=asked.observe)
         chosen = options or ManagerOptions(
             metrics_bind_address=_OFF, health_probe_bind_address=_OFF, webhook_bind_address=_ANY_PORT
         )
@@ -83,6 +87,8 @@ class Cluster:
         finally:
             if not as_admin:
                 await revoke(self.client, operator, self.namespace)
+                if path := os.environ.get(VARIABLE):
+                    await asyncio.to_thread(asked.append_to, Path(path), operator.name)
 
     async def install(self, operator: Operator) -> None:
         """Install the CRDs of an operator and wait until they are served."""

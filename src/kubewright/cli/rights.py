@@ -1,0 +1,130 @@
+"""Which rights an operator was denied, and which it has but never used: pure functions on what was recorded."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kubewright.api import kind_of
+from kubewright.client.recording import Access
+from kubewright.controller import (
+    Controller,
+    Operator,
+    PolicyRule,
+    certificate_rules,
+    lease_rules,
+    registration_rules,
+    rules_for,
+    webhook_rules,
+)
+
+READING = frozenset({"get", "list", "watch"})
+"""One right for our purpose: which of them is used depends on the server and on what is cached."""
+
+OWN_GROUPS = frozenset({"events.k8s.io"})
+"""What kubewright needs for itself, to tell of what goes wrong: used when something does."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Right:
+    """A verb on a resource; `read` stands for get, list and watch."""
+
+    group: str
+    resource: str
+    verb: str
+
+    def __str__(self) -> str:
+        plain, slash, subresource = self.resource.partition("/")
+        return f"{self.verb} {plain}{f'.{self.group}' if self.group else ''}{slash}{subresource}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a run showed of an operator's rules."""
+
+    denied: Sequence[Access]
+    unused: Sequence[tuple[Right, str]]
+    """Each with the way to be rid of it, or to see it used."""
+    used: int
+
+    @property
+    def proved(self) -> bool:
+        """Tell whether the rules are neither too few nor too many."""
+        return not self.denied and not self.unused
+
+
+def judge(operator: Operator, accesses: Iterable[Access]) -> Verdict:
+    """Compare the rules of an operator's declarations with what it asked for."""
+    asked = list(accesses)
+    used = {_right(access) for access in asked if not access.denied}
+    used |= set(_implied(operator, used))
+    granted = dict(_granted(operator, (*rules_for(operator), *webhook_rules(operator))))
+    granted = {right: why for right, why in granted.items() if right.group not in OWN_GROUPS}
+    unused = [(right, why) for right, why in sorted(granted.items()) if right not in used]
+    # A test may take a right away to see what happens: the rules have it all the same.
+    within = {right for right, _ in _granted(operator, all_rules(operator))}
+    denied = sorted({_plain(access) for access in asked if access.denied and _right(access) not in within})
+    return Verdict(denied, unused, len(granted) - len(unused))
+
+
+def _plain(access: Access) -> Access:
+    # Names and namespaces of tests say nothing about the rule that is missing.
+    return Access(access.verb, access.group, access.resource, denied=True)
+
+
+def _right(access: Access) -> Right:
+    return Right(access.group, access.resource, "read" if access.verb in READING else access.verb)
+
+
+def all_rules(operator: Operator) -> list[PolicyRule]:
+    """Give every rule an operator may be given, with those for what kubewright does on its behalf."""
+    return [
+        *rules_for(operator),
+        *webhook_rules(operator),
+        *certificate_rules(operator),
+        *registration_rules(operator),
+        *lease_rules(operator.name),
+    ]
+
+
+def _granted(operator: Operator, rules: Iterable[PolicyRule]) -> Iterator[tuple[Right, str]]:
+    for rule in rules:
+        for group in rule.api_groups:
+            for resource in rule.resources:
+                verbs = {"read" if verb in READING else verb for verb in rule.verbs}
+                for verb in verbs:
+                    right = Right(group, resource, verb)
+                    yield right, _origin(operator, right)
+
+
+def _origin(operator: Operator, right: Right) -> str:
+    for controller in operator.controllers:
+        own = kind_of(controller.kind)
+        for need in controller.needs:
+            resource = f"{need.kind.plural}/{need.subresource}" if need.subresource else need.kind.plural
+            verbs = {"read" if verb in READING else verb for verb in need.verbs}
+            if (need.kind.group, resource) == (right.group, right.resource) and right.verb in verbs:
+                return f"take it from needs=[...] of controller {controller.name!r}, or test what needs it"
+        if any(_is(kind_of(child.kind), right) for child in controller.owns):
+            return f"no test makes controller {controller.name!r} write what it owns"
+        if (own.group, f"{own.plural}/status") == (right.group, right.resource):
+            return f"no test makes controller {controller.name!r} write a status"
+        if _is(own, right) and right.verb == "patch":
+            return f"no test sees the finalizer of controller {controller.name!r} at work"
+    return "no test uses it"
+
+
+def _is(kind: Any, right: Right) -> bool:
+    return (kind.group, kind.plural) == (right.group, right.resource)
+
+
+def _implied(operator: Operator, used: Iterable[Right]) -> Iterator[Right]:
+    """Setting blockOwnerDeletion takes the right to update finalizers, though nobody sends such a request."""
+    written = {(right.group, right.resource) for right in used if right.verb in ("create", "patch")}
+    for controller in operator.controllers:
+        if any((kind.group, kind.plural) in written for kind in _children(controller)):
+            own = kind_of(controller.kind)
+            yield Right(own.group, f"{own.plural}/finalizers", "update")
+
+
+def _children(controller: Controller[Any]) -> Iterator[Any]:
+    return (kind_of(child.kind) for child in controller.owns)

@@ -1,0 +1,95 @@
+"""What was asked of an API server, in the words of RBAC: who reads it can tell which rights were used."""
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from urllib.parse import parse_qs
+
+import msgspec
+
+from kubewright.api import ApiError, Forbidden
+from kubewright.client.requests import Request
+
+VARIABLE = "KUBEWRIGHT_RECORD_ACCESS"
+"""Names the file to which the test kit writes what the operators under test asked for."""
+_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+
+class Access(msgspec.Struct, frozen=True, order=True):
+    """One right that was asked for; a subresource follows its resource after a slash."""
+
+    verb: str
+    group: str
+    resource: str
+    namespace: str = ""
+    name: str = ""
+    denied: bool = False
+
+
+class Recorded(msgspec.Struct):
+    """What one run of an operator asked for."""
+
+    operator: str
+    accesses: list[Access]
+
+
+class Recording:
+    """Collect accesses: give `observe` to a `ClusterConfig` as its observer."""
+
+    def __init__(self) -> None:
+        self.accesses: Counter[Access] = Counter()
+
+    def observe(self, request: Request, code: int, refusal: ApiError | None) -> None:
+        """Take note of a request; what is no resource is of no interest."""
+        access = access_of(request)
+        if access is None:
+            return
+        # A refusal that names no rule comes from admission, such as in a namespace on its way out; one that
+        # does may name another verb: an apply that would create takes that right too.
+        if isinstance(refusal, Forbidden) and refusal.rule is not None:
+            access = msgspec.structs.replace(access, verb=refusal.rule.verb, denied=True)
+        self.accesses[access] += 1
+        if code == 201 and access.verb == "patch":
+            # An apply that creates is authorized as both.
+            self.accesses[msgspec.structs.replace(access, verb="create")] += 1
+
+    def append_to(self, path: Path, operator: str) -> None:
+        """Add what was recorded to a file, as one line of JSON."""
+        line = msgspec.json.encode(Recorded(operator, sorted(self.accesses)))
+        with path.open("ab") as file:
+            file.write(line + b"\n")
+
+
+def read_recordings(path: Path) -> Iterable[Recorded]:
+    """Read what runs recorded."""
+    decoder = msgspec.json.Decoder(Recorded)
+    return [decoder.decode(line) for line in path.read_bytes().splitlines() if line.strip()]
+
+
+def access_of(request: Request) -> Access | None:
+    """Say what right a request takes; None where the path is no resource."""
+    parts = request.path.strip("/").split("/")
+    if parts[0] == "api":
+        group, rest = "", parts[2:]
+    elif parts[0] == "apis" and len(parts) > 3:
+        group, rest = parts[1], parts[3:]
+    else:
+        return None
+    namespace = ""
+    # /namespaces/x itself, and its subresources, are about the namespace.
+    if len(rest) > 2 and rest[0] == "namespaces" and rest[2] not in ("status", "finalize"):
+        namespace, rest = rest[1], rest[2:]
+    if not rest:
+        return None
+    name = rest[1] if len(rest) > 1 else ""
+    resource = "/".join([rest[0], *rest[2:3]])
+    return Access(_verb(request, name), group, resource, namespace, name)
+
+
+def _verb(request: Request, name: str) -> str:
+    if request.method == "GET":
+        watching = parse_qs(request.query).get("watch") == ["true"]
+        return "watch" if watching else "get" if name else "list"
+    if request.method == "DELETE" and not name:
+        return "deletecollection"
+    return _VERBS[request.method]

@@ -1,0 +1,123 @@
+"""rbac verify; the tests it runs are a project's own, on the embedded server."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from kubewright.cli.app import main
+from kubewright.client.recording import VARIABLE, Access, Recorded
+
+OPERATOR = '''
+import kubewright as kw
+from kubewright.api.builtin import core_v1
+
+class Spec(kw.Model):
+    size: int = 0
+
+class Status(kw.Model):
+    ready: int = 0
+
+class Crate(kw.Resource[Spec, Status], group="rbac.example.com", version="v1"):
+    """A crate."""
+
+@kw.controller(Crate, owns=[core_v1.ConfigMap], needs=[kw.needs(core_v1.Secret, "get", "delete")])
+async def crates(crate: Crate, ctx: kw.Context) -> None:
+    await ctx.apply(core_v1.ConfigMap(kw.Meta(crate.metadata.name)))
+    await ctx.patch_status(crate, Status(ready=1))
+
+operator = kw.Operator(crates, name="crates")
+'''
+TEST = """
+import kubewright as kw
+from kubewright.testing import Cluster
+from crates import Crate, Spec, operator
+
+async def test_is_ready(cluster: Cluster) -> None:
+    async with cluster.running(operator):
+        await cluster.create(Crate(kw.Meta("a"), spec=Spec()))
+        await cluster.eventually(Crate, "a", lambda crate: crate.status.ready == 1)
+"""
+PYPROJECT = '[tool.pytest.ini_options]\nasyncio_mode = "auto"\npythonpath = ["."]\n'
+ALL = [
+    Access("watch", "rbac.example.com", "crates"),
+    Access("patch", "rbac.example.com", "crates/status"),
+    Access("watch", "", "configmaps"),
+    Access("patch", "", "configmaps"),
+    Access("create", "", "configmaps"),
+    Access("get", "", "secrets"),
+    Access("delete", "", "secrets"),
+]
+
+
+def verify(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(["rbac", "verify", *arguments])
+    return int(ended.value.code or 0)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "crates.py").write_text(OPERATOR)
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "pyproject.toml").write_text(PYPROJECT)
+    return tmp_path
+
+
+def recorded(folder: Path, *accesses: Access, operator: str = "crates") -> str:
+    path = folder / "accesses.jsonl"
+    path.write_bytes(msgspec.json.encode(Recorded(operator, list(accesses))))
+    return str(path)
+
+
+def test_the_operators_own_tests_prove_its_rules(
+    project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    (project / "tests" / "test_crates.py").write_text(TEST)
+    assert verify("crates.py", "-o", "json") == 1
+    captured = capfd.readouterr()
+    assert "1 passed" in captured.err
+    verdict = json.loads(captured.out)
+    assert not verdict["denied"]
+    assert [(right["verb"], right["resource"]) for right in verdict["unused"]] == [
+        ("delete", "secrets"),
+        ("read", "secrets"),
+    ]
+    assert "take it from needs=[...] of controller 'crate'" in verdict["unused"][0]["remedy"]
+
+
+def test_rights_that_are_all_used_are_proved(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert verify("crates.py", "--recording", recorded(project, *ALL)) == 0
+    assert capsys.readouterr().out == "crates: all 8 rights were used and no other was asked for\n"
+
+
+def test_what_was_denied_is_told_unless_the_rules_have_it(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    denied = [
+        Access("list", "", "pods", "x", "", denied=True),
+        Access("create", "", "configmaps", "x", "a", denied=True),
+    ]
+    assert verify("crates.py", "--recording", recorded(project, *ALL, *denied)) == 1
+    assert capsys.readouterr().out == "denied  list pods: declare it with needs=[kw.needs(...)]\n"
+
+
+def test_a_recording_of_another_operator_proves_nothing(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert verify("crates.py", "--recording", recorded(project, *ALL, operator="other")) == 1
+    assert "nothing ran the operator 'crates'" in capsys.readouterr().err
+
+
+def test_a_file_that_is_no_recording_is_told(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "x").write_text("nonsense\n")
+    assert verify("crates.py", "--recording", "x") == 1
+    assert "x is no recording" in capsys.readouterr().err
+
+
+def test_a_target_without_tests_is_told(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "tests").rmdir()
+    assert verify("crates.py") == 1
+    assert "there are no tests beside crates.py" in capsys.readouterr().err
