@@ -1,0 +1,124 @@
+"""What no single answer shows: racing writers, streams that flow, watches that end."""
+
+import http.client
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from conformance_exchange import Step, Target
+
+MERGE = {"Content-Type": "application/merge-patch+json"}
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+WRITERS = 6
+
+
+@pytest.fixture(scope="session")
+def place(target: Target) -> str:
+    """Make the namespace of these tests; give the path of its ConfigMaps."""
+    send(target, "POST", "/api/v1/namespaces", {"metadata": {"name": "behaviour"}})
+    return "/api/v1/namespaces/behaviour/configmaps"
+
+
+def send(target: Target, method: str, path: str, body: Any = None, headers: Any = None) -> Any:
+    return target.send(Step("", method, path, body, headers or {}), {}, lambda step: None)
+
+
+def together(work: Callable[[int], int]) -> list[int]:
+    """Do something several times at once; gives the statuses."""
+    found: list[int] = []
+    threads = [
+        threading.Thread(target=lambda number=number: found.append(work(number))) for number in range(WRITERS)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sorted(found)
+
+
+def test_patches_that_race_are_tried_again(target: Target, place: str) -> None:
+    send(target, "POST", place, {"metadata": {"name": "patched"}})
+    patch = lambda number: send(target, "PATCH", f"{place}/patched", {"data": {f"k{number}": "v"}}, MERGE)  # noqa: E731
+    assert together(lambda number: patch(number).status) == [200] * WRITERS
+    assert len(send(target, "GET", f"{place}/patched").body["data"]) == WRITERS
+
+
+def test_of_puts_that_race_one_wins(target: Target, place: str) -> None:
+    found = send(target, "POST", place, {"metadata": {"name": "put"}}).body
+
+    def put(number: int) -> int:
+        return send(target, "PUT", f"{place}/put", {**found, "data": {"k": str(number)}}).status
+
+    assert together(put) == [200] + [409] * (WRITERS - 1)
+
+
+@contextmanager
+def watching(target: Target, path: str) -> Iterator[http.client.HTTPResponse]:
+    connection = target.connect("")
+    try:
+        connection.request("GET", path, headers={"Accept": "application/json"})
+        response = connection.getresponse()
+        assert response.status == 200
+        yield response
+    finally:
+        connection.close()
+
+
+def test_events_come_as_they_happen(target: Target, place: str) -> None:
+    revision = send(target, "GET", place).body["metadata"]["resourceVersion"]
+    with watching(target, f"{place}?watch=1&timeoutSeconds=300&resourceVersion={revision}") as response:
+        assert response.getheader("Transfer-Encoding") == "chunked"
+        for name in ("seen", "seen-too"):
+            send(target, "POST", place, {"metadata": {"name": name}})
+            event = json.loads(response.readline())
+            assert (event["type"], event["object"]["metadata"]["name"]) == ("ADDED", name)
+
+
+def test_a_connection_is_usable_after_a_watch(target: Target, place: str) -> None:
+    connection = target.connect("")
+    try:
+        connection.request("GET", f"{place}?watch=1&timeoutSeconds=1&resourceVersion=0")
+        response = connection.getresponse()
+        if target.skip is not None:
+            target.skip(1)
+        response.read()
+        connection.request("GET", place)
+        assert connection.getresponse().status == 200
+    finally:
+        connection.close()
+
+
+def test_a_changed_definition_ends_the_watches_on_its_objects(target: Target) -> None:
+    column = {"name": "A", "type": "string", "jsonPath": ".a"}
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    definition = {
+        "metadata": {"name": "ended.behaviour.ex.io"},
+        "spec": {
+            "group": "behaviour.ex.io",
+            "scope": "Cluster",
+            "names": {"plural": "ended", "kind": "Ended"},
+            "versions": [version],
+        },
+    }
+    assert send(target, "POST", DEFINITIONS, definition).status == 201
+    path = "/apis/behaviour.ex.io/v1/ended"
+    wait_until(lambda: send(target, "GET", path).status == 200)
+    try:
+        with watching(target, f"{path}?watch=1&timeoutSeconds=300") as response:
+            change = {"spec": {"versions": [{**version, "additionalPrinterColumns": [column]}]}}
+            assert send(target, "PATCH", f"{DEFINITIONS}/ended.behaviour.ex.io", change, MERGE).status == 200
+            assert response.read() == b""
+    finally:
+        send(target, "DELETE", f"{DEFINITIONS}/ended.behaviour.ex.io")
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < deadline, "it did not come to pass"
+        time.sleep(0.05)
