@@ -16,7 +16,6 @@ import pytest
 import kubewright as kw
 from kubewright.api import Kind
 from kubewright.api.builtin import admissionregistration_v1, core_v1
-from kubewright.client import ClusterConfig
 from kubewright.controller import Operator, certificate_rules, webhook_rules
 from kubewright.generate import Names, crds, webhooks
 from kubewright.manager import ManagerOptions
@@ -27,9 +26,7 @@ from kubewright.webhook import Lifetimes
 from kubewright.webhook.server import (
     HostOptions,
     NotRegistered,
-    Unreachable,
     WebhookHost,
-    reach_of,
 )
 from kubewright.webhook.server.authority import begin, utc_now
 
@@ -257,22 +254,6 @@ def test_the_roles_for_it_are_get_and_patch_by_name() -> None:
     for rule in (*webhook_rules(operator()), *certificate_rules(operator())):
         assert rule.verbs == ("get", "patch")
         assert rule.resource_names
-
-
-@pytest.mark.parametrize("server", ["https://127.0.0.1:6443", "https://[::1]:6443", "https://localhost:1"])
-def test_an_api_server_on_this_machine_is_reached_by_url(server: str) -> None:
-    assert reach_of(ClusterConfig(server)) == "url"
-
-
-def test_in_a_pod_the_service_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
-    assert reach_of(ClusterConfig("https://10.0.0.1:443")) == "service"
-
-
-def test_an_api_server_elsewhere_is_told_why_not_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-    with pytest.raises(Unreachable, match=r"cannot reach webhooks on this machine.*kubewright deploy.*--dev"):
-        reach_of(ClusterConfig("https://cluster.example.com:6443"))
 
 
 async def test_a_standby_leaves_the_webhooks_to_the_replica_that_answers_until_it_leads(

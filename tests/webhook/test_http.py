@@ -13,6 +13,7 @@ import pytest
 import kubewright as kw
 from kubewright.serving import Address, BindError
 from kubewright.webhook import Lifetimes
+from kubewright.webhook.server import http
 from kubewright.webhook.server.authority import begin, utc_now
 from kubewright.webhook.server.context import FollowingContext
 from kubewright.webhook.server.http import SLOW, WebhookServer
@@ -173,6 +174,25 @@ async def test_the_api_servers_timeout_is_honoured_for_slow_functions() -> None:
         status, answer = await server.post(f"{VALIDATE}?timeout=200ms", good)
         assert (status, answer) == (504, b"the webhook did not answer in time\n")
         held.set()
+
+
+async def test_one_slow_run_keeps_a_function_off_the_event_loop_only_for_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    places: list[bool] = []
+
+    @kw.validates(Widget)
+    def judged(widget: Widget) -> None:
+        places.append(threading.current_thread() is threading.main_thread())
+
+    async with called([judged]) as server:
+        good = body(admission_review(widget()))
+        monkeypatch.setattr(http, "SLOW", 0)
+        await server.post(VALIDATE, good)
+        monkeypatch.setattr(http, "SLOW", 3600)
+        for _ in range(http.QUICK_AGAIN + 1):
+            await server.post(VALIDATE, good)
+    assert places == [True, *[False] * http.QUICK_AGAIN, True]
 
 
 async def test_requests_in_flight_end_before_the_server_does() -> None:

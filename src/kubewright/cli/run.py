@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import logging
+import os
 import tempfile
 from importlib import import_module
 from pathlib import Path
@@ -85,7 +86,8 @@ def command(
         raise click.UsageError("--dev brings a cluster of its own: leave --kubeconfig and --context out")
     operator = load_operator(target)
     log.addFilter(OnlyControllers([controller.name for controller in operator.controllers]))
-    manager_options = ManagerOptions(pause_gc=True, **options)
+    state = None if dev else _webhook_state(operator.name)
+    manager_options = ManagerOptions(pause_gc=True, webhook_state=state, **options)
 
     if dev:
         with tempfile.TemporaryDirectory(prefix="kubewright-dev-") as folder:
@@ -94,6 +96,12 @@ def command(
     else:
         config = load_config(kubeconfig, context or None)
         run_program(lambda: until_signalled(_run(operator, config, manager_options, installing=installing)))
+
+
+def _webhook_state(name: str) -> Path:
+    """Name the file that keeps the certificates of webhooks, so that a run after a crash changes nothing."""
+    folder = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(folder, "kubewright", "webhooks", f"{name}.json")
 
 
 async def _run_on_dev_cluster(operator: Operator, options: ManagerOptions, path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from kubewright.api import DeclarationError
 from kubewright.schema.cel import BOOL, DYN, CompileError, Environment, EvaluationError, authorization_library
-from kubewright.webhook.declaration import Admission
+from kubewright.webhook.declaration import Admission, FailurePolicy
 from kubewright.webhook.endpoints import CONVERT_PATH, Endpoint, Endpoints
 from kubewright.webhook.naming import WebhookNames
 
@@ -30,6 +30,10 @@ class ByService:
         service = {"name": self.name, "namespace": self.namespace, "path": path, "port": self.port}
         return {**_trust(self.ca_bundle), "service": service}
 
+    def failure_policy(self, declared: FailurePolicy) -> FailurePolicy:
+        """Do as declared when nobody answers."""
+        return declared
+
     @property
     def other(self) -> str:
         """Name the field that must not be there."""
@@ -46,6 +50,13 @@ class ByUrl:
     def client_config(self, path: str) -> Wire:
         """Say where a webhook is and whom to trust."""
         return {**_trust(self.ca_bundle), "url": f"{self.base}{path}"}
+
+    def failure_policy(self, declared: FailurePolicy) -> FailurePolicy:
+        """Let writes pass when nobody answers: who runs beside the API server is often away, or was killed.
+
+        While it runs, an exception in a webhook that shall fail is still a refusal: the server says so itself.
+        """
+        return "Ignore"
 
     @property
     def other(self) -> str:
@@ -91,7 +102,7 @@ def _entry(endpoint: Endpoint, place: Place) -> Wire:
         "name": endpoint.name,
         "admissionReviewVersions": list(REVIEW_VERSIONS),
         "clientConfig": place.client_config(endpoint.path),
-        "failurePolicy": webhook.failure_policy,
+        "failurePolicy": place.failure_policy(webhook.failure_policy),
         "matchPolicy": webhook.match_policy,
         "rules": [_rule(webhook)],
         "sideEffects": webhook.side_effects,

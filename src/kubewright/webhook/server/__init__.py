@@ -1,10 +1,12 @@
 """Webhooks at work: the HTTPS server, its certificates, and what makes API servers ask it.
 
 In reading order: `hosting` (all of it, from start to stop), `http` and `answers` (a request and its answer),
-`registration` (the configurations and CRDs), `sources`, `stores`, `authority` and `context` (certificates).
+`reach` (can they be reached?), `registration` and `leftovers` (the configurations and CRDs), `sources`, `stores`, `authority` and `context` (certificates).
 """
 
-from kubewright.webhook.server.hosting import HostOptions, Unreachable, WebhookHost, reach_of
+from kubewright.webhook.server.hosting import HostOptions, WebhookHost
+from kubewright.webhook.server.leftovers import clear_leftovers
+from kubewright.webhook.server.reach import Unreachable, reach_of
 from kubewright.webhook.server.registration import NotRegistered
 from kubewright.webhook.server.stores import CertificateError
 
@@ -14,5 +16,6 @@ __all__ = [
     "NotRegistered",
     "Unreachable",
     "WebhookHost",
+    "clear_leftovers",
     "reach_of",
 ]

@@ -3,15 +3,13 @@
 import asyncio
 import ipaddress
 import logging
-import os
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from kubewright.api import ApiError, ConnectionFailed, KubewrightError
-from kubewright.client import Client, ClusterConfig
+from kubewright.client import Client
 from kubewright.metrics import Registry
 from kubewright.serving import Address, BindError
 from kubewright.webhook import Endpoints, Lifetimes, Reach, WebhookNames
@@ -19,19 +17,16 @@ from kubewright.webhook.configurations import ByService
 from kubewright.webhook.server.answers import Answerer, answerers_for
 from kubewright.webhook.server.context import FollowingContext
 from kubewright.webhook.server.http import WebhookServer
+from kubewright.webhook.server.reach import confirm_reach
 from kubewright.webhook.server.registration import Registration, ServiceRegistration, UrlRegistration
 from kubewright.webhook.server.sources import DirectorySource, OwnSource, Source
-from kubewright.webhook.server.stores import MemoryStore, SecretStore
+from kubewright.webhook.server.stores import FileStore, MemoryStore, SecretStore
 
 SERVICE_DRAIN = 5.0
 """Seconds to go on serving after a stop: endpoints take a moment to forget a Pod."""
 URL_DRAIN = 0.3
 
 _log = logging.getLogger("kubewright.webhook")
-
-
-class Unreachable(KubewrightError):
-    """The API server could not reach the webhooks from where it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,22 +40,10 @@ class HostOptions:
     client_ca: Path | None = None
     lifetimes: Lifetimes = field(default_factory=Lifetimes)
     service_port: int = 443
+    state: Path | None = None
+    """File that keeps the own certificates of a run by URL; without one they live as long as the process."""
     standby: bool = False
     """Whether another replica that answers is left to it until `lead`."""
-
-
-def reach_of(config: ClusterConfig) -> Reach:
-    """Find out how the API server reaches this process: on this machine by URL, from a Pod by its Service."""
-    host = urlsplit(config.server).hostname or ""
-    if _loopback(host):
-        return "url"
-    if os.environ.get("KUBERNETES_SERVICE_HOST"):
-        return "service"
-    raise Unreachable(
-        f"the API server at {host} cannot reach webhooks on this machine. Run the operator in the cluster "
-        "(`kubewright deploy`), run it on a local one (`--dev`), or run it here without webhooks "
-        "(`--webhook-bind-address 0`)"
-    )
 
 
 class WebhookHost:
@@ -90,6 +73,11 @@ class WebhookHost:
     def problem(self) -> str | None:
         """Return why the webhooks cannot be relied on."""
         return self._source.problem() or (None if self._registered else self._trouble)
+
+    async def confirm_reach(self) -> None:
+        """Raise Unreachable where the API server could not get here."""
+        if self._options.reach == "url":
+            await confirm_reach(self._client, self._url_host)
 
     @asynccontextmanager
     async def serving(self, group: asyncio.TaskGroup) -> AsyncGenerator[None, None]:
@@ -159,7 +147,8 @@ class WebhookHost:
             hosts = (f"{name}.svc", f"{name}.svc.cluster.local", name)
             return OwnSource(self._context, self._metrics, store, hosts, options.lifetimes)
         hosts = (self._url_host, "localhost")
-        return OwnSource(self._context, self._metrics, MemoryStore(), hosts, options.lifetimes)
+        store = MemoryStore() if options.state is None else FileStore(options.state)
+        return OwnSource(self._context, self._metrics, store, hosts, options.lifetimes)
 
     def _make_registration(self) -> Registration:
         options = self._options
@@ -176,13 +165,6 @@ class WebhookHost:
     def _url_host(self) -> str:
         host = self._options.address.host
         return host if host and not _unspecified(host) else "127.0.0.1"
-
-
-def _loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
 
 
 def _unspecified(host: str) -> bool:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
@@ -20,7 +21,9 @@ LONGEST_TIMEOUT = 30.0
 KEEP_ALIVE = 120.0
 SHUTDOWN_TIMEOUT = 30.0
 SLOW = 0.025
-"""Seconds after which a function is run in a thread from then on, so that others need not wait for it."""
+"""Seconds after which a function is run in a thread for a while, so that others need not wait for it."""
+QUICK_AGAIN = 8
+"""Quick runs in a row after which it is trusted with the event loop again: one hiccup is no habit."""
 
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _JSON = "application/json"
@@ -32,7 +35,17 @@ class _Route:
     answerer: Answerer
     observe: Callable[[float], None]
     in_flight: Any
-    slow: bool = False
+    doubts: int = 0
+    """Quick runs to go until the function is run on the event loop."""
+
+    def answer(self, body: bytes) -> Answer:
+        """Answer, and mind how long that took."""
+        begun = time.monotonic()
+        try:
+            return self.answerer.answer(body)
+        finally:
+            slow = time.monotonic() - begun > SLOW
+            self.doubts = QUICK_AGAIN if slow else max(self.doubts - 1, 0)
 
 
 class WebhookServer:
@@ -115,7 +128,8 @@ class WebhookServer:
         try:
             _check_head(request, route.answerer)
             async with asyncio.timeout_at(begun + _patience(request)):
-                return await self._run(route, await request.read())
+                body = await request.read()
+                return await asyncio.to_thread(route.answer, body) if route.doubts else route.answer(body)
         except BadReview as error:
             return Answer(failure("", 400, "BadRequest", str(error)), 400)
         except _Refused as error:
@@ -125,15 +139,6 @@ class WebhookServer:
         except TimeoutError:
             _log.error("A webhook did not answer in time", extra={"fields": {"webhook": request.path}})
             return Answer(b"the webhook did not answer in time\n", 504, "text/plain")
-
-    async def _run(self, route: _Route, body: bytes) -> Answer:
-        if route.slow:
-            return await asyncio.to_thread(route.answerer.answer, body)
-        loop = asyncio.get_running_loop()
-        begun = loop.time()
-        answer = route.answerer.answer(body)
-        route.slow = loop.time() - begun > SLOW
-        return answer
 
 
 class _Refused(Exception):

@@ -1,6 +1,7 @@
 """Make the API server ask us, whoever of the replicas comes first, and take that back where we brought it."""
 
 import asyncio
+import logging
 from abc import ABC, abstractmethod
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -11,6 +12,8 @@ from kubewright.webhook import Endpoints, WebhookNames
 from kubewright.webhook.configurations import GROUP, ByService, ByUrl, Place, configurations, conversion
 
 Wire = dict[str, Any]
+
+_log = logging.getLogger("kubewright.webhook")
 
 CONFIGURATIONS = {
     kind: Kind(
@@ -66,9 +69,9 @@ class Registration(ABC):
         live = await self.definition(name)
         before: Wire = live["spec"].get("conversion") or {}
         wanted = conversion(place)
-        if _covers(before, wanted) and place.other not in _client_config(before):
+        if _covers(before, wanted) and place.other not in client_config(before):
             return before
-        if place.other in _client_config(before):
+        if place.other in client_config(before):
             # The server wants exactly one of url and service, and an apply cannot take away what others own.
             wanted["webhook"]["clientConfig"] |= {place.other: None}
             await self.client.patch(
@@ -163,6 +166,8 @@ class UrlRegistration(Registration):
         deployed = live is not None and any(place.other in entry["clientConfig"] for entry in live)
         # What a run before us left behind is nothing to come back to.
         self._found.setdefault((kind.kind, name), live if deployed else None)
+        if live and not deployed and not all(self._ours(entry["clientConfig"]) for entry in live):
+            _log.info("Taking over %s, which another run has registered", name)
         if live is None:
             await self.client.apply(document, field_manager=self.manager, kind=kind)
         elif deployed or not _covers(live, document["webhooks"]):
@@ -172,7 +177,7 @@ class UrlRegistration(Registration):
     async def convert(self, name: str, place: Place) -> Wire:
         """Take over the conversion, and remember the one that was there."""
         before = await super().convert(name, place)
-        self._conversions.setdefault(name, {} if "url" in _client_config(before) else before)
+        self._conversions.setdefault(name, {} if "url" in client_config(before) else before)
         return before
 
     async def take_away(self) -> None:
@@ -191,7 +196,7 @@ class UrlRegistration(Registration):
                 live = await self.client.get(DEFINITIONS, name)
             except NotFound:
                 continue
-            if self._ours(_client_config(live["spec"].get("conversion") or {})):
+            if self._ours(client_config(live["spec"].get("conversion") or {})):
                 patch = {"spec": {"conversion": _restored(before)}}
                 await self.client.patch(DEFINITIONS, patch, name=name, field_manager=self.manager)
 
@@ -202,7 +207,7 @@ class UrlRegistration(Registration):
             configs += [entry["clientConfig"] for entry in await self._entries(kind, name) or ()]
         for name in self.endpoints.converted:
             live = await self.definition(name)
-            configs.append(_client_config(live["spec"].get("conversion") or {}))
+            configs.append(client_config(live["spec"].get("conversion") or {}))
         others = {config["url"] for config in configs if "url" in config and not self._ours(config)}
         return bool(others) and all([await _answers(url) for url in others])
 
@@ -231,7 +236,7 @@ async def _answers(url: str) -> bool:
 def _restored(before: Wire) -> Wire:
     if before.get("strategy") != "Webhook":
         return {"strategy": "None", "webhook": None}
-    config = {"url": None, "caBundle": None, **_client_config(before)}
+    config = {"url": None, "caBundle": None, **client_config(before)}
     return before | {"webhook": before["webhook"] | {"clientConfig": config}}
 
 
@@ -239,7 +244,8 @@ def _document(kind: Kind, name: str) -> Wire:
     return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": name}}
 
 
-def _client_config(conversion: Wire) -> Wire:
+def client_config(conversion: Wire) -> Wire:
+    """Give where the conversion of a CRD leads."""
     webhook: Wire = conversion.get("webhook") or {}
     return webhook.get("clientConfig") or {}
 

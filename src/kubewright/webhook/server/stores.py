@@ -1,8 +1,12 @@
-"""Where a bundle is kept: in a Secret that all replicas share, or in this process alone."""
+"""Where a bundle is kept: in a Secret that all replicas share, in a file, or in this process alone."""
 
 import asyncio
+import tempfile
 from base64 import b64decode, b64encode
+from pathlib import Path
 from typing import Any, Protocol
+
+import msgspec
 
 from kubewright.api import AlreadyExists, Conflict, Forbidden, Kind, KubewrightError, NotFound
 from kubewright.client import Client
@@ -49,6 +53,47 @@ class MemoryStore:
         return True
 
 
+class FileStore:
+    """Keeps the bundle in a file that its owner alone may read, so that a run after this one is trusted at once."""
+
+    shared = True
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._content = b""
+
+    async def load(self) -> Bundle | None:
+        """Read the file."""
+        self._content = await asyncio.to_thread(self._read)
+        return await asyncio.to_thread(_bundle, _data(self._content))
+
+    async def save(self, bundle: Bundle) -> bool:
+        """Replace the file, unless another run did."""
+        return await asyncio.to_thread(self._write, msgspec.json.encode(_values(bundle)))
+
+    def _read(self) -> bytes:
+        try:
+            return self._path.read_bytes()
+        except FileNotFoundError:
+            return b""
+        except OSError as error:
+            raise CertificateError(f"{self._path}: {error.strerror or error}") from error
+
+    def _write(self, content: bytes) -> bool:
+        if self._read() != self._content:
+            return False
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            # Created for the owner only, and never seen half written.
+            descriptor, name = tempfile.mkstemp(dir=self._path.parent, prefix=f".{self._path.name}-")
+            with open(descriptor, "wb") as file:
+                file.write(content)
+            Path(name).replace(self._path)
+        except OSError as error:
+            raise CertificateError(f"{self._path}: {error.strerror or error}") from error
+        return True
+
+
 class SecretStore:
     """Keeps the bundle in one Secret, written with the version that was read."""
 
@@ -72,8 +117,7 @@ class SecretStore:
 
     async def save(self, bundle: Bundle) -> bool:
         """Write the Secret; a conflict means that another replica did."""
-        values = (bundle.ca_bundle, bundle.authority_key, bundle.certificate, bundle.key)
-        data = {key: b64encode(value).decode() for key, value in zip(_KEYS, values, strict=True)}
+        data = _values(bundle)
         try:
             if self._version:
                 patch = {"metadata": {"resourceVersion": self._version}, "data": data}
@@ -92,6 +136,18 @@ class SecretStore:
                 "apply what `kubewright manifests --only webhooks` prints"
             ) from error
         return True
+
+
+def _values(bundle: Bundle) -> dict[str, str]:
+    values = (bundle.ca_bundle, bundle.authority_key, bundle.certificate, bundle.key)
+    return {key: b64encode(value).decode() for key, value in zip(_KEYS, values, strict=True)}
+
+
+def _data(content: bytes) -> dict[str, str]:
+    try:
+        return msgspec.json.decode(content, type=dict[str, str]) if content else {}
+    except msgspec.DecodeError:
+        return {}
 
 
 def _bundle(data: dict[str, str]) -> Bundle | None:

@@ -1,0 +1,85 @@
+"""Whether and how the API server gets to webhooks of this process."""
+
+import asyncio
+import ipaddress
+import os
+import socket
+from typing import Any
+from urllib.parse import urlsplit
+
+from kubewright.api import ApiError, Kind, KubewrightError
+from kubewright.client import Client, ClusterConfig
+from kubewright.webhook import Reach
+
+SLICES = Kind(
+    group="discovery.k8s.io", version="v1", kind="EndpointSlice", plural="endpointslices", builtin=True
+)
+_WAYS_OUT = (
+    "Run the operator in the cluster (`kubewright deploy`), run it on a local one (`--dev`), or run it here "
+    "without webhooks (`--webhook-bind-address 0`)"
+)
+
+
+class Unreachable(KubewrightError):
+    """The API server could not reach the webhooks from where it is."""
+
+
+def reach_of(config: ClusterConfig) -> Reach:
+    """Find out how the API server reaches this process: on this machine by URL, from a Pod by its Service."""
+    host = urlsplit(config.server).hostname or ""
+    if is_loopback(host):
+        return "url"
+    if os.environ.get("KUBERNETES_SERVICE_HOST"):
+        return "service"
+    raise Unreachable(f"the API server at {host} cannot reach webhooks on this machine. {_WAYS_OUT}")
+
+
+async def confirm_reach(client: Client, host: str) -> None:
+    """Refuse to be asked on a loopback address by an API server whose loopback is another one.
+
+    A port of this machine may lead into a container or a virtual machine, as it does with kind. The address
+    that the API server itself gives out tells: it is one of this machine's, or it lives elsewhere.
+    """
+    if not is_loopback(host):
+        return
+    advertised = await _advertised(client)
+    if advertised and not await asyncio.to_thread(_any_of_this_machine, advertised):
+        raise Unreachable(
+            f"the API server is reached on this machine but lives elsewhere, at {', '.join(advertised)}: to it "
+            f"{host} is another machine. If it can reach an address of this one, serve webhooks there "
+            f"(`--webhook-bind-address ADDRESS:9443`). {_WAYS_OUT}"
+        )
+
+
+async def _advertised(client: Client) -> list[str]:
+    try:
+        found: list[dict[str, Any]] = list(
+            await client.list(SLICES, namespace="default", labels="kubernetes.io/service-name=kubernetes")
+        )
+    except ApiError:
+        # Who may not look has no reason to doubt.
+        return []
+    endpoints = [endpoint for each in found for endpoint in each.get("endpoints") or ()]
+    return [address for endpoint in endpoints for address in endpoint.get("addresses") or ()]
+
+
+def _any_of_this_machine(addresses: list[str]) -> bool:
+    return any(map(_is_of_this_machine, addresses))
+
+
+def _is_of_this_machine(address: str) -> bool:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.bind((address, 0))
+    except OSError:
+        return False
+    return True
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether a host is this machine by name or by address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
