@@ -18,6 +18,10 @@ class TargetError(KubewrightError):
     """TARGET cannot be loaded, or stands for no operator."""
 
 
+class NoOperator(TargetError):
+    """TARGET can be loaded, and declares nothing yet."""
+
+
 def load_operator(target: str) -> Operator:
     """Load the operator that TARGET names: an Operator, a factory of one, or what a module declares."""
     place, _, name = _split(target)
@@ -29,7 +33,7 @@ def load_operator(target: str) -> Operator:
         return _operator_from(found, f"{target}:{DEFAULT_OBJECT}", module)
     controllers, webhooks = _controllers_in(module), _webhooks_in(module)
     if not controllers and not webhooks:
-        raise TargetError(
+        raise NoOperator(
             f"{target} has no `{DEFAULT_OBJECT}` and no controllers at its top level, nor webhooks: "
             "declare one with @kw.controller(...), or name the object as module:object"
         )

@@ -1,0 +1,46 @@
+"""New projects and additions to them: pure functions from what a user asked for to the text of files.
+
+`project` writes a project, `kinds` a kind or a version of one, `webhooks` what is asked before objects are
+stored; `source` makes additions to a user's own files by their syntax. `naming` derives and judges names,
+`changes` tells older projects what is different now, `texts` fills the templates.
+"""
+
+from kubewright.scaffold.changes import changes_between, is_newer
+from kubewright.scaffold.kinds import Addition, Declared, kind_files, version_files
+from kubewright.scaffold.naming import (
+    domain_trouble,
+    group_trouble,
+    kind_trouble,
+    module_name,
+    package_name,
+    project_trouble,
+    version_trouble,
+)
+from kubewright.scaffold.project import LOCK, project_files, with_record
+from kubewright.scaffold.source import Unclear, add_class_keyword, add_import, add_to_operator
+from kubewright.scaffold.webhooks import admission_files, conversion_files
+
+__all__ = [
+    "LOCK",
+    "Addition",
+    "Declared",
+    "Unclear",
+    "add_class_keyword",
+    "add_import",
+    "add_to_operator",
+    "admission_files",
+    "changes_between",
+    "conversion_files",
+    "domain_trouble",
+    "group_trouble",
+    "is_newer",
+    "kind_files",
+    "kind_trouble",
+    "module_name",
+    "package_name",
+    "project_files",
+    "project_trouble",
+    "version_files",
+    "version_trouble",
+    "with_record",
+]

@@ -1,0 +1,32 @@
+"""What changed for projects from one version of kubewright to the next."""
+
+from collections.abc import Mapping, Sequence
+
+# By the version that brought them; each line says what a project made before has to know.
+CHANGES: Mapping[str, Sequence[str]] = {
+    "0.1.0": (
+        "[tool.kubewright] in pyproject.toml names the target, so commands inside the project need none",
+        "requirements.lock pins the packages of the image; the Dockerfile installs from it",
+    ),
+}
+
+
+def changes_between(made_with: str, now: str, changes: Mapping[str, Sequence[str]] = CHANGES) -> list[str]:
+    """List what changed since a project was last written to, oldest first."""
+    since, until = _order(made_with), _order(now)
+    return [
+        f"{version}: {line}"
+        for version, lines in sorted(changes.items(), key=lambda entry: _order(entry[0]))
+        if since < _order(version) <= until
+        for line in lines
+    ]
+
+
+def is_newer(made_with: str, now: str) -> bool:
+    """Tell whether a project was written to by a later version than this."""
+    return _order(made_with) > _order(now)
+
+
+def _order(version: str) -> tuple[int, ...]:
+    parts = version.partition("+")[0].split(".")
+    return tuple(int("".join(char for char in part if char.isdigit()) or 0) for part in parts)

@@ -1,0 +1,90 @@
+"""The files of a new kind, or of a further version of one, and what the operator is told of it."""
+
+from dataclasses import dataclass, field
+
+from kubewright.api.kinds import plural_of
+from kubewright.scaffold.naming import controller_name, module_name, variable_name, version_class
+from kubewright.scaffold.source import import_line
+from kubewright.scaffold.texts import fill
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """New files, and what to import into the operator's module and to give its Operator."""
+
+    files: dict[str, str]
+    module: str
+    controllers: list[str] = field(default_factory=list[str])
+    webhooks: list[str] = field(default_factory=list[str])
+    kinds: list[str] = field(default_factory=list[str])
+
+    @property
+    def names(self) -> list[str]:
+        """Name what is imported."""
+        return [*self.controllers, *self.webhooks, *self.kinds]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """A version of a kind as it stands in the project: where its class is and what it is called."""
+
+    kind: str
+    group: str
+    version: str
+    module: str
+    class_name: str
+    spec: str
+    status: str
+
+
+def kind_files(
+    package: str, *, group: str, version: str, kind: str, plural: str = "", namespaced: bool = True
+) -> Addition:
+    """Write a kind with its controller, its test and its sample."""
+    module, controller = module_name(kind), controller_name(kind)
+    said = plural and plural != plural_of(kind)
+    values = {
+        "package": package,
+        "module": module,
+        "kind": kind,
+        "group": group,
+        "version": version,
+        "plural_line": f'\n    plural="{plural}",' if said else "",
+        "variable": variable_name(kind),
+        "controller": controller,
+    }
+    which = "kind" if namespaced else "cluster_kind"
+    files = {
+        f"{package}/{module}.py": fill(f"{which}.py", **values),
+        f"tests/test_{module}.py": fill(f"test_{which}.py", **values),
+        f"samples/{module}.yaml": _sample(group, version, kind),
+    }
+    return Addition(files, f"{package}.{module}", controllers=[controller])
+
+
+def version_files(package: str, *, version: str, old: Declared) -> Addition:
+    """Write a further version of a kind, as the one that is there until its author changes it."""
+    class_name, module = version_class(old.kind, version), f"{module_name(old.kind)}_{version}"
+    text = fill(
+        "version.py",
+        package=package,
+        kind=old.kind,
+        group=old.group,
+        version=version,
+        class_name=class_name,
+        old_version=old.version,
+        old_import=import_line(old.module, {old.class_name, old.spec, old.status}),
+        old_class=old.class_name,
+        old_spec=old.spec,
+        old_status=old.status,
+    )
+    files = {
+        f"{package}/{module}.py": text,
+        f"samples/{module}.yaml": _sample(old.group, version, old.kind),
+    }
+    return Addition(files, f"{package}.{module}", kinds=[class_name])
+
+
+def _sample(group: str, version: str, kind: str) -> str:
+    name = kind.lower()
+    return f"apiVersion: {group}/{version}\nkind: {kind}\nmetadata:\n  name: {name}-sample\nspec: {{}}\n"

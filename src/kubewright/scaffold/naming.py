@@ -1,0 +1,93 @@
+"""From what a user types to names in Python and Kubernetes, and what is wrong with them."""
+
+import builtins
+import keyword
+import re
+import sys
+
+from kubewright.api import names
+from kubewright.api.kinds import plural_of
+
+_TAKEN = frozenset({"kubewright", "tests", "samples"})
+_USED = frozenset({"ctx", "kw", "ready", "made"})
+_KIND = re.compile(r"[A-Z][A-Za-z0-9]*")
+_VERSION = re.compile(r"v[1-9]\d*((alpha|beta)[1-9]\d*)?")
+
+
+def project_trouble(name: str) -> str:
+    """Say why a project cannot be called so; nothing if it can."""
+    if troubles := names.dns1123_label(name):
+        return f"{name!r} is no name for a project: {troubles[0]}"
+    package = package_name(name)
+    if not package.isidentifier() or keyword.iskeyword(package):
+        return f"{name!r} is no name for a project: {package!r} is no Python identifier"
+    if package in sys.stdlib_module_names or package in _TAKEN:
+        return f"{name!r} is no name for a project: a Python module is called {package!r} already"
+    return ""
+
+
+def domain_trouble(domain: str) -> str:
+    """Say why this is no domain."""
+    if troubles := names.dns1123_subdomain(domain):
+        return f"{domain!r} is no domain: {troubles[0]}"
+    return "" if "." in domain else f"{domain!r} is no domain: it has no dot, like example.com"
+
+
+def kind_trouble(kind: str) -> str:
+    """Say why a kind cannot be called so."""
+    if not _KIND.fullmatch(kind):
+        better = "".join(part[:1].upper() + part[1:] for part in re.split(r"[^A-Za-z0-9]+", kind))
+        hint = f": like {better}" if _KIND.fullmatch(better) else ""
+        return f"kind {kind!r} is not in CamelCase{hint}"
+    troubles = names.dns1035_label(kind.lower())
+    return f"kind {kind!r}: {troubles[0]}" if troubles else ""
+
+
+def version_trouble(version: str) -> str:
+    """Say why this is no version."""
+    if _VERSION.fullmatch(version):
+        return ""
+    return f"version {version!r} is none of Kubernetes': like v1, v1beta1 or v2alpha3"
+
+
+def group_trouble(group: str) -> str:
+    """Say why this is no API group."""
+    if troubles := names.dns1123_subdomain(group):
+        return f"group {group!r}: {troubles[0]}"
+    if "." in group:
+        return ""
+    return f"group {group!r} has no dot: give a whole one, like {group}.example.com, or the project a domain"
+
+
+def package_name(project: str) -> str:
+    """Name the Python package of a project."""
+    return project.replace("-", "_")
+
+
+def module_name(kind: str) -> str:
+    """Name the module of a kind: FooBar is foo_bar."""
+    name = "_".join(_words(kind))
+    return f"{name}_kind" if keyword.iskeyword(name) else name
+
+
+def variable_name(kind: str) -> str:
+    """Name an object of a kind in code: the last word of FooBar is bar."""
+    name = _words(kind)[-1]
+    if not name.isidentifier() or keyword.iskeyword(name) or hasattr(builtins, name) or name in _USED:
+        return f"{name}_" if name.isidentifier() else "subject"
+    return name
+
+
+def controller_name(kind: str) -> str:
+    """Name the controller of a kind in code."""
+    return plural_of("_".join(_words(kind)))
+
+
+def version_class(kind: str, version: str) -> str:
+    """Name the class of a further version: Cart and v2beta1 is CartV2Beta1."""
+    return kind + re.sub(r"[a-z]+", lambda word: word[0].capitalize(), version)
+
+
+def _words(kind: str) -> list[str]:
+    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", kind)
+    return apart.lower().split()

@@ -1,0 +1,33 @@
+"""The files of a new project."""
+
+import re
+
+from kubewright.scaffold.naming import package_name
+from kubewright.scaffold.texts import fill, lock
+
+LOCK = "requirements.lock"
+_FILES = {
+    "pyproject.toml": "pyproject.toml",
+    "README.md": "README.md",
+    "Dockerfile": "Dockerfile",
+    ".dockerignore": "dockerignore",
+    ".gitignore": "gitignore",
+    ".github/workflows/ci.yml": "ci.yml",
+    "tests/test_samples.py": "test_samples.py",
+}
+_RECORD = re.compile(r'(?ms)(^\[tool\.kubewright\]$.*?^version\s*=\s*")[^"]*(")')
+
+
+def project_files(name: str, *, domain: str, kubewright: str) -> dict[str, str]:
+    """Write a project without kinds."""
+    module = package_name(name)
+    values = {"name": name, "module": module, "domain": domain, "kubewright": kubewright}
+    files = {path: fill(template, **values) for path, template in _FILES.items()}
+    files[f"{module}/__init__.py"] = fill("package.py", **values)
+    files[LOCK] = lock()
+    return files
+
+
+def with_record(pyproject: str, kubewright: str) -> str:
+    """Write down in pyproject.toml which version wrote to the project last."""
+    return _RECORD.sub(rf"\g<1>{kubewright}\g<2>", pyproject, count=1)
