@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
+from kubewright.devcluster import Scratch
 from kubewright.testing.authority import Authority
 from kubewright.testing.components import kubeconfig
 from kubewright.testing.controlplane import (
@@ -26,7 +27,6 @@ from kubewright.testing.controlplane import (
     find_binaries,
 )
 from kubewright.testing.processes import Process, ProcessError
-from kubewright.testing.scratch import Scratch
 
 ROOT = Path(__file__).parent.parent
 

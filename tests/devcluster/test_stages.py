@@ -10,7 +10,8 @@ from kubewright.api import Meta
 from kubewright.api.builtin import core_v1
 from kubewright.devcluster import ANNOTATION, Fate
 from kubewright.devcluster.containers import backoff
-from kubewright.devcluster.stages import Place, advance, stop
+from kubewright.devcluster.places import Place
+from kubewright.devcluster.stages import advance, stop
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HERE = Place("127.0.0.1", "10.244.0.7")

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import shlex
 from pathlib import Path
 
 import click
@@ -14,6 +15,9 @@ from kubewright.cli.options import FILE
 from kubewright.devcluster import DevCluster
 
 DEFAULT_KUBECONFIG = Path("~/.kube/kubewright-dev")
+PROCESSES = (
+    "Pods run as processes of this machine, with your rights: whoever has the kubeconfig runs commands as you"
+)
 
 
 @click.command()
@@ -24,21 +28,55 @@ DEFAULT_KUBECONFIG = Path("~/.kube/kubewright-dev")
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=0, help="Port of the API server; 0 picks a free one."
 )
+@click.option(
+    "--pods",
+    type=click.Choice(["pretend", "process"]),
+    default="pretend",
+    show_default=True,
+    help="Whether containers only pretend to run, or are processes of this machine, run with your rights.",
+)
+@click.option(
+    "--run",
+    "images",
+    metavar="IMAGE=COMMAND",
+    multiple=True,
+    help="With --pods=process: the command that stands for an image here. Repeatable.",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Log more.")
-def command(kubeconfig: Path | None, data: Path | None, port: int, verbose: bool) -> None:
+def command(
+    kubeconfig: Path | None, data: Path | None, port: int, pods: str, images: tuple[str, ...], verbose: bool
+) -> None:
     """Run an embedded cluster: API server, workload controllers, one node.
 
     It needs nothing but Python, binds to loopback, and ends with Ctrl-C or SIGTERM.
     """
+    if images and pods != "process":
+        raise ConfigError("--run says what stands for an image when Pods are processes: add --pods=process")
+    commands = _commands(images) if pods == "process" else None
     # What its controllers say of their own doings interests only those who look for it.
     set_up("text", level=logging.INFO if verbose else logging.ERROR)
     path = kubeconfig or DEFAULT_KUBECONFIG.expanduser()
-    run_program(lambda: until_signalled(_serve(path, data, port)))
+    run_program(lambda: until_signalled(_serve(path, data, port, commands)))
 
 
-async def _serve(path: Path, data: Path | None, port: int) -> None:
+def _commands(images: tuple[str, ...]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for text in images:
+        image, equals, words = text.partition("=")
+        try:
+            found[image] = shlex.split(words)
+        except ValueError as error:
+            raise ConfigError(f"--run {text}: {error}") from None
+        if not equals or not image or not found[image]:
+            raise ConfigError(f"--run {text}: write it as IMAGE=COMMAND")
+    return found
+
+
+async def _serve(path: Path, data: Path | None, port: int, commands: dict[str, list[str]] | None) -> None:
+    if commands is not None:
+        click.echo(PROCESSES)
     try:
-        async with DevCluster(data=data, port=port) as cluster:
+        async with DevCluster(data=data, port=port, images=commands) as cluster:
             await asyncio.to_thread(write_kubeconfig, path, cluster.kubeconfig())
             click.echo(f"kubewright dev is ready at {cluster.url}: export KUBECONFIG={path}")
             await asyncio.get_running_loop().create_future()

@@ -2,11 +2,14 @@
 
 Written on kubewright's own runtime. `cluster` puts it together; `namespaces`, `deployments`, `replica_sets`,
 `scheduling` and `kubelet` are controllers like any author's; `garbage` follows every kind there is. `stages`
-and `rollouts` are the pure parts, `fates` says how a user makes a Pod fare badly.
+and `rollouts` are the pure parts, `fates` says how a user makes a Pod fare badly. `processes` makes Pods real: there
+they are processes of this machine.
 """
 
 from kubewright.devcluster.cluster import DevCluster, register_node
 from kubewright.devcluster.fates import ANNOTATION, Fate
-from kubewright.devcluster.kubelet import NODE, kubelet_operator
+from kubewright.devcluster.kubelet import kubelet_operator
+from kubewright.devcluster.places import NODE
+from kubewright.devcluster.scratch import Scratch
 
-__all__ = ["ANNOTATION", "NODE", "DevCluster", "Fate", "kubelet_operator", "register_node"]
+__all__ = ["ANNOTATION", "NODE", "DevCluster", "Fate", "Scratch", "kubelet_operator", "register_node"]

@@ -2,12 +2,14 @@
 
 import asyncio
 import logging
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from kubewright.api import AlreadyExists
+from kubewright.api import AlreadyExists, NotFound
+from kubewright.api.builtin import core_v1
 from kubewright.client import Client, ClusterConfig, config_from_kubeconfig
 from kubewright.controller import Operator
 from kubewright.devcluster import (
@@ -27,10 +29,13 @@ from kubewright.devcluster import (
     volumes,
 )
 from kubewright.devcluster.garbage import GarbageCollector
+from kubewright.devcluster.places import NODE
+from kubewright.devcluster.processes import NoContainers, ProcessPods
 from kubewright.devserver import Server
 from kubewright.manager import Manager, ManagerOptions
 
 OFF = "0"
+_POLL = 0.005
 _client_log = logging.getLogger("kubewright.client")
 
 
@@ -39,7 +44,7 @@ def _is_news(record: logging.LogRecord) -> bool:
     return "v1 Endpoints is deprecated" not in record.getMessage()
 
 
-async def register_node(client: Client, name: str = kubelet.NODE) -> None:
+async def register_node(client: Client, name: str = NODE) -> None:
     """Make the node, and the storage class of its volumes, unless they are there."""
     for obj in (kubelet.node_object(name), storage.storage_class()):
         try:
@@ -48,16 +53,41 @@ async def register_node(client: Client, name: str = kubelet.NODE) -> None:
             continue
 
 
+async def _until_pods_are_welcome(client: Client) -> None:
+    """Wait for the first namespace's ServiceAccount, without which the server refuses Pods."""
+    while True:
+        try:
+            await client.get(core_v1.ServiceAccount, "default", "default")
+        except NotFound:
+            await asyncio.sleep(_POLL)
+        else:
+            return
+
+
 class DevCluster:
     """Serve a cluster of one node while the context is open: API server, controllers, scheduler, kubelet.
 
-    `data` names a file that keeps the cluster between runs.
+    `data` names a file that keeps the cluster between runs. With `images`, which may be empty, Pods run as
+    processes of this machine, with the rights of the user: each container whose command is here, or for whose
+    image a command is given.
     """
 
-    def __init__(self, *, data: Path | None = None, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(
+        self,
+        *,
+        data: Path | None = None,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        images: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        self._processes = ProcessPods(images) if images is not None else None
         # Nodes are ready at once here, and nobody would take off the taint that they are not.
         self._server = Server(
-            data=data, host=host, port=port, disable_admission_plugins=("TaintNodesByCondition",)
+            data=data,
+            host=host,
+            port=port,
+            disable_admission_plugins=("TaintNodesByCondition",),
+            containers=self._processes.containers if self._processes is not None else NoContainers(),
         )
         self._stack = AsyncExitStack()
 
@@ -67,6 +97,9 @@ class DevCluster:
             stack.callback(_client_log.removeFilter, _is_news)
             server = await stack.enter_async_context(self._server)
             client = await stack.enter_async_context(Client(self.config, field_manager="kubewright"))
+            if self._processes is not None:
+                await stack.enter_async_context(self._processes)
+                self._processes.serve(client, server.url)
             group = await stack.enter_async_context(asyncio.TaskGroup())
             await self._start(client, group, stack, server.ca_pem)
             self._stack = stack.pop_all()
@@ -114,7 +147,7 @@ class DevCluster:
             disruptions.controller(),
             quotas.controller(),
             scheduling.controller(),
-            *kubelet.controllers(version),
+            *kubelet.controllers(version, runner=self._processes),
             name="kubewright-dev-cluster",
         )
         quiet = ManagerOptions(metrics_bind_address=OFF, health_probe_bind_address=OFF, graceful_timeout=1.0)
@@ -124,3 +157,4 @@ class DevCluster:
             stack.callback(group.create_task(work).cancel)
         await manager.ready.wait()
         await collector.synced.wait()
+        await _until_pods_are_welcome(client)

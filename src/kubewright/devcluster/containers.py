@@ -119,9 +119,9 @@ def finished(
         reason="Completed",
         started_at=(running.started_at if running is not None else None) or at,
         finished_at=at,
-        container_id=_container_id(pod, container, restarts),
+        container_id=container_id(pod, container, restarts),
     )
-    status = _started(pod, container, restarts, core_v1.ContainerState(terminated=end))
+    status = begun(pod, container, restarts, core_v1.ContainerState(terminated=end))
     status.started = False
     status.last_state = before.last_state if before is not None else core_v1.ContainerState()
     return status
@@ -134,7 +134,7 @@ def may_restart(policy: str, exit_code: int) -> bool:
 
 def _wait_or_start(life: Life, before: core_v1.ContainerStatus | None) -> Step:
     if before is None:
-        return _run(life, life.moment, 0, core_v1.ContainerState(), _start_notes(life.container))
+        return _run(life, life.moment, 0, core_v1.ContainerState(), start_notes(life.container))
     restarts, last = before.restart_count, before.last_state
     if before.state.waiting is not None and before.state.waiting.reason == CRASH_LOOP:
         ended = last.terminated.finished_at if last.terminated is not None else None
@@ -142,7 +142,7 @@ def _wait_or_start(life: Life, before: core_v1.ContainerStatus | None) -> Step:
         if life.now < due:
             return Step(before, due)
         restarts += 1
-    return _run(life, life.moment, restarts, last, _start_notes(life.container))
+    return _run(life, life.moment, restarts, last, start_notes(life.container))
 
 
 def _run(life: Life, began: datetime, restarts: int, last: core_v1.ContainerState, notes: list[Note]) -> Step:
@@ -153,7 +153,7 @@ def _run(life: Life, began: datetime, restarts: int, last: core_v1.ContainerStat
     ready_at = max(started_at, began + delay)
     never = life.fate is Fate.NEVER_READY
     state = core_v1.ContainerState(running=core_v1.ContainerStateRunning(started_at=began))
-    status = _started(life.pod, container, restarts, state)
+    status = begun(life.pod, container, restarts, state)
     status.last_state = last
     status.started = now >= started_at
     status.ready = now >= ready_at and not never
@@ -185,40 +185,42 @@ def _end(life: Life, before: core_v1.ContainerStatus, began: datetime) -> Step:
         ]
     ended = core_v1.ContainerState(terminated=end)
     if not may_restart(life.policy, code):
-        status = _started(life.pod, container, restarts, ended)
+        status = begun(life.pod, container, restarts, ended)
         status.last_state, status.started = before.last_state, False
         return Step(status, None, notes)
     if restarts == 0:
-        return _run(life, life.moment, 1, ended, [*notes, *_start_notes(container)])
+        return _run(life, life.moment, 1, ended, [*notes, *start_notes(container)])
     return _back_off(life, restarts, ended, notes)
 
 
 def _back_off(life: Life, restarts: int, ended: core_v1.ContainerState, notes: list[Note]) -> Step:
     container, pod = life.container, life.pod
-    pause = backoff(restarts)
+    text, note = back_off_told(pod, container, restarts)
+    waits = core_v1.ContainerStateWaiting(reason=CRASH_LOOP, message=text)
+    status = begun(pod, container, restarts, core_v1.ContainerState(waiting=waits))
+    status.last_state, status.started = ended, False
+    return Step(status, life.moment + backoff(restarts), [*notes, note])
+
+
+def back_off_told(pod: core_v1.Pod, container: core_v1.Container, restarts: int) -> tuple[str, Note]:
+    """Say that a container waits for its next start: in its status, and in an event."""
     full_name = f"{pod.metadata.name}_{pod.metadata.namespace}({pod.metadata.uid})"
-    seconds = int(pause.total_seconds())
+    seconds = int(backoff(restarts).total_seconds())
     pretty = f"{seconds // 60}m{seconds % 60}s" if seconds >= 60 else f"{seconds}s"
     text = f"back-off {pretty} restarting failed container={container.name} pod={full_name}"
-    status = _started(
-        pod,
-        container,
-        restarts,
-        core_v1.ContainerState(waiting=core_v1.ContainerStateWaiting(reason=CRASH_LOOP, message=text)),
-    )
-    status.last_state, status.started = ended, False
     told = f"Back-off restarting failed container {container.name} in pod {full_name}"
-    return Step(status, life.moment + pause, [*notes, Note("BackOff", told, warning=True)])
+    return text, Note("BackOff", told, warning=True)
 
 
-def _started(
+def begun(
     pod: core_v1.Pod, container: core_v1.Container, restarts: int, state: core_v1.ContainerState
 ) -> core_v1.ContainerStatus:
+    """Make the status of a container that has been started."""
     return core_v1.ContainerStatus(
         name=container.name,
         image=container.image,
         image_id=f"{container.image.partition('@')[0]}@sha256:{_digest(container.image)}",
-        container_id=_container_id(pod, container, restarts),
+        container_id=container_id(pod, container, restarts),
         restart_count=restarts,
         ready=False,
         started=True,
@@ -226,7 +228,8 @@ def _started(
     )
 
 
-def _start_notes(container: core_v1.Container) -> list[Note]:
+def start_notes(container: core_v1.Container) -> list[Note]:
+    """Tell what leads to a start."""
     image = container.image
     if container.image_pull_policy == "Always":
         pulled = f'Successfully pulled image "{image}" in 0s (0s including waiting). Image size: 0 bytes.'
@@ -237,7 +240,8 @@ def _start_notes(container: core_v1.Container) -> list[Note]:
     return [*notes, Note("Created", "Container created"), Note("Started", "Container started")]
 
 
-def _container_id(pod: core_v1.Pod, container: core_v1.Container, restarts: int) -> str:
+def container_id(pod: core_v1.Pod, container: core_v1.Container, restarts: int) -> str:
+    """Name one start of a container."""
     return f"containerd://{_digest(f'{pod.metadata.uid}/{container.name}/{restarts}')}"
 
 

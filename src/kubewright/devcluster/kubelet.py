@@ -3,30 +3,23 @@
 import asyncio
 import ipaddress
 import itertools
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
-from kubewright.api import Meta, MicroTime, Quantity
+from kubewright.api import Meta, MicroTime, ObjectKey
 from kubewright.api.builtin import coordination_v1, core_v1
-from kubewright.controller import Change, Context, Controller, Index, Operator, Result, Tuning, needs
+from kubewright.controller import Change, Context, Controller, Index, Operator, Result, Tuning, needs, source
 from kubewright.devcluster import storage
-from kubewright.devcluster.stages import Place, Stage, advance, is_over, stop
+from kubewright.devcluster.places import HOST_IP, NODE, POD_NETWORK, ROOM, Place
+from kubewright.devcluster.stages import Stage, advance, is_over, stop
 
-NODE = "kubewright"
 NAME = "kubelet"
-HOST_IP = "127.0.0.1"
-POD_NETWORK = ipaddress.IPv4Network("10.244.0.0/16")
 LEASE_NAMESPACE = "kube-node-lease"
 LEASE_SECONDS = 40
 RENEW = timedelta(seconds=10)
 REPORT = timedelta(minutes=5)
 """How often a node says again that it is ready when nothing else changes; the lease tells that it lives."""
-ROOM = {
-    "cpu": Quantity("64"),
-    "memory": Quantity("256Gi"),
-    "pods": Quantity("5000"),
-    "ephemeral-storage": Quantity("1Ti"),
-}
 _PRESSURES = {
     "MemoryPressure": ("KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
     "DiskPressure": ("KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
@@ -36,23 +29,48 @@ _PRESSURES = {
 pods_by_address = Index(core_v1.Pod, lambda pod: [pod.status.pod_ip] if pod.status.pod_ip else [])
 
 
+class Runner(Protocol):
+    """Run the containers of Pods in earnest."""
+
+    network: ipaddress.IPv4Network
+
+    async def advance(self, pod: core_v1.Pod, place: Place, now: datetime) -> Stage | None:
+        """Start what is to run and tell how it fares; None: nothing of this Pod runs here."""
+        ...
+
+    async def stop(self, pod: core_v1.Pod, place: Place, now: datetime) -> Stage | None:
+        """End what runs and tell how it ended; a stage that still runs is asked for again."""
+        ...
+
+    def forget(self, pod: core_v1.Pod) -> None:
+        """Learn that a Pod is no more."""
+        ...
+
+    def changed(self) -> AsyncIterator[ObjectKey]:
+        """Tell which Pods fare differently than before."""
+        ...
+
+
 class Addresses:
     """Hand out the addresses of the Pod network in turn; those in use are passed over."""
 
-    def __init__(self) -> None:
-        self._hosts = itertools.cycle(map(str, POD_NETWORK.hosts()))
+    def __init__(self, network: ipaddress.IPv4Network) -> None:
+        self._network = network
+        self._hosts = itertools.cycle(map(str, network.hosts()))
         self._promised: dict[str, str] = {}
 
     async def of(self, pod: core_v1.Pod, ctx: Context) -> str:
         """Give a Pod's address: the one it has, or a free one, promised until `kept`."""
-        known = pod.status.pod_ip or self._promised.get(pod.metadata.uid)
-        if known:
+        told = pod.status.pod_ip
+        if told and ipaddress.ip_address(told) in self._network:
+            return told
+        if known := self._promised.get(pod.metadata.uid):
             return known
         for address in self._hosts:
             if address not in self._promised.values() and not await ctx.list(pods_by_address, address):
                 break
         else:
-            raise RuntimeError(f"{POD_NETWORK} has no addresses")
+            raise RuntimeError(f"{self._network} has no addresses")
         return self._promised.setdefault(pod.metadata.uid, address)
 
     def kept(self, uid: str) -> None:
@@ -61,14 +79,18 @@ class Addresses:
 
 
 class Kubelet:
-    """Report the stages of the Pods on one node."""
+    """Report the stages of the Pods on one node; a runner makes those real that it can run."""
 
-    def __init__(self, node: str) -> None:
+    def __init__(self, node: str, runner: Runner | None = None) -> None:
         self._node = node
-        self._addresses = Addresses()
+        self._runner = runner
+        self._addresses = Addresses(runner.network if runner is not None else POD_NETWORK)
 
     def concerns(self, change: Change[core_v1.Pod]) -> bool:
         """Filter: pass what happens to the Pods of this node."""
+        if change.new is None and change.old is not None and self._runner is not None:
+            # Deleted by force: nothing is left to reconcile, but what runs must end.
+            self._runner.forget(change.old)
         return change.new is not None and change.new.spec.node_name == self._node
 
     async def reconcile(self, pod: core_v1.Pod, ctx: Context) -> Result | None:
@@ -78,11 +100,13 @@ class Kubelet:
         now = datetime.now(UTC)
         place = Place(HOST_IP, await self._addresses.of(pod, ctx))
         if pod.metadata.deletion_timestamp is not None:
-            await self._end(pod, stop(pod, place, now), ctx)
+            ending = await self._runner.stop(pod, place, now) if self._runner is not None else None
+            await self._end(pod, ending or stop(pod, place, now), ctx)
             return None
         if is_over(pod):
             return None
-        stage = advance(pod, place, now)
+        running = await self._runner.advance(pod, place, now) if self._runner is not None else None
+        stage = running or advance(pod, place, now)
         await self._report(pod, stage, ctx)
         if stage.again is None:
             return None
@@ -98,6 +122,8 @@ class Kubelet:
         if not is_over(pod):
             # Who watches must see that it is not ready any more before it is gone.
             await self._report(pod, stage, ctx)
+        if stage.running:
+            return
         if pod.metadata.deletion_grace_period_seconds or not pod.metadata.finalizers:
             await ctx.delete(pod, grace_period_seconds=0)
 
@@ -194,14 +220,17 @@ def node_object(name: str = NODE) -> core_v1.Node:
     return core_v1.Node(Meta(name, labels=labels))
 
 
-def controllers(version: str, node: str = NODE) -> "tuple[Controller[Any], ...]":
+def controllers(
+    version: str, node: str = NODE, runner: Runner | None = None
+) -> "tuple[Controller[Any], ...]":
     """Declare the kubelet of one node, and the provisioner of its volumes."""
-    kubelet, heartbeat = Kubelet(node), Heartbeat(node, version)
+    kubelet, heartbeat = Kubelet(node, runner), Heartbeat(node, version)
     pods = Controller(
         core_v1.Pod,
         kubelet,
         name=NAME,
         when=kubelet.concerns,
+        watches=[source(runner.changed, map=lambda key: [key])] if runner is not None else [],
         needs=[needs(core_v1.Pod, "delete")],
         concurrency=16,
         tuning=Tuning(reporter=NAME, terminating=True),

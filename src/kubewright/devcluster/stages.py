@@ -8,6 +8,7 @@ from kubewright.api.builtin import core_v1
 from kubewright.devcluster.conditions import condition_of, is_true
 from kubewright.devcluster.containers import Life, Note, Step, finished, may_restart, step, waiting
 from kubewright.devcluster.fates import Fate, fate_of
+from kubewright.devcluster.places import Place
 
 SLOW_PULL = timedelta(seconds=30)
 
@@ -19,14 +20,8 @@ class Stage:
     status: core_v1.PodStatus
     again: datetime | None = None
     notes: list[Note] = field(default_factory=list[Note])
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where the Pod runs."""
-
-    host_ip: str
-    pod_ip: str
+    running: bool = False
+    """Something of the Pod still runs although it is being deleted."""
 
 
 def is_over(pod: core_v1.Pod) -> bool:
@@ -50,7 +45,7 @@ def advance(pod: core_v1.Pod, place: Place, now: datetime) -> Stage:
     if not begun and fate is Fate.SLOW and now < started + SLOW_PULL:
         return _pulling(pod, place, moment, started + SLOW_PULL)
     stage = _living(pod, place, now, fate)
-    if limit is not None and not _ended(stage.status.phase):
+    if limit is not None and not has_ended(stage.status.phase):
         stage.again = min(filter(None, (stage.again, started + timedelta(seconds=limit))))
     return stage
 
@@ -68,10 +63,10 @@ def stop(pod: core_v1.Pod, place: Place, now: datetime) -> Stage:
         return Stage(pod.status, None, notes)
     statuses = [finished(pod, item, moment, known.get(item.name)) for item in pod.spec.containers]
     good = all(item.state.terminated and item.state.terminated.exit_code == 0 for item in statuses)
-    status = _status(pod, place, "Succeeded" if good else "Failed", moment)
+    status = status_at(pod, place, "Succeeded" if good else "Failed", moment)
     status.init_container_statuses = _initialized(pod, moment, stopping=True)
     status.container_statuses = statuses
-    status.conditions = _conditions(pod, moment, status)
+    status.conditions = conditions_of(pod, moment, status)
     return Stage(status, None, notes)
 
 
@@ -83,10 +78,10 @@ def _living(pod: core_v1.Pod, place: Place, now: datetime, fate: Fate) -> Stage:
         for container in pod.spec.containers
     ]
     moment = now.replace(microsecond=0)
-    status = _status(pod, place, _phase(steps, policy), moment)
-    status.init_container_statuses = _initialized(pod, moment, stopping=_ended(status.phase))
+    status = status_at(pod, place, _phase(steps, policy), moment)
+    status.init_container_statuses = _initialized(pod, moment, stopping=has_ended(status.phase))
     status.container_statuses = [item.status for item in steps]
-    status.conditions = _conditions(pod, moment, status)
+    status.conditions = conditions_of(pod, moment, status)
     again = min((item.again for item in steps if item.again is not None), default=None)
     return Stage(status, again, [note for item in steps for note in item.notes])
 
@@ -98,12 +93,17 @@ def _phase(steps: Sequence[Step], policy: str) -> str:
     return "Succeeded" if all(end is not None and end.exit_code == 0 for end in ends) else "Failed"
 
 
-def _ended(phase: str) -> bool:
+def has_ended(phase: str) -> bool:
+    """Tell whether a phase is a last one."""
     return phase in ("Succeeded", "Failed")
 
 
 def _too_long(pod: core_v1.Pod, place: Place, moment: datetime) -> Stage:
-    status = stop(pod, place, moment).status
+    return too_long(stop(pod, place, moment).status)
+
+
+def too_long(status: core_v1.PodStatus) -> Stage:
+    """Say that a Pod was ended because its time was over."""
     status.phase, status.reason = "Failed", "DeadlineExceeded"
     status.message = "Pod was active on the node longer than the specified deadline"
     return Stage(status, None, [Note("DeadlineExceeded", status.message, warning=True)])
@@ -138,14 +138,15 @@ def _pulling(pod: core_v1.Pod, place: Place, moment: datetime, until: datetime) 
 def _pending(
     pod: core_v1.Pod, place: Place, moment: datetime, statuses: list[core_v1.ContainerStatus]
 ) -> core_v1.PodStatus:
-    status = _status(pod, place, "Pending", moment)
+    status = status_at(pod, place, "Pending", moment)
     status.init_container_statuses = _initialized(pod, moment, stopping=False)
     status.container_statuses = statuses
-    status.conditions = _conditions(pod, moment, status)
+    status.conditions = conditions_of(pod, moment, status)
     return status
 
 
-def _status(pod: core_v1.Pod, place: Place, phase: str, moment: datetime) -> core_v1.PodStatus:
+def status_at(pod: core_v1.Pod, place: Place, phase: str, moment: datetime) -> core_v1.PodStatus:
+    """Begin a Pod's status: its phase, its times, its addresses."""
     address = place.host_ip if pod.spec.host_network else place.pod_ip
     return core_v1.PodStatus(
         phase=phase,
@@ -174,8 +175,11 @@ def _initialized(pod: core_v1.Pod, moment: datetime, *, stopping: bool) -> list[
     return made
 
 
-def _conditions(pod: core_v1.Pod, moment: datetime, status: core_v1.PodStatus) -> list[core_v1.PodCondition]:
-    over = _ended(status.phase)
+def conditions_of(
+    pod: core_v1.Pod, moment: datetime, status: core_v1.PodStatus, unfinished: Sequence[str] = ()
+) -> list[core_v1.PodCondition]:
+    """Sum a status up in conditions; `unfinished` are the init containers that others wait for."""
+    over = has_ended(status.phase)
     unready = [item.name for item in status.container_statuses if not item.ready]
     reason, message = "", ""
     if over:
@@ -189,12 +193,20 @@ def _conditions(pod: core_v1.Pod, moment: datetime, status: core_v1.PodStatus) -
     wanted = {
         "PodReadyToStartContainers": (not over, "", ""),
         "Initialized": (True, "PodCompleted" if reason == "PodCompleted" else "", ""),
+        **_unfinished(unfinished),
         "Ready": (ready, reason, message),
         "ContainersReady": (ready, reason, message),
     }
     if ready and missing:
         wanted["Ready"] = (False, "ReadinessGatesNotReady", _gates_told(pod, missing))
     return [_condition(pod, name, *told, moment) for name, told in wanted.items()]
+
+
+def _unfinished(names: Sequence[str]) -> dict[str, tuple[bool, str, str]]:
+    if not names:
+        return {}
+    message = f"containers with incomplete status: [{' '.join(names)}]"
+    return {"Initialized": (False, "ContainersNotInitialized", message)}
 
 
 def _gates_told(pod: core_v1.Pod, missing: Sequence[str]) -> str:

@@ -9,5 +9,22 @@ under one revision), `definitions` (custom resources). Kinds, authentication and
 from .faults import Attempt, Fault, Faults, Match
 from .server import Server, Statistics, Timing
 from .status import StatusError
+from .streaming import CommandRequest, Containers, LogRequest, OutputStream, Run, Size, Terminal
 
-__all__ = ["Attempt", "Fault", "Faults", "Match", "Server", "Statistics", "StatusError", "Timing"]
+__all__ = [
+    "Attempt",
+    "CommandRequest",
+    "Containers",
+    "Fault",
+    "Faults",
+    "LogRequest",
+    "Match",
+    "OutputStream",
+    "Run",
+    "Server",
+    "Size",
+    "Statistics",
+    "StatusError",
+    "Terminal",
+    "Timing",
+]

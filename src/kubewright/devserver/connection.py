@@ -216,6 +216,8 @@ class Connection(asyncio.Protocol):
             resolved = answer if isinstance(answer, Stream | Upgrade) else await answer
             if isinstance(resolved, Upgrade):
                 self._upgrade(resolved)
+                if resolved.run is not None:
+                    await resolved.run()
                 return
             if isinstance(resolved, Stream):
                 await self._stream(resolved)

@@ -43,10 +43,14 @@ class Stream:
 
 @dataclass(slots=True)
 class Upgrade:
-    """A switch to another protocol: `start` is given the transport after the 101 was sent."""
+    """A switch to another protocol: `start` is given the transport after the 101 was sent.
+
+    `run` serves it in a task of the server's; the protocol closes the connection when that ends.
+    """
 
     start: Callable[[asyncio.Transport], asyncio.Protocol]
     headers: list[tuple[str, str]]
+    run: Callable[[], Awaitable[None]] | None = None
 
 
 Answer = Response | Stream | Upgrade

@@ -44,7 +44,8 @@ from .responses import Answer
 from .routing import Router
 from .status import StatusError
 from .storage import Journal, Store
-from .strategy import Strategy
+from .strategy import Endpoint, Strategy
+from .streaming import Containers, command_endpoints, log_endpoint
 from .wire import TypeTable, load_types
 
 Timing = Literal["fast", "realistic"]
@@ -124,6 +125,7 @@ class Server:
 
     `data` names a file that keeps the cluster between runs; `timing="realistic"` takes the real server's
     time where it answers before its work is done; admission plugins are disabled by their Kubernetes names.
+    `containers` runs what logs, exec and attach ask for; without it nothing answers where a kubelet would.
     """
 
     def __init__(
@@ -135,12 +137,14 @@ class Server:
         timing: Timing = "fast",
         anonymous: bool = False,
         disable_admission_plugins: Collection[str] = (),
+        containers: Containers | None = None,
     ) -> None:
         self._data = data
         self._host = host
         self._timing = timing
         self._anonymous = anonymous
         self._disabled = disable_admission_plugins
+        self._containers = containers
         self._connections: set[Connection] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._stack = AsyncExitStack()
@@ -195,7 +199,8 @@ class Server:
         self._authorizer = authorizer = RoleAuthorizer(api)
         standard = standard_admission(core, api, authorizer, self._caller, disabled=self._disabled)
         core.admission = AdmissionChain([standard, _EscalationGuard(authorizer, api)])
-        strategies = _strategies(clock, Reviews(authorizer, self._tokens, issuer))
+        reviews = Reviews(authorizer, self._tokens, issuer)
+        strategies = _strategies(clock, reviews, _streaming(self._containers, authorizer))
         for resource in builtin_resources(types, store, strategies):
             registry.add(resource)
         self._discovery = Discovery(registry)
@@ -316,7 +321,13 @@ class Server:
             self._core.store.tidy()
 
 
-def _strategies(clock: Clock, reviews: Reviews) -> Strategies:
+def _streaming(containers: Containers | None, authorizer: RoleAuthorizer) -> dict[str, Endpoint]:
+    if containers is None:
+        return {}
+    return {"log": log_endpoint(containers), **command_endpoints(containers, authorizer)}
+
+
+def _strategies(clock: Clock, reviews: Reviews, streaming: dict[str, Endpoint]) -> Strategies:
     special = {
         **reviews.strategies(),
         ("apiextensions.k8s.io", "CustomResourceDefinition"): definition_strategy(clock),
@@ -326,6 +337,8 @@ def _strategies(clock: Clock, reviews: Reviews) -> Strategies:
         strategy = special.get((group, kind)) or strategy_for(group, kind)
         if (group, kind) == ("", "ServiceAccount"):
             return replace(strategy, endpoints={**strategy.endpoints, "token": reviews.issue_token})
+        if (group, kind) == ("", "Pod"):
+            return replace(strategy, endpoints={**strategy.endpoints, **streaming})
         return strategy
 
     return find

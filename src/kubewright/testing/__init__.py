@@ -13,6 +13,7 @@ from kubewright.testing.environments import (
     RealEnvironment,
 )
 from kubewright.testing.hosting import RunningEnvironment
+from kubewright.testing.isolation import isolated
 from kubewright.testing.virtual_time import settle, virtual_time
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "RealEnvironment",
     "RunningEnvironment",
     "find_binaries",
+    "isolated",
     "settle",
     "virtual_time",
 ]

@@ -15,10 +15,10 @@ from typing import Any, Self
 
 import yaml
 
+from kubewright.devcluster import Scratch
 from kubewright.testing import components
 from kubewright.testing.authority import Authority, KeyPair, private_key
 from kubewright.testing.processes import Process, ProcessError
-from kubewright.testing.scratch import Scratch
 
 # What `scripts/control-plane build` makes by default: the version that tools/control_plane/go.mod pins.
 KUBERNETES = "v1.36.4"

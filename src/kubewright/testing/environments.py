@@ -10,10 +10,9 @@ from typing import Literal
 import yaml
 
 from kubewright.client import Client, load_config
-from kubewright.devcluster import DevCluster, kubelet_operator, register_node
+from kubewright.devcluster import DevCluster, Scratch, kubelet_operator, register_node
 from kubewright.manager import Manager, ManagerOptions
 from kubewright.testing.controlplane import ControlPlane
-from kubewright.testing.scratch import Scratch
 
 ServerName = Literal["embedded", "real", "existing"]
 _OFF = "0"

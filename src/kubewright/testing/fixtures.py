@@ -1,19 +1,15 @@
 """The fixtures of the pytest plugin."""
 
-import asyncio
-import secrets
 from collections.abc import AsyncGenerator, Generator
 from typing import cast
 
 import pytest
 import pytest_asyncio
 
-from kubewright.api import Meta
-from kubewright.api.builtin import core_v1
-from kubewright.client import Client
 from kubewright.testing.cluster import Cluster
 from kubewright.testing.environments import ServerName
 from kubewright.testing.hosting import RunningEnvironment
+from kubewright.testing.isolation import isolated
 
 
 @pytest.fixture(scope="session")
@@ -34,12 +30,19 @@ def environment(server_name: ServerName) -> Generator[RunningEnvironment, None, 
 @pytest_asyncio.fixture
 async def cluster(environment: RunningEnvironment) -> AsyncGenerator[Cluster, None]:
     """Give a test a namespace of its own; it is deleted afterwards."""
-    config = await asyncio.to_thread(environment.config)
-    namespace = f"test-{secrets.token_hex(4)}"
-    async with Client(config, field_manager="kubewright-testing") as client:
-        await client.create(core_v1.Namespace(Meta(namespace)))
-        made = Cluster(environment.name, client, config, environment.kubeconfig, namespace)
-        # Pods are refused until the namespace has its ServiceAccount.
-        await made.eventually(core_v1.ServiceAccount, "default")
+    async with isolated(environment.name, environment.kubeconfig) as made:
         yield made
-        await client.delete(core_v1.Namespace, namespace)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def module_cluster(environment: RunningEnvironment) -> AsyncGenerator[Cluster, None]:
+    """Give the tests of a module one namespace; they must run on the module's loop."""
+    async with isolated(environment.name, environment.kubeconfig) as made:
+        yield made
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def session_cluster(environment: RunningEnvironment) -> AsyncGenerator[Cluster, None]:
+    """Give all tests of a run one namespace; they must run on the session's loop."""
+    async with isolated(environment.name, environment.kubeconfig) as made:
+        yield made

@@ -1,0 +1,163 @@
+"""The processes of one Pod, in their order: init containers, those beside them, then the containers themselves."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from kubewright.api import KubewrightError
+from kubewright.api.builtin import core_v1
+from kubewright.devcluster.containers import Note, may_restart
+from kubewright.devcluster.places import Place
+from kubewright.devcluster.processes.facts import INITIALIZING, Ending, Fact, stage_of
+from kubewright.devcluster.processes.member import Member
+from kubewright.devcluster.processes.surroundings import Surroundings
+from kubewright.devcluster.processes.values import Unprepared
+from kubewright.devcluster.stages import Stage
+
+REFRESH_SECONDS = 60.0
+ROUNDS_TO_TOKENS = 40
+"""Tokens last an hour: they are made anew when two thirds of it have passed."""
+_LOST = 255
+
+
+class Crew:
+    """All processes of a Pod; `here` names the containers whose commands this machine has."""
+
+    def __init__(
+        self, surroundings: Surroundings, place: Place, here: frozenset[str], changed: Callable[[], None]
+    ) -> None:
+        self.pod = surroundings.pod
+        self.ended = False
+        self.members: dict[str, Member] = {}
+        self._surroundings = surroundings
+        self._place = place
+        self._changed = changed
+        self._stopping = asyncio.Event()
+        self._grace = 0.0
+        self._facts: dict[str, Fact] = {}
+        now = datetime.now(UTC).replace(microsecond=0)
+        spec, known = self.pod.spec, _known(self.pod)
+        for item in (*spec.init_containers, *spec.containers):
+            init = item in spec.init_containers
+            policy = _policy(item, spec.restart_policy, init=init)
+            if item.name in here:
+                fact = _remembered(known.get(item.name), policy, now)
+                if spec.init_containers and not init and not fact.has_run:
+                    fact.waits = (INITIALIZING, "")
+                self.members[item.name] = Member(item, policy, surroundings, changed, fact)
+                self._facts[item.name] = fact
+            elif init:
+                self._facts[item.name] = _pretended(item, now)
+
+    def stage(self, pod: core_v1.Pod, now: datetime) -> Stage:
+        """Tell how the Pod fares, and what has happened since it was asked last."""
+        notes: list[Note] = []
+        for member in self.members.values():
+            notes += member.notes
+            member.notes.clear()
+        return stage_of(pod, self._place, now, self._facts, notes, stopping=self._stopping.is_set())
+
+    async def run(self) -> None:
+        """Run the Pod to its end."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                care = group.create_task(self._refresh())
+                if await self._initialize(group):
+                    await self._work(group)
+                care.cancel()
+                for member in self._beside():
+                    group.create_task(member.stop(self._grace))
+        finally:
+            self.ended = True
+            self._changed()
+
+    async def stop(self, grace: float) -> None:
+        """Stop all processes; asked again with less grace, that counts."""
+        self._stopping.set()
+        self._grace = grace
+        beside = self._beside()
+        async with asyncio.TaskGroup() as group:
+            for member in self.members.values():
+                if member not in beside:
+                    group.create_task(member.stop(grace))
+
+    async def clear(self) -> None:
+        """Remove what the Pod leaves in folders."""
+        await self._surroundings.clear()
+
+    def _beside(self) -> list[Member]:
+        """Give the containers that run beside the others from before their start until after their end."""
+        names = {item.name for item in self.pod.spec.init_containers if item.restart_policy == "Always"}
+        return [member for name, member in self.members.items() if name in names]
+
+    async def _initialize(self, group: asyncio.TaskGroup) -> bool:
+        beside = self._beside()
+        for item in self.pod.spec.init_containers:
+            member = self.members.get(item.name)
+            if member is None:
+                continue
+            if member in beside:
+                group.create_task(member.keep())
+                await member.started.wait()
+            else:
+                await member.keep()
+                if member.fact.ending is None or member.fact.ending.code != 0:
+                    return False
+            if self._stopping.is_set():
+                return False
+        return True
+
+    async def _work(self, group: asyncio.TaskGroup) -> None:
+        members = [self.members[item.name] for item in self.pod.spec.containers if item.name in self.members]
+        for member in members:
+            if not member.fact.has_run:
+                member.fact.waits = ("ContainerCreating", "")
+        tasks = [group.create_task(member.keep()) for member in members]
+        if tasks:
+            await asyncio.wait(tasks)
+        if len(tasks) < len(self.pod.spec.containers):
+            # The others only pretend to run, and do so until the Pod is deleted.
+            await self._stopping.wait()
+
+    async def _refresh(self) -> None:
+        rounds = 0
+        while True:
+            await asyncio.sleep(REFRESH_SECONDS)
+            rounds += 1
+            try:
+                await self._surroundings.refresh(tokens=rounds % ROUNDS_TO_TOKENS == 0)
+            except (Unprepared, KubewrightError, OSError):
+                # What was there stays; the next round may find it again.
+                continue
+
+
+def _policy(container: core_v1.Container, policy: str, *, init: bool) -> str:
+    if container.restart_policy:
+        return container.restart_policy
+    return "OnFailure" if init and policy == "Always" else policy
+
+
+def _pretended(container: core_v1.Container, now: datetime) -> Fact:
+    if container.restart_policy == "Always":
+        return Fact(since=now, started=True, ready=True)
+    return Fact(ending=Ending(0, now, now), ready=True)
+
+
+def _remembered(before: core_v1.ContainerStatus | None, policy: str, now: datetime) -> Fact:
+    """Take up what was known of a container before the cluster was started again: its process is lost."""
+    if before is None or not before.container_id:
+        return Fact()
+    if (end := before.state.terminated) is not None:
+        began, ended = end.started_at or now, end.finished_at or now
+        return Fact(before.restart_count, ending=Ending(end.exit_code, began, ended, end.reason, end.message))
+    running = before.state.running
+    began = running.started_at if running is not None and running.started_at is not None else now
+    lost = Ending(_LOST, began, now, "Unknown")
+    if not may_restart(policy, lost.code):
+        return Fact(before.restart_count, ending=lost)
+    return Fact(before.restart_count + 1, last=lost)
+
+
+def _known(pod: core_v1.Pod) -> dict[str, core_v1.ContainerStatus]:
+    status = pod.status
+    return {item.name: item for item in (*status.init_container_statuses, *status.container_statuses)}

@@ -1,0 +1,58 @@
+"""A helper process that ends what is left when its owner is gone, however that ended."""
+
+import subprocess
+import sys
+from typing import Self
+
+# It knows every process group that lives, and its standard input ends with its owner.
+_PROGRAM = """
+import os, signal, sys
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.SIG_IGN)
+living = set()
+for line in sys.stdin:
+    (living.add if line[0] == "+" else living.discard)(int(line[1:]))
+for group in living:
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except OSError:
+        pass
+"""
+
+
+class Warden:
+    """Watch over process groups; start and stop block, telling of a group does not."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        self._process = process
+
+    @classmethod
+    def start(cls) -> Self:
+        """Start the helper, in a session of its own: a Ctrl-C is for its owner."""
+        return cls(
+            subprocess.Popen(
+                [sys.executable, "-I", "-S", "-c", _PROGRAM],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                bufsize=0,
+                start_new_session=True,
+            )
+        )
+
+    def stop(self) -> None:
+        """Let it end what is left, and wait for it."""
+        with self._process:
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+
+    def born(self, group: int) -> None:
+        """Tell of a new process group."""
+        self._tell(f"+{group}\n")
+
+    def gone(self, group: int) -> None:
+        """Tell that a process group has ended."""
+        self._tell(f"-{group}\n")
+
+    def _tell(self, line: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(line.encode())

@@ -1,0 +1,118 @@
+"""The exec and attach subresources of Pods, over WebSocket as kubectl speaks it."""
+
+import logging
+from collections.abc import Mapping
+
+from kubewright.devserver.builtin.pod_endpoints import choose_container
+from kubewright.devserver.identity import Attributes, Authorizer, forbidden
+from kubewright.devserver.objects import Wire
+from kubewright.devserver.request import Request
+from kubewright.devserver.responses import Upgrade
+from kubewright.devserver.status import StatusError
+from kubewright.devserver.strategy import Endpoint, Invocation
+
+from .containers import CommandRequest, Containers, Run, Terminal
+from .frames import accept_key
+from .session import PROTOCOLS, Session
+
+_VERSION = "13"
+_log = logging.getLogger("kubewright.devserver")
+
+
+def command_endpoints(containers: Containers, authorizer: Authorizer) -> Mapping[str, Endpoint]:
+    """Make the subresources that connect a client with a container."""
+
+    async def execute(call: Invocation) -> Upgrade:
+        pod, container, request = _asked(call, authorizer)
+        if not request.command:
+            raise StatusError.bad_request("you must specify at least 1 command for the container")
+        return _upgrade(call.request, containers.execute(pod, container, request))
+
+    async def attach(call: Invocation) -> Upgrade:
+        pod, container, request = _asked(call, authorizer)
+        return _upgrade(call.request, containers.attach(pod, container, request))
+
+    async def forward(call: Invocation) -> Upgrade:
+        _check_create(call, authorizer)
+        containers.forward(call.api.get("", "pods", call.namespace, call.name))
+        raise StatusError.bad_request("ports are not forwarded")
+
+    return {"exec": execute, "attach": attach, "portforward": forward}
+
+
+def _asked(call: Invocation, authorizer: Authorizer) -> tuple[Wire, str, CommandRequest]:
+    _check_create(call, authorizer)
+    pod = call.api.get("", "pods", call.namespace, call.name)
+    container = choose_container(pod, call.request.one("container"))
+    if not pod["spec"].get("nodeName"):
+        raise StatusError.bad_request(f"pod {call.name} does not have a host assigned")
+    asked = call.request
+    request = CommandRequest(
+        tuple(asked.query.get("command", ())),
+        stdin=asked.flag("stdin"),
+        stdout=asked.flag("stdout"),
+        stderr=asked.flag("stderr"),
+        tty=asked.flag("tty"),
+    )
+    if not (request.stdin or request.stdout or request.stderr):
+        raise StatusError.bad_request("you must specify at least one of stdin, stdout, stderr")
+    return pod, container, request
+
+
+def _check_create(call: Invocation, authorizer: Authorizer) -> None:
+    """Ask for the right to create as well: a WebSocket begins with a GET, which is no more than a read to roles."""
+    attributes = Attributes(
+        "create", resource="pods", subresource=call.subresource, namespace=call.namespace, name=call.name
+    )
+    decision = authorizer.authorize(call.user, attributes)
+    if not decision.allowed:
+        raise forbidden(call.user, attributes, decision.reason)
+
+
+def _upgrade(request: Request, run: Run) -> Upgrade:
+    headers = request.headers
+    if not request.upgrade:
+        raise StatusError.bad_request("Upgrade request required")
+    if headers.get("upgrade", "").lower() != "websocket":
+        raise StatusError.bad_request(
+            "this server connects to containers over WebSocket only: "
+            "that takes kubectl 1.30 or newer, and the rights to get and to create this subresource"
+        )
+    offered = [name.strip() for name in headers.get("sec-websocket-protocol", "").split(",")]
+    protocol = next((name for name in PROTOCOLS if name in offered), None)
+    key = headers.get("sec-websocket-key", "")
+    if protocol is None or not key or headers.get("sec-websocket-version") != _VERSION:
+        raise StatusError.bad_request(
+            f"a WebSocket of version {_VERSION} with {' or '.join(PROTOCOLS)} is needed"
+        )
+    session = Session()
+    return Upgrade(
+        lambda _: session,
+        [
+            ("Upgrade", "websocket"),
+            ("Connection", "Upgrade"),
+            ("Sec-WebSocket-Accept", accept_key(key)),
+            ("Sec-WebSocket-Protocol", protocol),
+        ],
+        lambda: session.serve(lambda terminal: _outcome(run, terminal)),
+    )
+
+
+async def _outcome(run: Run, terminal: Terminal) -> Wire:
+    """Run a command and tell of its end in a Status."""
+    try:
+        code = await run(terminal)
+    except StatusError as error:
+        return error.wire()
+    except Exception as error:
+        _log.exception("a command in a container failed")
+        return StatusError.internal(str(error)).wire()
+    if code == 0:
+        return {"metadata": {}, "status": "Success"}
+    return {
+        "metadata": {},
+        "status": "Failure",
+        "message": f"command terminated with non-zero exit code: exit status {code}",
+        "reason": "NonZeroExitCode",
+        "details": {"causes": [{"reason": "ExitCode", "message": str(code)}]},
+    }

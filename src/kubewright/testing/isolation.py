@@ -1,0 +1,29 @@
+"""A namespace of one's own on a cluster that others use too."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from kubewright.api import Meta
+from kubewright.api.builtin import core_v1
+from kubewright.client import Client, load_config
+from kubewright.testing.cluster import Cluster
+from kubewright.testing.environments import ServerName
+
+
+@asynccontextmanager
+async def isolated(server: ServerName, kubeconfig: Path) -> AsyncGenerator[Cluster, None]:
+    """Make a namespace on the cluster of a kubeconfig, for as long as the context is open."""
+    config = await asyncio.to_thread(load_config, kubeconfig)
+    namespace = f"test-{secrets.token_hex(4)}"
+    async with Client(config, field_manager="kubewright-testing") as client:
+        await client.create(core_v1.Namespace(Meta(namespace)))
+        made = Cluster(server, client, config, kubeconfig, namespace)
+        try:
+            # Pods are refused until the namespace has its ServiceAccount.
+            await made.eventually(core_v1.ServiceAccount, "default")
+            yield made
+        finally:
+            await client.delete(core_v1.Namespace, namespace)

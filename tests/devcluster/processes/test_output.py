@@ -1,0 +1,83 @@
+"""What processes print, as logs show it."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kubewright.devcluster.processes.output import LONGEST_LINE, Output
+from kubewright.devserver import LogRequest
+
+
+async def read(output: Output, **request: Any) -> bytes:
+    return b"".join([piece async for piece in output.read(LogRequest(**request))])
+
+
+def made(*pieces: bytes) -> Output:
+    output = Output()
+
+    async def feed() -> None:
+        for piece in pieces:
+            await output.feed("stdout", piece)
+
+    asyncio.run(feed())
+    return output
+
+
+@given(st.lists(st.binary(max_size=50), max_size=20))
+def test_nothing_is_lost_however_it_comes(pieces: list[bytes]) -> None:
+    output = made(*pieces)
+    output.end()
+    assert asyncio.run(read(output)) == b"".join(pieces)
+
+
+async def test_a_line_is_shown_when_it_is_whole() -> None:
+    output = Output()
+    await output.feed("stdout", b"one\ntw")
+    assert await read(output) == b"one\n"
+    await output.feed("stdout", b"o\n")
+    assert await read(output, tail=1) == b"two\n"
+    await output.feed("stdout", b"x" * (LONGEST_LINE + 1))
+    assert len(await read(output, tail=1)) == LONGEST_LINE
+
+
+async def test_streams_and_times_can_be_chosen() -> None:
+    output = Output()
+    await output.feed("stdout", b"good\n")
+    await output.feed("stderr", b"bad\n")
+    assert await read(output, stream="stderr") == b"bad\n"
+    assert await read(output, tail=1, stream="stdout") == b"good\n"
+    later = datetime.now(UTC) + timedelta(hours=1)
+    assert await read(output, since=later) == b""
+    assert await read(output, limit_bytes=3) == b"goo"
+    stamp, _, rest = (await read(output, timestamps=True)).partition(b" ")
+    assert rest.startswith(b"good\n")
+    assert datetime.now(UTC) - datetime.fromisoformat(stamp[:26].decode() + "+00:00") < timedelta(minutes=1)
+
+
+async def test_who_follows_sees_what_comes_until_the_end() -> None:
+    output = Output()
+    await output.feed("stdout", b"old\nnews\n")
+
+    async def write() -> None:
+        for number in range(3):
+            await output.feed("stdout", b"%d\n" % number)
+            await asyncio.sleep(0)
+        output.end()
+
+    async with asyncio.TaskGroup() as group:
+        following = group.create_task(read(output, follow=True, tail=1))
+        group.create_task(write())
+    assert following.result() == b"news\n0\n1\n2\n"
+
+
+async def test_only_the_last_of_much_is_kept() -> None:
+    output = Output(kept=100)
+    for number in range(1000):
+        await output.feed("stdout", b"line %d\n" % number)
+    kept = await read(output)
+    assert len(kept) <= 100
+    assert kept.endswith(b"line 999\n")
+    assert output.last(1, 100) == "line 999\n"

@@ -1,0 +1,354 @@
+"""Pods that are processes of this machine, driven by kubectl."""
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from kubewright.api import Meta
+from kubewright.api.builtin import core_v1
+from kubewright.testing import Cluster
+
+Kubectl = Callable[..., Awaitable[str]]
+
+TRAP = "trap 'echo goodbye; exit 3' TERM; echo ready; while :; do sleep 0.05; done"
+
+
+def shell(name: str, script: str, **fields: Any) -> core_v1.Pod:
+    """Make a Pod that runs a script."""
+    container = core_v1.Container(name="main", image="example/shell:1", command=["sh", "-c", script])
+    spec = core_v1.PodSpec(containers=[container])
+    for key, value in fields.items():
+        setattr(container if hasattr(container, key) else spec, key, value)
+    return core_v1.Pod(Meta(name), spec=spec)
+
+
+def has_begun(pod: core_v1.Pod) -> bool:
+    return any(item.container_id for item in pod.status.container_statuses)
+
+
+def is_running(pod: core_v1.Pod) -> bool:
+    return pod.status.phase == "Running" and pod.status.container_statuses[0].ready
+
+
+def state_of(pod: core_v1.Pod) -> core_v1.ContainerState:
+    found = pod.status.container_statuses
+    return found[0].state if found else core_v1.ContainerState()
+
+
+async def printed(cluster: Cluster, name: str, text: str) -> str:
+    """Wait until a Pod has printed something; gives all that came with it."""
+    await cluster.eventually(core_v1.Pod, name, has_begun)
+    found = ""
+    pieces = cluster.client.pod_logs(name, cluster.namespace, container="main", follow=True)
+    async with asyncio.timeout(20), contextlib.aclosing(pieces):
+        async for piece in pieces:
+            found += piece.decode()
+            if text in found:
+                break
+    return found
+
+
+async def run(cluster: Cluster, kubectl_path: Path, *arguments: str, given: str = "") -> tuple[int, str]:
+    """Run kubectl to its end, whatever that is."""
+    process = await asyncio.create_subprocess_exec(
+        kubectl_path,
+        f"--kubeconfig={cluster.kubeconfig}",
+        f"--namespace={cluster.namespace}",
+        *arguments,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    output, _ = await process.communicate(given.encode())
+    return process.returncode or 0, output.decode()
+
+
+async def test_a_pod_sees_its_environment_and_its_files(cluster: Cluster, kubectl: Kubectl) -> None:
+    await cluster.create(core_v1.ConfigMap(Meta("conf"), data={"color": "blue", "list": "a\nb\n"}))
+    await cluster.create(core_v1.Secret(Meta("keys"), data={"pin": b"1234"}))
+    references = [
+        core_v1.EnvVar(name="WHERE", value_from=_field("status.podIP")),
+        core_v1.EnvVar(name="LABEL", value_from=_field("metadata.labels['team']")),
+        core_v1.EnvVar(
+            name="COLOR",
+            value_from=core_v1.EnvVarSource(
+                config_map_key_ref=core_v1.ConfigMapKeySelector(name="conf", key="color")
+            ),
+        ),
+        core_v1.EnvVar(
+            name="PIN",
+            value_from=core_v1.EnvVarSource(secret_key_ref=core_v1.SecretKeySelector(name="keys", key="pin")),
+        ),
+        core_v1.EnvVar(name="SUM", value="$(COLOR)-$(PIN)"),
+    ]
+    script = (
+        "echo $WHERE $LABEL $SUM $FROM_color; cat $CONTAINER_SANDBOX_MOUNT_POINT/etc/conf/list; sleep 1000"
+    )
+    pod = shell("seeing", script, env=references)
+    pod.metadata.labels = {"team": "red"}
+    container = pod.spec.containers[0]
+    container.env_from = [
+        core_v1.EnvFromSource(prefix="FROM_", config_map_ref=core_v1.ConfigMapEnvSource(name="conf"))
+    ]
+    container.volume_mounts = [core_v1.VolumeMount(name="conf", mount_path="/etc/conf")]
+    pod.spec.volumes = [core_v1.Volume(name="conf", config_map=core_v1.ConfigMapVolumeSource(name="conf"))]
+    await cluster.create(pod)
+    found = await cluster.eventually(core_v1.Pod, "seeing", is_running)
+    assert found.status.pod_ip.startswith("127.244.")
+    text = await printed(cluster, "seeing", "b\n")
+    assert text == f"{found.status.pod_ip} red blue-1234 blue\na\nb\n"
+
+
+def _field(path: str) -> core_v1.EnvVarSource:
+    return core_v1.EnvVarSource(field_ref=core_v1.ObjectFieldSelector(field_path=path))
+
+
+async def test_a_pod_waits_for_what_it_refers_to(cluster: Cluster) -> None:
+    needed = core_v1.EnvFromSource(config_map_ref=core_v1.ConfigMapEnvSource(name="later"))
+    await cluster.create(shell("waiting", "sleep 1000", env_from=[needed]))
+
+    def waits(pod: core_v1.Pod) -> bool:
+        waiting = state_of(pod).waiting
+        return waiting is not None and waiting.reason == "CreateContainerConfigError"
+
+    found = await cluster.eventually(core_v1.Pod, "waiting", waits)
+    waiting = state_of(found).waiting
+    assert waiting is not None
+    assert waiting.message == 'configmap "later" not found'
+    assert found.status.phase == "Pending"
+
+
+async def test_a_pod_acts_as_its_service_account(
+    cluster: Cluster, kubectl: Kubectl, kubectl_path: Path
+) -> None:
+    await cluster.create(core_v1.ServiceAccount(Meta("worker")))
+    script = f"{kubectl_path} auth whoami -o jsonpath='{{.status.userInfo.username}}'; echo; sleep 1000"
+    await cluster.create(shell("worker", script, service_account_name="worker"))
+    expected = f"system:serviceaccount:{cluster.namespace}:worker\n"
+    assert await printed(cluster, "worker", "\n") == expected
+
+
+async def test_logs_can_be_followed_cut_and_dated(
+    cluster: Cluster, kubectl: Kubectl, kubectl_path: Path
+) -> None:
+    script = "echo one; echo two; echo three; " + TRAP
+    await cluster.create(shell("talking", script))
+    await printed(cluster, "talking", "ready")
+    assert await kubectl("logs", "talking", "--tail=2") == "three\nready\n"
+    assert await kubectl("logs", "talking", "--since=1h", "-c", "main") == "one\ntwo\nthree\nready\n"
+    dated = await kubectl("logs", "talking", "--timestamps", "--tail=1")
+    assert dated.endswith("Z ready\n")
+    following = await asyncio.create_subprocess_exec(
+        kubectl_path,
+        f"--kubeconfig={cluster.kubeconfig}",
+        f"--namespace={cluster.namespace}",
+        *("logs", "talking", "--follow"),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert following.stdout is not None
+    seen = await following.stdout.readuntil(b"ready\n")
+    await kubectl("delete", "pod", "talking")
+    rest, _ = await following.communicate()
+    assert seen + rest == b"one\ntwo\nthree\nready\ngoodbye\n"
+    assert following.returncode == 0
+
+
+async def test_exit_codes_reach_the_status_and_restarts_back_off(cluster: Cluster, kubectl: Kubectl) -> None:
+    await cluster.create(shell("failing", "echo try; exit 7"))
+
+    def backs_off(pod: core_v1.Pod) -> bool:
+        waiting = state_of(pod).waiting
+        return waiting is not None and waiting.reason == "CrashLoopBackOff"
+
+    found = await cluster.eventually(core_v1.Pod, "failing", backs_off)
+    status = found.status.container_statuses[0]
+    assert status.restart_count == 1
+    assert status.last_state.terminated is not None
+    assert status.last_state.terminated.exit_code == 7
+    assert await kubectl("logs", "failing", "--previous") == "try\n"
+
+
+async def test_pods_that_end_succeed_or_fail(cluster: Cluster) -> None:
+    await cluster.create(shell("good", "exit 0", restart_policy="Never"))
+    await cluster.create(
+        shell(
+            "bad",
+            "echo why; exit 2",
+            restart_policy="Never",
+            termination_message_policy="FallbackToLogsOnError",
+        )
+    )
+    await cluster.eventually(core_v1.Pod, "good", lambda pod: pod.status.phase == "Succeeded")
+    bad = await cluster.eventually(core_v1.Pod, "bad", lambda pod: pod.status.phase == "Failed")
+    end = state_of(bad).terminated
+    assert end is not None
+    assert (end.exit_code, end.reason, end.message) == (2, "Error", "why\n")
+
+
+async def test_init_containers_run_first_and_hand_over(cluster: Cluster, kubectl: Kubectl) -> None:
+    pod = shell("second", "cat $CONTAINER_SANDBOX_MOUNT_POINT/work/note; sleep 1000")
+    mount = core_v1.VolumeMount(name="work", mount_path="/work")
+    pod.spec.volumes = [core_v1.Volume(name="work", empty_dir=core_v1.EmptyDirVolumeSource())]
+    pod.spec.containers[0].volume_mounts = [mount]
+    first = "echo from the first > $CONTAINER_SANDBOX_MOUNT_POINT/work/note"
+    pod.spec.init_containers = [
+        core_v1.Container(name="first", image="i", command=["sh", "-c", first], volume_mounts=[mount])
+    ]
+    await cluster.create(pod)
+    found = await cluster.eventually(core_v1.Pod, "second", is_running)
+    end = found.status.init_container_statuses[0].state.terminated
+    assert end is not None
+    assert end.exit_code == 0
+    assert await printed(cluster, "second", "first") == "from the first\n"
+
+
+async def test_a_stubborn_pod_is_killed_when_its_grace_is_over(cluster: Cluster, kubectl: Kubectl) -> None:
+    script = "trap '' TERM; sleep 1001 & echo $$$$ $!; wait; while :; do sleep 1; done"
+    await cluster.create(shell("stubborn", script, termination_grace_period_seconds=1))
+    processes = [int(word) for word in (await printed(cluster, "stubborn", "\n")).split()]
+    assert all(is_alive(number) for number in processes)
+    await kubectl("delete", "pod", "stubborn")
+    assert not any(is_alive(number) for number in processes)
+
+
+async def test_a_pod_deleted_by_force_leaves_nothing(cluster: Cluster, kubectl: Kubectl) -> None:
+    await cluster.create(shell("forced", "trap '' TERM; echo $$$$; while :; do sleep 0.1; done"))
+    number = int(await printed(cluster, "forced", "\n"))
+    await kubectl("delete", "pod", "forced", "--force", "--grace-period=0")
+    async with asyncio.timeout(20):
+        while is_alive(number):
+            await asyncio.sleep(0.05)
+
+
+def is_alive(number: int) -> bool:
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{number}/stat")
+    return not state.exists() or state.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+async def test_a_command_runs_beside_the_container(cluster: Cluster, kubectl_path: Path) -> None:
+    await cluster.create(shell("host", "sleep 1000", env=[core_v1.EnvVar(name="WHO", value="me")]))
+    await cluster.eventually(core_v1.Pod, "host", is_running)
+    code, text = await run(cluster, kubectl_path, "exec", "host", "--", "sh", "-c", "echo $WHO; exit 5")
+    assert (code, text) == (5, "me\ncommand terminated with exit code 5\n")
+    large = "line\n" * 100_000
+    code, text = await run(cluster, kubectl_path, "exec", "-i", "host", "--", "cat", given=large)
+    assert (code, text) == (0, large)
+    code, text = await run(cluster, kubectl_path, "exec", "host", "--", "no-such-program")
+    assert code == 1
+    assert 'exec: "no-such-program": executable file not found in $PATH' in text
+
+
+async def test_a_shell_has_a_terminal_of_the_clients_size(cluster: Cluster, kubectl_path: Path) -> None:
+    await cluster.create(shell("host", "sleep 1000"))
+    await cluster.eventually(core_v1.Pod, "host", is_running)
+    controller, terminal = os.openpty()
+    try:
+        os.set_blocking(controller, False)
+        command = (
+            f"stty rows 41 cols 101; {kubectl_path} --kubeconfig={cluster.kubeconfig} -n {cluster.namespace} "
+        )
+        command += "exec -it host -- sh -c 'tty && stty size && exit 4'; echo code $?"
+        process = await asyncio.create_subprocess_exec(
+            "sh", "-c", command, stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True
+        )
+        text = await _read_terminal(process, controller)
+    finally:
+        os.close(controller)
+        os.close(terminal)
+    assert "/dev/" in text
+    assert "41 101" in text
+    assert "code 4" in text
+
+
+async def _read_terminal(process: asyncio.subprocess.Process, controller: int) -> str:
+    text = b""
+    async with asyncio.timeout(30):
+        await process.wait()
+    while True:
+        try:
+            text += os.read(controller, 65536)
+        except (BlockingIOError, OSError):
+            return text.decode()
+
+
+async def test_who_attaches_talks_to_the_container(cluster: Cluster, kubectl_path: Path) -> None:
+    await cluster.create(
+        shell("listener", "read line; echo heard $line; exit 0", stdin=True, stdin_once=True)
+    )
+    await cluster.eventually(core_v1.Pod, "listener", is_running)
+    code, text = await run(cluster, kubectl_path, "attach", "-i", "listener", given="this\n")
+    assert code == 0
+    assert "heard this" in text
+
+
+async def test_probes_are_really_run(cluster: Cluster, kubectl: Kubectl, tmp_path: Path) -> None:
+    sign = tmp_path / "ready"
+    probe = core_v1.Probe(exec=core_v1.ExecAction(command=["test", "-e", str(sign)]), period_seconds=1)
+    await cluster.create(shell("probed", "sleep 1000", readiness_probe=probe))
+    young = await cluster.eventually(core_v1.Pod, "probed", lambda pod: pod.status.phase == "Running")
+    assert not young.status.container_statuses[0].ready
+    sign.touch()
+    await cluster.eventually(core_v1.Pod, "probed", is_running)
+
+
+async def test_a_server_is_probed_at_the_pods_address(cluster: Cluster) -> None:
+    program = "import http.server, os; http.server.test(http.server.SimpleHTTPRequestHandler, port=18089, bind=os.environ['IP'])"
+    pod = shell("web", "", env=[core_v1.EnvVar(name="IP", value_from=_field("status.podIP"))])
+    container = pod.spec.containers[0]
+    container.command = ["python3", "-c", program]
+    container.ports = [core_v1.ContainerPort(name="http", container_port=18089)]
+    container.readiness_probe = core_v1.Probe(
+        http_get=core_v1.HTTPGetAction(path="/", port="http"), period_seconds=1
+    )
+    container.startup_probe = core_v1.Probe(
+        tcp_socket=core_v1.TCPSocketAction(port=18089), period_seconds=1, failure_threshold=60
+    )
+    await cluster.create(pod)
+    await cluster.eventually(core_v1.Pod, "web", is_running, timeout=30)
+
+
+async def test_a_container_that_fails_its_liveness_probe_is_started_again(cluster: Cluster) -> None:
+    probe = core_v1.Probe(exec=core_v1.ExecAction(command=["false"]), period_seconds=1, failure_threshold=1)
+    await cluster.create(shell("sick", "exec sleep 1000", liveness_probe=probe))
+    found = await cluster.eventually(
+        core_v1.Pod, "sick", lambda pod: any(item.restart_count for item in pod.status.container_statuses)
+    )
+    end = found.status.container_statuses[0].last_state.terminated
+    assert end is not None
+    assert end.exit_code == 128 + signal.SIGTERM
+
+
+async def test_an_image_may_stand_for_a_command(cluster: Cluster, kubectl: Kubectl) -> None:
+    container = core_v1.Container(name="main", image="registry.example/stand-in:2", args=["my argument"])
+    await cluster.create(core_v1.Pod(Meta("stand-in"), spec=core_v1.PodSpec(containers=[container])))
+    assert await printed(cluster, "stand-in", "\n") == "standing in for my argument\n"
+
+
+async def test_a_container_whose_command_is_not_here_pretends_and_says_so(
+    cluster: Cluster, kubectl_path: Path
+) -> None:
+    container = core_v1.Container(name="main", image="nginx:1.25")
+    await cluster.create(core_v1.Pod(Meta("nginx"), spec=core_v1.PodSpec(containers=[container])))
+    await cluster.eventually(core_v1.Pod, "nginx", is_running)
+    for arguments in (["logs", "nginx"], ["exec", "nginx", "--", "ls"]):
+        code, text = await run(cluster, kubectl_path, *arguments)
+        assert code == 1
+        assert 'container "main" of pod "nginx" only pretends to run' in text
+
+
+async def test_a_command_needs_more_than_the_right_to_read(cluster: Cluster, kubectl_path: Path) -> None:
+    await cluster.create(shell("guarded", "sleep 1000"))
+    await cluster.eventually(core_v1.Pod, "guarded", is_running)
+    await run(cluster, kubectl_path, "create", "role", "r", "--verb=get", "--resource=pods,pods/exec")
+    await run(cluster, kubectl_path, "create", "rolebinding", "r", "--role=r", "--user=eve")
+    code, text = await run(cluster, kubectl_path, "--as=eve", "exec", "guarded", "--", "true")
+    assert code == 1
+    assert 'User "eve" cannot create resource "pods/exec"' in text
