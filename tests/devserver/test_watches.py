@@ -79,8 +79,9 @@ async def test_pages_show_the_state_of_the_first_page(http: Http) -> None:
 @virtual_time
 async def test_bookmarks_come_each_minute_and_before_the_end() -> None:
     async with Server() as server, Http(server) as http:
+        now = (await http.get(P))["metadata"]["resourceVersion"]
         wire = await http.open()
-        wire.send("GET", f"{P}?watch=1&timeoutSeconds=150&allowWatchBookmarks=true&resourceVersion=0")
+        wire.send("GET", f"{P}?watch=1&timeoutSeconds=150&allowWatchBookmarks=true&resourceVersion={now}")
         await wire.head()
         loop = asyncio.get_running_loop()
         start = loop.time()
@@ -158,14 +159,15 @@ async def test_realistic_timing_makes_clients_wait_for_a_definition() -> None:
 async def test_all_watchers_see_every_change_in_order(http: Http) -> None:
     wires = [await http.open() for _ in range(10)]
     for wire in wires:
-        wire.send("GET", f"{P}?watch=1&timeoutSeconds=3&resourceVersion=0")
+        wire.send("GET", f"{P}?watch=1&resourceVersion=0")
         await wire.head()
     await http.create(P, {"metadata": {"name": "counted"}})
     for number in range(20):
         await http.request("PATCH", f"{P}/counted", {"data": {"n": str(number)}}, MERGE)
     await http.request("DELETE", f"{P}/counted")
     for wire in wires:
-        seen = [event async for event in wire.events()]
+        events = wire.events()
+        seen = [await anext(events) for _ in range(22)]
         kinds = [event["type"] for event in seen]
         assert kinds == ["ADDED", *["MODIFIED"] * 20, "DELETED"]
         revisions = [int(event["object"]["metadata"]["resourceVersion"]) for event in seen]

@@ -8,6 +8,23 @@ PARTIAL = {"Accept": "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.
 PARTIALS = {"Accept": "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"}
 G = "labelSelector=g%3Dl"
 
+FIELDS = {
+    "pods-more": "spec.restartPolicy%3DAlways,spec.schedulerName%3Dx,spec.serviceAccountName%3Dx,spec.hostNetwork%3Dtrue,"
+    "status.podIP%3D1.1.1.1,status.podIPs%3D1.1.1.1,status.nominatedNodeName%3Dx",
+    "secrets": "type%3DOpaque",
+    "services": "spec.clusterIP%3DNone,spec.type%3DClusterIP",
+    "replicationcontrollers": "status.replicas%3D3",
+}
+ELSEWHERE = {
+    "namespaces": "/api/v1/namespaces?fieldSelector=status.phase%3DTerminating,metadata.name%3Dlists",
+    "nodes": "/api/v1/nodes?fieldSelector=spec.unschedulable%3Dtrue,metadata.name%3Dnone",
+    "jobs": "/apis/batch/v1/namespaces/lists/jobs?fieldSelector=status.successful%3D1",
+    "jobs-unknown": "/apis/batch/v1/namespaces/lists/jobs?fieldSelector=status.failed%3D1",
+    "replicasets": "/apis/apps/v1/namespaces/lists/replicasets?fieldSelector=status.replicas%3D1",
+    "events": "/api/v1/namespaces/lists/events?fieldSelector=involvedObject.kind%3DPod,reportingComponent%3Dx",
+    "definitions": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?fieldSelector=spec.group%3Dx",
+}
+
 STEPS = [
     Step("namespace", "POST", "/api/v1/namespaces", {"metadata": {"name": "lists"}}, compared=False),
     *(
@@ -64,6 +81,15 @@ STEPS = [
         "GET",
         "/api/v1/namespaces/lists/pods?fieldSelector=spec.nodeName%3Dx,status.phase%3DRunning",
     ),
+    *(
+        Step(
+            f"fields-of-{kind}",
+            "GET",
+            f"/api/v1/namespaces/lists/{kind.removesuffix('-more')}?fieldSelector={fields}",
+        )
+        for kind, fields in FIELDS.items()
+    ),
+    *(Step(f"fields-in-{kind}", "GET", path) for kind, path in ELSEWHERE.items()),
     Step(
         "all-namespaces",
         "GET",

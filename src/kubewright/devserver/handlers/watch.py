@@ -110,7 +110,8 @@ class Watch:
                 if size > BATCH_BYTES:
                     await writer.write(b"".join(pieces))
                     pieces, size = [], 0
-        if self.options.send_initial_events and self.options.bookmarks:
+        # Watches that ask for the state in the old way are told of its end, too.
+        if self.options.bookmarks:
             pieces.append(self._bookmark(revision, annotations=INITIAL_END))
         if pieces:
             await writer.write(b"".join(pieces))
