@@ -2,61 +2,20 @@
 
 import asyncio
 import os
-import random
-import re
-import string
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
 import kubewright as kw
-from vmgroup.kinds import Phase, VmGroup, VmGroupStatus
-from vmgroup.provider import Machine, Provider, ProviderError
-from vmgroup.simulator import Simulator, simulator_file
+from vmgroup.kinds import VmGroup, VmGroupStatus
+from vmgroup.machines import belongs_to, folder_of, machine_names, status_of
+from vmgroup.provider import Machine, Provider, ProviderError, provider
 
 OPERATIONS_AT_ONCE = 3
 RETRY_AFTER = timedelta(seconds=20)
 RESYNC = timedelta(minutes=5)
 
 Job = Callable[[], Awaitable[None]]
-
-
-def folder_of(group: VmGroup) -> str:
-    """Name the folder of a group; two groups may share one, so machines are told apart by name."""
-    return f"{group.metadata.namespace}-{group.metadata.name}"
-
-
-def new_machine_name(group: VmGroup) -> str:
-    """Choose the name of a new machine."""
-    return f"{group.metadata.name}-replica-{''.join(random.choices(string.ascii_lowercase, k=8))}"
-
-
-def belongs_to(group: VmGroup, machine: Machine) -> bool:
-    """Tell whether a machine was made for this group."""
-    return re.fullmatch(rf"{re.escape(group.metadata.name)}-replica-[a-z]{{8}}", machine.name) is not None
-
-
-def spec_applied(group: VmGroup, machines: Iterable[Machine]) -> kw.Condition:
-    """Tell in a condition whether live machines are as the spec says: they are not rebuilt by themselves."""
-    wanted = (group.spec.cpu, group.spec.memory, group.spec.template)
-    different = sorted(m.name for m in machines if (m.cpu, m.memory, m.template) != wanted)
-    return kw.Condition(
-        type="SpecApplied",
-        status="False" if different else "True",
-        reason="MachinesDiffer" if different else "MachinesMatch",
-        message=f"cpu, memory or template differ: {', '.join(different)}" if different else "",
-    )
-
-
-def status_of(group: VmGroup, phase: Phase, machines: list[Machine], message: str) -> VmGroupStatus:
-    """Say how the group is; a group in error without machines shows no number of them."""
-    return VmGroupStatus(
-        phase=phase,
-        current_replicas=None if phase == "ERROR" and not machines else len(machines),
-        desired_replicas=group.spec.replicas,
-        last_message=message,
-        conditions=[spec_applied(group, machines)],
-    )
 
 
 async def at_most(limit: int, jobs: Iterable[Job]) -> None:
@@ -94,11 +53,8 @@ class VmGroups:
     @asynccontextmanager
     async def session(self) -> AsyncGenerator[None, None]:
         """Connect to the provider that VMGROUP_PROVIDER names."""
-        name = os.environ.get("VMGROUP_PROVIDER", "simulator")
-        if name != "simulator":
-            raise kw.ConfigError(f'VMGROUP_PROVIDER is "{name}": the only provider is "simulator"')
-        self._provider = await Simulator.open(simulator_file())
-        yield
+        async with provider(os.environ.get("VMGROUP_PROVIDER", "simulator")) as self._provider:
+            yield
         self._provider = None
 
     async def reconcile(self, group: VmGroup, ctx: kw.Context) -> kw.Result | None:
@@ -109,16 +65,14 @@ class VmGroups:
                 await ctx.patch_status(group, status_of(group, "ERROR", await self._machines(group), message))
                 return None
             await self._scale(group)
+            status = status_of(
+                group, "RUNNING", await self._machines(group), "successfully reconciled VmGroup"
+            )
         except ProviderError as error:
             ctx.warn("ProviderFailed", str(error))
-            await ctx.patch_status(
-                group, status_of(group, "PENDING", await self._machines(group), str(error))
-            )
+            await ctx.patch_status(group, await self._hindered(group, str(error)))
             return kw.Result(after=RETRY_AFTER)
-        machines = await self._machines(group)
-        await ctx.patch_status(
-            group, status_of(group, "RUNNING", machines, "successfully reconciled VmGroup")
-        )
+        await ctx.patch_status(group, status)
         return None
 
     async def finalize(self, group: VmGroup, ctx: kw.Context) -> None:
@@ -128,29 +82,39 @@ class VmGroups:
 
     async def _machines(self, group: VmGroup) -> list[Machine]:
         machines = await self.provider.machines(folder_of(group))
-        return sorted((m for m in machines if belongs_to(group, m)), key=lambda machine: machine.name)
+        return [machine for machine in machines if belongs_to(group, machine)]
+
+    async def _hindered(self, group: VmGroup, message: str) -> VmGroupStatus:
+        try:
+            return status_of(group, "PENDING", await self._machines(group), message)
+        except ProviderError:
+            # Nothing can be seen outside: what was seen last still stands.
+            group.status.phase, group.status.last_message = "PENDING", message
+            return group.status
 
     async def _scale(self, group: VmGroup) -> None:
         await self.provider.create_folder(folder_of(group))
-        machines = await self._machines(group)
-        keep, surplus = machines[: group.spec.replicas], machines[group.spec.replicas :]
-        jobs = [self._removal(group, machine) for machine in surplus]
-        jobs += [self._power_on(group, machine) for machine in keep if not machine.powered_on]
-        jobs += [self._clone(group) for _ in range(group.spec.replicas - len(keep))]
+        live = {machine.name: machine for machine in await self._machines(group)}
+        wanted = machine_names(group)
+        surplus = [machine for name, machine in live.items() if name not in wanted]
+        await at_most(OPERATIONS_AT_ONCE, [self._removal(group, machine) for machine in surplus])
+        jobs: list[Job] = []
+        for name in wanted:
+            machine = live.get(name)
+            if machine is None or not machine.complete:
+                jobs.append(self._clone(group, name))
+            elif not machine.powered_on:
+                jobs.append(self._power_on(group, name))
         await at_most(OPERATIONS_AT_ONCE, jobs)
 
-    def _clone(self, group: VmGroup) -> Job:
-        spec = group.spec
+    def _clone(self, group: VmGroup, name: str) -> Job:
+        spec, folder = group.spec, folder_of(group)
         return lambda: self.provider.clone(
-            folder_of(group),
-            new_machine_name(group),
-            template=spec.template,
-            cpu=spec.cpu,
-            memory=spec.memory,
+            folder, name, template=spec.template, cpu=spec.cpu, memory=spec.memory
         )
 
-    def _power_on(self, group: VmGroup, machine: Machine) -> Job:
-        return lambda: self.provider.power_on(folder_of(group), machine.name)
+    def _power_on(self, group: VmGroup, name: str) -> Job:
+        return lambda: self.provider.power_on(folder_of(group), name)
 
     def _removal(self, group: VmGroup, machine: Machine) -> Job:
         async def remove() -> None:
@@ -176,5 +140,9 @@ def operator(*, resync: timedelta = RESYNC) -> kw.Operator:
         ),
         name="vmgroup",
         lifespan=groups.session,
-        env=[kw.Env(name, secret="vc-creds") for name in ("VC_HOST", "VC_USER", "VC_PASS")],
+        env=[
+            kw.Env("VMGROUP_PROVIDER", config_map="vmgroup", optional=True),
+            # The provider that needs them says so; the simulator runs without.
+            *(kw.Env(name, secret="vc-creds", optional=True) for name in ("VC_HOST", "VC_USER", "VC_PASS")),
+        ],
     )

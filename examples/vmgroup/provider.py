@@ -1,7 +1,14 @@
-"""What the operator asks of an outside system that runs virtual machines."""
+"""What the operator asks of an outside system that runs virtual machines, and which systems there are."""
 
+import importlib
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
+
+import kubewright as kw
+
+PROVIDERS = {"simulator": "vmgroup.simulator", "vcenter": "vmgroup.vcenter"}
+"""Where each is; a module is loaded only when its provider is asked for, with the libraries it needs."""
 
 
 class ProviderError(Exception):
@@ -17,6 +24,8 @@ class Machine:
     cpu: int
     memory: int
     template: str
+    complete: bool = True
+    """False while its making is under way, or was interrupted."""
 
 
 class Provider(Protocol):
@@ -39,7 +48,7 @@ class Provider(Protocol):
         ...
 
     async def clone(self, folder: str, name: str, *, template: str, cpu: int, memory: int) -> None:
-        """Make a machine from a template, powered on."""
+        """Make a machine from a template, powered on; one that was left half made is completed."""
         ...
 
     async def power_on(self, folder: str, name: str) -> None:
@@ -53,3 +62,17 @@ class Provider(Protocol):
     async def destroy(self, folder: str, name: str) -> None:
         """Remove a machine that is off."""
         ...
+
+
+def provider(name: str) -> AbstractAsyncContextManager[Provider]:
+    """Connect to a provider for the length of an `async with`."""
+    if name not in PROVIDERS:
+        raise kw.ConfigError(f'VMGROUP_PROVIDER is "{name}": it is one of {", ".join(PROVIDERS)}')
+    try:
+        module = importlib.import_module(PROVIDERS[name])
+    except ModuleNotFoundError as error:
+        raise kw.ConfigError(
+            f'the provider "{name}" needs {error.name}: pip install -r examples/vmgroup/requirements.txt'
+        ) from None
+    connection: AbstractAsyncContextManager[Provider] = module.connected()
+    return connection

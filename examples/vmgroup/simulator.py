@@ -5,11 +5,12 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Self, TypedDict
 
-from vmgroup.provider import Machine, ProviderError
+from vmgroup.provider import Machine, Provider, ProviderError
 
 OPERATION_SECONDS = 0.05
 """How long the simulated vCenter takes for anything."""
@@ -78,6 +79,12 @@ def write_world(file: Path, world: World) -> None:
     os.replace(draft.name, file)
 
 
+@asynccontextmanager
+async def connected() -> AsyncGenerator[Provider, None]:
+    """Use the simulator; it needs no goodbye."""
+    yield await Simulator.open(simulator_file())
+
+
 class Simulator:
     """Keep virtual machines in a file that is read before each operation and replaced atomically."""
 
@@ -118,7 +125,7 @@ class Simulator:
         record = MachineRecord(power="on", cpu=cpu, memory=memory, template=template)
 
         def add(world: World) -> None:
-            world["folders"].setdefault(folder, {})[name] = record
+            world["folders"].setdefault(folder, {}).setdefault(name, record)
 
         await self._operate("clone", name, add)
 

@@ -139,7 +139,8 @@ async def test_mends_what_others_did_outside(cluster: Cluster, outside: Outside)
     async with cluster.running(operator(resync=timedelta(seconds=0.5))):
         await cluster.create(group())
         await cluster.eventually(VmGroup, "vg-1", is_running(3))
-        first, second, _ = outside.world["folders"][folder]
+        before = outside.world["folders"][folder]
+        first, second, _ = before
 
         def meddle(world: World) -> None:
             world["folders"][folder][first]["power"] = "off"
@@ -149,8 +150,9 @@ async def test_mends_what_others_did_outside(cluster: Cluster, outside: Outside)
         await outside.eventually(
             lambda world: [machine["power"] for machine in world["folders"][folder].values()] == ["on"] * 3
         )
-    assert first in outside.world["folders"][folder]
-    assert second not in outside.world["folders"][folder]
+    assert outside.world["folders"][folder] == before
+    assert [call["vm"] for call in outside.calls("power_on")] == [first]
+    assert [call["vm"] for call in outside.calls("clone")][3:] == [second]
 
 
 async def test_leaves_nothing_outside_when_it_is_deleted(cluster: Cluster, outside: Outside) -> None:

@@ -1,0 +1,303 @@
+"""PulsarConsumer with a real Apache Pulsar, which `scripts/outside pulsar` brings: no message is lost."""
+
+import asyncio
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pulsar as pulsar_library
+import pytest
+import pytest_asyncio
+
+import kubewright as kw
+from kubewright.api.builtin import apps_v1
+from kubewright.testing import Cluster
+from pulsarconsumer import ConsumerSpec, PulsarConsumer, operator
+
+pulsar: Any = pulsar_library
+pytestmark = pytest.mark.timeout(180)
+
+PROVIDE = Path(__file__).parents[2] / "tools" / "outside" / "provide.py"
+APP = Path(__file__).parent / "app"
+START_SECONDS = 120.0
+SEEN_SECONDS = 40.0
+SUBSCRIPTION = "first-subscription"
+JAVA = [
+    "-Xmx256m",
+    "-XX:MaxDirectMemorySize=256m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Djava.net.preferIPv4Stack=true",
+]
+SETTINGS = {
+    "clusterName": "standalone",
+    "bindAddress": "127.0.0.1",
+    "advertisedAddress": "127.0.0.1",
+    "managedLedgerDefaultEnsembleSize": 1,
+    "managedLedgerDefaultWriteQuorum": 1,
+    "managedLedgerDefaultAckQuorum": 1,
+    "allowLoopback": "true",
+    "listeningInterface": "lo",
+}
+LOGGING = """
+rootLogger.level = warn
+rootLogger.appenderRef.console.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d %p %c: %m%n
+"""
+
+
+class Server:
+    """Apache Pulsar standalone on loopback, with its memory bounded."""
+
+    def __init__(self, distribution: Path, folder: Path) -> None:
+        self.port, self._web = free_port(), free_port()
+        settings = SETTINGS | {"brokerServicePort": self.port, "webServicePort": self._web}
+        (folder / "standalone.conf").write_text(
+            "".join(f"{name}={value}\n" for name, value in settings.items())
+        )
+        (folder / "log4j2.properties").write_text(LOGGING)
+        self._log = folder / "pulsar.log"
+        self._command = [
+            "java",
+            "-cp",
+            f"{folder}:{distribution}/lib/*",
+            *JAVA,
+            f"-Dlog4j.configurationFile={folder}/log4j2.properties",
+            "org.apache.pulsar.PulsarStandaloneStarter",
+            f"--config={folder}/standalone.conf",
+            "--no-functions-worker",
+            "--no-stream-storage",
+            f"--metadata-dir={folder}/metadata",
+            f"--bookkeeper-dir={folder}/bookkeeper",
+        ]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"pulsar://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Start it and wait until it serves topics: its port opens before that."""
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self._log.parent
+            )
+        until = time.monotonic() + START_SECONDS
+        while not self._serves():
+            if self._process.poll() is not None or time.monotonic() > until:
+                self.stop()
+                raise RuntimeError(f"Pulsar does not serve:\n{self._log.read_text()[-3000:]}")
+            time.sleep(0.2)
+
+    def stop(self) -> None:
+        if self._process is not None:
+            with self._process as process:
+                process.terminate()
+                try:
+                    process.wait(20)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+            self._process = None
+
+    def _serves(self) -> bool:
+        page = f"http://127.0.0.1:{self._web}/admin/v2/namespaces/public/default"
+        try:
+            with urllib.request.urlopen(page, timeout=5) as answer:
+                return answer.status == 200
+        except (urllib.error.URLError, OSError):
+            return False
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@pytest.fixture(scope="module")
+def server(server_name: str, tmp_path_factory: pytest.TempPathFactory) -> Generator[Server, None, None]:
+    if server_name == "embedded":
+        pytest.skip("real Pulsar is tried with --server real")
+    found = subprocess.run(
+        [sys.executable, str(PROVIDE), "pulsar", "--cached"], capture_output=True, text=True, check=False
+    )
+    if found.returncode:
+        pytest.skip(found.stderr.strip())
+    folder = tmp_path_factory.mktemp("pulsar")
+    running = Server(Path(found.stdout.strip()), folder)
+    running.start()
+    yield running
+    running.stop()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+class Program:
+    """The consumer as a process, with the environment that a Deployment describes."""
+
+    def __init__(self, process: asyncio.subprocess.Process, output: Path) -> None:
+        self.process = process
+        self._output = output
+
+    def messages(self) -> list[str]:
+        lines = self._output.read_text().splitlines()
+        prefix = "message received: "
+        return [line.removeprefix(prefix) for line in lines if line.startswith(prefix)]
+
+    def said(self, text: str) -> bool:
+        return text in self._output.read_text()
+
+    async def ended(self, number: signal.Signals) -> int:
+        self.process.send_signal(number)
+        return await asyncio.wait_for(self.process.wait(), 20)
+
+
+Launch = Callable[[dict[str, str]], Awaitable[Program]]
+
+
+@pytest_asyncio.fixture
+async def launch(tmp_path: Path) -> AsyncGenerator[Launch, None]:
+    count = iter(range(100))
+    async with AsyncExitStack() as stack:
+
+        async def start(environment: dict[str, str]) -> Program:
+            file = tmp_path / f"consumer-{next(count)}.log"
+            with await asyncio.to_thread(file.open, "wb") as output:
+                process = await asyncio.create_subprocess_exec(
+                    sys.executable,
+                    str(APP / "consumer.py"),
+                    stdout=output,
+                    stderr=output,
+                    env={**os.environ, **environment},
+                )
+            stack.push_async_callback(end, process)
+            return Program(process, file)
+
+        yield start
+
+
+async def end(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is None:
+        process.kill()
+        await process.wait()
+
+
+def send(url: str, topic: str, *messages: bytes) -> None:
+    client = pulsar.Client(url, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error))
+    producer = client.create_producer(topic)
+    for message in messages:
+        producer.send(message)
+    client.close()
+
+
+def numbered(first: int, last: int) -> list[bytes]:
+    return [f"message {number}".encode() for number in range(first, last)]
+
+
+async def until(holds: Callable[[], object], what: str) -> None:
+    try:
+        async with asyncio.timeout(SEEN_SECONDS):
+            while not holds():  # noqa: ASYNC110 (what is waited for lies in a file)
+                await asyncio.sleep(0.05)
+    except TimeoutError:
+        raise AssertionError(f"did not happen: {what}") from None
+
+
+def environment(url: str, topic: str) -> dict[str, str]:
+    return {"PULSAR_SERVER": url, "PULSAR_TOPIC": topic, "PULSAR_SUBSCRIPTION_NAME": SUBSCRIPTION}
+
+
+async def test_each_message_reaches_the_program_once_and_none_is_lost_when_it_is_killed(
+    cluster: Cluster, server: Server, launch: Launch
+) -> None:
+    topic = f"persistent://public/default/{cluster.namespace}"
+    spec = ConsumerSpec(server_address=server.url, topic=topic, subscription_name=SUBSCRIPTION, replicas=1)
+    async with cluster.running(operator()):
+        await cluster.create(PulsarConsumer(kw.Meta("sample"), spec=spec))
+        deployment = await cluster.eventually(apps_v1.Deployment, "sample-deployment")
+    (container,) = deployment.spec.template.spec.containers
+    described = {variable.name: variable.value for variable in container.env}
+    first = await launch(described)
+    await until(lambda: first.said("listening to"), "the consumer listens")
+    await asyncio.to_thread(send, server.url, topic, *numbered(0, 50))
+    await until(lambda: len(first.messages()) >= 50, "50 messages seen")
+    assert first.messages() == [text.decode() for text in numbered(0, 50)]
+    await first.ended(signal.SIGKILL)
+    await asyncio.to_thread(send, server.url, topic, *numbered(50, 60))
+    second = await launch(described)
+    await asyncio.to_thread(send, server.url, topic, *numbered(60, 70))
+    wanted = {text.decode() for text in numbered(50, 70)}
+    await until(lambda: wanted <= set(second.messages()), "what was sent meanwhile is seen")
+    assert await second.ended(signal.SIGTERM) == 0
+
+
+async def test_a_consumer_that_is_asked_to_end_leaves_nothing_to_be_seen_twice(
+    server: Server, launch: Launch
+) -> None:
+    first = await launch(environment(server.url, "ending"))
+    await until(lambda: first.said("listening to"), "the consumer listens")
+    await asyncio.to_thread(send, server.url, "ending", *numbered(0, 5))
+    await until(lambda: len(first.messages()) == 5, "5 messages seen")
+    assert await first.ended(signal.SIGTERM) == 0
+    await asyncio.to_thread(send, server.url, "ending", b"one more")
+    second = await launch(environment(server.url, "ending"))
+    await until(second.messages, "the next message is seen")
+    assert second.messages() == ["one more"]
+
+
+async def test_what_cannot_be_dealt_with_is_given_back_and_then_set_aside(
+    server: Server, launch: Launch
+) -> None:
+    program = await launch(environment(server.url, "broken"))
+    await until(lambda: program.said("listening to"), "the consumer listens")
+    await asyncio.to_thread(send, server.url, "broken", b"\xff\xfe", b"good")
+    await until(lambda: program.messages() == ["good"], "the good message is seen")
+    aside = await launch(environment(server.url, f"persistent://public/default/broken-{SUBSCRIPTION}-DLQ"))
+    await until(lambda: aside.said("is given back"), "the broken message is set aside")
+    assert program.process.returncode is None
+
+
+async def test_the_producer_sends_what_its_environment_says(server: Server, launch: Launch) -> None:
+    program = await launch(environment(server.url, "produced"))
+    told = {**os.environ, "PULSAR_SERVER": server.url, "PULSAR_TOPIC": "produced", "PULSAR_MESSAGE": "hello"}
+    done = await asyncio.to_thread(
+        subprocess.run, [sys.executable, str(APP / "producer.py")], env=told, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (0, "sent to produced: hello\n"), done.stderr
+    await until(lambda: program.messages() == ["hello"], "the message is seen")
+
+
+async def test_a_server_that_was_away_is_found_again(server: Server, launch: Launch) -> None:
+    program = await launch(environment(server.url, "restarted"))
+    await until(lambda: program.said("listening to"), "the consumer listens")
+    await asyncio.to_thread(server.stop)
+    late = await launch(environment(server.url, "restarted-too"))
+    await until(lambda: late.said("again in"), "a consumer without a server tries again")
+    await asyncio.to_thread(server.start)
+    await asyncio.to_thread(send, server.url, "restarted", b"still there")
+    await asyncio.to_thread(send, server.url, "restarted-too", b"there at last")
+    await until(lambda: program.messages() == ["still there"], "the consumer came back by itself")
+    await until(lambda: late.messages() == ["there at last"], "the late one came too")
+
+
+@pytest.mark.parametrize("program", ["consumer.py", "producer.py"])
+async def test_a_program_that_is_told_nothing_says_what_it_misses(program: str) -> None:
+    bare = {name: value for name, value in os.environ.items() if not name.startswith("PULSAR_")}
+    done = await asyncio.to_thread(
+        subprocess.run, [sys.executable, str(APP / program)], env=bare, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("missing in the environment: PULSAR_SERVER, PULSAR_TOPIC, ")
