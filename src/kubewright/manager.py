@@ -226,7 +226,8 @@ class Manager:
                 standby=options.leader_elect,
             )
             host = server.WebhookHost(self.operator.name, webhooks, client, chosen, self.metrics)
-            await host.confirm_reach()
+            if options.webhook_reach is None:
+                await host.confirm_reach()
         except server.Unreachable as error:
             if self.operator.webhooks.conversions:
                 raise

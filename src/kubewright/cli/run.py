@@ -86,8 +86,11 @@ def command(
         raise click.UsageError("--dev brings a cluster of its own: leave --kubeconfig and --context out")
     operator = load_operator(target)
     log.addFilter(OnlyControllers([controller.name for controller in operator.controllers]))
-    state = None if dev else _webhook_state(operator.name)
-    manager_options = ManagerOptions(pause_gc=True, webhook_state=state, **options)
+    if dev:
+        options["webhook_reach"] = "url"
+    else:
+        options["webhook_state"] = _webhook_state(operator.name)
+    manager_options = ManagerOptions(pause_gc=True, **options)
 
     if dev:
         with tempfile.TemporaryDirectory(prefix="kubewright-dev-") as folder:

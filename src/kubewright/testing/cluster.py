@@ -76,6 +76,8 @@ class Cluster:
         )
         if not everywhere and not chosen.namespaces:
             chosen = replace(chosen, namespaces=(self.namespace,))
+        if self.server != "existing" and chosen.webhook_reach is None:
+            chosen = replace(chosen, webhook_reach="url")
         manager = Manager(operator, config, chosen)
         try:
             with _recorded(self.log):

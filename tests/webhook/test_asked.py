@@ -1,0 +1,213 @@
+"""What declared webhooks are asked on an API server: operations, subresources, conditions, selectors, built-in kinds."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any
+
+import pytest
+
+import kubewright as kw
+from kubewright.api import ApiError, Kind, kind_of
+from kubewright.api.builtin import core_v1, policy_v1
+from kubewright.client import requests
+from kubewright.testing import Cluster
+
+from .kinds import Widget, WidgetSpec
+
+Wire = dict[str, Any]
+EXEC = Kind(group="", version="v1", kind="PodExecOptions", plural="pods", builtin=True)
+OURS = "webhooks=asked"
+LABELS = {"webhooks": "asked"}
+
+
+@kw.validates(core_v1.ConfigMap, on=["create", "update", "delete"], object_selector=OURS)
+def told(
+    found: core_v1.ConfigMap, old: core_v1.ConfigMap | None, request: kw.AdmissionRequest
+) -> Iterator[kw.Problem]:
+    if "tell" in found.data:
+        shown = f"{request.operation} {request.name} by {request.user.name}, dry run {request.dry_run}, "
+        yield kw.denied(shown + f"before {old.data.get('a') if old else None}")
+    if request.operation == "delete" and "keep" in found.data:
+        yield kw.denied(f"{found.metadata.name} stays")
+    if "warn" in found.data:
+        yield kw.warning("that is unusual")
+        yield kw.audit("unusual", "yes")
+
+
+@kw.validates(
+    core_v1.ConfigMap,
+    object_selector=OURS,
+    match_conditions={
+        "named": "object.metadata.name == 'conditional'",
+        "new": "request.operation == 'CREATE'",
+    },
+)
+def conditional(found: core_v1.ConfigMap) -> Iterator[kw.Problem]:
+    yield kw.denied("the conditions hold")
+
+
+@kw.validates(core_v1.ConfigMap, object_selector=OURS, namespace_selector="nowhere=yes")
+def elsewhere(found: core_v1.ConfigMap) -> Iterator[kw.Problem]:
+    yield kw.denied("never asked")
+
+
+@kw.defaults(core_v1.ConfigMap, object_selector=OURS, reinvocation="IfNeeded")
+def counted(found: core_v1.ConfigMap) -> None:
+    if "count" in found.data:
+        found.data["count"] += "1"
+
+
+@kw.defaults(core_v1.ConfigMap, object_selector=OURS, name="zz-later")
+def later(found: core_v1.ConfigMap) -> None:
+    if "count" in found.data:
+        found.data.setdefault("later", "yes")
+
+
+@kw.validates(core_v1.ConfigMap, object_selector=OURS)
+def broken(found: core_v1.ConfigMap) -> None:
+    if "break" in found.data:
+        raise ValueError("broken on purpose")
+
+
+@kw.validates(Widget, subresources=["status"], on=["update"])
+def honest(widget: Widget) -> Iterator[kw.Problem]:
+    if widget.status.ready and not widget.spec.size:
+        yield kw.invalid("status.ready", True, "there is nothing to be ready")
+
+
+@kw.validates(
+    policy_v1.Eviction,
+    of=core_v1.Pod,
+    subresources=["eviction"],
+    on=["create"],
+    match_conditions={"held": "object.metadata.name == 'held'"},
+)
+def held(eviction: policy_v1.Eviction) -> Iterator[kw.Problem]:
+    yield kw.denied(f"{eviction.metadata.name} stays")
+
+
+@kw.validates(
+    EXEC,
+    of=core_v1.Pod,
+    subresources=["exec"],
+    on=["connect"],
+    match_conditions={"held": "request.name == 'held'"},
+)
+def no_shell(options: Wire) -> Iterator[kw.Problem]:
+    if "sh" in options.get("command", ()):
+        yield kw.denied(f"no shell in {options.get('container', 'any container')}")
+
+
+@kw.controller(Widget, name="asked")
+async def nothing(widget: Widget, ctx: kw.Context) -> None:
+    pass
+
+
+ALL = [told, conditional, elsewhere, counted, later, broken, honest, held, no_shell]
+
+
+def config_map(name: str, **data: str) -> core_v1.ConfigMap:
+    return core_v1.ConfigMap(kw.Meta(name, labels=LABELS), data=data)
+
+
+@pytest.fixture
+async def served(cluster: Cluster) -> AsyncIterator[Cluster]:
+    async with cluster.running(kw.Operator(nothing, webhooks=ALL)):
+        # Configurations are learned one after the other: ask for what each brings.
+        for attempt in (
+            lambda: cluster.create(config_map("p", tell="")),
+            lambda: evict(cluster, "held", dry_run=True),
+        ):
+            await refused_in_time(attempt)
+        yield cluster
+
+
+async def refused_in_time(attempt: Callable[[], Awaitable[Any]]) -> None:
+    async with asyncio.timeout(20):
+        while True:
+            try:
+                await attempt()
+            except (kw.NotFound, kw.AlreadyExists):
+                continue
+            except ApiError:
+                return
+
+
+async def evict(cluster: Cluster, name: str, **options: Any) -> None:
+    await cluster.client.evict(name, cluster.namespace, **options)
+
+
+async def refusal(attempt: Awaitable[Any]) -> str:
+    with pytest.raises(ApiError) as caught:
+        await attempt
+    return caught.value.status.message
+
+
+async def test_creates_and_updates_are_told_with_who_asks_and_what_was_before(served: Cluster) -> None:
+    text = await refusal(served.create(config_map("a", tell="")))
+    assert "denied the request: create a by " in text
+    assert text.endswith("dry run False, before None")
+    await served.create(config_map("b", a="1"))
+    change, place = {"data": {"a": "2", "tell": ""}}, {"name": "b", "namespace": served.namespace}
+    text = await refusal(served.client.patch(core_v1.ConfigMap, change, **place, dry_run=True))
+    assert "update b" in text
+    assert text.endswith("dry run True, before 1")
+
+
+async def test_a_delete_is_judged_by_what_goes(served: Cluster) -> None:
+    await served.create(config_map("kept", keep=""))
+    await served.create(config_map("gone"))
+    assert "kept stays" in await refusal(served.client.delete(core_v1.ConfigMap, "kept", served.namespace))
+    await served.client.delete(core_v1.ConfigMap, "gone", served.namespace)
+
+
+async def test_warnings_reach_the_client_and_refuse_nothing(
+    served: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    await served.create(config_map("odd", warn=""))
+    assert "the API server warns: that is unusual" in caplog.text
+
+
+async def test_conditions_and_selectors_decide_who_is_asked(served: Cluster) -> None:
+    assert "the conditions hold" in await refusal(served.create(config_map("conditional")))
+    await served.create(config_map("other"))
+    await served.create(core_v1.ConfigMap(kw.Meta("plain"), data={"tell": ""}))
+
+
+async def test_a_webhook_sees_what_later_ones_changed_where_it_wants_to(served: Cluster) -> None:
+    made = await served.create(config_map("twice", count=""))
+    assert made.data == {"count": "11", "later": "yes"}
+
+
+async def test_an_exception_is_a_refusal_though_nobody_is_blocked_when_the_run_is_gone(
+    served: Cluster,
+) -> None:
+    assert "ValueError: broken on purpose" in await refusal(served.create(config_map("b", **{"break": ""})))
+
+
+async def test_a_status_is_judged_where_the_subresource_is_named(served: Cluster) -> None:
+    await served.create(Widget(kw.Meta("empty"), spec=WidgetSpec(color="red")))
+    with pytest.raises(kw.Invalid, match="nothing to be ready"):
+        await served.client.apply(
+            {
+                "apiVersion": "widgets.example.com/v1",
+                "kind": "Widget",
+                "metadata": {"name": "empty", "namespace": served.namespace},
+                "status": {"ready": True},
+            },
+            field_manager="status",
+            subresource="status",
+        )
+
+
+async def test_evictions_and_shells_are_judged(served: Cluster) -> None:
+    spec = core_v1.PodSpec(containers=[core_v1.Container(name="main", image="i")])
+    for name in ("held", "free"):
+        await served.create(core_v1.Pod(kw.Meta(name), spec=spec))
+    assert "held stays" in await refusal(evict(served, "held"))
+    await evict(served, "free")
+    path = requests.object_path(kind_of(core_v1.Pod), "held", served.namespace, "exec")
+    asked = requests.Request(method="POST", path=path, verb="create", query="command=sh&container=main")
+    assert "no shell in main" in await refusal(served.client.raw(asked))
