@@ -1,6 +1,7 @@
 """A value against a schema, in the order of the API server: OpenAPI, embedded objects, list types, rules."""
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -47,12 +48,18 @@ class Validator:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
 
-    def validate(self, value: Any, *, old: Any = ABSENT, path: str = "") -> list[FieldError]:
-        """Return what is wrong with a value, or with the change from `old` to it."""
+    def validate(
+        self, value: Any, *, old: Any = ABSENT, path: str = "", beside: Sequence[FieldError] = ()
+    ) -> list[FieldError]:
+        """Return what is wrong with a value, or with the change from `old` to it.
+
+        What was found `beside` the schema is told after the keywords' findings and before all others.
+        """
         correlation = None if old is ABSENT else Correlation(value, old, self.schema)
         found: list[Finding] = []
         ratcheted(self._check, value, correlation, "", found)
         errors = field_errors(found, path) if found else []
+        errors += beside
         if self._embedded_check is not None:
             self._embedded_check(value, path, errors)
         self._check_lists(value, old, path, errors)
@@ -60,7 +67,9 @@ class Validator:
             self._check_rules(value, old, correlation, errors)
         return errors
 
-    def validate_status(self, value: dict[str, Any], old: dict[str, Any]) -> list[FieldError]:
+    def validate_status(
+        self, value: dict[str, Any], old: dict[str, Any], *, beside: Sequence[FieldError] = ()
+    ) -> list[FieldError]:
         """Return what is wrong with an update of the status subresource, given both whole objects.
 
         Keywords are checked in the status only, rules and list types in the whole object, as the API server does.
@@ -73,6 +82,7 @@ class Validator:
             correlation = Correlation(value["status"], before, status)
             ratcheted(compile_schema(status)._check, value["status"], correlation, "", found)
             errors = field_errors(found, "status")
+        errors += beside
         self._check_lists(value, old, "", errors)
         self._check_rules(value, old, Correlation(value, old, self.schema), errors)
         return errors

@@ -7,6 +7,7 @@ from conformance_exchange import Step
 C = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GROUP = "rules.ex.io"
 P = f"/apis/{GROUP}/v1/namespaces/rules/things"
+S = f"/apis/{GROUP}/v1/namespaces/rules/scaleds"
 MERGE = {"Content-Type": "application/merge-patch+json"}
 APPLY = {"Content-Type": "application/apply-patch+yaml"}
 
@@ -96,6 +97,59 @@ def definition(plural: str, schema: Any) -> dict[str, Any]:
         "metadata": {"name": f"{plural}.{GROUP}"},
         "spec": {"group": GROUP, "scope": "Namespaced", "names": names, "versions": [version]},
     }
+
+
+SCALED = {
+    "type": "object",
+    "properties": {
+        "spec": {
+            "type": "object",
+            "properties": {
+                "replicas": {"type": "integer", "maximum": 10},
+                "name": {"type": "string", "maxLength": 3},
+                "names": {
+                    "type": "array",
+                    "maxItems": 5,
+                    "items": {"type": "string", "maxLength": 5},
+                    "x-kubernetes-list-type": "set",
+                },
+            },
+            "x-kubernetes-validations": [rule("!has(self.replicas) || self.replicas != -2", "not minus two")],
+        },
+        "status": {
+            "type": "object",
+            "properties": {
+                "replicas": {"type": "integer"},
+                "selector": {"x-kubernetes-preserve-unknown-fields": True},
+            },
+        },
+    },
+}
+SCALE = {
+    "specReplicasPath": ".spec.replicas",
+    "statusReplicasPath": ".status.replicas",
+    "labelSelectorPath": ".status.selector",
+}
+
+
+def scaled_definition() -> dict[str, Any]:
+    found = definition("scaleds", SCALED)
+    found["spec"]["versions"][0]["subresources"]["scale"] = SCALE
+    return found
+
+
+def told(body: Any, values: Any) -> Any:
+    """Compare the message too: here the order of its parts is fixed."""
+    return [body.get("message"), body.get("details")]
+
+
+def scaled(name: str, /, **spec: Any) -> Step:
+    body = {"apiVersion": f"{GROUP}/v1", "kind": "Scaled", "metadata": {"name": name}, "spec": spec}
+    return Step(f"scaled-{name}", "POST", S, body, pick=told)
+
+
+def scaled_status(name: str, status: Any) -> Step:
+    return Step(f"scaled-status-{name}", "PATCH", f"{S}/base/status", {"status": status}, MERGE, pick=told)
 
 
 def thing(name: str, /, **spec: Any) -> dict[str, Any]:
@@ -188,5 +242,20 @@ STEPS = [
             }
         },
     ),
+    Step("define-scaled", "POST", C, scaled_definition(), compared=False),
+    Step("scaled-established", "GET", f"{C}/scaleds.{GROUP}", until=established, compared=False),
+    Step("scaled-served", "GET", S, until=lambda status, _: status == 200, compared=False),
+    scaled("base", replicas=1),
+    scaled("negative", replicas=-1),
+    scaled("negative-rule", replicas=-2),
+    scaled("negative-schema", replicas=-2, name="long"),
+    scaled("negative-list", replicas=-2, names=["a", "a"]),
+    scaled("wrong-type", replicas="x"),
+    scaled("huge", replicas=2**31),
+    scaled_status("negative", {"replicas": -1}),
+    scaled_status("huge", {"replicas": 2**31}),
+    scaled_status("wrong-type", {"replicas": "x"}),
+    scaled_status("selector", {"selector": 5}),
+    Step("end-scaled", "DELETE", f"{C}/scaleds.{GROUP}", compared=False),
     Step("end", "DELETE", f"{C}/things.{GROUP}", compared=False),
 ]

@@ -10,6 +10,8 @@ from kubewright.devserver.strategy import Strategy
 from kubewright.devserver.wire import TypeTable, untyped
 from kubewright.schema import compile_schema
 
+from .scale_checks import check_scale_spec, check_scale_status
+
 OBJECT_META = "meta/v1.ObjectMeta"
 
 
@@ -112,9 +114,10 @@ class CustomCodec:
 
     list_prefix = 0
 
-    def __init__(self, types: TypeTable, gvk: GroupVersionKind, schema: Wire) -> None:
+    def __init__(self, types: TypeTable, gvk: GroupVersionKind, schema: Wire, scale: Wire) -> None:
         self.gvk = gvk
         self.schema = schema
+        self._scale = scale
         fingerprint = hashlib.sha256(encode_sorted(schema)).hexdigest()[:16]
         self.shape = f"{gvk.api_version}/{gvk.kind}@{fingerprint}"
         self._types = types
@@ -136,11 +139,14 @@ class CustomCodec:
 
     def validate(self, obj: Wire, old: Wire | None) -> list[FieldError]:
         """Check against the schema; what was wrong before and has not changed passes."""
-        return self._validator.validate(obj) if old is None else self._validator.validate(obj, old=old)
+        counts = [*check_scale_spec(self._scale, obj), *check_scale_status(self._scale, obj)]
+        if old is None:
+            return self._validator.validate(obj, beside=counts)
+        return self._validator.validate(obj, old=old, beside=counts)
 
     def validate_status(self, obj: Wire, old: Wire) -> list[FieldError]:
         """Check what the status subresource does."""
-        return self._validator.validate_status(obj, old)
+        return self._validator.validate_status(obj, old, beside=check_scale_status(self._scale, obj))
 
     def from_storage(self, obj: Wire) -> Wire:
         """Prune and default an object that was stored under another schema."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
-from kubewright.api import FieldError, GroupVersionKind, problems
+from kubewright.api import GroupVersionKind
 from kubewright.devserver.jsonpath import compile_path
 from kubewright.devserver.metadata import finalizer_warnings
 from kubewright.devserver.objects import Wire, api_version, items, section
@@ -43,7 +43,8 @@ def custom_resources(
 
 def _codec(types: TypeTable, group: str, kind: str, version: Wire) -> CustomCodec:
     schema = section(version, "schema", "openAPIV3Schema") or {"type": "object"}
-    return CustomCodec(types, GroupVersionKind(group, version["name"], kind), schema)
+    scale = section(version, "subresources", "scale")
+    return CustomCodec(types, GroupVersionKind(group, version["name"], kind), schema, scale)
 
 
 def _resource(
@@ -99,14 +100,11 @@ def _deprecation(spec: Wire, kind: str, version: Wire) -> str:
 def _strategy(version: Wire, parts: Wire) -> Strategy:
     columns = CustomColumns(items(version, "additionalPrinterColumns"))
     scale = section(parts, "scale")
-    check = _replica_check(scale) if scale else _no_check
     selectable = {
         item["jsonPath"].removeprefix("."): _selectable(item["jsonPath"])
         for item in items(version, "selectableFields")
     }
     return Strategy(
-        validate=check,
-        validate_update=lambda new, old: check(new),
         warnings=finalizer_warnings,
         has_generation=True,
         allow_unconditional_update=False,
@@ -115,44 +113,6 @@ def _strategy(version: Wire, parts: Wire) -> Strategy:
         row=columns.row,
         scale=_scale_access(scale) if scale else None,
     )
-
-
-def _no_check(obj: Wire) -> list[FieldError]:
-    return []
-
-
-def _replica_check(scale: Wire) -> Callable[[Wire], list[FieldError]]:
-    paths: list[str] = [scale["specReplicasPath"], scale["statusReplicasPath"]]
-
-    def check(obj: Wire) -> list[FieldError]:
-        return [error for path in paths for error in _replica_errors(obj, path)]
-
-    return check
-
-
-def _replica_errors(obj: Wire, path: str) -> list[FieldError]:
-    value: Any = obj
-    for name in path.removeprefix(".").split("."):
-        if not isinstance(value, dict):
-            return [problems.invalid(path, 0, _accessor_error(path, value, "map[string]interface{}"))]
-        if name not in value:
-            return []
-        value = cast(Wire, value)[name]
-    if isinstance(value, bool) or not isinstance(value, int):
-        return [problems.invalid(path, 0, _accessor_error(path, value, "int64"))]
-    return [problems.invalid(path, value, "should be a non-negative integer")] if value < 0 else []
-
-
-def _accessor_error(path: str, value: Any, wanted: str) -> str:
-    kinds: dict[type[object], str] = {
-        str: "string",
-        bool: "bool",
-        int: "int64",
-        float: "float64",
-        list: "[]interface {}",
-    }
-    found = kinds.get(type(cast(object, value)), "map[string]interface {}")
-    return f"{path} accessor error: {value} is of the type {found}, expected {wanted}"
 
 
 def _one(path: str) -> Callable[[Wire], Any]:

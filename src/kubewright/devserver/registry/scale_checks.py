@@ -1,0 +1,63 @@
+"""What the scale subresource asks of a custom resource: counts that are counts, a selector that is a text."""
+
+from typing import Any, cast
+
+from kubewright.api import FieldError, problems
+from kubewright.devserver.objects import Wire
+
+_LARGEST = 2**31 - 1
+_SORTS: dict[type[object], str] = {
+    str: "string",
+    bool: "bool",
+    int: "int64",
+    float: "float64",
+    list: "[]interface {}",
+}
+
+
+def check_scale_spec(scale: Wire, obj: Wire) -> list[FieldError]:
+    """Check the wanted replicas of an object; nothing without a scale subresource."""
+    return _count(obj, scale["specReplicasPath"]) if scale else []
+
+
+def check_scale_status(scale: Wire, obj: Wire) -> list[FieldError]:
+    """Check the present replicas and the selector."""
+    if not scale:
+        return []
+    errors = _count(obj, scale["statusReplicasPath"])
+    path = scale.get("labelSelectorPath")
+    if path:
+        value, trouble = _find(obj, path, str, "string")
+        if trouble:
+            errors.append(problems.invalid(path, value or "", trouble))
+    return errors
+
+
+def _count(obj: Wire, path: str) -> list[FieldError]:
+    value, trouble = _find(obj, path, int, "int64")
+    if trouble:
+        return [problems.invalid(path, 0, trouble)]
+    if value is not None and value < 0:
+        return [problems.invalid(path, value, "should be a non-negative integer")]
+    if value is not None and value > _LARGEST:
+        return [problems.invalid(path, value, f"should be less than or equal to {_LARGEST}")]
+    return []
+
+
+def _find(obj: Wire, path: str, wanted: type[object], sort: str) -> tuple[Any, str]:
+    """Give what is at a path, and what is wrong with it; None when nothing is there."""
+    value: Any = obj
+    for name in path.removeprefix(".").split("."):
+        if not isinstance(value, dict):
+            return None, _accessor_error(path, value, "map[string]interface{}")
+        if name not in value:
+            return None, ""
+        value = cast(Wire, value)[name]
+    if type(cast(object, value)) is not wanted:
+        return None, _accessor_error(path, value, sort)
+    return value, ""
+
+
+def _accessor_error(path: str, value: Any, wanted: str) -> str:
+    found = _SORTS.get(type(cast(object, value)), "map[string]interface {}")
+    return f"{path} accessor error: {value} is of the type {found}, expected {wanted}"
