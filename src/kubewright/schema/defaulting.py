@@ -9,15 +9,16 @@ from kubewright.schema.values import Json, copied
 Defaulter = Callable[[Any], None]
 
 
-def compile_defaults(schema: Schema) -> Defaulter:
+def compile_defaults(schema: Schema, *, keep_nulls: bool = False) -> Defaulter:
     """Compile the defaulting of one schema node; the result changes a value in place.
 
     A null where the schema does not allow it counts as absent: it is replaced by the default, or removed.
+    With `keep_nulls` those without a default stay.
     """
-    fields = {name: _Slot(sub) for name, sub in properties(schema).items()}
+    fields = {name: _Slot(sub, keep_nulls) for name, sub in properties(schema).items()}
     defaults = [(name, slot.default) for name, slot in fields.items() if slot.default is not None]
-    others = _slot(additional(schema))
-    elements = _slot(items(schema))
+    others = _slot(additional(schema), keep_nulls)
+    elements = _slot(items(schema), keep_nulls)
 
     def default(value: Json) -> None:
         if isinstance(value, dict):
@@ -44,10 +45,10 @@ def compile_defaults(schema: Schema) -> Defaulter:
 class _Slot:
     """What the schema says about the values in one place."""
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, keep_nulls: bool) -> None:
         self.default: Any = schema.get("default")
-        self.refuses_null = not schema.get("nullable")
-        self._inner = compile_defaults(schema) if _has_children(schema) else None
+        self.refuses_null = not schema.get("nullable") and not (keep_nulls and self.default is None)
+        self._inner = compile_defaults(schema, keep_nulls=keep_nulls) if _has_children(schema) else None
 
     def descend(self, value: Json) -> None:
         """Default what lies below."""
@@ -55,8 +56,8 @@ class _Slot:
             self._inner(value)
 
 
-def _slot(schema: Schema | None) -> _Slot | None:
-    return None if schema is None else _Slot(schema)
+def _slot(schema: Schema | None, keep_nulls: bool) -> _Slot | None:
+    return None if schema is None else _Slot(schema, keep_nulls)
 
 
 def _has_children(schema: Schema) -> bool:

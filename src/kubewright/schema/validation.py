@@ -108,9 +108,9 @@ class Validator:
         self._check(value, None, "", found)
         return field_errors(found, path)
 
-    def apply_defaults(self, value: Any) -> None:
-        """Put the schema's defaults into a value, in place."""
-        self._defaulter(value)
+    def apply_defaults(self, value: Any, *, keep_nulls: bool = False) -> None:
+        """Put the schema's defaults into a value, in place; see `compile_defaults` for nulls."""
+        (self._keeping_defaulter if keep_nulls else self._defaulter)(value)
 
     def prune(self, value: Any, *, resource: bool = True) -> list[str]:
         """Remove unknown fields in place; return their paths, sorted."""
@@ -139,6 +139,10 @@ class Validator:
     @cached_property
     def _rules(self) -> RuleTree | None:
         return RuleTree(self.schema, resource=True) if has_rules(self.schema) else None
+
+    @cached_property
+    def _keeping_defaulter(self) -> Defaulter:
+        return compile_defaults(self.schema, keep_nulls=True)
 
     @cached_property
     def _defaulter(self) -> Defaulter:

@@ -232,5 +232,5 @@ def read_applied(scope: Scope, merged: Wire) -> Wire:
         raise StatusError.unknown(
             f"failed to convert new object ({scope.name}) to proper version: {error}"
         ) from None
-    resource.codec.default(new)
+    resource.codec.default_merged(new)
     return new

@@ -46,6 +46,10 @@ class Codec(Protocol):
         """Fill in defaults, in place."""
         ...
 
+    def default_merged(self, obj: Wire) -> None:
+        """Fill in the defaults of what apply has merged: a null that does not fit is left, to be refused."""
+        ...
+
     def validate(self, obj: Wire, old: Wire | None) -> list[FieldError]:
         """Check an object against the version's schema."""
         ...
@@ -83,6 +87,10 @@ class BuiltinCodec:
 
     def default(self, obj: Wire) -> None:
         """Fill in the kind's defaults."""
+        self._strategy.default(obj)
+
+    def default_merged(self, obj: Wire) -> None:
+        """Fill in the kind's defaults; Go's types know no null."""
         self._strategy.default(obj)
 
     def validate(self, obj: Wire, old: Wire | None) -> list[FieldError]:
@@ -136,6 +144,10 @@ class CustomCodec:
     def default(self, obj: Wire) -> None:
         """Fill in the schema's defaults."""
         self._validator.apply_defaults(obj)
+
+    def default_merged(self, obj: Wire) -> None:
+        """Fill in the schema's defaults and keep other nulls."""
+        self._validator.apply_defaults(obj, keep_nulls=True)
 
     def validate(self, obj: Wire, old: Wire | None) -> list[FieldError]:
         """Check against the schema; what was wrong before and has not changed passes."""
