@@ -201,3 +201,10 @@ async def test_a_thread_that_never_leads_ends_when_told() -> None:
     assert not election.lost
     assert not any(thread.name == "kubewright-election" for thread in threading.enumerate())
     assert issubclass(LeaseLost, Exception)
+
+
+async def test_an_election_that_never_began_ends_without_a_word() -> None:
+    unreachable = ClusterConfig("https://127.0.0.1:1")
+    election = ElectionThread(unreachable, ElectionOptions(name="lease", namespace="ns"))
+    await election.stop(release=True)
+    assert not election.lost

@@ -309,7 +309,8 @@ class ElectionThread:
                 self._loop.call_soon_threadsafe(self._task.cancel)
             except RuntimeError:
                 pass  # its loop ended by itself
-        await asyncio.to_thread(self._thread.join, self._options.times.renew_deadline)
+        if self._thread.ident is not None:  # it was started: a failure before that has its own story
+            await asyncio.to_thread(self._thread.join, self._options.times.renew_deadline)
 
     def _run(self) -> None:
         try:
