@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,8 +62,10 @@ class ScriptedSource:
     def list_raw(self, kind: Kind, **options: Any) -> AsyncGenerator[RawList, None]:
         return self._answer("list", kind, options)
 
-    def watch(self, kind: Kind, **options: Any) -> AsyncGenerator[WatchEvent, None]:
-        return self._answer("watch", kind, options)
+    async def watch_raw(self, kind: Kind, **options: Any) -> AsyncGenerator[list[WatchEvent], None]:
+        async with aclosing(self._answer("watch", kind, options)) as events:
+            async for event in events:
+                yield event if isinstance(event, list) else [event]
 
     async def _answer(self, verb: str, kind: Kind, options: dict[str, Any]) -> AsyncGenerator[Any, None]:
         self.calls.append(Call(verb, {"kind": kind, **options}, asyncio.get_running_loop().time()))

@@ -27,9 +27,9 @@ async def take(source: Any, selection: Selection, count: int, **options: Any) ->
     """Follow the selection for so many events."""
     found: list[Any] = []
     async with aclosing(watch_forever(source, selection, **options)) as events:
-        async for event in events:
-            found.append(event)
-            if len(found) == count:
+        async for arrived in events:
+            found.extend(arrived)
+            if len(found) >= count:
                 break
     assert source.open_streams == 0
     return found

@@ -18,6 +18,7 @@ from kubewright.api.errors import (
     QuantityError,
     SelectorError,
 )
+from kubewright.api.event_lines import decode_events
 from kubewright.api.failures import (
     AlreadyExists,
     ApiError,
@@ -159,6 +160,7 @@ __all__ = [
     "controller_of",
     "decode",
     "decode_event",
+    "decode_events",
     "encode",
     "error_from_status",
     "field_info",

@@ -99,13 +99,15 @@ class Informer(Generic[T]):
                 metrics=self._options.metrics,
             )
             async with aclosing(events):
-                async for event in events:
-                    self._handle(event)
-                    if type(event) is Synced:
+                async for arrived in events:
+                    for event in arrived:
+                        self._handle(event)
+                    if self._synced.is_set():
                         filling.close()
-                    count += 1
-                    if count % _BREATH == 0:
+                    count += len(arrived)
+                    if count >= _BREATH:
                         # A stream that is always ahead of us would keep every other task waiting.
+                        count = 0
                         await asyncio.sleep(0)
 
     @property

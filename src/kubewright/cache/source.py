@@ -1,6 +1,6 @@
 """What a cache needs of a client: lists and watches, as bytes with their metadata read."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol
 
 from kubewright.api import Kind, RawList, WatchEvent
@@ -25,7 +25,7 @@ class Source(Protocol):
         """Yield the pages of one consistent list."""
         ...
 
-    def watch(
+    def watch_raw(
         self,
         kind: Kind,
         *,
@@ -35,6 +35,6 @@ class Source(Protocol):
         resource_version: str = "",
         initial_events: bool = False,
         metadata_only: bool = False,
-    ) -> AsyncGenerator[WatchEvent, None]:
-        """Yield events until the server ends the stream; raise when it breaks or stalls."""
+    ) -> AsyncGenerator[Sequence[WatchEvent], None]:
+        """Yield events, as many at once as have arrived, until the server ends the stream; raise when it breaks or stalls."""
         ...

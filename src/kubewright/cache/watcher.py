@@ -1,7 +1,7 @@
 """One selection followed for ever: listed, watched, resumed, listed again when history is lost."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TypedDict
@@ -69,6 +69,7 @@ class Failed(msgspec.Struct, frozen=True, gc=False):
 
 
 Event = Restarted | Applied | Deleted | Progressed | Synced | Failed
+Events = Sequence[Event]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +108,8 @@ class InitialEventsMissing(KubewrightError):
 
 def watch_forever(
     source: Source, selection: Selection, *, streaming: bool = True, metrics: Registry | None = None
-) -> AsyncGenerator[Event, None]:
-    """Yield what happens to the selected objects; never ends by itself.
+) -> AsyncGenerator[Events, None]:
+    """Yield what happens to the selected objects, as many events at once as have arrived; never ends by itself.
 
     With `streaming` the present state comes from a WatchList where the server has it, else from a list in pages.
 
@@ -149,20 +150,20 @@ class _Watcher:
             ("name",),
         ).labels(**label)
 
-    async def events(self) -> AsyncGenerator[Event, None]:
+    async def events(self) -> AsyncGenerator[Events, None]:
         while True:
             started = _now()
             try:
-                async with aclosing(self._enter(self._state)) as events:
-                    async for event in events:
-                        yield event
+                async with aclosing(self._enter(self._state)) as arrivals:
+                    async for events in arrivals:
+                        yield events
             except KubewrightError as error:
                 failed = self._recover(error, _now() - started)
                 if failed is not None:
-                    yield failed
+                    yield (failed,)
                     await asyncio.sleep(failed.retry_in)
 
-    def _enter(self, state: State) -> AsyncGenerator[Event, None]:
+    def _enter(self, state: State) -> AsyncGenerator[Events, None]:
         match state:
             case Streaming():
                 return self._stream()
@@ -171,53 +172,51 @@ class _Watcher:
             case Watching(version):
                 return self._watch(version)
 
-    async def _stream(self) -> AsyncGenerator[Event, None]:
-        yield Restarted()
+    async def _stream(self) -> AsyncGenerator[Events, None]:
+        yield (Restarted(),)
         self._watches.inc()
-        async with aclosing(self._open_watch(initial_events=True)) as events:
+        async with aclosing(self._open_watch(initial_events=True)) as arrivals:
             try:
                 with Patience(INITIAL_EVENTS_PATIENCE) as patience:
-                    async for event in events:
+                    async for events in arrivals:
                         patience.end_wait()
-                        if event.type == "BOOKMARK":
-                            yield self._end_initial_events(event)
+                        yield self._take_initial(events)
+                        if isinstance(self._state, Watching):
                             break
-                        yield _translate(event)
                         patience.begin_wait()
                     else:
                         raise WatchFailed("the watch ended before its initial events did")
             except OutOfPatience:
                 raise InitialEventsMissing("no event came, nor the end of the initial ones") from None
-            async for event in events:
-                yield self._follow(event)
+            async for events in arrivals:
+                yield self._follow(events)
 
-    async def _list(self, limit: int) -> AsyncGenerator[Event, None]:
-        yield Restarted()
+    async def _list(self, limit: int) -> AsyncGenerator[Events, None]:
+        yield (Restarted(),)
         self._lists.inc()
         version = ""
         pages = self._source.list_raw(self._selection.kind, limit=limit, **self._narrowed())
         async with aclosing(pages):
             async for page in pages:
                 version = page.resource_version
-                for item in page.items:
-                    yield Applied(item)
+                yield [Applied(item) for item in page.items]
         self._state = Watching(version)
-        yield Synced(version)
+        yield (Synced(version),)
 
-    async def _watch(self, version: str) -> AsyncGenerator[Event, None]:
+    async def _watch(self, version: str) -> AsyncGenerator[Events, None]:
         self._watches.inc()
         started = _now()
-        async with aclosing(self._open_watch(version)) as events:
-            async for event in events:
-                yield self._follow(event)
+        async with aclosing(self._open_watch(version)) as arrivals:
+            async for events in arrivals:
+                yield self._follow(events)
         if _now() - started < SHORT_WATCH and self._state == Watching(version):
             self._short_watches.inc()
             raise WatchFailed(f"the watch of {self._selection} ended at once, without any event")
 
     def _open_watch(
         self, version: str = "", *, initial_events: bool = False
-    ) -> AsyncGenerator[WatchEvent, None]:
-        return self._source.watch(
+    ) -> AsyncGenerator[Sequence[WatchEvent], None]:
+        return self._source.watch_raw(
             self._selection.kind,
             resource_version=version,
             initial_events=initial_events,
@@ -233,6 +232,14 @@ class _Watcher:
             metadata_only=chosen.metadata_only,
         )
 
+    def _take_initial(self, events: Sequence[WatchEvent]) -> Events:
+        """Translate events of the present state; those behind the bookmark that ends it are changes already."""
+        for number, event in enumerate(events):
+            if event.type == "BOOKMARK":
+                before = [_translate(one) for one in events[:number]]
+                return [*before, self._end_initial_events(event), *self._follow(events[number + 1 :])]
+        return [_translate(event) for event in events]
+
     def _end_initial_events(self, bookmark: WatchEvent) -> Synced:
         meta = bookmark.object.meta
         if meta.annotations.get(INITIAL_EVENTS_END) != "true":
@@ -240,10 +247,12 @@ class _Watcher:
         self._state = Watching(meta.resource_version)
         return Synced(meta.resource_version)
 
-    def _follow(self, event: WatchEvent) -> Event:
-        told = _translate(event)
-        self._silences = 0
-        self._state = Watching(event.object.meta.resource_version)
+    def _follow(self, events: Sequence[WatchEvent]) -> Events:
+        told = [_translate(event) for event in events]
+        if told:
+            self._silences = 0
+            # Only now: where one of them could not be translated, all come again.
+            self._state = Watching(events[-1].object.meta.resource_version)
         return told
 
     def _recover(self, error: KubewrightError, lasted: float) -> Failed | None:
@@ -290,7 +299,8 @@ def _translate(event: WatchEvent) -> Applied | Deleted | Progressed:
         case "ADDED" | "MODIFIED":
             return Applied(event.object)
         case "DELETED":
-            return Deleted(event.object)
+            # Its bytes are those of all that came with it.
+            return Deleted(event.object.owned())
         case "BOOKMARK":
             return Progressed(event.object.meta.resource_version)
         case "ERROR":

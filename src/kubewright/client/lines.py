@@ -20,13 +20,13 @@ class LineSplitter:
         """Tell whether the stream stands in the middle of a line."""
         return self._held > 0
 
-    def feed(self, chunk: bytes) -> list[bytes]:
-        """Take the next chunk and return the lines that it completes, without their ends; blank ones are left out."""
-        lines = chunk.split(b"\n")
-        rest = lines.pop()
-        if lines and self._parts:
-            self._parts.append(lines[0])
-            lines[0] = b"".join(self._parts)
+    def feed(self, chunk: bytes) -> bytes:
+        """Take the next chunk and return the whole lines that there are now, together; the rest waits for more."""
+        end = chunk.rfind(b"\n") + 1
+        rest = chunk[end:] if end else chunk
+        whole = b""
+        if end:
+            whole = b"".join((*self._parts, chunk[:end]))
             self._parts.clear()
             self._held = 0
         if rest:
@@ -34,4 +34,4 @@ class LineSplitter:
             self._held += len(rest)
             if self._held > self._limit:
                 raise UnexpectedAnswer(f"the server sent a line of more than {self._limit} bytes")
-        return [line for line in lines if line]
+        return whole

@@ -2,7 +2,8 @@
 
 import copy
 import random
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
 from functools import cache, partial
 from typing import Any, Generic, Self, TypeVar, cast, overload
 
@@ -20,7 +21,7 @@ from kubewright.api import (
     UnexpectedAnswer,
     WatchEvent,
     decode,
-    decode_event,
+    decode_events,
     error_from_status,
     kind_of,
     parse,
@@ -232,6 +233,34 @@ class Reader:
         `initial_events` asks for the present state first, ended by a bookmark with the annotation
         `k8s.io/initial-events-end`. A stream that breaks or falls silent raises ConnectionFailed.
         """
+        arrivals = self.watch_raw(
+            kind,
+            namespace=namespace,
+            labels=labels,
+            fields=fields,
+            resource_version=resource_version,
+            initial_events=initial_events,
+            metadata_only=metadata_only,
+            timeout=timeout,
+        )
+        async with aclosing(arrivals):
+            async for events in arrivals:
+                for event in events:
+                    yield WatchEvent(event.type, event.object.owned())
+
+    async def watch_raw(
+        self,
+        kind: type[Object] | Kind,
+        *,
+        namespace: str = "",
+        labels: str = "",
+        fields: str = "",
+        resource_version: str = "",
+        initial_events: bool = False,
+        metadata_only: bool = False,
+        timeout: float | None = None,
+    ) -> AsyncGenerator[Sequence[WatchEvent], None]:
+        """Yield the events of a watch, as many at once as have arrived; they share the bytes they came in."""
         seconds = timeout if timeout is not None else WATCH_SECONDS * (1 + random.random())
         request = requests.watch(
             kind_of(kind),
@@ -246,11 +275,16 @@ class Reader:
         async with self._transport.stream(request, idle=seconds + WATCH_MARGIN) as stream:
             splitter = LineSplitter()
             while chunk := await stream.read():
-                for line in splitter.feed(chunk):
-                    event = _event(request, line)
-                    if event.type == "BOOKMARK":
-                        stream.idle = min(stream.idle, BOOKMARK_SILENCE)
-                    yield event
+                lines = splitter.feed(chunk)
+                if not lines:
+                    continue
+                events, failure = _events(request, lines)
+                if stream.idle > BOOKMARK_SILENCE and any(event.type == "BOOKMARK" for event in events):
+                    stream.idle = BOOKMARK_SILENCE
+                if events:
+                    yield events
+                if failure is not None:
+                    raise failure
             if splitter.pending:
                 raise ConnectionLost(
                     f"watch {request.object}: the stream ended in the middle of an event", sent=True
@@ -322,14 +356,28 @@ def _named(body: bytes) -> Wire:
     return cast(Wire, document)
 
 
-def _event(request: Request, line: bytes) -> WatchEvent:
+def _events(request: Request, lines: bytes) -> tuple[Sequence[WatchEvent], Exception | None]:
+    """Read lines; what ends the stream, an error that the server tells of or no event at all, comes beside those before."""
     try:
-        event = decode_event(line)
-    except DecodeError as error:
-        raise UnexpectedAnswer(f"watch {request.object}: a line of the stream is no event") from error
-    if event.type == "ERROR" and event.status is not None:
-        raise error_from_status(event.status, verb="watch", object=request.object)
-    return event
+        events = decode_events(lines)
+    except DecodeError:
+        return _events_before(request, lines)
+    for number, event in enumerate(events):
+        if event.status is not None:
+            return events[:number], error_from_status(event.status, verb="watch", object=request.object)
+    return events, None
+
+
+def _events_before(request: Request, lines: bytes) -> tuple[Sequence[WatchEvent], Exception]:
+    events: list[WatchEvent] = []
+    failure = UnexpectedAnswer(f"watch {request.object}: a line of the stream is no event")
+    for line in lines.splitlines():
+        try:
+            events += decode_events(line)
+        except DecodeError as error:
+            failure.__cause__ = error
+            break
+    return events, failure
 
 
 def _refuse_strangers(request: Request, body: bytes) -> None:
