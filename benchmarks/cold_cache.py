@@ -12,12 +12,13 @@ from pathlib import Path
 
 from harness import OURS, Bench, alternate_async
 from kubewright_programs.coldcache import EnvVar, Sample, SampleSpec
-from stage.programs import KUBEWRIGHT, Command, column, figures_of, go_program
+from stage.programs import KUBEWRIGHT, Command, column, figures_of, go_program, rust_program
 from stage.server import NAMESPACE, each, install, real_server
 
 from kubewright.api import Meta
 
 GO = "controller-runtime"
+RUST = "kube-rs"
 PAGES = "by pages"
 
 Figures = dict[str, float]
@@ -42,6 +43,9 @@ async def contenders(bench: Bench, kubeconfig: Path) -> dict[str, Command]:
     go = await go_program(bench, "coldcache")
     if go is not None:
         found[GO] = [go, kubeconfig]
+    rust = await rust_program(bench, "coldcache")
+    if rust is not None:
+        found[RUST] = [rust, kubeconfig]
     return {**found, PAGES: [*ours, "--pages"]}
 
 
@@ -63,15 +67,18 @@ def rows(bench: Bench, count: int, runs: dict[str, list[Figures]]) -> None:
     work = f"cold cache of {count:,} resources of 2 KB"
     streamed = {name: taken for name, taken in runs.items() if name != PAGES}
 
-    def row(work: str, metric: str, unit: str, name: str, goal: str = "") -> None:
+    def row(work: str, metric: str, unit: str, name: str, goal: str = "", against: str = GO) -> None:
         figures = {peer: column(taken, name) for peer, taken in streamed.items()}
-        bench.row(work, metric, unit, figures, goal=goal, against=GO)
+        bench.row(work, metric, unit, figures, goal=goal, against=against)
 
     row(work, "CPU", "s", "cpu", "<= 0.3")
     row(work, "CPU after the start", "s", "filling")
     row(work, "time", "s", "since", "<= 0.45")
     row(work, "time after the start", "s", "seconds")
     row(work, "RSS", "MB", "rss", "<= 1.0")
+    row(f"{work}, against {RUST}", "CPU", "s", "cpu", "", RUST)
+    row(f"{work}, against {RUST}", "time", "s", "since", "<= 1.1", RUST)
+    row(f"{work}, against {RUST}", "RSS", "MB", "rss", "<= 1.0", RUST)
     streamed[OURS] = runs[PAGES]
     row(f"{work}, ours listing pages instead of WatchList", "CPU", "s", "cpu")
     row(f"{work}, ours listing pages instead of WatchList", "time", "s", "since")

@@ -11,12 +11,21 @@ from kubewright_programs.echo import Echo, EchoSpec
 from kubewright.api import Meta, Object, parse
 from kubewright.api.builtin import core_v1
 from kubewright.client import Client
-from stage.programs import Command, Noting, Running, go_program, kopf_command, kubewright_command
+from stage.programs import (
+    Command,
+    Noting,
+    Running,
+    go_program,
+    kopf_command,
+    kubewright_command,
+    rust_program,
+)
 from stage.server import NAMESPACE, each
 
 OURS = "kubewright"
 CREATE_OR_UPDATE = "controller-runtime"
 APPLY = "controller-runtime with apply"
+KUBE_RS = "kube-rs"
 KOPF = "kopf"
 PATIENCE = 600.0
 
@@ -28,6 +37,9 @@ async def echo_operators(bench: Noting, kubeconfig: Path) -> dict[str, Command]:
     if go is not None:
         found[CREATE_OR_UPDATE] = [go, kubeconfig]
         found[APPLY] = [go, kubeconfig, "apply"]
+    rust = await rust_program(bench, "echo")
+    if rust is not None:
+        found[KUBE_RS] = [rust, kubeconfig]
     kopf = kopf_command(bench, "echo", kubeconfig)
     if kopf is not None:
         found[KOPF] = kopf

@@ -16,6 +16,7 @@ BENCHMARKS = Path(__file__).resolve().parents[1]
 KUBEWRIGHT = BENCHMARKS / "kubewright_programs"
 KOPF = BENCHMARKS / "kopf_programs"
 GO_MODULE = BENCHMARKS / "controller_runtime"
+RUST_PACKAGE = BENCHMARKS / "kube_rs"
 
 Command = Sequence[str | Path]
 
@@ -57,20 +58,34 @@ async def go_program(bench: Noting, name: str) -> Path | None:
     if go is None:
         bench.note("controller-runtime is left out: there is no Go here")
         return None
-    bench.progress(f"building controller-runtime's {name}")
     program = built_folder() / name
-    command = [go, "build", "-trimpath", "-o", str(program), f"./{name}"]
+    command = [go, "build", "-trimpath", "-o", program, f"./{name}"]
+    built = await _built(bench, f"controller-runtime's {name}", command, GO_MODULE)
+    return program if built else None
+
+
+async def rust_program(bench: Noting, name: str) -> Path | None:
+    """Build one program of the Rust package; None, with a note, where that cannot be done."""
+    cargo = shutil.which("cargo")
+    if cargo is None:
+        bench.note("kube-rs is left out: there is no Rust here")
+        return None
+    target = built_folder() / "kube_rs"
+    command = [cargo, "build", "--release", "--quiet", "--target-dir", target, "--bin", name]
+    built = await _built(bench, f"kube-rs's {name}", command, RUST_PACKAGE)
+    return target / "release" / name if built else None
+
+
+async def _built(bench: Noting, what: str, command: Command, folder: Path) -> bool:
+    bench.progress(f"building {what}")
     build = await asyncio.create_subprocess_exec(
-        *command, cwd=GO_MODULE, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
+        *map(str, command), cwd=folder, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
     )
     _, errors = await build.communicate()
-    if build.returncode == 0:
-        return program
-    reason = errors.decode(errors="replace").strip().splitlines()
-    bench.note(
-        f"controller-runtime is left out: it did not build ({reason[-1] if reason else 'no reason given'})"
-    )
-    return None
+    if build.returncode:
+        reason = errors.decode(errors="replace").strip().splitlines()
+        bench.note(f"{what} is left out: it did not build ({reason[-1] if reason else 'no reason given'})")
+    return build.returncode == 0
 
 
 def kopf_command(bench: Noting, name: str, kubeconfig: Path) -> Command | None:
