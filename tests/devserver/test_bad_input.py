@@ -62,6 +62,105 @@ async def test_long_selectors_are_read_in_bounded_time(http: Http) -> None:
     assert (await http.request("GET", f"{P}?labelSelector={'(' * 5000}")).status == 400
 
 
+async def test_a_body_of_4_mb_is_too_large(http: Http) -> None:
+    body = {"metadata": {"name": "big"}, "data": {"a": "x" * (4 * 1024 * 1024)}}
+    wire = await http.open()
+    wire.send("POST", P, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    reply = await wire.reply()
+    assert (reply.status, reply.json()["reason"]) == (413, "RequestEntityTooLarge")
+    assert (await http.request("GET", f"{P}/big")).status == 404
+
+
+async def test_repeated_keys_are_seen_however_many(http: Http) -> None:
+    body = b'{"metadata":{"name":"twice"},"data":{' + b",".join([b'"a":"1"'] * 5000) + b"}}"
+    assert (await http.request("POST", f"{P}?fieldValidation=Strict", body)).status == 400
+    reply = await http.request("POST", P, body)
+    assert (reply.status, reply.json()["data"]) == (201, {"a": "1"})
+    assert 'duplicate field \\"data.a\\"' in reply.headers["warning"]
+
+
+async def test_a_wrong_kind_for_the_path_is_refused(http: Http) -> None:
+    body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"a": "AA=="}}
+    assert (await http.request("POST", P, body)).status == 400
+
+
+EXPLODING = ("^(a+)+$", "(a|aa)+$", "(a*)*b", "(.*)(.*)(.*)(.*)(.*)x", "(a?){60}a{60}")
+
+
+def kind_with(**properties: object) -> dict[str, object]:
+    """Define a kind whose spec has these properties."""
+    spec = {"type": "object", "properties": properties}
+    schema = {"type": "object", "properties": {"spec": spec}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"plural": "bads", "kind": "Bad"}
+    return {
+        "metadata": {"name": "bads.ex.io"},
+        "spec": {"group": "ex.io", "scope": "Cluster", "names": names, "versions": [version]},
+    }
+
+
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+def bad(**spec: object) -> dict[str, object]:
+    return {"apiVersion": "ex.io/v1", "kind": "Bad", "metadata": {"name": "b"}, "spec": spec}
+
+
+@pytest.mark.parametrize("pattern", EXPLODING)
+async def test_patterns_match_in_linear_time(pattern: str, http: Http) -> None:
+    rule = {"rule": f"self.matches({json.dumps(pattern)})", "message": "does not match"}
+    await http.create(
+        CRDS,
+        kind_with(
+            a={"type": "string", "pattern": pattern},
+            b={"type": "string", "maxLength": 10000, "x-kubernetes-validations": [rule]},
+        ),
+    )
+    text = "a" * 5000 + "!"
+    for spec in ({"a": text}, {"b": text}):
+        reply = await http.request("POST", "/apis/ex.io/v1/bads?dryRun=All", bad(**spec))
+        assert reply.status in (201, 422)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(((a{100}){100}){100}){100}", "a{1001}", "(" * 1100 + ")" * 1100, "(?<=a)b", r"(a)\1"]
+)
+async def test_patterns_that_the_real_server_cannot_compile_are_refused(pattern: str, http: Http) -> None:
+    reply = await http.request("POST", CRDS, kind_with(a={"type": "string", "pattern": pattern}))
+    assert reply.status == 422, reply
+
+
+async def test_rules_end_at_their_cost(http: Http) -> None:
+    words = {"type": "array", "maxItems": 1000, "items": {"type": "string", "maxLength": 10}}
+    nested = "self.all(x, self.all(y, self.all(z, self.all(w, x + y + z + w != 'x'))))"
+    reply = await http.request(
+        "POST", CRDS, kind_with(a={**words, "x-kubernetes-validations": [{"rule": nested}]})
+    )
+    assert reply.status == 422
+    assert "cost" in reply.json()["message"]
+
+
+async def test_policies_end_at_their_cost(http: Http) -> None:
+    """A policy knows no bounds of what it reads, so that only counting at run time stops it."""
+    names = [f"n{index}" for index in range(2000)]
+    nested = "object.data.all(a, object.data.all(b, object.data.all(c, a + b + c != 'x')))"
+    registration = "/apis/admissionregistration.k8s.io/v1"
+    rules = [
+        {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
+    ]
+    policy = {
+        "metadata": {"name": "endless"},
+        "spec": {"matchConstraints": {"resourceRules": rules}, "validations": [{"expression": nested}]},
+    }
+    await http.create(f"{registration}/validatingadmissionpolicies", policy)
+    binding = {"metadata": {"name": "b"}, "spec": {"policyName": "endless", "validationActions": ["Deny"]}}
+    await http.create(f"{registration}/validatingadmissionpolicybindings", binding)
+    body = {"metadata": {"name": "many"}, "data": dict.fromkeys(names, "v")}
+    reply = await http.request("POST", P, body)
+    assert reply.status == 422, reply
+    assert "cost" in reply.json()["message"], reply.json()["message"]
+
+
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8)
 VALUES = st.recursive(
     SCALARS,
@@ -99,7 +198,7 @@ REQUESTS = st.tuples(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(REQUESTS, min_size=1, max_size=12))
 def test_no_request_makes_the_server_fail(
     requests: list[tuple[str, str, dict[str, str], object, str]],

@@ -2,12 +2,16 @@
 
 import asyncio
 import json
+import resource
+from collections.abc import Iterator
 
+import pytest
 from devserver_http import Http, Wire
 
 from kubewright.devserver import Server
 from kubewright.devserver.connection import MAX_BODY
 
+MANY_FILES = 4096
 P = "/api/v1/namespaces/default/configmaps"
 
 
@@ -133,10 +137,28 @@ async def test_clients_that_go_away_leave_nothing_behind(server: Server, http: H
     await until(lambda: server.statistics() == before)
 
 
-async def test_many_idle_connections_do_no_harm(server: Server, http: Http) -> None:
-    wires: list[Wire] = [await http.open() for _ in range(200)]
+@pytest.fixture
+def many_files() -> Iterator[None]:
+    """Allow as many open files as a thousand connections have ends."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < MANY_FILES:
+        pytest.skip(f"only {hard} files may be open at once")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, MANY_FILES), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.usefixtures("many_files")
+async def test_a_thousand_idle_connections_do_no_harm(server: Server, http: Http) -> None:
+    wires: list[Wire] = [await http.open() for _ in range(100)]
+    # Most say nothing at all: not even who they are.
+    silent = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(900)]
     await until(lambda: server.statistics().connections >= len(wires))
     assert (await http.request("GET", "/livez")).status == 200
+    for _, writer in silent:
+        writer.close()
+    for _, writer in silent:
+        await writer.wait_closed()
 
 
 async def test_stopping_ends_open_watches() -> None:
