@@ -1,4 +1,5 @@
 import asyncio
+import itertools
 import threading
 from dataclasses import replace
 
@@ -138,6 +139,31 @@ async def test_the_times_in_the_record_do_not_matter() -> None:
     assert 15 <= now() <= 20
     assert leads.valid
     assert shared.record.transitions == 8
+
+
+@virtual_time
+async def test_clocks_that_jump_neither_lose_the_lease_nor_give_it_to_a_second() -> None:
+    shared = SharedRecord()
+    jumps = itertools.cycle(["1970-01-01T00:00:00Z", "2199-01-01T00:00:00Z", "2026-01-01T12:00:00Z"])
+    first, leads = elector(shared, "a")
+    second, follows = elector(shared, "b")
+
+    async def confuse() -> None:
+        while True:
+            await asyncio.sleep(0.7)
+            if shared.record is not None:
+                # What a holder writes whose wall clock is set to and fro; the version tells that it renewed.
+                shared.record = replace(shared.record, renewed=next(jumps), acquired=next(jumps))
+
+    await first.acquire()
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(one) for one in (first.renew(), second.acquire(), confuse())]
+        for _ in range(600):
+            await asyncio.sleep(0.5)
+            assert leads.valid
+            assert not follows.valid
+        for task in tasks:
+            task.cancel()
 
 
 @virtual_time

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Self, TypeVar
 
-from kubewright.api import Meta, NotFound, Object, kind_of
+from kubewright.api import Conflict, Invalid, Kind, Meta, NotFound, Object, kind_of
 from kubewright.api.builtin import apiextensions_v1, core_v1, events_v1
 from kubewright.client import Client, ClusterConfig
 from kubewright.controller import Controller, Operator
@@ -48,6 +48,34 @@ class Cluster:
                 return True
 
             await self.eventually(served)
+
+    async def create_misfit(self, kind: type[Object], wire: dict[str, Any]) -> Kind:
+        """Create an object that does not fit its class, as an older release may have left it; returns its kind."""
+        described = kind_of(kind)
+        loose = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        schema = {**loose, "properties": {"spec": loose}}
+        loosened = [{"op": "replace", "path": "/spec/versions/0/schema/openAPIV3Schema", "value": schema}]
+        name = f"{described.plural}.{described.group}"
+        untyped = Kind(
+            group=described.group,
+            version=described.version,
+            kind=described.kind,
+            plural=described.plural,
+            status=True,
+        )
+        wire["metadata"]["namespace"] = self.namespace
+
+        async def accepted() -> bool:
+            definition = kind_of(apiextensions_v1.CustomResourceDefinition)
+            try:
+                await self.client.patch(definition, loosened, name=name, type="json")
+                await self.client.create(wire, kind=untyped)
+            except (Conflict, Invalid):
+                return False  # the server is still establishing the kind, or has not read the new schema yet
+            return True
+
+        await self.eventually(accepted)
+        return untyped
 
     async def create(self, obj: T) -> T:
         if kind_of(obj).namespaced and not obj.metadata.namespace:

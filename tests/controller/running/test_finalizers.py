@@ -111,3 +111,25 @@ async def test_children_are_let_go_when_their_owner_goes(cluster: Cluster) -> No
         await cluster.until(Paper, "a", lambda found: found.metadata.finalizers == [CHILD])
         await cluster.client.delete(box)
         await cluster.until(Paper, "a", lambda found: found.metadata.finalizers == [])
+
+
+async def test_an_object_that_cannot_be_read_while_it_waits_to_be_deleted_is_told_with_the_remedy(
+    cluster: Cluster,
+) -> None:
+    await cluster.install(Box)
+    broken = {"metadata": {"name": "broken", "finalizers": [OWN]}, "spec": {"size": "not a number"}}
+    untyped = await cluster.create_misfit(Box, broken)
+    await cluster.client.delete(untyped, "broken", cluster.namespace)
+    boxes = Boxes()
+    async with cluster.running(Controller(Box, boxes, finalizer=OWN)) as manager:
+        [event] = await cluster.eventually(lambda: cluster.events("Malformed"))
+        assert "spec.size" in event.note
+        assert f"mend it, or take the finalizer {OWN} off by hand" in event.note
+        fine = await cluster.create(Box(Meta("fine")))
+        await cluster.client.delete(await cluster.until(Box, "fine", lambda box: box.metadata.finalizers))
+        await cluster.gone(Box, fine.metadata.name)
+        await settled(manager)
+        mended = {"spec": {"size": 3}}
+        await cluster.client.patch(untyped, mended, name="broken", namespace=cluster.namespace, type="merge")
+        await cluster.gone(Box, "broken")
+    assert boxes.finalized == ["fine", "broken"]

@@ -9,16 +9,12 @@ from typing import Any, cast
 import pytest
 
 from kubewright.api import (
-    Conflict,
     Forbidden,
-    Invalid,
-    Kind,
     Meta,
     ObjectKey,
     Status,
     StatusCause,
     StatusDetails,
-    kind_of,
 )
 from kubewright.api.builtin import core_v1
 from kubewright.backoff import Backoff
@@ -167,45 +163,9 @@ async def test_a_malformed_object_is_told_once_and_does_not_stop_the_others(
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     await cluster.install(Box)
-    wrong = kind_of(Box)
-    loose = {
-        "type": "object",
-        "x-kubernetes-preserve-unknown-fields": True,
-        "properties": {"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-    }
-    crd = Kind(
-        group="apiextensions.k8s.io",
-        version="v1",
-        kind="CustomResourceDefinition",
-        plural="customresourcedefinitions",
-        namespaced=False,
+    untyped = await cluster.create_misfit(
+        Box, {"metadata": {"name": "broken"}, "spec": {"size": "not a number"}}
     )
-    loosened = [{"op": "replace", "path": "/spec/versions/0/schema/openAPIV3Schema", "value": loose}]
-
-    async def patched() -> bool:
-        try:
-            await cluster.client.patch(crd, loosened, name=f"{wrong.plural}.{wrong.group}", type="json")
-        except Conflict:
-            return False  # the server is still establishing the kind
-        return True
-
-    await cluster.eventually(patched)
-    broken = {
-        "apiVersion": wrong.api_version,
-        "kind": wrong.kind,
-        "metadata": {"name": "broken", "namespace": cluster.namespace},
-        "spec": {"size": "not a number"},
-    }
-    untyped = Kind(group=wrong.group, version="v1", kind="Box", plural="boxes", status=True)
-
-    async def accepted() -> bool:
-        try:
-            await cluster.client.create(broken, kind=untyped)
-        except Invalid:
-            return False  # the server has not read the new schema yet
-        return True
-
-    await cluster.eventually(accepted)
     recorder = Recorder()
     async with cluster.running(Controller(Box, recorder)) as manager:
         await cluster.create(Box(Meta("fine")))

@@ -1,0 +1,312 @@
+"""Trouble of every kind on the embedded server: the operator gets over it by itself, and says what a person must do.
+
+Time is virtual: minutes of an outage, silent streams and backoffs cost nothing.
+"""
+
+import asyncio
+import dataclasses
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, NamedTuple
+
+import pytest
+
+from kubewright.api import ApiError, KubewrightError, Meta, kind_of
+from kubewright.api.builtin import apiextensions_v1, rbac_v1
+from kubewright.client import Client, Impersonation, config_from_kubeconfig
+from kubewright.controller import Context, Controller, Operator, rules_for
+from kubewright.devserver import Match, Server
+from kubewright.manager import Manager
+from kubewright.testing.virtual_time import virtual_time
+
+from .cluster import OPTIONS, Cluster
+from .kinds import Box, BoxStatus
+
+OPERATOR = "the-operator"
+
+
+async def ready_as_big(box: Box, ctx: Context) -> None:
+    await ctx.patch_status(box, BoxStatus(ready=box.spec.size))
+
+
+BOXES = Controller(Box, ready_as_big)
+
+
+class Stage(NamedTuple):
+    """A server that can be troubled, and the cluster it serves."""
+
+    server: Server
+    cluster: Cluster
+
+
+@asynccontextmanager
+async def stage() -> AsyncIterator[Stage]:
+    async with Server(disable_admission_plugins=("ServiceAccount",)) as server:
+        config = config_from_kubeconfig(server.kubeconfig())
+        async with Client(config, field_manager="test", user_agent="test") as client:
+            cluster = await Cluster.prepare(config, client)
+            await cluster.install(Box)
+            yield Stage(server, cluster)
+
+
+async def eventually(probe: Callable[[], Awaitable[Any]], seconds: float = 900.0) -> Any:
+    """Wait, in the loop's time, until the probe returns something true; failures count as not yet."""
+    last: Exception | None = None
+    try:
+        async with asyncio.timeout(seconds):
+            while True:
+                try:
+                    if found := await probe():
+                        return found
+                except KubewrightError as error:
+                    last = error
+                await asyncio.sleep(0.5)
+    except TimeoutError:
+        raise AssertionError(f"it never came; last: {last}") from None
+
+
+async def is_ready(cluster: Cluster, name: str, size: int) -> None:
+    async def probe() -> bool:
+        return (await cluster.get(Box, name)).status.ready == size
+
+    await eventually(probe)
+
+
+def ours(**more: Any) -> Match:
+    """Match the operator's requests, not the test's own."""
+    return Match(agent="kubewright", **more)
+
+
+@virtual_time
+async def test_a_storm_of_429_is_waited_out() -> None:
+    async with stage() as (server, cluster), cluster.running(BOXES) as manager:
+        with server.faults.add(match=ours(verbs=("patch",)), fail=429, retry_after=7, times=60) as storm:
+            for number in range(5):
+                await cluster.create(Box(Meta(f"b{number}")))
+            for number in range(5):
+                await is_ready(cluster, f"b{number}", 1)
+        assert storm.hits == 60
+        assert manager.readiness.failures() == {}
+
+
+@virtual_time
+async def test_watches_that_meet_429_are_opened_again() -> None:
+    async with stage() as (server, cluster), cluster.running(BOXES):
+        with server.faults.add(match=ours(verbs=("watch",)), fail=429, retry_after=20, times=10) as storm:
+            server.faults.cut_watches(ours(), how="reset")
+            await cluster.create(Box(Meta("a")))
+            await is_ready(cluster, "a", 1)
+        assert storm.hits == 10
+
+
+class Relay:
+    """A way to the server whose connections can be made to stand still without being closed."""
+
+    def __init__(self, port: int) -> None:
+        self._target = port
+        self._stalled: set[asyncio.Task[None]] = set()
+        self._open: set[asyncio.Task[None]] = set()
+
+    def stall(self) -> int:
+        """Let nothing more through the connections that are open now; returns how many they are."""
+        self._stalled = set(self._open)
+        return len(self._stalled)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[int]:
+        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        try:
+            yield server.sockets[0].getsockname()[1]
+        finally:
+            server.close()
+            for task in self._open:
+                task.cancel()
+            await asyncio.gather(*self._open, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._open.add(task)
+        upstream, up = await asyncio.open_connection("127.0.0.1", self._target)
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._pump(reader, up, task))
+                group.create_task(self._pump(upstream, writer, task))
+        finally:
+            self._open.discard(task)
+            for end in (up, writer):
+                end.close()
+
+    async def _pump(
+        self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, task: "asyncio.Task[None]"
+    ) -> None:
+        try:
+            while data := await source.read(65536):
+                if task not in self._stalled:
+                    sink.write(data)
+                    await sink.drain()
+            sink.close()
+        except ConnectionError:
+            sink.close()
+
+
+@virtual_time
+async def test_a_watch_that_stalls_silently_is_given_up_and_opened_again() -> None:
+    async with stage() as (server, cluster):
+        relay = Relay(server.port)
+        async with relay.running() as port:
+            cluster.config = dataclasses.replace(cluster.config, server=f"https://127.0.0.1:{port}")
+            async with cluster.running(BOXES):
+                box = await cluster.create(Box(Meta("a")))
+                await is_ready(cluster, "a", 1)
+                assert relay.stall() > 0
+                began = asyncio.get_running_loop().time()
+                await cluster.merge(box, {"spec": {"size": 2}})
+                await is_ready(cluster, "a", 2)
+                # Only silence can have told: the connection was never closed.
+                assert asyncio.get_running_loop().time() - began > 60
+
+
+@virtual_time
+async def test_the_server_may_be_down_at_the_start() -> None:
+    async with stage() as (server, cluster):
+        await cluster.create(Box(Meta("a")))
+        options = dataclasses.replace(OPTIONS, namespaces=(cluster.namespace,), cache_sync_timeout=600.0)
+        manager = Manager(Operator(BOXES), cluster.config, options)
+        async with asyncio.TaskGroup() as group:
+            with server.faults.add(match=ours(), fail="reset") as down:
+                running = group.create_task(manager.run())
+                await asyncio.sleep(180)
+                assert not manager.synced.is_set()
+                assert manager.readiness.failures()
+                assert down.hits > 3
+            await is_ready(cluster, "a", 1)
+            assert manager.readiness.failures() == {}
+            running.cancel()
+
+
+@virtual_time
+@pytest.mark.parametrize("how", ["reset", 503])
+async def test_the_server_may_be_away_for_minutes_in_between(how: Any) -> None:
+    async with stage() as (server, cluster), cluster.running(BOXES) as manager:
+        box = await cluster.create(Box(Meta("a")))
+        await is_ready(cluster, "a", 1)
+        with server.faults.add(match=ours(), fail=how) as down:
+            server.faults.cut_watches(ours(), how="reset")
+            await cluster.merge(box, {"spec": {"size": 2}})
+            await cluster.create(Box(Meta("b")))
+            await asyncio.sleep(600)
+            assert 10 < down.hits < 200
+        await is_ready(cluster, "a", 2)
+        await is_ready(cluster, "b", 1)
+        assert manager.readiness.failures() == {}
+
+
+@virtual_time
+async def test_lost_history_is_read_anew_and_what_went_meanwhile_is_gone() -> None:
+    async with stage() as (server, cluster), cluster.running(BOXES) as manager:
+        box = await cluster.create(Box(Meta("a")))
+        await is_ready(cluster, "a", 1)
+        with server.faults.add(match=ours(verbs=("watch", "list")), fail=503):
+            server.faults.cut_watches(ours(), how="expire")
+            await cluster.client.delete(box)
+            await cluster.create(Box(Meta("b")))
+            await asyncio.sleep(30)
+        await is_ready(cluster, "b", 1)
+
+        async def one_left() -> bool:
+            return manager.statistics().cached_objects == 1
+
+        await eventually(one_left)
+
+
+@virtual_time
+async def test_rights_that_are_taken_away_are_named_and_their_return_is_enough() -> None:
+    async with stage() as (server, cluster):
+        rules = [
+            rbac_v1.PolicyRule(
+                api_groups=list(rule.api_groups), resources=list(rule.resources), verbs=list(rule.verbs)
+            )
+            for rule in rules_for(Operator(BOXES))
+        ]
+        role = await cluster.client.create(rbac_v1.ClusterRole(Meta(OPERATOR), rules=rules))
+        await cluster.client.create(
+            rbac_v1.ClusterRoleBinding(
+                Meta(OPERATOR),
+                role_ref=rbac_v1.RoleRef(
+                    api_group="rbac.authorization.k8s.io", kind="ClusterRole", name=OPERATOR
+                ),
+                subjects=[rbac_v1.Subject(kind="User", name=OPERATOR, api_group="rbac.authorization.k8s.io")],
+            )
+        )
+        cluster.config = dataclasses.replace(cluster.config, impersonate=Impersonation(user=OPERATOR))
+        async with cluster.running(BOXES) as manager:
+            box = await cluster.create(Box(Meta("a")))
+            await is_ready(cluster, "a", 1)
+            await cluster.client.patch(role, {"rules": []}, type="merge")
+            await cluster.merge(box, {"spec": {"size": 2}})
+            server.faults.cut_watches(ours())
+
+            async def named() -> str | None:
+                return manager.readiness.failures().get("caches")
+
+            problem = await eventually(named)
+            assert "missing rule" in problem
+            assert 'resources: ["boxes"]' in problem
+            await cluster.client.patch(
+                role,
+                {
+                    "rules": [
+                        {"apiGroups": rule.api_groups, "resources": rule.resources, "verbs": rule.verbs}
+                        for rule in rules
+                    ]
+                },
+                type="merge",
+            )
+            await is_ready(cluster, "a", 2)
+            await cluster.create(Box(Meta("b")))
+            await is_ready(cluster, "b", 1)
+            assert manager.readiness.failures() == {}
+
+
+@virtual_time
+async def test_a_definition_that_is_deleted_and_comes_back_is_followed() -> None:
+    async with stage() as (_, cluster), cluster.running(BOXES) as manager:
+        await cluster.create(Box(Meta("old")))
+        await is_ready(cluster, "old", 1)
+        kind = kind_of(Box)
+        await cluster.client.delete(apiextensions_v1.CustomResourceDefinition, f"{kind.plural}.{kind.group}")
+
+        async def named() -> bool:
+            return "is its CRD installed?" in (manager.readiness.failures().get("caches") or "")
+
+        await eventually(named)
+        assert manager.statistics().cached_objects == 0
+        await install_again(cluster)
+        await cluster.create(Box(Meta("new")))
+        await is_ready(cluster, "new", 1)
+        assert manager.readiness.failures() == {}
+
+
+async def install_again(cluster: Cluster) -> None:
+    async def installed() -> bool:
+        try:
+            await cluster.install(Box)
+        except ApiError:
+            return False  # the old definition is still going
+        return True
+
+    await eventually(installed)
+
+
+@virtual_time
+async def test_an_answer_that_never_came_leads_to_no_second_child() -> None:
+    async with stage() as (server, cluster), cluster.running(BOXES):
+        with server.faults.add(match=ours(verbs=("patch",)), fail="reset", when="after", times=3) as lost:
+            await cluster.create(Box(Meta("a")))
+            await is_ready(cluster, "a", 1)
+
+            async def all_struck() -> bool:
+                return lost.hits >= 1
+
+            await eventually(all_struck)
