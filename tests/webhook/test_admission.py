@@ -229,6 +229,13 @@ def test_a_body_that_is_no_review_is_refused(data: bytes, said: str) -> None:
         review_admission(sensible, data)
 
 
+def test_the_old_version_of_reviews_is_answered_in_kind() -> None:
+    old = admission_review(widget()) | {"apiVersion": "admission.k8s.io/v1beta1"}
+    answer = json.loads(review_admission(sensible, body(old)))
+    assert answer["apiVersion"] == "admission.k8s.io/v1beta1"
+    assert answer["response"]["allowed"] is True
+
+
 def test_an_object_of_the_wrong_kind_is_a_bad_request() -> None:
     response = ask(sensible, admission_review(WidgetV1Alpha1(kw.Meta("w"))))
     assert (response["allowed"], response["status"]["code"]) == (False, 400)

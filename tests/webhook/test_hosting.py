@@ -272,6 +272,42 @@ async def test_a_standby_leaves_the_webhooks_to_the_replica_that_answers_until_i
             await asked_at(cluster, name)
 
 
+async def test_a_hand_over_under_writes_loses_no_request(cluster: Cluster) -> None:
+    metrics, done, numbers = Registry(), asyncio.Event(), itertools.count()
+    chosen = HostOptions(address=Address("", 0), namespace="default", reach="url", standby=True)
+    successor = WebhookHost("turning", operator().webhooks, cluster.client, chosen, metrics)
+
+    async def write() -> None:
+        while not done.is_set():
+            # Completed, and in another version: both a webhook and the converter have answered.
+            made = await cluster.create(WidgetV1Alpha1(kw.Meta(f"w{next(numbers)}"), size=1))
+            assert made.color == "blue"
+
+    async with asyncio.timeout(45), asyncio.TaskGroup() as group:
+        async with cluster.running(operator()):
+            await eventually_judged(cluster)
+            writers = [group.create_task(write()) for _ in range(2)]
+            serving = successor.serving(group)
+            await serving.__aenter__()
+            await successor.lead()
+            await answered(metrics, 10)
+        await answered(metrics, 100)
+        done.set()
+        await asyncio.wait(writers)
+        await cluster.client.delete_collection(Widget, namespace=cluster.namespace)
+        await serving.__aexit__(None, None, None)
+
+
+async def answered(metrics: Registry, count: int) -> None:
+    """Wait until a server has answered so many reviews."""
+    name = "controller_runtime_webhook_requests_total"
+    while True:
+        families = [family for family in metrics.families() if family.name == name]
+        if sum(sample.value for family in families for sample in family.samples) >= count:
+            return
+        await asyncio.sleep(0.02)
+
+
 async def asked_at(cluster: Cluster, name: str) -> str:
     live = await cluster.client.get(VALIDATING, name)
     return live["webhooks"][0]["clientConfig"]["url"]

@@ -24,6 +24,7 @@ from kubewright.webhook.findings import AuditAnnotation, Denial, Problem, Warned
 from kubewright.webhook.request import AdmissionRequest, GroupVersionResource, Operation, User
 
 API_VERSION = "admission.k8s.io/v1"
+OLD_API_VERSION = "admission.k8s.io/v1beta1"
 KIND = "AdmissionReview"
 _OPERATIONS: dict[str, Operation] = {
     "CREATE": "create",
@@ -83,10 +84,11 @@ _encoder = msgspec.json.Encoder()
 class UserCodeFailed(Exception):
     """The author's function raised; the cause is what it raised."""
 
-    def __init__(self, uid: str, request: AdmissionRequest) -> None:
+    def __init__(self, uid: str, request: AdmissionRequest, version: str) -> None:
         super().__init__(uid)
         self.uid = uid
         self.request = request
+        self.version = version
 
 
 @dataclass(slots=True)
@@ -99,7 +101,8 @@ class _Verdict:
 
 def review_admission(webhook: Admission[Any], body: bytes) -> bytes:
     """Answer one AdmissionReview; raise BadReview for what is none, UserCodeFailed for what the author raised."""
-    wire = read_review(_reviews, body, API_VERSION, KIND).request
+    review, version = read_review(_reviews, body, KIND, API_VERSION, OLD_API_VERSION)
+    wire = review.request
     if not wire.uid:
         raise BadReview("request.uid is missing")
     if wire.operation not in _OPERATIONS:
@@ -108,11 +111,11 @@ def review_admission(webhook: Admission[Any], body: bytes) -> bytes:
     try:
         subject, old = _objects(webhook.kind, wire, request)
     except (DecodeError, BadReview) as error:
-        return failure(wire.uid, 400, "BadRequest", str(error))
+        return failure(wire.uid, 400, "BadRequest", str(error), version)
     try:
         verdict = _gather(webhook.judge(subject, old, request))
     except Exception as error:
-        raise UserCodeFailed(wire.uid, request) from error
+        raise UserCodeFailed(wire.uid, request, version) from error
     response: Wire = {"uid": wire.uid, "allowed": not (verdict.errors or verdict.denials)}
     if not response["allowed"]:
         response["status"] = _refusal(verdict, webhook.kind, request)
@@ -123,17 +126,17 @@ def review_admission(webhook: Admission[Any], body: bytes) -> bytes:
         response["warnings"] = verdict.warnings
     if verdict.notes:
         response["auditAnnotations"] = verdict.notes
-    return _review(response)
+    return _review(response, version)
 
 
-def failure(uid: str, code: int, reason: str, message: str) -> bytes:
+def failure(uid: str, code: int, reason: str, message: str, version: str = API_VERSION) -> bytes:
     """Return the review that refuses because something went wrong."""
     status = {"status": "Failure", "message": message, "reason": reason, "code": code}
-    return _review({"uid": uid, "allowed": False, "status": status})
+    return _review({"uid": uid, "allowed": False, "status": status}, version)
 
 
-def _review(response: Wire) -> bytes:
-    return _encoder.encode({"apiVersion": API_VERSION, "kind": KIND, "response": response})
+def _review(response: Wire, version: str) -> bytes:
+    return _encoder.encode({"apiVersion": version, "kind": KIND, "response": response})
 
 
 def _request(wire: _Request) -> AdmissionRequest:

@@ -66,7 +66,7 @@ def review_conversion(kinds: ByKind, body: bytes) -> ConversionAnswer:
 
     The API knows no partial success: one object that cannot be converted fails the request, and is named.
     """
-    request = read_review(_reviews, body, API_VERSION, KIND).request
+    request = read_review(_reviews, body, KIND, API_VERSION)[0].request
     if not request.uid:
         raise BadReview("request.uid is missing")
     converted: list[msgspec.Raw] = []

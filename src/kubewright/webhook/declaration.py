@@ -1,6 +1,7 @@
 """Admission webhooks as data: one kind, one pure function, and when the API server shall ask it."""
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Generic, Literal, TypedDict, TypeVar, Unpack, cast, get_args
@@ -26,6 +27,7 @@ AdmissionFunction = (
 
 LONGEST_TIMEOUT = 30
 MOST_CONDITIONS = 64
+_PATH = re.compile(r"(/[a-zA-Z0-9-_]+)+|/")
 
 
 class Terms(TypedDict, total=False):
@@ -33,6 +35,8 @@ class Terms(TypedDict, total=False):
 
     name: str
     """Tells webhooks of one kind apart; by default the function's name."""
+    path: str
+    """Where it is asked; by default as kubebuilder names it: `/validate-example-com-v1-foo`."""
     subresources: Sequence[str]
     """Asked for these subresources instead of the object itself: `["status"]`."""
     of: type[Any] | Kind
@@ -70,6 +74,7 @@ class Admission(Generic[T]):
         self.on = tuple(dict.fromkeys(on))
         self.reinvocation: Reinvocation = reinvocation
         self.name = terms.get("name", "") or _name_of(function)
+        self.path = terms.get("path", "")
         self.subresources = tuple(terms.get("subresources", ()))
         self.resource = kind_of(terms.get("of", kind))
         self.match_conditions = MappingProxyType(dict(terms.get("match_conditions", {})))
@@ -107,6 +112,8 @@ class Admission(Generic[T]):
             self._refuse(f"on={list(self.on)!r}: choose from {', '.join(allowed)}")
         if not 1 <= self.timeout <= LONGEST_TIMEOUT:
             self._refuse(f"timeout={self.timeout}: the API server waits 1 to {LONGEST_TIMEOUT} seconds")
+        if self.path and not _PATH.fullmatch(self.path):
+            self._refuse(f"path={self.path!r}: use letters, digits, `-` and `_` between slashes: /judge/foo")
         if "of" in terms and not self.subresources:
             self._refuse('of= belongs to subresources=: name them, like subresources=["eviction"]')
         if len(self.match_conditions) > MOST_CONDITIONS:

@@ -70,7 +70,9 @@ def _endpoints(admissions: Iterable[Admission[Any]]) -> Iterable[Endpoint]:
     paths: set[str] = set()
     seen: dict[tuple[bool, str], Admission[Any]] = {}
     for webhook in admissions:
-        path = _path(webhook)
+        path = webhook.path or _path(webhook)
+        if path == CONVERT_PATH or (webhook.path and path in paths):
+            raise DeclarationError(f"{webhook!r}: path={path!r} is taken: choose another")
         if path in paths:
             path = f"{path}/{webhook.name}"
         name = _entry_name(webhook)

@@ -31,18 +31,20 @@ def identity(data: bytes | msgspec.Raw) -> Typed:
         raise BadReview(f"not a Kubernetes object: {error}") from error
 
 
-def read_review(decoder: msgspec.json.Decoder[T], body: bytes, api_version: str, kind: str) -> T:
-    """Read a review of one kind and version."""
+def read_review(
+    decoder: msgspec.json.Decoder[T], body: bytes, kind: str, *api_versions: str
+) -> tuple[T, str]:
+    """Read a review of a kind in one of some versions; gives the one it is in, too."""
     if not body:
         raise BadReview("request body is empty")
     found = identity(body)
     if found.kind != kind:
         raise BadReview(f"expected {kind}, got {found.kind or 'a document without kind'}")
-    if found.api_version != api_version:
+    if found.api_version not in api_versions:
         raise BadReview(
-            f"{kind} {found.api_version or 'without apiVersion'} is not spoken here: use {api_version}"
+            f"{kind} {found.api_version or 'without apiVersion'} is not spoken here: use {api_versions[0]}"
         )
     try:
-        return decoder.decode(body)
+        return decoder.decode(body), found.api_version
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadReview(f"not a {kind}: {error}") from error

@@ -150,6 +150,32 @@ def judged(status: int, body: Any) -> bool:
     return status == 400 and "exec" in body["message"]
 
 
+_NAMED = {"metadata": {"name": "connections-guarded"}}
+_NOTHING = {**PODS, "operations": ["CREATE"], "resources": ["nothing"]}
+GUARDED: dict[str, dict[str, Any]] = {
+    "mutatingwebhookconfigurations": _NAMED,
+    "validatingwebhookconfigurations": _NAMED,
+    "validatingadmissionpolicies": {
+        **_NAMED,
+        "spec": {
+            "matchConstraints": {"resourceRules": [_NOTHING]},
+            "validations": [{"expression": "true"}],
+        },
+    },
+    "validatingadmissionpolicybindings": {
+        **_NAMED,
+        "spec": {"policyName": "none", "validationActions": ["Deny"]},
+    },
+    "mutatingadmissionpolicies": {
+        **_NAMED,
+        "spec": {
+            "matchConstraints": {"resourceRules": [_NOTHING]},
+            "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": "[JSONPatch{op: 'test'}]"}}],
+            "reinvocationPolicy": "Never",
+        },
+    },
+    "mutatingadmissionpolicybindings": {**_NAMED, "spec": {"policyName": "none"}},
+}
 MUTATED, JUDGED, PASSED, RULED = "connections-a", "connections-b", "connections-c", "connections-d"
 
 STEPS = [
@@ -172,6 +198,13 @@ STEPS = [
             namespaceSelector={},
             matchConditions=[{"name": "ours", "expression": OURS}],
         ),
+        # Nobody judges the judges: whoever refused everything could never be taken away.
+        hook(
+            "deny",
+            "guards",
+            {**RULE, "apiGroups": ["admissionregistration.k8s.io"], "resources": ["*/*"], "scope": "*"},
+            namespaceSelector={},
+        ),
         # Evicting and binding are not deleting and updating.
         hook("deny", PASSED, PODS),
     ),
@@ -193,6 +226,21 @@ STEPS = [
     *ask(JUDGED),
     # Without endpoints there is nothing to compare behind a Service.
     *(step for step in ask(PASSED) if not step.name.endswith("proxy-service")),
+    *(
+        step
+        for plural, body in GUARDED.items()
+        for step in (
+            Step(f"guarded-{plural}", "POST", f"{REGISTRATION}/{plural}", body),
+            Step(
+                f"guarded-change-{plural}",
+                "PATCH",
+                f"{REGISTRATION}/{plural}/connections-guarded",
+                {"metadata": {"labels": {"a": "b"}}},
+                {"Content-Type": "application/merge-patch+json"},
+            ),
+            Step(f"guarded-delete-{plural}", "DELETE", f"{REGISTRATION}/{plural}/connections-guarded"),
+        )
+    ),
     Step("node-proxy", "GET", "/api/v1/nodes/connections/proxy/metrics"),
     Step(
         "token-review",

@@ -75,7 +75,7 @@ class AdmissionAnswerer(Answerer):
             if webhook.failure_policy == "Ignore":
                 # A review would be a verdict. An HTTP error is a failure, which the API server ignores as declared.
                 return Answer(f"{told}\n".encode(), 500, "text/plain")
-            return Answer(failure(error.uid, 500, "InternalError", told))
+            return Answer(failure(error.uid, 500, "InternalError", told, error.version))
 
     def _fields(self, request: AdmissionRequest) -> dict[str, Any]:
         kind = kind_of(self._endpoint.webhook.kind)

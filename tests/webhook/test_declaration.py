@@ -1,0 +1,58 @@
+"""What a declaration of a webhook refuses, with the way out."""
+
+from typing import Any
+
+import pytest
+
+import kubewright as kw
+from kubewright.api import DeclarationError
+from kubewright.webhook import Endpoints
+
+from .kinds import Widget
+
+
+def judge(widget: Widget) -> None:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("terms", "said"),
+    [
+        ({"path": "judge"}, "between slashes"),
+        ({"path": "/judge it"}, "between slashes"),
+        ({"path": "/judge/"}, "between slashes"),
+        ({"timeout": 31}, "1 to 30 seconds"),
+        ({"timeout": 0}, "1 to 30 seconds"),
+        ({"on": ["eat"]}, "choose from create"),
+        ({"on": []}, "choose from create"),
+        ({"of": Widget}, "belongs to subresources"),
+        ({"object_selector": "a in"}, "object_selector"),
+        ({"match_conditions": {"not ok!": "true"}}, "match_conditions"),
+        ({"name": "Not A Name"}, "another name="),
+    ],
+)
+def test_terms_that_no_server_would_take_are_refused_at_once(terms: Any, said: str) -> None:
+    with pytest.raises(DeclarationError, match=said):
+        kw.validates(Widget, **terms)(judge)
+
+
+def test_nothing_is_deleted_by_completing_it() -> None:
+    with pytest.raises(DeclarationError, match="choose from create, update, connect"):
+        kw.defaults(Widget, on=["delete"])(judge)
+
+
+def test_a_path_may_be_chosen_and_is_given_once() -> None:
+    chosen = kw.validates(Widget, path="/judge/widgets")(judge)
+    assert [endpoint.path for endpoint in Endpoints([chosen]).admissions] == ["/judge/widgets"]
+    for taken in ("/judge/widgets", "/convert"):
+        other = kw.validates(Widget, path=taken, name="other")(judge)
+        with pytest.raises(DeclarationError, match=f"path='{taken}' is taken"):
+            Endpoints([chosen, other])
+
+
+def test_a_function_that_waits_is_refused() -> None:
+    async def waits(widget: Widget) -> None:
+        pass
+
+    with pytest.raises(DeclarationError, match="plain `def`"):
+        kw.validates(Widget)(waits)  # type: ignore[arg-type]
