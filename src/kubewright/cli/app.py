@@ -33,6 +33,7 @@ COMMANDS: Mapping[str, Entry] = {
     "get": Entry("kubewright.cli.get", "Show objects of the cluster."),
     "apply": Entry("kubewright.cli.apply", "Make objects of files so, by server-side apply."),
     "delete": Entry("kubewright.cli.delete", "Delete objects by name."),
+    "plan": Entry("kubewright.cli.plan", "Show what an operator would do about a change; write nothing."),
     "rbac": Entry("kubewright.cli.rbac", "Prove an operator's roles by its tests."),
     "doctor": Entry("kubewright.cli.doctor", "Find what is wrong, and say how to mend it."),
     "init": Entry("kubewright.cli.init", "Make a new project."),

@@ -37,7 +37,8 @@ class Operator:
     """Declare an operator: `Operator(shells, webhooks=[sensible], lifespan=session)`.
 
     The lifespan is entered before the controllers start and left after they stopped; declaring,
-    rendering and installing never enter it. `kinds` names what the operator brings to a cluster beside
+    rendering and installing never enter it. `planning` is entered in its place by `kubewright plan`: it must
+    leave the outside world alone. `kinds` names what the operator brings to a cluster beside
     the kinds that it reconciles; a kind that it only owns or watches belongs to somebody else. `env` and
     `workload` say what its Deployment looks like.
     """
@@ -51,6 +52,7 @@ class Operator:
         env: Sequence[Env] = (),
         kinds: Sequence[type[Object]] = (),
         workload: Workload = DEFAULT_WORKLOAD,
+        planning: Callable[[], AbstractAsyncContextManager[object]] | None = None,
     ) -> None:
         if not controllers and not webhooks:
             raise DeclarationError("Operator() has no controllers and no webhooks: give it at least one")
@@ -69,6 +71,7 @@ class Operator:
         if problems:
             raise DeclarationError(f"operator name {self.name!r}: {problems[0]}")
         self.lifespan = lifespan
+        self.planning = planning
         self.env: tuple[Env, ...] = tuple(env)
         self.workload = workload
         own = (controller.kind for controller in self.controllers)

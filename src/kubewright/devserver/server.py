@@ -5,9 +5,10 @@ import base64
 import logging
 import secrets
 import ssl
-from collections.abc import Collection, Coroutine, Sequence
+from collections.abc import Collection, Coroutine, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from email.utils import formatdate
 from pathlib import Path
 from types import TracebackType
@@ -30,6 +31,7 @@ from .callout import Caller
 from .certificates import Authority, KeyPair, new_key, server_context
 from .clock import Clock
 from .connection import Connection
+from .copies import store_copies
 from .core import Core
 from .definitions import DefinitionController, definition_strategy
 from .documents import Documents
@@ -236,6 +238,10 @@ class Server:
             "preferences": {},
         }
 
+    def sign(self, request: bytes, usages: Sequence[str], span: timedelta) -> bytes:
+        """Sign a certificate request with the cluster's own authority; raises ValueError where it is not one."""
+        return self._authority.sign(request, usages, span)
+
     def add_user(self, name: str, groups: Sequence[str] = ()) -> str:
         """Make a bearer token for a user."""
         token = secrets.token_urlsafe(24)
@@ -247,6 +253,10 @@ class Server:
         blocked = [item for item in self._connections if item.blocked_since is not None]
         buffered = sum(item.buffered for item in self._connections)
         return Statistics(len(self._connections), len(self._tasks), len(blocked), buffered)
+
+    def load(self, objects: Iterable[Wire]) -> None:
+        """Store copies of another cluster's objects, as they are; their kinds must be served."""
+        store_copies(self._core, objects)
 
     def compact(self) -> None:
         """Forget all history, so that older revisions are expired."""

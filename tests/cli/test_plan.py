@@ -1,0 +1,178 @@
+"""plan, on whichever server the tests run: nothing is ever written there."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubewright.api import Kind, NotFound
+from kubewright.api.builtin import core_v1
+from kubewright.cli.app import main
+from kubewright.testing import Cluster
+
+OPERATOR = '''
+from contextlib import asynccontextmanager
+import kubewright as kw
+from kubewright.api.builtin import core_v1
+
+class Spec(kw.Model):
+    words: list[str] = []
+
+class Status(kw.Model):
+    count: int = 0
+
+class Note(kw.Resource[Spec, Status], group="{group}", version="v1"):
+    """Words, each in a ConfigMap of its own."""
+
+@kw.controller(Note, owns=[core_v1.ConfigMap], needs=[kw.needs(core_v1.ConfigMap, "delete")])
+async def notes(note: Note, ctx: kw.Context) -> None:
+    if "bad" in note.spec.words:
+        raise ValueError("a bad word")
+    for word in note.spec.words:
+        name = note.metadata.name + "-" + word
+        await ctx.apply(core_v1.ConfigMap(kw.Meta(name), data={{"word": word}}))
+    for found in await ctx.list(core_v1.ConfigMap, namespace=note.metadata.namespace):
+        if found.data.get("word", note.spec.words[0]) not in note.spec.words:
+            await ctx.delete(found)
+    await ctx.patch_status(note, Status(count=len(note.spec.words)))
+
+@asynccontextmanager
+async def outside():
+    raise AssertionError("the outside world was touched")
+    yield
+
+@asynccontextmanager
+async def pretended():
+    yield
+
+operator = kw.Operator(notes, name="notes"{arguments})
+'''
+
+
+def run(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    return int(ended.value.code or 0)
+
+
+class Desk:
+    """A test's operator, its notes, and the command."""
+
+    def __init__(self, cluster: Cluster, folder: Path) -> None:
+        self.cluster = cluster
+        self.folder = folder
+        self.group = f"{cluster.namespace}.example.com"
+        self.kind = Kind(group=self.group, version="v1", kind="Note", plural="notes", status=True)
+
+    def target(self, arguments: str = "") -> str:
+        path = self.folder / "notes_operator.py"
+        path.write_text(OPERATOR.format(group=self.group, arguments=arguments))
+        return str(path)
+
+    def note(self, *words: str) -> dict[str, Any]:
+        metadata = {"name": "list", "namespace": self.cluster.namespace}
+        return {
+            "apiVersion": f"{self.group}/v1",
+            "kind": "Note",
+            "metadata": metadata,
+            "spec": {"words": [*words]},
+        }
+
+    async def plan(self, target: str, *arguments: str, words: tuple[str, ...] = ()) -> int:
+        change = self.folder / "change.yaml"
+        change.write_text(json.dumps(self.note(*words)))
+        where = ("--kubeconfig", str(self.cluster.kubeconfig), "-n", self.cluster.namespace)
+        what = ("-f", str(change)) if words else ()
+        return await asyncio.to_thread(run, "plan", target, *what, *where, *arguments)
+
+    async def install(self, target: str, *words: str) -> None:
+        """Have the operator do its work in the cluster once."""
+        where = ("--kubeconfig", str(self.cluster.kubeconfig))
+        assert await asyncio.to_thread(run, "install", target, *where) == 0
+        module = sys.modules["notes_operator"]
+        async with self.cluster.running(module.operator):
+            await self.cluster.client.create(self.note(*words), kind=self.kind)
+            await self.cluster.eventually(
+                self.kind, "list", lambda note: note.get("status", {}).get("count") == len(words)
+            )
+
+
+@pytest.fixture
+def desk(cluster: Cluster, tmp_path: Path) -> Desk:
+    return Desk(cluster, tmp_path)
+
+
+async def test_a_change_is_planned_and_nothing_is_written(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = desk.target()
+    await desk.install(target, "red", "green")
+    capsys.readouterr()
+    assert await desk.plan(target, "-o", "json", words=("green", "blue")) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["pending"] == []
+    assert [(change["action"], change["object"]) for change in found["changes"]] == [
+        ("create", "configmap/list-blue"),
+        ("delete", "configmap/list-red"),
+        ("change", f"note.{desk.group}/list"),
+    ]
+    live = await desk.cluster.client.get(desk.kind, "list", desk.cluster.namespace)
+    assert live["spec"]["words"] == ["red", "green"]
+    await desk.cluster.get(core_v1.ConfigMap, "list-red")
+    with pytest.raises(NotFound):
+        await desk.cluster.get(core_v1.ConfigMap, "list-blue")
+
+    assert await desk.plan(target, words=("red", "green")) == 0
+    assert capsys.readouterr().out == "plan: 0 to create, 0 to change, 0 to delete; nothing was written\n"
+
+    assert await desk.plan(target, "--delete", f"notes.{desk.group}/list", "-o", "json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [(change["action"], change["object"]) for change in found["changes"]] == [
+        ("delete", "configmap/list-green"),
+        ("delete", "configmap/list-red"),
+        ("delete", f"note.{desk.group}/list"),
+    ]
+
+
+async def test_what_is_pending_anyway_is_told_apart(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
+    target = desk.target()
+    await desk.install(target, "red", "green")
+    await desk.cluster.client.delete(core_v1.ConfigMap, "list-red", desk.cluster.namespace)
+    capsys.readouterr()
+    assert await desk.plan(target, words=("red", "green", "blue")) == 0
+    shown = capsys.readouterr().out
+    anyway, _, change = shown.partition("# what the change leads to")
+    assert "+  word: red" in anyway
+    assert "+  word: blue" in change
+    assert "+  word: red" not in change
+    assert shown.endswith("plan: 1 to create, 1 to change, 0 to delete; nothing was written\n")
+
+
+async def test_a_kind_need_not_be_installed_and_a_failure_is_told(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert await desk.plan(desk.target(), words=("bad",)) == 1
+    captured = capsys.readouterr()
+    assert "ValueError: a bad word" in captured.err
+    assert f"+apiVersion: {desk.group}/v1" in captured.out
+
+
+async def test_an_outside_system_is_left_alone(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
+    target = desk.target(", lifespan=outside")
+    assert await desk.plan(target, words=("red",)) == 1
+    assert "give it one for planning" in capsys.readouterr().err
+    sys.modules.pop("notes_operator")
+    target = desk.target(", lifespan=outside, planning=pretended")
+    assert await desk.plan(target, words=("red",)) == 0
+    assert "configmap/list-red" in capsys.readouterr().out
+
+
+def test_a_plan_needs_a_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "nothing_to_plan.py"
+    path.write_text(OPERATOR.format(group="x.example.com", arguments=""))
+    assert run("plan", str(path)) == 2
+    assert "name a change" in capsys.readouterr().err
+    assert run("plan", str(path), "--delete", "notes") == 2
