@@ -127,3 +127,23 @@ def test_objects_of_a_page_can_be_kept_without_it() -> None:
     assert first.owned().data == first.raw
     assert first.owned().owned().data is not first.data
     assert first != second
+
+
+def test_objects_that_many_have_written_still_share_their_page() -> None:
+    entries = [{"apiVersion": "example.com/v1", "fieldsType": "FieldsV1", "manager": name} for name in "ab"]
+    objects = [
+        {"apiVersion": "example.com/v1", "kind": "W", "metadata": {"managedFields": entries, "name": name}}
+        for name in "xyz"
+    ]
+    data = encode({"apiVersion": "example.com/v1", "items": objects, "kind": "WList", "metadata": {}})
+    page = split_list(data)
+    assert [item.raw for item in page.items] == [encode(obj) for obj in objects]
+    assert all(item.data is data for item in page.items)
+
+
+def test_labels_and_annotations_are_read_when_asked_for() -> None:
+    page = split_list(encode({"metadata": {}, "items": [item("a", labels={"x": "y"}, annotations=None)] * 2}))
+    for found in (page.items[0], page.items[0].owned(), raw_object(page.items[1].raw)):
+        assert (found.meta.labels, found.meta.annotations) == ({"x": "y"}, {})
+    with pytest.raises(DecodeError, match="labels and annotations are texts"):
+        _ = raw_object(b'{"metadata":{"labels":{"a":1}}}').meta.labels

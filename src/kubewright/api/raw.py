@@ -8,6 +8,7 @@ from typing import Literal, TypeVar
 import msgspec
 
 from kubewright.api.codec import decode
+from kubewright.api.errors import DecodeError
 from kubewright.api.identity import ObjectKey
 from kubewright.api.meta import OwnerReference
 from kubewright.api.status import Status
@@ -15,18 +16,20 @@ from kubewright.api.status import Status
 EventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
 T = TypeVar("T", bound=msgspec.Struct)
 _ITEMS = b'"items":['
+_NONE = msgspec.Raw(b"null")
 
 
 class PartialMeta(msgspec.Struct, gc=False, rename="camel"):
-    """The metadata of a kept object; managed fields stay unread."""
+    """The metadata of a kept object; labels and annotations are read when asked for, managed fields stay unread."""
 
     name: str = ""
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
     generation: int = 0
-    labels: dict[str, str] = {}
-    annotations: dict[str, str] = {}
+    # A dict costs more than finding out where it ends, and is one more that the garbage collector follows.
+    label_data: msgspec.Raw = msgspec.field(default=_NONE, name="labels")
+    annotation_data: msgspec.Raw = msgspec.field(default=_NONE, name="annotations")
     # Empty tuples are shared: a list for each object would be two more that the garbage collector follows.
     owner_references: Sequence[OwnerReference] = ()
     finalizers: Sequence[str] = ()
@@ -35,9 +38,25 @@ class PartialMeta(msgspec.Struct, gc=False, rename="camel"):
     managed_fields: msgspec.Raw = msgspec.Raw()
 
     @property
+    def labels(self) -> dict[str, str]:
+        """Return the labels, read anew."""
+        return _texts(self.label_data)
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """Return the annotations, read anew."""
+        return _texts(self.annotation_data)
+
+    @property
     def key(self) -> ObjectKey:
         """Return namespace and name."""
         return ObjectKey(self.namespace, self.name)
+
+    def settle(self) -> None:
+        """Copy what is a view of the page that the object came in, so that the page can be freed."""
+        self.label_data = self.label_data.copy()
+        self.annotation_data = self.annotation_data.copy()
+        self.managed_fields = self.managed_fields.copy()
 
 
 class RawObject(msgspec.Struct, gc=False, frozen=True, eq=False):
@@ -57,8 +76,8 @@ class RawObject(msgspec.Struct, gc=False, frozen=True, eq=False):
         """Return the object with bytes of its own, so that its page can be freed."""
         if self.stop == sys.maxsize:
             return self
-        # Managed fields are kept as a view of the page, so a record that has some is read anew.
-        return raw_object(self.raw) if bytes(self.meta.managed_fields) else RawObject(self.meta, self.raw)
+        self.meta.settle()
+        return RawObject(self.meta, self.raw)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RawObject) and self.meta == other.meta and self.raw == other.raw
@@ -110,6 +129,7 @@ class _Event(msgspec.Struct, gc=False):
 
 
 _items = msgspec.json.Decoder(_Item)
+_text_maps = msgspec.json.Decoder(dict[str, str] | None)
 _lists = msgspec.json.Decoder(_List)
 _events = msgspec.json.Decoder(_Event)
 
@@ -141,8 +161,10 @@ def _cut(data: bytes) -> RawList | None:
     division is possible. So one reading does, where finding the pieces by parsing takes two.
     """
     start, stop = data.find(_ITEMS) + len(_ITEMS), data.rfind(b"}]") + 1
-    # The first member of each: `{"apiVersion":"example.com/v1",` or, of built-in kinds, `{"metadata":{"name":"`.
-    opening = b'"'.join(data[start : start + 400].split(b'"', 4)[:4])
+    # How each begins: `{"metadata":{"name":"` or, where kinds are said, `{"apiVersion":"example.com/v1","kind":"Widget`;
+    # the version alone begins the entries of managed fields too.
+    quotes = 8 if data.startswith(b'{"apiVersion":', start) else 4
+    opening = b'"'.join(data[start : start + 800].split(b'"', quotes)[:quotes])
     if not opening.startswith(b'{"') or stop <= start:
         return None
     separator, find, read, view = b"}," + opening, data.find, _items.decode, memoryview(data)
@@ -168,6 +190,15 @@ def decode_event(line: bytes) -> WatchEvent:
     if event.type == "ERROR":
         return WatchEvent(event.type, RawObject(PartialMeta(), raw), decode(Status, raw))
     return WatchEvent(event.type, raw_object(raw))
+
+
+def _texts(data: msgspec.Raw) -> dict[str, str]:
+    if data is _NONE:
+        return {}
+    try:
+        return _text_maps.decode(data) or {}
+    except msgspec.DecodeError as error:
+        raise DecodeError(f"labels and annotations are texts: {error}") from error
 
 
 def _read(decoder: msgspec.json.Decoder[T], cls: type[T], data: bytes) -> T:

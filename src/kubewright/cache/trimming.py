@@ -104,8 +104,9 @@ def _needles(managers: frozenset[str]) -> tuple[bytes, ...]:
 
 
 def _with_fields(meta: PartialMeta, raw: bytes, fields: bytes) -> RawObject:
-    # The record's view of its fields would keep the bytes before the splice alive.
+    # The record's views of its page would keep the bytes before the splice alive.
     meta.managed_fields = msgspec.Raw(fields) if fields else _NONE
+    meta.settle()
     return RawObject(meta, raw)
 
 
