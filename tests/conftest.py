@@ -1,15 +1,27 @@
 """What holds for every test: blocking the event loop fails it, and a slow machine does not."""
 
 import logging
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import hypothesis
 import pytest
 from blockbuster import blockbuster_ctx
 
+sys.path.insert(0, str(Path(__file__).parent / "acceptance"))
+
+from acceptance_report import Reporter
+
 # Examples are judged by what they find, never by how long a busy machine takes for one.
 hypothesis.settings.register_profile("kubewright", deadline=None)
 hypothesis.settings.load_profile("kubewright")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Tell at the end which acceptance cases hold; where workers share the tests, their controller knows."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Reporter(config.getoption("--server")), "acceptance-report")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

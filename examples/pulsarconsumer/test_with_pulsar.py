@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -21,7 +22,7 @@ import pytest_asyncio
 
 import kubewright as kw
 from kubewright.api.builtin import apps_v1
-from kubewright.testing import Cluster
+from kubewright.testing import Cluster, find_binaries, isolated
 from pulsarconsumer import ConsumerSpec, PulsarConsumer, operator
 
 pulsar: Any = pulsar_library
@@ -291,6 +292,49 @@ async def test_a_server_that_was_away_is_found_again(server: Server, launch: Lau
     await asyncio.to_thread(send, server.url, "restarted-too", b"there at last")
     await until(lambda: program.messages() == ["still there"], "the consumer came back by itself")
     await until(lambda: late.messages() == ["there at last"], "the late one came too")
+
+
+async def test_its_messages_are_in_the_logs_of_its_pods(server: Server, tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    stand_in = shlex.join([sys.executable, str(APP / "consumer.py")])
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", "from kubewright.cli import main; main()"),
+        *("dev", "--pods=process", f"--kubeconfig={kubeconfig}", f"--run=pulsarconsumer:latest={stand_in}"),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    try:
+        assert process.stdout is not None
+        while b"is ready" not in (line := await process.stdout.readline()):
+            assert line, "kubewright dev did not start"
+        async with isolated("embedded", kubeconfig) as cluster, cluster.running(operator()):
+            spec = ConsumerSpec(
+                server_address=server.url, topic="logged", subscription_name=SUBSCRIPTION, replicas=2
+            )
+            await cluster.create(PulsarConsumer(kw.Meta("sample"), spec=spec))
+            await cluster.eventually(
+                apps_v1.Deployment, "sample-deployment", lambda it: it.status.ready_replicas == 2
+            )
+            await asyncio.to_thread(send, server.url, "logged", b"read me with kubectl logs")
+            said = "message received: read me with kubectl logs\n"
+            async with asyncio.timeout(SEEN_SECONDS):
+                while said not in (text := await logs(cluster)):  # noqa: ASYNC110 (it lies in the cluster)
+                    await asyncio.sleep(0.1)
+            assert text.count(said) == 1
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+async def logs(cluster: Cluster) -> str:
+    """Read what the consumer's Pods have printed."""
+    program = shutil.which("kubectl") or f"{find_binaries()}/kubectl"
+    done = await asyncio.create_subprocess_exec(
+        *(program, f"--kubeconfig={cluster.kubeconfig}", f"--namespace={cluster.namespace}"),
+        *("logs", "--selector=pulsarcrd=sample-pulsarcrd", "--tail=-1"),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    out, _ = await done.communicate()
+    return out.decode()
 
 
 @pytest.mark.parametrize("program", ["consumer.py", "producer.py"])

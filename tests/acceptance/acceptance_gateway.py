@@ -154,8 +154,15 @@ class Gateway:
         return self._expired
 
     def forbidden(self) -> list[Exchange]:
-        """Return what was asked for without the right to it."""
-        return [exchange for exchange in self.exchanges if exchange.code == 403]
+        """Return what was asked for without the right to it.
+
+        Where an API server lives is asked on the chance of an answer, before webhooks are registered by URL.
+        """
+        return [
+            exchange
+            for exchange in self.exchanges
+            if exchange.code == 403 and not exchange.path.endswith("/endpointslices")
+        ]
 
     async def _pass_on(self, request: web.Request) -> web.StreamResponse:
         exchange = Exchange(request.method, request.path, _is_watch(request))

@@ -1,0 +1,145 @@
+"""Killed at any moment, restarted, with one replica or two: the end state is right and nothing is doubled."""
+
+import asyncio
+import random
+import signal
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import pytest
+from acceptance_gateway import Gateway
+from acceptance_replica import Replica
+from acceptance_stories import STORIES, Stage, stages
+
+from kubewright.api.builtin import apps_v1, core_v1
+from kubewright.testing import Cluster
+from kubewright.testing.accounts import grant, revoke
+
+SEED = 20261115
+KILLS = 4
+"""How often each operator dies in a story; after the last time it lives, so every story ends."""
+
+
+class Troupe:
+    """The processes of all operators; whoever is killed comes back at once, as Kubernetes would have it."""
+
+    def __init__(self, cluster: Cluster, folder: Path) -> None:
+        self._cluster = cluster
+        self._folder = folder
+        self.replicas: dict[str, list[Replica]] = {}
+
+    async def start(self, stage: Stage, *flags: str) -> Replica:
+        """Start a replica of a sample's operator, as its ServiceAccount."""
+        name = stage.sample.name
+        arguments = [f"--kubeconfig={self._folder / f'{name}.kubeconfig'}", *flags]
+        replica = await Replica.start(stage.sample.target, self._cluster, self._folder, arguments)
+        self.replicas.setdefault(name, []).append(replica)
+        return replica
+
+    async def stop(self) -> None:
+        """End all that still run; a webhook's operator takes its registration along."""
+        for replica in (found for several in self.replicas.values() for found in several):
+            if replica.process.returncode is None:
+                await replica.ended(signal.SIGTERM, timeout=30)
+
+
+@asynccontextmanager
+async def troupe(
+    cluster: Cluster, gateway: Gateway, found: Sequence[Stage], folder: Path
+) -> AsyncGenerator[Troupe, None]:
+    """Install and grant what the operators need, and take it back when they have ended."""
+    async with AsyncExitStack() as stack:
+        for stage in found:
+            operator = stage.sample.operator()
+            await cluster.install(operator)
+            config = await grant(cluster.client, cluster.config, operator, cluster.namespace)
+            stack.push_async_callback(revoke, cluster.client, operator, cluster.namespace)
+            file = folder / f"{stage.sample.name}.kubeconfig"
+            await asyncio.to_thread(file.write_text, gateway.kubeconfig(config.token, cluster.namespace))
+        made = Troupe(cluster, folder)
+        stack.push_async_callback(made.stop)
+        yield made
+
+
+async def play_all(found: Sequence[Stage]) -> None:
+    """Play every story to its end, side by side; each step checks what came of it."""
+
+    async def play(stage: Stage) -> None:
+        for step in STORIES[stage.sample.name]:
+            await step.play(stage)
+
+    async with asyncio.TaskGroup() as group:
+        for stage in found:
+            group.create_task(play(stage))
+
+
+async def left_over(cluster: Cluster) -> dict[str, list[str]]:
+    """List what the stories leave behind: the Pods of Foos, and what a real garbage collector is still taking."""
+    return {
+        kind.__name__: sorted(
+            item.metadata.name
+            for item in await cluster.client.list(kind, namespace=cluster.namespace)
+            if not item.metadata.owner_references
+        )
+        for kind in (apps_v1.Deployment, core_v1.Pod)
+    }
+
+
+@pytest.fixture
+def found(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Stage]:
+    outside = tmp_path / "vcenter.json"
+    monkeypatch.setenv("VMGROUP_SIMULATOR", str(outside))
+    return stages(cluster, outside)
+
+
+@pytest.mark.timeout(300)
+async def test_killed_again_and_again_each_operator_ends_where_it_should(
+    cluster: Cluster, found: list[Stage], tmp_path: Path
+) -> None:
+    chance = random.Random(SEED)
+
+    async def torment(crew: Troupe, stage: Stage, moments: Sequence[float]) -> None:
+        for moment in moments:
+            await asyncio.sleep(moment)
+            replica = crew.replicas[stage.sample.name][-1]
+            assert await replica.ended(signal.SIGKILL, timeout=10) == -signal.SIGKILL
+            await crew.start(stage)
+
+    async with (
+        Gateway.to(cluster.config) as gateway,
+        troupe(cluster, gateway, found, tmp_path) as crew,
+        asyncio.TaskGroup() as group,
+    ):
+        for stage in found:
+            await (await crew.start(stage)).wait_says("Starting workers", timeout=60)
+        for stage in found:
+            moments = [chance.uniform(0.3, 4.0) for _ in range(KILLS)]
+            group.create_task(torment(crew, stage, moments))
+        await play_all(found)
+    assert await left_over(cluster) == {"Deployment": [], "Pod": ["second", "test"]}
+    assert gateway.forbidden() == []
+
+
+@pytest.mark.timeout(300)
+async def test_of_two_replicas_the_leader_dies_and_the_server_goes_away(
+    cluster: Cluster, found: list[Stage], tmp_path: Path
+) -> None:
+    async with Gateway.to(cluster.config) as gateway, troupe(cluster, gateway, found, tmp_path) as crew:
+        for stage in found:
+            leader = await crew.start(stage, "--leader-elect")
+            await leader.wait_says("Starting workers", timeout=60)
+        for stage in found:
+            await crew.start(stage, "--leader-elect")
+        async with asyncio.TaskGroup() as group:
+            group.create_task(play_all(found))
+            for stage in found:
+                await crew.replicas[stage.sample.name][0].ended(signal.SIGKILL, timeout=10)
+            await gateway.take_away()
+            await asyncio.sleep(1.0)
+            await gateway.restore()
+        for first, second in crew.replicas.values():
+            assert first.process.returncode == -signal.SIGKILL
+            assert second.process.returncode is None
+    assert await left_over(cluster) == {"Deployment": [], "Pod": ["second", "test"]}
+    assert gateway.forbidden() == []

@@ -1,0 +1,36 @@
+"""The table of cases: every test it names is there, and a run fills its own column only."""
+
+import re
+from pathlib import Path
+
+from acceptance_report import Report, cases, table
+
+ROOT = Path(__file__).parents[2]
+
+
+def written_tests() -> list[str]:
+    files = [*ROOT.glob("tests/acceptance/test_*.py"), *ROOT.glob("examples/*/test_*.py")]
+    return [
+        f"{file.name}::{name}"
+        for file in files
+        for name in re.findall(r"^(?:async )?def (test_\w+)", file.read_text(), re.MULTILINE)
+    ]
+
+
+def test_every_case_has_tests_that_exist() -> None:
+    written = written_tests()
+    missing = [
+        test for case in cases() for test in case.tests if not any(name.startswith(test) for name in written)
+    ]
+    assert missing == []
+    assert len({case.id for case in cases()}) == len(cases())
+
+
+def test_a_run_fills_its_own_column() -> None:
+    first, second = Report("embedded"), Report("real")
+    first.outcomes = {"tests/acceptance/test_lives.py::test_a_whole_life[foo]": "passed"}
+    second.outcomes = {"tests/acceptance/test_lives.py::test_a_whole_life[foo]": "failed"}
+    text = table(second, table(first))
+    (line,) = (line for line in text.splitlines() if line.startswith("| COM 3 |"))
+    assert line.endswith("| yes | NO |")
+    assert table(Report("real"), text) == text
