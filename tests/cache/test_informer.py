@@ -407,3 +407,48 @@ def test_declaring_needs_no_loop_and_no_library_of_the_network() -> None:
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
     assert isinstance(Widget.__kind__, Kind)
+
+
+@virtual_time
+async def test_an_own_write_is_selected_by_what_is_not_kept(source: Any, make: Any) -> None:
+    source.script = [make.answer(*initial(make), hangs=True)]
+    selected = informer_of(source, make, fields="spec.color=red", metadata_only=True)
+    async with Running(selected) as informer:
+        informer.record_write(make.object("a", 11, spec={"color": "red"}))
+        informer.record_write(make.object("b", 12, spec={"color": "blue"}))
+        assert informer.keys() == [A]
+        kept = informer.get_raw(A)
+        assert kept is not None
+        assert b"red" not in kept.raw
+
+
+@virtual_time
+async def test_events_that_arrive_together_are_told_in_order(source: Any, make: Any) -> None:
+    source.script = [
+        make.answer(
+            [
+                *initial(make, make.object("a", 3)),
+                make.event("MODIFIED", "a", 11),
+                make.event("ADDED", "b", 12),
+            ],
+            [make.event("DELETED", "a", 13), make.event("MODIFIED", "b", 14), make.bookmark(20)],
+            hangs=True,
+        )
+    ]
+    informer = informer_of(source, make)
+    changes: list[tuple[str, bool, bool, bool]] = []
+    informer.subscribe(
+        lambda change: changes.append(
+            (change.key.name, change.initial, change.old is not None, change.new is not None)
+        )
+    )
+    async with Running(informer):
+        await informer.wait_synced()
+        await settle()
+    assert changes == [
+        ("a", True, False, True),
+        ("a", False, True, True),
+        ("b", False, False, True),
+        ("a", False, True, False),
+        ("b", False, True, True),
+    ]

@@ -77,3 +77,11 @@ def test_a_transform_decides_what_is_kept(make: Any, whole: RawObject) -> None:
     kept = Trimmer(Selection(make.kind, transform=without_spec)).trim(whole)
     assert kept.raw == b'{"metadata":{"name":"a","labels":{"seen":"yes"}}}'
     assert kept.meta.labels == {"seen": "yes"}
+
+
+def test_a_transform_that_loses_what_identifies_the_object_is_refused(make: Any) -> None:
+    def forgetful(wire: dict[str, Any]) -> dict[str, Any]:
+        return {"metadata": {"name": wire["metadata"]["name"]}}
+
+    with pytest.raises(ValueError, match="must keep metadata"):
+        Trimmer(Selection(make.kind, transform=forgetful)).trim(make.object("a", 3))

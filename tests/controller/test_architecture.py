@@ -41,3 +41,12 @@ def test_every_file_that_the_page_names_exists() -> None:
     for name in set(re.findall(r"`([a-z_/]+(?:\.py|/))`", PAGE)):
         places = [ROOT, ROOT / "src" / "kubewright", ROOT / "src" / "kubewright" / "controller"]
         assert any((place / name).exists() for place in places), name
+
+
+def test_every_method_that_the_prose_names_exists() -> None:
+    sources = [path.read_text() for path in (ROOT / "src" / "kubewright").rglob("*.py")]
+    for cls, method in sorted(set(re.findall(r"`([A-Z]\w+)\.(\w+)`", PAGE))):
+        assert any(
+            re.search(rf"\bclass {cls}\b", source) and re.search(rf"\bdef {method}\b", source)
+            for source in sources
+        ), f"{cls}.{method}"
