@@ -91,6 +91,30 @@ async def test_a_job_fails_at_its_backoff_limit(cluster: Cluster) -> None:
     await until_told(cluster, ("Job", "BackoffLimitExceeded", "Job has reached the specified backoff limit"))
 
 
+async def test_a_failure_may_end_a_job_at_once(cluster: Cluster) -> None:
+    codes = batch_v1.PodFailurePolicyOnExitCodesRequirement(operator="In", values=[1])
+    rule = batch_v1.PodFailurePolicyRule(action="FailJob", on_exit_codes=codes)
+    await cluster.create(job("judged", Fate.FAIL, pod_failure_policy=batch_v1.PodFailurePolicy(rules=[rule])))
+    failed = await cluster.eventually(batch_v1.Job, "judged", has("Failed"))
+    told = failed.status.conditions[-1]
+    assert told.reason == "PodFailurePolicy"
+    assert told.message.endswith("failed with exit code 1 matching FailJob rule at index 0")
+    assert failed.status.failed == 1
+
+
+async def test_some_indexes_may_suffice(cluster: Cluster) -> None:
+    rule = batch_v1.SuccessPolicyRule(succeeded_indexes="0")
+    made = job("enough", completions=2, parallelism=1, completion_mode="Indexed")
+    made.spec.success_policy = batch_v1.SuccessPolicy(rules=[rule])
+    await cluster.create(made)
+    done = await cluster.eventually(batch_v1.Job, "enough", has("Complete"))
+    assert {item.type: item.reason for item in done.status.conditions} == {
+        "SuccessCriteriaMet": "SuccessPolicy",
+        "Complete": "SuccessPolicy",
+    }
+    assert done.status.completed_indexes == "0"
+
+
 async def test_a_suspended_job_has_no_pods_until_it_is_resumed(cluster: Cluster) -> None:
     made = await cluster.create(job("later", suspend=True))
     found = await cluster.eventually(batch_v1.Job, "later", has("Suspended"))

@@ -13,6 +13,9 @@ from kubewright.api.builtin import core_v1
 from kubewright.client import Client, ClusterConfig, config_from_kubeconfig
 from kubewright.controller import Operator
 from kubewright.devcluster import (
+    aggregation,
+    autoscalers,
+    certificate_requests,
     cron_jobs,
     daemon_sets,
     deployments,
@@ -146,6 +149,9 @@ class DevCluster:
             *volumes.controllers(),
             disruptions.controller(),
             quotas.controller(),
+            autoscalers.controller(client),
+            aggregation.controller(),
+            certificate_requests.controller(self._server.sign),
             scheduling.controller(),
             *kubelet.controllers(version, runner=self._processes),
             name="kubewright-dev-cluster",

@@ -8,6 +8,7 @@ from kubewright.api.builtin import batch_v1, core_v1
 from kubewright.controller import Change, Context, Controller, Result, Tuning, needs, on, owned, watch
 from kubewright.devcluster.conditions import condition_of, is_true
 from kubewright.devcluster.job_indexes import format_indexes, parse_indexes
+from kubewright.devcluster.job_policies import judge, success_told
 from kubewright.devcluster.leaving import unless_leaving
 from kubewright.devcluster.pods import deletion_rank, is_active, is_ready, pod_from, pods_by_family
 
@@ -114,7 +115,11 @@ class Pass:
             good = pod.status.phase == "Succeeded"
             if good and self._indexed:
                 indexes.add(index_of(pod))
-            (noted.succeeded if good else noted.failed).append(pod.metadata.uid)
+            action, told = ("", "") if good else judge(self._job.spec.pod_failure_policy, pod)
+            if action == "FailJob":
+                self._set("FailureTarget", "True", "PodFailurePolicy", told)
+            if action != "Ignore":
+                (noted.succeeded if good else noted.failed).append(pod.metadata.uid)
         self.status.completed_indexes = format_indexes(index for index in indexes if index >= 0)
         if fresh:
             self.status.uncounted_terminated_pods = noted
@@ -136,6 +141,8 @@ class Pass:
             found = condition_of(status.conditions, name)
             if found is not None and found.status == "True":
                 return ("Failed" if name == "FailureTarget" else "Complete", found.reason, found.message)
+        if told := success_told(spec.success_policy, parse_indexes(status.completed_indexes)):
+            return "Complete", "SuccessPolicy", told
         limit = BACKOFF_LIMIT if spec.backoff_limit is None else spec.backoff_limit
         if status.failed > limit or self._restarts_exceed(limit):
             return "Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit"

@@ -2,7 +2,7 @@
 
 import asyncio
 import ipaddress
-import itertools
+import random
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
@@ -56,7 +56,8 @@ class Addresses:
 
     def __init__(self, network: ipaddress.IPv4Network) -> None:
         self._network = network
-        self._hosts = itertools.cycle(map(str, network.hosts()))
+        # Clusters on one machine share its loopback network: each begins somewhere else.
+        self._next = random.randrange(network.num_addresses) if network.is_loopback else 0
         self._promised: dict[str, str] = {}
 
     async def of(self, pod: core_v1.Pod, ctx: Context) -> str:
@@ -66,12 +67,15 @@ class Addresses:
             return told
         if known := self._promised.get(pod.metadata.uid):
             return known
-        for address in self._hosts:
-            if address not in self._promised.values() and not await ctx.list(pods_by_address, address):
-                break
-        else:
-            raise RuntimeError(f"{self._network} has no addresses")
+        taken = set(self._promised.values())
+        while (address := self._draw()) in taken or await ctx.list(pods_by_address, address):
+            continue
         return self._promised.setdefault(pod.metadata.uid, address)
+
+    def _draw(self) -> str:
+        """Give the next address; the first and the last of the network are nobody's."""
+        self._next = self._next % (self._network.num_addresses - 2) + 1
+        return str(self._network[self._next])
 
     def kept(self, uid: str) -> None:
         """Learn that the address is written into the Pod's status, or no longer wanted."""

@@ -8,7 +8,7 @@ from kubewright.api import Quantity
 NODE = "kubewright"
 HOST_IP = "127.0.0.1"
 POD_NETWORK = ipaddress.IPv4Network("10.244.0.0/16")
-LOOPBACK_NETWORK = ipaddress.IPv4Network("127.244.0.0/16")
+LOOPBACK_NETWORK = ipaddress.IPv4Network("127.128.0.0/9")
 """Addresses of Pods whose processes run on this machine: there they can be bound and reached."""
 ROOM = {
     "cpu": Quantity("64"),

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 _LIFETIME = timedelta(days=3650)
+_EXTENDED = {"client auth": ExtendedKeyUsageOID.CLIENT_AUTH, "server auth": ExtendedKeyUsageOID.SERVER_AUTH}
 _SERVICE_NAMES = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
 
 
@@ -104,6 +105,38 @@ class Authority:
         """Issue a certificate that makes its holder a user with groups."""
         return self._issue(name, groups, ExtendedKeyUsageOID.CLIENT_AUTH, [])
 
+    def sign(self, request: bytes, usages: Sequence[str], span: timedelta) -> bytes:
+        """Sign a request (PEM) for some usages and some time; raises ValueError where it is not one."""
+        asked = x509.load_pem_x509_csr(request)
+        if not asked.is_signature_valid:
+            raise ValueError("the request is not signed with its own key")
+        key = asked.public_key()
+        if not isinstance(key, ec.EllipticCurvePublicKey | rsa.RSAPublicKey | ed25519.Ed25519PublicKey):
+            raise ValueError("the key is of a kind that cannot be signed")
+        now = datetime.now(UTC)
+        builder = (
+            x509.CertificateBuilder()
+            .subject_name(asked.subject)
+            .issuer_name(self._certificate.subject)
+            .public_key(key)
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - timedelta(minutes=5))
+            .not_valid_after(now + span)
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False
+            )
+        )
+        if "digital signature" in usages or "key encipherment" in usages:
+            builder = builder.add_extension(_key_usage(usages), critical=True)
+        extended = [number for usage, number in _EXTENDED.items() if usage in usages]
+        if extended:
+            builder = builder.add_extension(x509.ExtendedKeyUsage(extended), critical=False)
+        for extension in asked.extensions:
+            if isinstance(extension.value, x509.SubjectAlternativeName):
+                builder = builder.add_extension(extension.value, critical=False)
+        return builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
     def _issue(
         self,
         common_name: str,
@@ -125,6 +158,20 @@ class Authority:
             builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
         certificate = builder.sign(self._key, hashes.SHA256())
         return KeyPair(certificate.public_bytes(serialization.Encoding.PEM), _key_pem(key))
+
+
+def _key_usage(usages: Sequence[str]) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature="digital signature" in usages,
+        key_encipherment="key encipherment" in usages,
+        content_commitment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=False,
+        crl_sign=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
 
 
 def server_context(serving: KeyPair, authority_pem: bytes) -> ssl.SSLContext:

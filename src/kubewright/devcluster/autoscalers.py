@@ -1,0 +1,157 @@
+"""HorizontalPodAutoscalers where there are no metrics: bounds are kept, and the status says why no more is done."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from kubewright.api import ApiError, Kind, Object
+from kubewright.api.builtin import apps_v1, autoscaling_v2
+from kubewright.client import Client
+from kubewright.controller import Context, Controller, Index, Result, Tuning, watch
+
+NAME = "horizontal-pod-autoscaler"
+LOOK_AGAIN = timedelta(seconds=15)
+
+Autoscaler = autoscaling_v2.HorizontalPodAutoscaler
+Condition = autoscaling_v2.HorizontalPodAutoscalerCondition
+
+autoscalers_by_target = Index(
+    Autoscaler,
+    lambda item: [
+        f"{item.metadata.namespace}/{item.spec.scale_target_ref.kind}/{item.spec.scale_target_ref.name}"
+    ],
+)
+
+
+def bounded(current: int, least: int, most: int) -> tuple[int, str]:
+    """Give how many replicas are wanted without metrics, and why that differs from those there are."""
+    if current == 0 and least != 0:
+        return 0, ""
+    if current > most:
+        return most, "Current number of replicas above Spec.MaxReplicas"
+    if current < least:
+        return least, "Current number of replicas below Spec.MinReplicas"
+    return current, ""
+
+
+def no_metrics(scaler: Autoscaler) -> tuple[str, str]:
+    """Say in the real controller's words that the first metric cannot be read."""
+    first = scaler.spec.metrics[0] if scaler.spec.metrics else None
+    if first is None or first.resource is None:
+        kind = "object" if first is None else first.type
+        reason = f"FailedGet{kind}Metric"
+        why = f"unable to get {kind.lower()} metric: no custom metrics API is registered"
+    else:
+        reason, name = "FailedGetResourceMetric", first.resource.name
+        what = (
+            f"{name} utilization"
+            if first.resource.target.type == "Utilization"
+            else f"{name} resource metric value"
+        )
+        why = (
+            f"failed to get {what}: unable to get metrics for resource {name}: unable to fetch metrics from resource "
+            "metrics API: the server could not find the requested resource (get pods.metrics.k8s.io)"
+        )
+    return reason, f"the HPA was unable to compute the replica count: {why}"
+
+
+class Autoscalers:
+    """Keep the targets of autoscalers within their bounds."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def reconcile(self, scaler: Autoscaler, ctx: Context) -> Result | None:
+        """Look at the target once."""
+        now = datetime.now(UTC).replace(microsecond=0)
+        status = autoscaling_v2.HorizontalPodAutoscalerStatus(
+            observed_generation=scaler.metadata.generation or None,
+            last_scale_time=scaler.status.last_scale_time,
+            current_replicas=scaler.status.current_replicas,
+            desired_replicas=scaler.status.desired_replicas,
+            current_metrics=scaler.status.current_metrics,
+            conditions=list(scaler.status.conditions),
+        )
+        target = scaler.spec.scale_target_ref
+        trouble = f'no matches for kind "{target.kind}" in group "{target.api_version.rpartition("/")[0]}"'
+        try:
+            kind = await self._kind(target)
+            if kind is not None:
+                trouble = ""
+                await self._scale(scaler, status, kind, ctx, now)
+        except ApiError as error:
+            trouble = error.status.message
+        if trouble:
+            message = f"the HPA controller was unable to get the target's current scale: {trouble}"
+            if _set(status, "AbleToScale", "False", "FailedGetScale", message, now):
+                ctx.warn("FailedGetScale", trouble)
+        await ctx.patch_status(scaler, status)
+        return Result(after=LOOK_AGAIN)
+
+    async def _kind(self, target: autoscaling_v2.CrossVersionObjectReference) -> Kind | None:
+        for resource in await self._client.api_resources():
+            kind = resource.kind
+            if (kind.api_version, kind.kind) == (target.api_version, target.kind):
+                return kind
+        return None
+
+    async def _scale(
+        self,
+        scaler: Autoscaler,
+        status: autoscaling_v2.HorizontalPodAutoscalerStatus,
+        kind: Kind,
+        ctx: Context,
+        now: datetime,
+    ) -> None:
+        name, namespace = scaler.spec.scale_target_ref.name, scaler.metadata.namespace
+        scale = await self._client.get_scale(kind, name, namespace)
+        current = scale.spec.replicas
+        least = 1 if scaler.spec.min_replicas is None else scaler.spec.min_replicas
+        wanted, why = bounded(current, least, scaler.spec.max_replicas)
+        status.current_replicas, status.desired_replicas = scale.status.replicas, wanted
+        told = "the HPA controller was able to get the target's current scale"
+        _set(status, "AbleToScale", "True", "SucceededGetScale", told, now)
+        if why:
+            await self._client.scale(kind, name, namespace, replicas=wanted)
+            told = f"the HPA controller was able to update the target scale to {wanted}"
+            _set(status, "AbleToScale", "True", "SucceededRescale", told, now)
+            status.last_scale_time = now
+            ctx.event("SuccessfulRescale", f"New size: {wanted}; reason: {why}")
+        elif wanted == 0:
+            told = "scaling is disabled since the replica count of the target is zero"
+            _set(status, "ScalingActive", "False", "ScalingDisabled", told, now)
+        else:
+            reason, message = no_metrics(scaler)
+            if _set(status, "ScalingActive", "False", reason, message, now):
+                ctx.warn(reason, message.partition(": ")[2])
+
+
+def _set(
+    status: autoscaling_v2.HorizontalPodAutoscalerStatus,
+    type: str,  # noqa: A002 (the field's name)
+    value: str,
+    reason: str,
+    message: str,
+    now: datetime,
+) -> bool:
+    before = next((item for item in status.conditions if item.type == type), None)
+    same = before is not None and before.status == value
+    since = before.last_transition_time if before is not None and same else now
+    made = Condition(type=type, status=value, reason=reason, message=message, last_transition_time=since)
+    status.conditions = [item for item in status.conditions if item.type != type] + [made]
+    return before != made
+
+
+def _as_target(kind: str) -> Callable[[Object], str]:
+    return lambda item: f"{item.metadata.namespace}/{kind}/{item.metadata.name}"
+
+
+def controller(client: Client) -> Controller[Autoscaler]:
+    """Declare the controller."""
+    kinds = (apps_v1.Deployment, apps_v1.StatefulSet, apps_v1.ReplicaSet)
+    return Controller(
+        Autoscaler,
+        Autoscalers(client),
+        name=NAME,
+        watches=[watch(kind, via=autoscalers_by_target, key=_as_target(kind.__name__)) for kind in kinds],
+        tuning=Tuning(reporter=NAME),
+    )

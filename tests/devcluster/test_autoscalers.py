@@ -1,0 +1,63 @@
+"""HorizontalPodAutoscalers, driven by kubectl."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+from devcluster_workloads import deployment, until_told
+
+from kubewright.api.builtin import apps_v1, autoscaling_v2
+from kubewright.devcluster.autoscalers import bounded
+from kubewright.testing import Cluster
+
+Kubectl = Callable[..., Awaitable[str]]
+Scaler = autoscaling_v2.HorizontalPodAutoscaler
+
+
+@pytest.mark.parametrize(
+    ("current", "wanted", "told"), [(0, 0, ""), (1, 2, "below"), (2, 2, ""), (4, 4, ""), (9, 4, "above")]
+)
+def test_replicas_are_kept_within_the_bounds(current: int, wanted: int, told: str) -> None:
+    found, why = bounded(current, 2, 4)
+    assert found == wanted
+    assert told in why
+
+
+def conditions_of(scaler: Scaler) -> dict[str, tuple[str, str]]:
+    return {item.type: (item.status, item.reason) for item in scaler.status.conditions}
+
+
+async def test_kubectl_autoscale_raises_a_deployment_to_its_least(cluster: Cluster, kubectl: Kubectl) -> None:
+    await cluster.create(deployment("web", 1))
+    await cluster.eventually(apps_v1.Deployment, "web", lambda item: item.status.ready_replicas == 1)
+    await kubectl("autoscale", "deployment", "web", "--min=2", "--max=4", "--cpu=50%")
+    await cluster.eventually(apps_v1.Deployment, "web", lambda item: item.status.ready_replicas == 2)
+    why = "Current number of replicas below Spec.MinReplicas"
+    await until_told(cluster, ("HorizontalPodAutoscaler", "SuccessfulRescale", f"New size: 2; reason: {why}"))
+    if cluster.server != "embedded":
+        pytest.skip("the real controller looks again after 15 s only")
+    found = await cluster.eventually(
+        Scaler,
+        "web",
+        lambda item: item.status.current_replicas == 2 and "ScalingActive" in conditions_of(item),
+    )
+    assert conditions_of(found) == {
+        "AbleToScale": ("True", "SucceededGetScale"),
+        "ScalingActive": ("False", "FailedGetResourceMetric"),
+    }
+    assert "cpu: <unknown>/50%" in await kubectl("get", "hpa")
+
+
+async def test_an_autoscaler_without_a_target_says_so(cluster: Cluster) -> None:
+    reference = autoscaling_v2.CrossVersionObjectReference(
+        api_version="apps/v1", kind="Deployment", name="nothing"
+    )
+    spec = autoscaling_v2.HorizontalPodAutoscalerSpec(scale_target_ref=reference, max_replicas=2)
+    made = Scaler(spec=spec)
+    made.metadata.name = "lost"
+    await cluster.create(made)
+    found = await cluster.eventually(
+        Scaler, "lost", lambda item: conditions_of(item) == {"AbleToScale": ("False", "FailedGetScale")}
+    )
+    assert found.status.conditions[0].message.startswith(
+        "the HPA controller was unable to get the target's current scale: "
+    )
