@@ -12,7 +12,7 @@ from .registry import Resource
 from .request import Request
 from .responses import JSON, YAML
 from .status import StatusError
-from .wire import DecodeError, UnknownKind, parse_json, parse_yaml
+from .wire import DecodeError, UnknownKind, in_document_order, parse_json, parse_yaml
 
 _META_GROUP = "meta.k8s.io"
 _SUMMARY = 30
@@ -84,7 +84,10 @@ def read_kind(
         obj, unknown = resource.codec.decode(value) if resource is not None else core.types.decode(gvk, value)
     except DecodeError as error:
         raise unhandled(found, gvk, str(error)) from None
-    report_strict([*strict, *unknown], validation, warnings, found, gvk)
+    faults = [*strict, *unknown]
+    if strict and unknown and not custom and media_type(request) == JSON:
+        faults = in_document_order(request.body, faults)
+    report_strict(faults, validation, warnings, found, gvk)
     if custom and found.kind != gvk.kind:
         obj["kind"] = found.kind
     if resource is not None:

@@ -93,6 +93,34 @@ STEPS = [
         f"{P}?fieldValidation=Strict",
         '{"metadata":{"name":"dup2","name":"dup3"},"bogus":1}',
     ),
+    Step(
+        "strict-many",
+        "POST",
+        f"{P}?fieldValidation=Strict",
+        '{"z":1,"metadata":{"name":"m","b":1,"labels":{"l":"1","l":"2"},"a":2,"name":"n"},"bogus":1,"data":{"k":"1","k":"2"},'
+        '"binaryData":{},"immutable":true,"immutable":false,"A":1}',
+    ),
+    Step(
+        "strict-many-deployment",
+        "POST",
+        "/apis/apps/v1/namespaces/objects/deployments?fieldValidation=Strict",
+        {
+            "zz": 1,
+            "metadata": {"name": "m", "zz": 1},
+            "spec": {
+                "zz": 1,
+                "template": {
+                    "spec": {
+                        "containers": [{"name": "c", "zz": 1, "aa": 1}, {"zz": 1}],
+                        "volumes": [{"yy": 1}],
+                    }
+                },
+                "selector": {"aa": 1, "matchLabels": {"a": "b"}},
+            },
+            "aa": 1,
+        },
+    ),
+    Step("warn-many", "POST", P, '{"z":1,"metadata":{"name":"wm","b":1,"labels":{"l":"1","l":"2"}},"a":2}'),
     Step("ignore", "POST", f"{P}?fieldValidation=Ignore", {"metadata": {"name": "ign"}, "bogus": 1}),
     Step("bad-field-validation", "POST", f"{P}?fieldValidation=Foo", CM),
     Step(

@@ -8,6 +8,7 @@ trip of values that have no Go type (custom resources).
 
 from .errors import DecodeError, UnknownKind
 from .json_documents import encode_json, parse_json, untyped
+from .positions import in_document_order
 from .schemas import TypePatchSchema
 from .table import BuiltinResource, BuiltinVersion, Subresource, TypeTable, load_types
 from .yaml_documents import parse_yaml
@@ -21,6 +22,7 @@ __all__ = [
     "TypeTable",
     "UnknownKind",
     "encode_json",
+    "in_document_order",
     "load_types",
     "parse_json",
     "parse_yaml",
