@@ -80,7 +80,8 @@ def variable_name(kind: str) -> str:
 
 def controller_name(kind: str) -> str:
     """Name the controller of a kind in code."""
-    return plural_of("_".join(_words(kind)))
+    name = plural_of("_".join(_words(kind)))
+    return f"{name}_" if keyword.iskeyword(name) else name
 
 
 def version_class(kind: str, version: str) -> str:

@@ -1,0 +1,200 @@
+"""`kubewright init` and `create`: files appear whole or not at all, and never in place of others."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kubewright.cli.app import main
+
+
+def exit_code(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("toyshop", "my_shop")]:
+        del sys.modules[name]
+    return int(ended.value.code or 0)
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_text()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.suffix != ".pyc"
+    }
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    assert exit_code("init", "toyshop", "--domain", "example.com") == 0
+    monkeypatch.chdir(tmp_path / "toyshop")
+    return tmp_path / "toyshop"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["init", "1shop"], "'1shop' is no name for a project"),
+        (["init", "json"], "a Python module is called 'json' already"),
+        (["init", "a", "--domain", "nodot"], "it has no dot"),
+        (["init"], "Missing option 'NAME'"),
+    ],
+)
+def test_a_project_that_cannot_be_is_one_line(
+    arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code(*arguments) == 2
+    assert message in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_holds_something_else_stays_as_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "toyshop").mkdir()
+    (tmp_path / "toyshop" / "mine.txt").write_text("mine")
+    assert exit_code("init", "toyshop") == 1
+    assert capsys.readouterr().err == (
+        "Error: toyshop is there already and is no kubewright project: choose another name\n"
+    )
+    assert contents(tmp_path / "toyshop") == {"mine.txt": "mine"}
+
+
+def test_an_empty_folder_is_filled(tmp_path: Path) -> None:
+    (tmp_path / "toyshop").mkdir()
+    assert exit_code("init", "toyshop") == 0
+    assert "toyshop/__init__.py" in contents(tmp_path / "toyshop")
+
+
+def test_a_second_run_adds_what_is_missing_and_keeps_what_was_changed(
+    shop: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (shop / "Dockerfile").write_text("FROM mine\n")
+    (shop / "README.md").unlink()
+    monkeypatch.chdir(shop.parent)
+    capsys.readouterr()
+    assert exit_code("init", "toyshop") == 0
+    assert (shop / "Dockerfile").read_text() == "FROM mine\n"
+    assert capsys.readouterr().out == "created README.md\nkept 8 files that were there\n"
+
+
+def test_a_project_of_an_older_version_is_told_what_changed(
+    shop: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (shop / "pyproject.toml").read_text()
+    older = text.replace('version = "0.1.0" # what', 'version = "0.0.9" # what')
+    assert older != text
+    (shop / "pyproject.toml").write_text(older)
+    assert exit_code("create", "api", "--version", "v1", "--kind", "Toy") == 0
+    assert "since this project was made: 0.1.0: requirements.lock" in capsys.readouterr().err
+    assert (shop / "pyproject.toml").read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["api", "--version", "v1", "--kind", "toy"], 2, "kind 'toy' is not in CamelCase: like Toy"),
+        (["api", "--version", "1", "--kind", "Toy"], 2, "version '1' is none of Kubernetes'"),
+        (["api", "--version", "v1", "--kind", "Toy", "--group", "a b"], 2, "group 'a b.example.com'"),
+        (["api", "--version", "v1"], 2, "Missing option '--kind'"),
+        (["webhook", "--kind", "Toy"], 2, "say what for"),
+        (["webhook", "--kind", "Toy", "--validation"], 1, "there is no kind Toy in this project"),
+    ],
+)
+def test_an_addition_that_cannot_be_changes_nothing(
+    arguments: list[str], code: int, message: str, shop: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = contents(shop)
+    assert exit_code("create", *arguments) == code
+    assert message in capsys.readouterr().err
+    assert contents(shop) == before
+
+
+def test_a_group_needs_a_dot_where_the_project_has_no_domain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code("init", "my-shop") == 0
+    monkeypatch.chdir(tmp_path / "my-shop")
+    assert exit_code("create", "api", "--group", "shop", "--version", "v1", "--kind", "Toy") == 2
+    assert "group 'shop' has no dot" in capsys.readouterr().err
+    assert exit_code("create", "api", "--group", "shop.example.org", "--version", "v1", "--kind", "Toy") == 0
+    assert 'name="my-shop"' in (tmp_path / "my-shop" / "my_shop" / "__init__.py").read_text()
+
+
+def test_outside_a_project_it_says_how_to_make_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("create", "api", "--kind", "Toy", "--version", "v1") == 1
+    assert "make one with `kubewright init NAME`" in capsys.readouterr().err
+
+
+def test_a_kind_is_added_once(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("create", "api", "--version", "v1", "--kind", "Toy") == 0
+    before = contents(shop)
+    assert exit_code("create", "api", "--version", "v1", "--kind", "Toy") == 1
+    assert "Toy v1 of toyshop.example.com is in toyshop.toy already" in capsys.readouterr().err
+    assert exit_code("create", "api", "--version", "v1", "--kind", "Toy", "--group", "other") == 1
+    assert "toyshop/toy.py is there already: nothing was written" in capsys.readouterr().err
+    assert contents(shop) == before
+
+
+def test_conversion_asks_for_a_second_version(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("create", "api", "--version", "v1", "--kind", "Toy") == 0
+    assert exit_code("create", "webhook", "--kind", "Toy", "--conversion") == 1
+    assert "Toy has one version: add another" in capsys.readouterr().err
+
+
+def test_an_operator_that_its_author_wrote_otherwise_gets_files_and_advice(
+    shop: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code("create", "api", "--version", "v1", "--kind", "Toy") == 0
+    package = shop / "toyshop" / "__init__.py"
+    mine = package.read_text().replace("kw.Operator(toys,", "kw.Operator(\n    toys,  # mine\n   ")
+    package.write_text(mine)
+    capsys.readouterr()
+    assert exit_code("create", "api", "--version", "v1", "--kind", "Doll") == 0
+    shown = capsys.readouterr().out
+    assert "from toyshop.doll import dolls" in shown
+    assert "Operator(dolls, ...)" in shown
+    assert package.read_text() == mine
+
+
+def test_a_syntax_error_in_the_project_is_told_with_its_place(
+    shop: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (shop / "toyshop" / "__init__.py").write_text("def f(:\n")
+    before = contents(shop)
+    assert exit_code("create", "api", "--version", "v1", "--kind", "Toy") == 1
+    assert "__init__.py:1: SyntaxError" in capsys.readouterr().err
+    assert contents(shop) == before
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_without_permission_is_one_line(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (shop / "tests").chmod(0o500)
+    assert exit_code("create", "api", "--version", "v1", "--kind", "Toy") == 1
+    assert "nothing was changed" in capsys.readouterr().err
+
+
+def test_a_failure_half_way_leaves_nothing(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (shop / "samples").write_text("a file where a folder is wanted")
+    before = contents(shop)
+    assert exit_code("create", "api", "--version", "v1", "--kind", "Toy") == 1
+    assert "nothing was changed" in capsys.readouterr().err
+    assert contents(shop) == before
+
+
+def test_commands_inside_a_project_need_no_target(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("create", "api", "--version", "v1", "--kind", "Toy") == 0
+    os.chdir(shop / "tests")
+    capsys.readouterr()
+    assert exit_code("manifests", "--only", "crds") == 0
+    assert "name: toys.toyshop.example.com" in capsys.readouterr().out
+
+
+def test_a_new_project_without_kinds_passes_its_tests(shop: Path) -> None:
+    arguments = ["-q", "-p", "no:cacheprovider", "--assert=plain"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *arguments], cwd=shop, check=False, capture_output=True
+    )
+    assert done.returncode == 0

@@ -1,0 +1,16 @@
+"""What is refused before a Truck is stored."""
+
+from collections.abc import Iterator
+
+import kubewright as kw
+
+from fleet.truck import Truck
+
+LONGEST_NAME = 50
+
+
+@kw.validates(Truck)
+def validate_truck(truck: Truck) -> Iterator[kw.Problem]:
+    """Refuse what the schema cannot."""
+    if len(truck.metadata.name) > LONGEST_NAME:
+        yield kw.invalid("metadata.name", truck.metadata.name, f"at most {LONGEST_NAME} characters")

@@ -1,0 +1,69 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kubewright.scaffold import (
+    domain_trouble,
+    group_trouble,
+    kind_trouble,
+    module_name,
+    project_trouble,
+    version_trouble,
+)
+from kubewright.scaffold.changes import changes_between, is_newer
+from kubewright.scaffold.naming import controller_name, variable_name, version_class
+
+KINDS = st.from_regex(r"[A-Z][A-Za-z0-9]{0,30}", fullmatch=True)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "1shop", "My_Shop", "shop!", "operator", "json", "kubewright", "class", "-a"]
+)
+def test_a_name_that_is_no_project(name: str) -> None:
+    assert "is no name for a project" in project_trouble(name)
+
+
+@pytest.mark.parametrize("name", ["shop", "my-shop", "s3"])
+def test_a_name_that_is_one(name: str) -> None:
+    assert project_trouble(name) == ""
+
+
+def test_what_is_wrong_is_said_with_a_way_out() -> None:
+    assert kind_trouble("cart") == "kind 'cart' is not in CamelCase: like Cart"
+    assert kind_trouble("video-rack") == "kind 'video-rack' is not in CamelCase: like VideoRack"
+    assert "has no dot: give a whole one, like shop.example.com" in group_trouble("shop")
+    assert "has no dot" in domain_trouble("localhost")
+    assert "like v1, v1beta1" in version_trouble("1")
+
+
+@pytest.mark.parametrize(
+    ("kind", "module", "variable", "controller"),
+    [
+        ("Cart", "cart", "cart", "carts"),
+        ("VideoRack", "video_rack", "rack", "video_racks"),
+        ("HTTPRoute", "http_route", "route", "http_routes"),
+        ("Class", "class_kind", "class_", "classes"),
+        ("List", "list", "list_", "lists"),
+        ("Policy", "policy", "policy", "policies"),
+    ],
+)
+def test_names_in_code_come_from_the_kind(kind: str, module: str, variable: str, controller: str) -> None:
+    assert (module_name(kind), variable_name(kind), controller_name(kind)) == (module, variable, controller)
+
+
+@given(KINDS)
+def test_every_kind_gives_names_that_python_takes(kind: str) -> None:
+    for name in (module_name(kind), variable_name(kind), controller_name(kind)):
+        compile(f"{name} = 1", "x", "exec")
+
+
+def test_a_further_version_has_a_class_of_its_own() -> None:
+    assert version_class("Cart", "v2beta1") == "CartV2Beta1"
+
+
+def test_an_older_project_is_told_what_changed_since() -> None:
+    changes = {"0.2.0": ["b"], "0.1.0": ["a"], "0.10.0": ["d"], "0.3.0": ["c"]}
+    assert changes_between("0.1.0", "0.3.0", changes) == ["0.2.0: b", "0.3.0: c"]
+    assert changes_between("0.3.0", "0.10.1", changes) == ["0.10.0: d"]
+    assert is_newer("0.10.0", "0.9.0")
+    assert not is_newer("0.9.0", "0.9.0")

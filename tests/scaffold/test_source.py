@@ -1,0 +1,113 @@
+"""Additions to a user's own files: sure, or refused."""
+
+import ast
+import textwrap
+
+import pytest
+
+from kubewright.scaffold import Unclear, add_class_keyword, add_import, add_to_operator
+
+EMPTY = '"""The operator."""\n'
+
+
+def with_operator(source: str, **more: list[str]) -> str:
+    given: dict[str, list[str]] = {"controllers": [], "webhooks": [], "kinds": [], **more}
+    return add_to_operator(source, "shop", **given)
+
+
+def test_the_first_addition_writes_the_operator() -> None:
+    source = with_operator(add_import(EMPTY, "shop.cart", "carts"), controllers=["carts"])
+    assert source == textwrap.dedent('''\
+        """The operator."""
+
+        import kubewright as kw
+
+        from shop.cart import carts
+
+        operator = kw.Operator(carts, name="shop")
+        ''')
+
+
+def test_a_further_one_keeps_what_is_there() -> None:
+    source = textwrap.dedent('''\
+        """Mine."""
+
+        import kubewright as kw
+
+        from shop.box import boxes
+        from shop.zoo import zoos
+
+
+        def operator() -> kw.Operator:
+            """Declare it."""
+            return kw.Operator(boxes, zoos, name="mine", env=[kw.Env("A", "1, 2, 3, 4, 5")])  # ours
+        ''')
+    source = add_import(source, "shop.cart", "Cart", "carts", "LIMIT")
+    source = with_operator(source, controllers=["carts"], webhooks=["judged_by_all"], kinds=["Cart"])
+    assert source == textwrap.dedent('''\
+        """Mine."""
+
+        import kubewright as kw
+
+        from shop.box import boxes
+        from shop.cart import LIMIT, Cart, carts
+        from shop.zoo import zoos
+
+
+        def operator() -> kw.Operator:
+            """Declare it."""
+            return kw.Operator(
+                boxes,
+                zoos,
+                carts,
+                name="mine",
+                env=[kw.Env("A", "1, 2, 3, 4, 5")],
+                webhooks=[judged_by_all],
+                kinds=[Cart],
+            )  # ours
+        ''')
+
+
+def test_names_join_an_import_that_is_there() -> None:
+    source = add_import("from shop.cart import carts\n", "shop.cart", "Cart")
+    assert source == "from shop.cart import Cart, carts\n"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "a = Operator(x)\nb = Operator(y)\n",
+        "a = Operator(\n    x,  # mine\n)\n",
+        "a = Operator(x, **options)\n",
+        "a = Operator(x, webhooks=all_of_them())\n",
+    ],
+)
+def test_what_is_not_sure_is_left_to_the_author(source: str) -> None:
+    with pytest.raises(Unclear):
+        with_operator(source, webhooks=["judged"])
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (
+            'class A(B, group="g", version="v1"): ...\n',
+            'class A(B, group="g", version="v1", stored=True): ...\n',
+        ),
+        (
+            'class A(\n    B,\n    version="v1",\n    columns=[],\n):\n    """A."""\n',
+            'class A(\n    B,\n    version="v1",\n    stored=True,\n    columns=[],\n):\n    """A."""\n',
+        ),
+        ('class A(B, version="v1", stored=True): ...\n', 'class A(B, version="v1", stored=True): ...\n'),
+    ],
+)
+def test_a_class_is_given_a_keyword_once(source: str, expected: str) -> None:
+    assert add_class_keyword(source, "A", "stored", "True") == expected
+    ast.parse(expected)
+
+
+def test_letters_of_several_bytes_shift_nothing() -> None:
+    source = 'title = "Größe"; operator = Operator(a, name="ü")\n'
+    assert (
+        with_operator(source, controllers=["b"]) == 'title = "Größe"; operator = Operator(a, b, name="ü")\n'
+    )
