@@ -319,6 +319,9 @@ RELIED_ON: dict[str, tuple[str, ...]] = {
         "conversion-list-converted",
         "conversion-read-uid",
         "conversion-drop-stored",
+        "migration-drop-too-early",
+        "migration-strike",
+        "migration-drop",
     ),
     "short names, categories, columns, selectable fields": (
         "definitions-discovered",
