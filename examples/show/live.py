@@ -2,13 +2,13 @@
 
 import asyncio
 import json
+import shutil
 from typing import Any
 
 import msgspec
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.panel import Panel
-from rich.table import Table
 from rich.text import Text
 
 from foo import FooV1Alpha1
@@ -20,6 +20,7 @@ from myownshell import MyOwnShell
 from pulsarconsumer import PulsarConsumer
 from show.stage import NAMESPACE, Stage, set_up
 from show.story import Story
+from show.tables import table
 from vmgroup import VmGroup
 
 AS_TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -28,6 +29,12 @@ BREATH = 2.5
 """Seconds between two steps: a person is watching."""
 LOOK = 0.5
 EVENTS = 5
+LOOK_WITH = (
+    "kubectl get myownshells,vg,foos,deployments,pods"
+    if shutil.which("kubectl")
+    else "kubewright get myownshells"
+)
+"""What a person can type to look around."""
 Wire = dict[str, Any]
 
 
@@ -123,14 +130,25 @@ class View:
         """End a step that did not."""
         self._told[-1] = Text.assemble(("✗ ", "red"), self._told[-1].plain.strip(), (f": {text}", "red"))
 
+    def _latest(self) -> list[Text]:
+        """Give as much of the story's end as a third of the screen holds, the last step in any case."""
+        room, width = self._console.size.height // 3, max(1, self._console.size.width - 4)
+        shown: list[Text] = []
+        for text in reversed(self._told):
+            room -= -(-text.cell_len // width)
+            if shown and room < 0:
+                break
+            shown.insert(0, text)
+        return shown
+
     def render(self) -> RenderableType:
         """Draw everything, the story first: what a small screen has no room for is cut at the end."""
-        room = max(4, self._console.size.height // 3)
-        parts: list[RenderableType] = [Panel(Group(*self._told[-room:]), title="Story", title_align="left")]
+        parts: list[RenderableType] = [Panel(Group(*self._latest()), title="Story", title_align="left")]
         if self.hint:
             parts.append(_line(self.hint))
-            parts.append(_line("kubectl get myownshells,vg,foos,deployments,pods"))
-        parts += [_table(name, rows) for name, rows in self.tables if rows.get("rows")]
+            parts.append(_line(LOOK_WITH))
+        width = self._console.size.width
+        parts += [table(name, rows, width) for name, rows in self.tables if rows.get("rows")]
         if self.pods:
             parts.append(_line(f"Pods: {self.pods}"))
         if self.events:
@@ -140,19 +158,3 @@ class View:
 
 def _line(text: str) -> Text:
     return Text(text, no_wrap=True, overflow="ellipsis")
-
-
-def _table(name: str, rows: Wire) -> Table:
-    shown = [
-        (number, column) for number, column in enumerate(rows["columnDefinitions"]) if not column["priority"]
-    ]
-    table = Table(title=name, title_justify="left", box=None, pad_edge=False)
-    for _, column in shown:
-        table.add_column(column["name"].upper(), no_wrap=True, overflow="ellipsis", min_width=4)
-    for row in rows["rows"]:
-        table.add_row(*(_cell(row["cells"][number]) for number, _ in shown))
-    return table
-
-
-def _cell(value: Any) -> str:
-    return "<none>" if value is None else str(value)

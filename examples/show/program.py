@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import logging
+import os
 import signal
 import sys
 from collections.abc import Coroutine
@@ -17,7 +18,7 @@ def main() -> None:
     """Tell the story live on a terminal, else in plain lines."""
     parser = argparse.ArgumentParser(prog="demo", description="Show five operators at work.")
     parser.add_argument("--once", action="store_true", help="tell the story once, check each step, end")
-    once: bool = parser.parse_args().once or not sys.stdout.isatty()
+    once: bool = parser.parse_args().once or not can_draw()
     # What the operators say is part of the view, or of a failure's story; not of our output.
     logging.basicConfig(handlers=[logging.NullHandler()])
     try:
@@ -27,6 +28,11 @@ def main() -> None:
     if not ended:
         print("\nended: nothing is left running", flush=True)
         sys.exit(INTERRUPTED if once else 0)
+
+
+def can_draw() -> bool:
+    """Tell whether somebody watches on a terminal that can be drawn on."""
+    return sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb", "unknown")
 
 
 def say(line: str) -> None:
