@@ -1,11 +1,16 @@
 """A user's mistake is one line and no traceback, also where it is found inside running tasks."""
 
+import asyncio
 import socket
 from pathlib import Path
 
 import pytest
+import yaml
 
+from kubewright.api import Meta
+from kubewright.api.builtin import core_v1
 from kubewright.cli.app import main
+from kubewright.testing import Cluster
 
 SHELL = '''
 import kubewright as kw
@@ -73,3 +78,42 @@ def test_a_port_that_is_taken(shell: str, capsys: pytest.CaptureFixture[str]) ->
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         line = told(capsys, "run", shell, "--dev", "--metrics-bind-address", address)
     assert f"cannot listen on {address}" in line
+
+
+def test_two_controllers_with_one_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "twins.py"
+    twin = SHELL.replace("class Shell", "class Bash").replace("shells", "bashes").replace(": Shell", ": Bash")
+    twin = twin.replace("@kw.controller(Shell)", '@kw.controller(Bash, name="shell")')
+    path.write_text(f"{SHELL}\n{twin}")
+    line = told(capsys, "manifests", str(path))
+    assert "two controllers are named 'shell' (Shell and Bash)" in line
+
+
+def test_a_target_with_a_syntax_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "half_written.py"
+    path.write_text("import kubewright as kw\n\nclass Spec(kw.Model:\n")
+    for command in ("run", "install", "plan", "deploy"):
+        arguments = {"plan": ["-f", "x"], "deploy": ["--image", "x"]}.get(command, [])
+        line = told(capsys, command, str(path), *arguments)
+        assert f"{path}:3: SyntaxError: " in line
+
+
+async def test_a_cluster_that_answers_forbidden(
+    shell: str, cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await cluster.create(core_v1.ServiceAccount(Meta("nobody")))
+    token = await cluster.client.token_request("nobody", cluster.namespace)
+    document = yaml.safe_load(cluster.kubeconfig.read_text())
+    document["users"] = [{**document["users"][0], "user": {"token": token.token}}]
+    kubeconfig = tmp_path / "nobody"
+    kubeconfig.write_text(yaml.safe_dump(document))
+    for command in (
+        ("install", shell),
+        ("uninstall", shell),
+        ("deploy", shell, "--image", "x"),
+        ("deploy", shell, "--image", "x", "--dry-run"),
+        ("get", "pods"),
+        ("delete", "pod", "x"),
+    ):
+        line = await asyncio.to_thread(told, capsys, *command, "--kubeconfig", str(kubeconfig))
+        assert "missing rule: {apiGroups: " in line, command

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import click
 
 from kubewright.api import KubewrightError
+from kubewright.cli.crashes import crash_report
 
 FAILED = 1
 WRONG_USAGE = 2
@@ -89,5 +90,8 @@ def _exit_code(arguments: list[str] | None) -> int:
         click.echo(f"Error: {error}", err=True)
         return FAILED
     except (click.Abort, KeyboardInterrupt):
+        return FAILED
+    except Exception as error:
+        click.echo(f"Error: {crash_report(error)}", err=True)
         return FAILED
     return outcome if isinstance(outcome, int) else 0

@@ -7,7 +7,10 @@ import time
 import traceback
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
+from textwrap import indent
 from typing import Any, Literal, TextIO, cast
+
+from kubewright.cli.crashes import crash_report
 
 LogFormat = Literal["text", "json"]
 
@@ -59,8 +62,8 @@ class TextLines(logging.Formatter):
         told = " ".join(f"{name}={_text(fields[name])}" for name in order)
         line = f"{self._paint(moment, _DIM)} {level} {record.getMessage()}"
         line += f"  {self._paint(told, _DIM)}" if told else ""
-        if record.exc_info:
-            line += "\n" + self.formatException(record.exc_info)
+        if record.exc_info and record.exc_info[1] is not None:
+            line += "\n" + indent(crash_report(record.exc_info[1]), "    ")
         return line
 
     def _paint(self, text: str, code: str) -> str:

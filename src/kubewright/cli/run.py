@@ -5,6 +5,7 @@ import gc
 import logging
 import os
 import tempfile
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from kubewright.cli.options import FILE, cluster_options, target_argument
 from kubewright.cli.progress import Progress
 from kubewright.cli.target import load_operator
 from kubewright.client import Client, ClusterConfig, load_config
+from kubewright.client.recording import Recording
 from kubewright.controller import Operator
 from kubewright.manager import Manager, ManagerOptions
 
@@ -25,12 +27,19 @@ from kubewright.manager import Manager, ManagerOptions
 DEVCLUSTER = "kubewright.devcluster"
 GENERATE = "kubewright.generate"
 INSTALLATION = "kubewright.cli.installation"
+RELOAD = "kubewright.cli.reload"
 
 
 @click.command()
 @target_argument
 @click.option("--dev", is_flag=True, help="Run on an embedded cluster of its own, with the CRDs installed.")
 @click.option("--install", "installing", is_flag=True, help="Install the CRDs first.")
+@click.option(
+    "--reload", "reloading", is_flag=True, help="Start again whenever a Python file of TARGET changes."
+)
+@click.option(
+    "--record-access", type=FILE, default=None, help="Add the rights it used to this file, for `rbac verify`."
+)
 @cluster_options
 @click.option("-n", "--namespace", "namespaces", multiple=True, help="Watch only this namespace; repeatable.")
 @click.option("--leader-elect", is_flag=True, help="Work only while holding the lease.")
@@ -67,10 +76,14 @@ INSTALLATION = "kubewright.cli.installation"
 )
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("-v", "--verbose", is_flag=True, help="Log more.")
+@click.pass_context
 def command(
+    ctx: click.Context,
     target: str,
     dev: bool,
     installing: bool,
+    reloading: bool,
+    record_access: Path | None,
     kubeconfig: Path | None,
     context: str,
     log_format: LogFormat,
@@ -84,6 +97,15 @@ def command(
     log = set_up(log_format, level=logging.DEBUG if verbose else logging.INFO)
     if dev and (kubeconfig or context):
         raise click.UsageError("--dev brings a cluster of its own: leave --kubeconfig and --context out")
+    if dev and record_access:
+        raise click.UsageError(
+            "--dev runs as an administrator: record on a cluster where the roles are bound"
+        )
+    if reloading:
+        # What is told here is what the child tells; a dev cluster's own doings are no news.
+        log.setLevel(logging.ERROR)
+        run_program(lambda: until_signalled(_reload(ctx, target, dev=dev)))
+        return
     operator = load_operator(target)
     log.addFilter(OnlyControllers([controller.name for controller in operator.controllers]))
     if dev:
@@ -96,15 +118,37 @@ def command(
         with tempfile.TemporaryDirectory(prefix="kubewright-dev-") as folder:
             path = Path(folder, "kubeconfig")
             run_program(lambda: until_signalled(_run_on_dev_cluster(operator, manager_options, path)))
-    else:
-        config = load_config(kubeconfig, context or None)
+        return
+    config, asked = load_config(kubeconfig, context or None), Recording()
+    if record_access is not None:
+        config = replace(config, observer=asked.observe)
+    try:
         run_program(lambda: until_signalled(_run(operator, config, manager_options, installing=installing)))
+    finally:
+        if record_access is not None:
+            asked.append_to(record_access, operator.name)
 
 
 def _webhook_state(name: str) -> Path:
     """Name the file that keeps the certificates of webhooks, so that a run after a crash changes nothing."""
     folder = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return Path(folder, "kubewright", "webhooks", f"{name}.json")
+
+
+async def _reload(ctx: click.Context, target: str, *, dev: bool) -> None:
+    """The dev cluster is this process's, so that it outlives the operator that is started again."""
+    reload = import_module(RELOAD)
+    arguments = ["run", *reload.arguments_of(ctx, without=("reloading", "dev"))]
+    if not dev:
+        await reload.run_reloading(arguments, reload.folder_of(target))
+        return
+    with tempfile.TemporaryDirectory(prefix="kubewright-dev-") as folder:
+        path = Path(folder, "kubeconfig")
+        async with import_module(DEVCLUSTER).DevCluster() as cluster:
+            await asyncio.to_thread(write_kubeconfig, path, cluster.kubeconfig())
+            click.echo(f"dev cluster at {cluster.url}: export KUBECONFIG={path}", err=True)
+            arguments += ["--install", "--kubeconfig", str(path)]
+            await reload.run_reloading(arguments, reload.folder_of(target))
 
 
 async def _run_on_dev_cluster(operator: Operator, options: ManagerOptions, path: Path) -> None:

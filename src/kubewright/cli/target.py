@@ -2,12 +2,12 @@
 
 import importlib
 import sys
-import traceback
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
 from kubewright.api import DeclarationError, KubewrightError
+from kubewright.cli.crashes import place_of
 from kubewright.controller import Controller, Operator
 from kubewright.webhook import Admission, Conversion, Webhook
 
@@ -131,13 +131,5 @@ def _webhooks_in(module: ModuleType) -> list[Webhook]:
 
 def _user_line(error: BaseException, place: str) -> str:
     """Say where in the user's own code it went wrong; our frames and Python's are not the user's business."""
-    ours = str(Path(__file__).parents[1])
-    frames = [
-        frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")
-    ]
-    theirs = [
-        frame for frame in frames if not frame.filename.startswith(ours) and "importlib" not in frame.filename
-    ]
-    where = f"{theirs[-1].filename}:{theirs[-1].lineno}" if theirs else place
     text = str(error) if isinstance(error, KubewrightError) else f"{type(error).__name__}: {error}"
-    return f"{where}: {text}"
+    return f"{place_of(error) or place}: {text}"

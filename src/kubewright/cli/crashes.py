@@ -1,0 +1,40 @@
+"""A failure as its author wants to see it: their own line first, the frames of libraries left out."""
+
+import sysconfig
+import traceback
+from pathlib import Path
+
+_OURS = str(Path(__file__).resolve().parents[1])
+_STANDARD = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib"))
+_INSTALLED = tuple(sysconfig.get_path(name) for name in ("purelib", "platlib"))
+
+
+def author_frames(error: BaseException) -> list[traceback.FrameSummary]:
+    """Give the frames of a failure that are neither ours nor Python's; those of the author's own files, if any."""
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith(("<", _OURS)) and not _is_standard(frame.filename)
+    ]
+    own = [frame for frame in frames if not frame.filename.startswith(_INSTALLED)]
+    return own or frames
+
+
+def place_of(error: BaseException) -> str:
+    """Say where in the author's code a failure came up, as `file.py:12`; nothing where it did not."""
+    frames = author_frames(error)
+    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+
+
+def crash_report(error: BaseException) -> str:
+    """Tell a failure: one line with the author's place, then the author's frames; all of it where none is theirs."""
+    frames = author_frames(error)
+    if not frames:
+        return "".join(traceback.format_exception(error)).rstrip()
+    headline = f"{place_of(error)}: {type(error).__name__}: {error}"
+    return "\n".join([headline, *"".join(traceback.format_list(frames)).rstrip().splitlines()])
+
+
+def _is_standard(filename: str) -> bool:
+    # Installed packages lie below the standard library's folder in some layouts.
+    return filename.startswith(_STANDARD) and not filename.startswith(_INSTALLED)
