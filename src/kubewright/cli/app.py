@@ -39,6 +39,7 @@ COMMANDS: Mapping[str, Entry] = {
     "doctor": Entry("kubewright.cli.doctor", "Find what is wrong, and say how to mend it."),
     "init": Entry("kubewright.cli.init", "Make a new project."),
     "create": Entry("kubewright.cli.create", "Add a kind or a webhook to the project."),
+    "build": Entry("kubewright.cli.build", "Build the project's image."),
     "version": Entry("kubewright.cli.version", "Print the version."),
 }
 

@@ -6,4 +6,4 @@ from fleet.truck_conversion import truck_versions
 
 
 def test_every_object_survives_the_way_there_and_back() -> None:
-    check_round_trips(truck_versions)
+    check_round_trips(truck_versions, examples=25)
