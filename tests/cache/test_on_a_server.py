@@ -221,7 +221,8 @@ async def test_a_missing_rule_is_named_and_its_return_noticed(cluster: Cluster) 
 async def test_what_happened_while_the_server_was_away_is_learned(server_name: str) -> None:
     if server_name != "real":
         pytest.skip("only processes can be taken away and brought back")
-    async with ControlPlane(find_binaries(), controllers=False) as plane:
+    binaries = await asyncio.to_thread(find_binaries)
+    async with ControlPlane(binaries, controllers=False) as plane:
         config = await asyncio.to_thread(load_config, plane.kubeconfig)
         async with Client(config, field_manager="tests") as client:
             await install(client)
