@@ -30,6 +30,7 @@ from kubewright.testing.controlplane import (
 )
 
 NAMESPACE = "default"
+SUBJECTS = 64
 DATA = {f"key-{number}": "v" * 60 for number in range(16)}
 BARE = "aiohttp"
 
@@ -47,13 +48,13 @@ def config_map(name: str) -> core_v1.ConfigMap:
     return core_v1.ConfigMap(kw.Meta(name, namespace=NAMESPACE, labels={"bench": "client"}), data=DATA)
 
 
-def deployment() -> dict[str, Any]:
-    labels = {"app": "web"}
+def deployment(number: int) -> dict[str, Any]:
+    labels = {"app": f"web-{number}"}
     pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": "busybox"}]}}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": {"name": "web", "namespace": NAMESPACE},
+        "metadata": {"name": f"web-{number}", "namespace": NAMESPACE},
         "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": pod},
     }
 
@@ -63,11 +64,14 @@ def ours(client: Client, names: "count[int]") -> dict[str, Work]:
     return {
         "get": lambda _: client.get(core_v1.ConfigMap, "subject", NAMESPACE),
         "create": lambda _: client.create(config_map(f"made-{next(names)}")),
-        "apply": lambda number: client.apply(config_map(f"applied-{number % 64}"), field_manager="bench"),
-        "status patch": lambda _: client.patch(
+        "apply": lambda number: client.apply(
+            config_map(f"applied-{number % SUBJECTS}"), field_manager="bench"
+        ),
+        # Each at once has an object of its own: writers of one wait for each other in the server.
+        "status patch": lambda number: client.patch(
             apps_v1.Deployment,
             {"status": {"observedGeneration": next(names)}},
-            name="web",
+            name=f"web-{number % SUBJECTS}",
             namespace=NAMESPACE,
             subresource="status",
         ),
@@ -79,9 +83,9 @@ def bare(
 ) -> dict[str, Work]:
     """Return the same requests on the HTTP library alone."""
     maps = f"{server}/api/v1/namespaces/{NAMESPACE}/configmaps"
-    web = f"{server}/apis/apps/v1/namespaces/{NAMESPACE}/deployments/web/status"
+    webs = f"{server}/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
     prepared = encode(config_map("made-NUMBER"))
-    applied = [encode(config_map(f"applied-{number}")) for number in range(64)]
+    applied = [encode(config_map(f"applied-{number}")) for number in range(SUBJECTS)]
     merge = {"Content-Type": "application/merge-patch+json"}
     apply = {"Content-Type": "application/apply-patch+yaml"}
 
@@ -97,16 +101,17 @@ def bare(
         body = prepared.replace(b"NUMBER", str(next(names)).encode())
         return ask("POST", maps, body, {"Content-Type": "application/json"})
 
-    def patched(_: int) -> Awaitable[bytes]:
-        return ask("PATCH", web, msgspec.json.encode({"status": {"observedGeneration": next(names)}}), merge)
+    def patched(number: int) -> Awaitable[bytes]:
+        body = msgspec.json.encode({"status": {"observedGeneration": next(names)}})
+        return ask("PATCH", f"{webs}/web-{number % SUBJECTS}/status", body, merge)
 
     return {
         "get": lambda _: ask("GET", f"{maps}/subject"),
         "create": created,
         "apply": lambda number: ask(
             "PATCH",
-            f"{maps}/applied-{number % 64}?fieldManager=bench&force=true",
-            applied[number % 64],
+            f"{maps}/applied-{number % SUBJECTS}?fieldManager=bench&force=true",
+            applied[number % SUBJECTS],
             apply,
         ),
         "status patch": patched,
@@ -125,7 +130,8 @@ async def run(bench: Bench, plane: ControlPlane) -> None:
     names = count(1)
     async with Client(config) as client:
         await client.create(config_map("subject"))
-        await client.create(deployment())
+        for number in range(SUBJECTS):
+            await client.create(deployment(number))
         tls = ssl.create_default_context(cadata=config.ca_data.decode())
         folder = Path(plane.directory)
         tls.load_cert_chain(folder / "kubernetes-admin.crt", folder / "kubernetes-admin.key")
@@ -154,7 +160,7 @@ async def run(bench: Bench, plane: ControlPlane) -> None:
 
 async def main() -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--requests", type=int, default=600, help="requests in each run (default 600)")
+    parser.add_argument("--requests", type=int, default=400, help="requests in each run (default 400)")
     parser.add_argument("--width", type=int, default=16, help="requests at once (default 16)")
     bench = Bench(
         "client", "our client against the HTTP library alone, on the real API server", parser=parser

@@ -106,13 +106,8 @@ def _put(obj: msgspec.Struct, wire: Wire) -> None:
 
 
 def _wire_value(value: Any) -> Any:
+    # Most frequent first: this is run for every part of everything that is sent.
     match value:
-        case Object():
-            return to_wire(value)
-        case msgspec.Struct():
-            wire: Wire = {}
-            _put(value, wire)
-            return wire
         case dict():
             items = cast(Wire, value).items()
             return {key: item if item.__class__ in _PLAIN else _wire_value(item) for key, item in items}
@@ -120,6 +115,12 @@ def _wire_value(value: Any) -> Any:
             return [
                 item if item.__class__ in _PLAIN else _wire_value(item) for item in cast(list[Any], value)
             ]
+        case Object():
+            return to_wire(value)
+        case msgspec.Struct():
+            wire: Wire = {}
+            _put(value, wire)
+            return wire
         case Scalar():
             return value.to_wire()
         case Enum():

@@ -1,6 +1,8 @@
 """Every verb as a pure function to a request value; nothing here sends anything."""
 
+import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Literal, cast
 from urllib.parse import quote, urlencode
 
@@ -31,6 +33,7 @@ PATCH_TYPES: Mapping[PatchType, str] = {
     "strategic": "application/strategic-merge-patch+json",
     "apply": "application/apply-patch+yaml",
 }
+_PLAIN = re.compile(r"[A-Za-z0-9._:-]+")
 LIST_TIMEOUT = 60.0
 """The server's own limit for requests that are no watch."""
 
@@ -390,7 +393,7 @@ def _segment(value: str, what: str, kind: Kind) -> str:
         raise InvalidRequest(f"the {what} of the {kind.kind} is missing")
     if "/" in value or "%" in value or value in (".", ".."):
         raise InvalidRequest(f"{value!r} cannot be the {what} of a {kind.kind}: no '/' or '%' may be in it")
-    return quote(value, safe=":@!$&'()*+,;=")
+    return value if _PLAIN.fullmatch(value) else quote(value, safe=":@!$&'()*+,;=")
 
 
 def _resource(kind: Kind, subresource: str) -> str:
@@ -403,6 +406,7 @@ def _query(**parameters: str) -> str:
     return urlencode({name: value for name, value in parameters.items() if value})
 
 
+@lru_cache(maxsize=64)
 def _write_query(field_manager: str, dry_run: bool, field_validation: str) -> str:
     if not (field_manager or dry_run or field_validation):
         return ""
