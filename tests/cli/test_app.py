@@ -49,3 +49,23 @@ def test_dev_and_kubeconfig_exclude_each_other(tmp_path: Path) -> None:
 def test_version_names_both(capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code("version") == 0
     assert capsys.readouterr().out.startswith("kubewright ")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_shell_is_given_its_completion(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("completion", shell) == 0
+    assert "_KUBEWRIGHT_COMPLETE" in capsys.readouterr().out
+
+
+def test_commands_are_completed_without_loading_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = (
+        "import sys; from kubewright.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "assert 'yaml' not in sys.modules"
+    )
+    environment = {"_KUBEWRIGHT_COMPLETE": "bash_complete", "COMP_WORDS": "kubewright un", "COMP_CWORD": "1"}
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["plain,uninstall", "plain,undeploy"]

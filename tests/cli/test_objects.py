@@ -43,6 +43,37 @@ async def test_objects_are_applied_shown_and_deleted(
     assert 'configmaps "notes" not found' in capsys.readouterr().err
 
 
+async def test_several_objects_are_found_by_name_and_by_label(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "notes.yaml"
+    second = CONFIG_MAP.replace("{name: notes}", "{name: more, labels: {colour: red}}")
+    path.write_text(f"{CONFIG_MAP}---{second}")
+    assert await command(cluster, "apply", "-f", str(path), "--dry-run") == 0
+    assert "+  name: more" in capsys.readouterr().out
+    assert await command(cluster, "apply", "-f", str(path)) == 0
+    assert await command(cluster, "apply", "-f", str(path), "--dry-run") == 0
+    assert capsys.readouterr().out.endswith("nothing would change\n")
+    assert await command(cluster, "get", "cm", "-l", "colour=red", "-o", "name") == 0
+    assert capsys.readouterr().out == "configmaps/more\n"
+    assert await command(cluster, "get", "cm/notes", "more") == 0
+    assert len(capsys.readouterr().out.splitlines()) == 3
+    assert await command(cluster, "get", "cm", "notes", "-l", "a=b") == 2
+    assert await command(cluster, "delete", "-f", str(path)) == 0
+    assert "configmap/more deleted\nconfigmap/notes deleted\n" in capsys.readouterr().out
+    assert await command(cluster, "delete", "cm/notes", "--ignore-not-found") == 0
+    assert await command(cluster, "delete", "cm") == 2
+
+
+async def test_an_object_without_a_name_is_told(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "nameless.yaml"
+    path.write_text("{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Pod, metadata: {}}]}")
+    assert await command(cluster, "apply", "-f", str(path)) == 1
+    assert "holds a Pod without metadata.name" in capsys.readouterr().err
+
+
 async def test_an_unknown_kind_is_told(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
     assert await command(cluster, "get", "nosuch") == 1
     assert capsys.readouterr().err == 'Error: the server doesn\'t have a resource type "nosuch"\n'

@@ -1,11 +1,12 @@
 """The command's entry: which commands there are, and how their failures end."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
 import click
+from click.shell_completion import CompletionItem
 
 from kubewright.api import KubewrightError
 from kubewright.cli.crashes import crash_report
@@ -40,8 +41,16 @@ COMMANDS: Mapping[str, Entry] = {
     "init": Entry("kubewright.cli.init", "Make a new project."),
     "create": Entry("kubewright.cli.create", "Add a kind or a webhook to the project."),
     "build": Entry("kubewright.cli.build", "Build the project's image."),
+    "completion": Entry("kubewright.cli.completion", "Print a script that completes commands in your shell."),
     "version": Entry("kubewright.cli.version", "Print the version."),
 }
+SECTIONS: Mapping[str, Sequence[str]] = {
+    "Start": ("init", "create", "dev", "run"),
+    "Prove": ("manifests", "plan", "rbac", "scorecard", "doctor"),
+    "Ship": ("build", "bundle", "install", "uninstall", "deploy", "undeploy"),
+    "Look": ("get", "apply", "delete"),
+}
+"""How the help groups the commands; those that are in no group come last."""
 
 
 class CommandTable(click.Group):
@@ -58,8 +67,21 @@ class CommandTable(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands from the table alone."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
+        grouped = {name for names in SECTIONS.values() for name in names}
+        rest = [name for name in COMMANDS if name not in grouped]
+        width = max(map(len, COMMANDS))
+        for title, names in {**SECTIONS, "More": rest}.items():
+            with formatter.section(title):
+                shown = [name for name in names if name in COMMANDS]
+                formatter.write_dl([(name.ljust(width), COMMANDS[name].summary) for name in shown])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete a command's name from the table alone."""
+        return [
+            CompletionItem(name, help=entry.summary)
+            for name, entry in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
 
 
 @click.group(
@@ -68,7 +90,8 @@ class CommandTable(click.Group):
 def cli() -> None:
     """Write, run and ship Kubernetes operators in Python.
 
-    TARGET is a Python file, a package directory, a module, or module:object.
+    TARGET is a Python file, a package directory, a module, or module:object; inside a project it may be left
+    out. Every command tells more with --help. Exits with 0 (done), 1 (failed) or 2 (wrong usage).
     """
 
 

@@ -5,8 +5,11 @@ from pathlib import Path
 import click
 
 from kubewright.api import GroupVersionKind
+from kubewright.cli.differences import differences, show
+from kubewright.cli.installation import wait_established
 from kubewright.cli.loops import run_program
 from kubewright.cli.options import cluster_options
+from kubewright.cli.progress import Progress
 from kubewright.cli.resources import called, read_documents
 from kubewright.client import Client, load_config
 
@@ -27,11 +30,17 @@ FIELD_MANAGER = "kubewright-cli"
     "-n", "--namespace", default="", help="Namespace of objects that name none; default: the context's."
 )
 @click.option("--force-conflicts", is_flag=True, help="Take fields over that other managers own.")
+@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @cluster_options
 def command(
-    files: tuple[Path, ...], namespace: str, force_conflicts: bool, kubeconfig: Path | None, context: str
+    files: tuple[Path, ...],
+    namespace: str,
+    force_conflicts: bool,
+    dry_run: bool,
+    kubeconfig: Path | None,
+    context: str,
 ) -> None:
-    """Make the objects of files so, by server-side apply."""
+    """Make the objects of files so, by server-side apply; a kind that a file brings may be used after it."""
     documents = read_documents(files)
     config = load_config(kubeconfig, context or None)
 
@@ -41,7 +50,15 @@ def command(
                 kind = await client.resolve(GroupVersionKind.parse(document["apiVersion"], document["kind"]))
                 if kind.namespaced:
                     document["metadata"].setdefault("namespace", namespace or config.namespace)
-                await client.apply(document, field_manager=FIELD_MANAGER, force=force_conflicts)
-                click.echo(f"{called(document)} serverside-applied")
+                if not dry_run:
+                    await client.apply(
+                        document, field_manager=FIELD_MANAGER, force=force_conflicts, kind=kind
+                    )
+                    if document["kind"] == "CustomResourceDefinition":
+                        await wait_established(client, document["metadata"]["name"], Progress())
+                    click.echo(f"{called(document)} serverside-applied")
+            if dry_run:
+                lines = await differences(client, documents, FIELD_MANAGER)
+                show(lines or ["nothing would change"])
 
     run_program(work)

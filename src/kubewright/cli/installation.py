@@ -35,7 +35,7 @@ async def install_one(client: Client, definition: Wire, progress: Progress) -> N
     await _wait_not_terminating(client, name, progress)
     definition = await _with_live_conversion(client, definition)
     await client.apply(definition, field_manager=FIELD_MANAGER, kind=CRDS)
-    await _wait_established(client, name, progress)
+    await wait_established(client, name, progress)
     progress.done(f"customresourcedefinition.apiextensions.k8s.io/{name} installed")
 
 
@@ -89,7 +89,8 @@ def _named(found: Sequence[Wire]) -> str:
     return ", ".join(keys) + (", …" if len(found) > _SHOWN else "")
 
 
-async def _wait_established(client: Client, name: str, progress: Progress) -> None:
+async def wait_established(client: Client, name: str, progress: Progress) -> None:
+    """Wait until a CRD is served; say why it is not."""
     conditions: dict[str, Wire] = {}
     try:
         with progress.waiting(f"waiting until {name} is served") as update:

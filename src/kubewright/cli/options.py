@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from kubewright.cli.project import find_project
 
@@ -15,7 +16,13 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 
 def target_argument(function: F) -> F:
     """Take TARGET; inside a project it may be left out."""
-    return click.argument("target", metavar="[TARGET]", required=False, callback=_or_of_project)(function)
+    return click.argument(
+        "target", metavar="[TARGET]", required=False, callback=_or_of_project, shell_complete=_paths
+    )(function)
+
+
+def _paths(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(incomplete, type="file")]
 
 
 def _or_of_project(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str:

@@ -28,6 +28,12 @@ async def find_resource(client: Client, name: str) -> ApiResource:
     raise ResourceError(f'the server doesn\'t have a resource type "{name}"')
 
 
+def split_names(resource: str, names: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """Take KIND/NAME apart; names that follow it are of the same kind."""
+    kind, slash, name = resource.partition("/")
+    return kind, ((name, *names) if slash and name else tuple(names))
+
+
 def read_documents(paths: Sequence[Path]) -> list[Wire]:
     """Read the objects of YAML or JSON files; `-` is standard input, a folder stands for the files in it."""
     return [document for path in paths for source in _sources(path) for document in _parse(source)]
@@ -53,8 +59,17 @@ def _parse(path: Path) -> list[Wire]:
             continue
         if not isinstance(document, dict) or not {"apiVersion", "kind"} <= cast("Wire", document).keys():
             raise ResourceError(f"{path} holds something that is no object: it needs apiVersion and kind")
-        documents.append(cast("Wire", document))
+        documents += _unpacked(cast("Wire", document), path)
     return documents
+
+
+def _unpacked(document: Wire, path: Path) -> list[Wire]:
+    """A List stands for what it holds; anything else must have a name."""
+    if document["kind"].endswith("List") and isinstance(document.get("items"), list):
+        return [item for part in document["items"] for item in _unpacked(part, path)]
+    if not isinstance(document.get("metadata"), dict) or not document["metadata"].get("name"):
+        raise ResourceError(f"{path} holds a {document['kind']} without metadata.name")
+    return [document]
 
 
 def called(document: Wire) -> str:

@@ -1,0 +1,26 @@
+"""`kubewright completion`."""
+
+import click
+from click.shell_completion import get_completion_class
+
+from kubewright.api import ConfigError
+
+PROGRAM, VARIABLE = "kubewright", "_KUBEWRIGHT_COMPLETE"
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def command(ctx: click.Context, shell: str) -> None:
+    """Print a script that completes commands, options and files.
+
+    For bash, add to ~/.bashrc: eval "$(kubewright completion bash)"
+    """
+    found = get_completion_class(shell)
+    if found is None:
+        raise ConfigError(f"commands cannot be completed in {shell} here")
+    try:
+        click.echo(found(ctx.find_root().command, {}, PROGRAM, VARIABLE).source())
+    except RuntimeError as error:
+        # An old bash, as macOS brings it, has no way to complete.
+        raise ConfigError(str(error)) from None
