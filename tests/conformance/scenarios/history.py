@@ -74,7 +74,7 @@ STEPS = [
         "/api/v1/configmaps?limit=1&fieldSelector=metadata.namespace%3Dhistory",
         pick=read_token,
     ),
-    Step("first-page-cluster", "GET", "/api/v1/namespaces?limit=1", pick=read_token),
+    Step("first-page-cluster", "GET", "/apis/apiregistration.k8s.io/v1/apiservices?limit=1", pick=read_token),
     Step("exact", "GET", f"{P}?resourceVersion={{first}}&resourceVersionMatch=Exact"),
     Step("expired-watch", "GET", f"{P}?watch=1&timeoutSeconds=3&resourceVersion=1", forgets=True),
     Step("expired-list", "GET", f"{P}?resourceVersion=1&resourceVersionMatch=Exact"),
