@@ -65,16 +65,16 @@ def content_of(live: Wire, *, has_status: bool) -> dict[str, Any]:
 def _difference(desired: Any, live: Any, owned: Fields | None, path: str) -> str | None:
     if owned is None:
         return path
-    if not set(owned) - {"."}:
+    if not owned or (len(owned) == 1 and "." in owned):
         return None if _equal(desired, live) else path
-    if isinstance(desired, Mapping):
-        if not isinstance(live, Mapping):
+    if isinstance(desired, dict):
+        if not isinstance(live, dict):
             return path
         return _map_difference(cast("Wire", desired), cast("Wire", live), owned, path)
-    if isinstance(desired, Sequence) and not isinstance(desired, str):
-        if not isinstance(live, Sequence):
+    if isinstance(desired, list):
+        if not isinstance(live, list):
             return path
-        return _list_difference(cast("Sequence[Any]", desired), cast("Sequence[Any]", live), owned, path)
+        return _list_difference(cast("list[Any]", desired), cast("list[Any]", live), owned, path)
     return path
 
 
@@ -94,14 +94,15 @@ def _map_difference(desired: Wire, live: Wire, owned: Fields, path: str) -> str 
 
 
 def _list_difference(desired: Sequence[Any], live: Sequence[Any], owned: Fields, path: str) -> str | None:
-    unclaimed = {step for step in owned if step.startswith(("k:", "v:"))}
+    unclaimed = {
+        step: msgspec.json.decode(step[2:]) for step in sorted(owned) if step.startswith(("k:", "v:"))
+    }
     for index, item in enumerate(desired):
         below = f"{path}[{index}]"
         step = _step_of(item, unclaimed)
         if step is None:
             return below
-        unclaimed.discard(step)
-        wanted = msgspec.json.decode(step[2:])
+        wanted = unclaimed.pop(step)
         if step.startswith("v:"):
             if not any(_equal(item, other) for other in live):
                 return below
@@ -116,15 +117,14 @@ def _list_difference(desired: Sequence[Any], live: Sequence[Any], owned: Fields,
     return f"{path}[{min(unclaimed)[2:]}]" if unclaimed else None
 
 
-def _step_of(item: Any, steps: set[str]) -> str | None:
+def _step_of(item: Any, steps: Mapping[str, Any]) -> str | None:
     """Return the step that stands for this element: the one with all its keys, else with those it has."""
     partial: str | None = None
-    for step in sorted(steps):
-        value = msgspec.json.decode(step[2:])
+    for step, value in steps.items():
         if step.startswith("v:"):
             if _equal(item, value):
                 return step
-        elif isinstance(item, Mapping):
+        elif isinstance(item, dict):
             element = cast("Wire", item)
             if _has_keys(element, value):
                 return step
@@ -136,7 +136,7 @@ def _step_of(item: Any, steps: set[str]) -> str | None:
 
 
 def _has_keys(item: Any, keys: Wire) -> bool:
-    if not isinstance(item, Mapping):
+    if not isinstance(item, dict):
         return False
     element = cast("Wire", item)
     return all(key in element and _equal(element[key], value) for key, value in keys.items())
@@ -148,7 +148,8 @@ def _without_defaulted_keys(owned: Fields, item: Wire, keys: Wire) -> Fields:
 
 
 def _equal(desired: Any, live: Any) -> bool:
-    if isinstance(desired, Mapping) and isinstance(live, Mapping):
+    # Wire values are JSON's own types: asking for an abstract Mapping would be most of the work here.
+    if isinstance(desired, dict) and isinstance(live, dict):
         return _maps_equal(cast("Wire", desired), cast("Wire", live))
     if isinstance(desired, list) and isinstance(live, list):
         ours, theirs = cast("list[Any]", desired), cast("list[Any]", live)
