@@ -58,6 +58,7 @@ BAD: dict[str, dict[str, Any]] = {
     "probe": pod("probe", {"livenessProbe": {"tcpSocket": {"port": 1, "host": "example.com"}}}),
     "many": pod("many", {"securityContext": {"privileged": True}}, hostNetwork=True),
 }
+RESERVED = {"name": "net.ipv4.ip_local_reserved_ports", "value": "1"}
 STRICT: dict[str, dict[str, Any]] = {
     "plain": pod("plain"),
     "two": pod("two", {}, {}),
@@ -74,6 +75,30 @@ STRICT: dict[str, dict[str, Any]] = {
     },
     "unconfined": secured("unconfined", seccompProfile={"type": "Unconfined"}),
     "host": pod("host", hostNetwork=True),
+}
+OLD: dict[str, tuple[str, dict[str, Any]]] = {
+    "caps": ("restricted:v1.21", pod("caps")),
+    "user": ("restricted:v1.22", secured("user", runAsUser=0)),
+    "user-new": ("restricted:v1.23", secured("user", runAsUser=0)),
+    "ancient": ("restricted:v1.7", pod("ancient", {"securityContext": {"capabilities": {"add": ["BPF"]}}})),
+    "sysctl": ("baseline:v1.26", pod("sysctl", securityContext={"sysctls": [RESERVED]})),
+    "sysctl-new": ("baseline:v1.27", pod("sysctl", securityContext={"sysctls": [RESERVED]})),
+    "probe": ("baseline:v1.33", BAD["probe"]),
+    "engine": (
+        "baseline:v1.30",
+        pod("engine", securityContext={"seLinuxOptions": {"type": "container_engine_t"}}),
+    ),
+    "windows": (
+        "restricted:v1.24",
+        pod("windows", os={"name": "windows"}, securityContext={"runAsNonRoot": True}),
+    ),
+    "windows-new": (
+        "restricted:v1.25",
+        pod("windows", os={"name": "windows"}, securityContext={"runAsNonRoot": True}),
+    ),
+    "users": ("restricted:v1.34", pod("users", hostUsers=False)),
+    "users-new": ("restricted:latest", pod("users", hostUsers=False)),
+    "future": ("baseline:v1.99", BAD["probe"]),
 }
 LIMITS = {
     "metadata": {"name": "limits"},
@@ -143,6 +168,14 @@ STEPS = [
     space("later"),
     *(create(f"baseline-{name}", "baseline", body) for name, body in BAD.items()),
     create("baseline-fine", "baseline", pod("fine")),
+    *(
+        step
+        for name, (level, body) in OLD.items()
+        for step in (
+            space(f"old-{name}", labels=labels(level.split(":")[0], enforce_version=level.split(":")[1])),
+            create(f"old-{name}", f"old-{name}", body),
+        )
+    ),
     *(create(f"strict-{name}", "strict", body) for name, body in STRICT.items()),
     create("strict-fine", "strict", secured("fine")),
     create("strict-generated", "strict", {**pod("x"), "metadata": {"generateName": "gen-"}}),

@@ -10,7 +10,7 @@ from kubewright.devserver.operation import Operation
 from kubewright.devserver.status import StatusError
 
 from .refusals import forbidden
-from .security_checks import violations
+from .security_checks import NEWEST, violations
 
 PREFIX = "pod-security.kubernetes.io/"
 LEVELS = ("privileged", "baseline", "restricted")
@@ -41,6 +41,11 @@ class Level:
 
     def __str__(self) -> str:
         return f"{self.name}:{self.version}"
+
+    def violations(self, pod: Wire) -> str:
+        """Say what a Pod does that this forbids."""
+        minor = NEWEST if self.version == "latest" else int(self.version.partition(".")[2])
+        return violations(self.name, pod, min(minor, NEWEST))
 
 
 class PodSecurity:
@@ -95,7 +100,7 @@ class PodSecurity:
         """Tell which Pods would not be let in any more."""
         found: dict[str, list[str]] = {}
         for pod in self._api.list("", "pods", namespace):
-            if text := _reasons(level.name, pod):
+            if text := _reasons(level, pod):
                 found.setdefault(text, []).append(meta(pod)["name"])
         if not found:
             return []
@@ -110,9 +115,9 @@ class PodSecurity:
         return [title, *sorted(lines)]
 
 
-def _reasons(level: str, pod: Wire) -> str:
+def _reasons(level: Level, pod: Wire) -> str:
     """Name what is violated, without details."""
-    return re.sub(r" \([^)]*\)", "", violations(level, pod))
+    return re.sub(r" \([^)]*\)", "", level.violations(pod))
 
 
 def level_of(labels: dict[str, str], mode: str) -> Level:
@@ -159,10 +164,10 @@ def _is_significant(operation: Operation) -> bool:
 
 
 def _judge(operation: Operation, pod: Wire, levels: dict[str, Level], *, enforce: bool) -> None:
-    if enforce and (found := violations(levels["enforce"].name, pod)):
+    if enforce and (found := levels["enforce"].violations(pod)):
         raise forbidden(operation, f'violates PodSecurity "{levels["enforce"]}": {found}')
-    if found := violations(levels["audit"].name, pod):
+    if found := levels["audit"].violations(pod):
         text = f'would violate PodSecurity "{levels["audit"]}": {found}'
         operation.annotations["pod-security.kubernetes.io/audit-violations"] = text
-    if found := violations(levels["warn"].name, pod):
+    if found := levels["warn"].violations(pod):
         operation.warnings.append(f'would violate PodSecurity "{levels["warn"]}": {found}')

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from kubewright.devserver.objects import Wire, items, meta, section
 
+NEWEST = 36
 CAPABILITIES = frozenset(
     {
         "AUDIT_WRITE",
@@ -22,28 +23,23 @@ CAPABILITIES = frozenset(
         "SYS_CHROOT",
     }
 )
-SYSCTLS = frozenset(
-    {
-        "kernel.shm_rmid_forced",
-        *(
-            f"net.ipv4.{name}"
-            for name in (
-                "ip_local_port_range",
-                "tcp_syncookies",
-                "ping_group_range",
-                "ip_unprivileged_port_start",
-                "ip_local_reserved_ports",
-                "tcp_keepalive_time",
-                "tcp_fin_timeout",
-                "tcp_keepalive_intvl",
-                "tcp_keepalive_probes",
-                "tcp_rmem",
-                "tcp_wmem",
-            )
-        ),
-    }
-)
+# Each with the minor version since which it is harmless.
+SYSCTLS = {
+    "kernel.shm_rmid_forced": 0,
+    "net.ipv4.ip_local_port_range": 0,
+    "net.ipv4.tcp_syncookies": 0,
+    "net.ipv4.ping_group_range": 0,
+    "net.ipv4.ip_unprivileged_port_start": 0,
+    "net.ipv4.ip_local_reserved_ports": 27,
+    "net.ipv4.tcp_keepalive_time": 29,
+    "net.ipv4.tcp_fin_timeout": 29,
+    "net.ipv4.tcp_keepalive_intvl": 29,
+    "net.ipv4.tcp_keepalive_probes": 29,
+    "net.ipv4.tcp_rmem": 32,
+    "net.ipv4.tcp_wmem": 32,
+}
 SELINUX_TYPES = frozenset({"", "container_t", "container_init_t", "container_kvm_t", "container_engine_t"})
+NEW_SELINUX_TYPES = frozenset({"container_engine_t"})
 VOLUMES = frozenset(
     {
         "configMap",
@@ -68,7 +64,8 @@ class Violation(NamedTuple):
     detail: str
 
 
-Check = Callable[[Wire], Violation | None]
+Check = Callable[[Wire, int], Violation | None]
+"""Look at a Pod by the standards of a minor version."""
 
 
 def containers(pod: Wire) -> Iterator[Wire]:
@@ -103,15 +100,15 @@ def _setters(pod: bool, names: list[str]) -> str:
     return " and ".join([*found, _containers_text(names)] if names else found)
 
 
-def _is_windows(pod: Wire) -> bool:
-    return section(pod, "spec", "os").get("name") == "windows"
+def _is_windows(pod: Wire, minor: int) -> bool:
+    return minor >= 25 and section(pod, "spec", "os").get("name") == "windows"
 
 
-def _own_users(pod: Wire) -> bool:
-    return section(pod, "spec").get("hostUsers") is False
+def _own_users(pod: Wire, minor: int) -> bool:
+    return minor >= 35 and section(pod, "spec").get("hostUsers") is False
 
 
-def _armor(pod: Wire) -> Violation | None:
+def _armor(pod: Wire, minor: int) -> Violation | None:
     values: set[str] = set()
 
     def is_bad(context: Wire) -> bool:
@@ -139,7 +136,7 @@ def _armor(pod: Wire) -> Violation | None:
     return Violation(reason, f"{' and '.join(who)} must not set AppArmor profile type to {_quoted(listed)}")
 
 
-def _capabilities(pod: Wire) -> Violation | None:
+def _capabilities(pod: Wire, minor: int) -> Violation | None:
     names, added = list[str](), set[str]()
     for item in containers(pod):
         bad = set(items(section(_context(item), "capabilities"), "add")) - CAPABILITIES
@@ -152,20 +149,20 @@ def _capabilities(pod: Wire) -> Violation | None:
     return Violation("non-default capabilities", text)
 
 
-def _namespaces(pod: Wire) -> Violation | None:
+def _namespaces(pod: Wire, minor: int) -> Violation | None:
     spec = section(pod, "spec")
     found = [f"{field}=true" for field in ("hostNetwork", "hostPID", "hostIPC") if spec.get(field)]
     return Violation("host namespaces", ", ".join(found)) if found else None
 
 
-def _host_paths(pod: Wire) -> Violation | None:
+def _host_paths(pod: Wire, minor: int) -> Violation | None:
     names = [
         item["name"] for item in items(section(pod, "spec"), "volumes") if item.get("hostPath") is not None
     ]
     return Violation("hostPath volumes", f"{_some('volume', names)} {_quoted(names)}") if names else None
 
 
-def _host_ports(pod: Wire) -> Violation | None:
+def _host_ports(pod: Wire, minor: int) -> Violation | None:
     names, ports = list[str](), set[str]()
     for item in containers(pod):
         found = {str(port["hostPort"]) for port in items(item, "ports") if port.get("hostPort")}
@@ -181,7 +178,7 @@ def _host_ports(pod: Wire) -> Violation | None:
     )
 
 
-def _probe_hosts(pod: Wire) -> Violation | None:
+def _probe_hosts(pod: Wire, minor: int) -> Violation | None:
     names, hosts = set[str](), set[str]()
     for item in containers(pod):
         handlers = [section(item, name) for name in ("livenessProbe", "readinessProbe", "startupProbe")]
@@ -199,16 +196,18 @@ def _probe_hosts(pod: Wire) -> Violation | None:
     return Violation("probe or lifecycle host", text)
 
 
-def _privileged(pod: Wire) -> Violation | None:
+def _privileged(pod: Wire, minor: int) -> Violation | None:
     names = [item["name"] for item in containers(pod) if _context(item).get("privileged")]
     if not names:
         return None
     return Violation("privileged", f"{_containers_text(names)} must not set securityContext.privileged=true")
 
 
-def _proc_mount(pod: Wire) -> Violation | None:
-    if _own_users(pod):
-        return None
+def _proc_mount(pod: Wire, minor: int) -> Violation | None:
+    return None if _own_users(pod, minor) else _strict_proc_mount(pod, minor)
+
+
+def _strict_proc_mount(pod: Wire, minor: int) -> Violation | None:
     found = {
         item["name"]: _context(item)["procMount"]
         for item in containers(pod)
@@ -222,7 +221,7 @@ def _proc_mount(pod: Wire) -> Violation | None:
     )
 
 
-def _selinux(pod: Wire) -> Violation | None:
+def _selinux(pod: Wire, minor: int) -> Violation | None:
     sorts: set[str] = set()
     marks = {"user": False, "role": False}
 
@@ -230,7 +229,7 @@ def _selinux(pod: Wire) -> Violation | None:
         options: Any = context.get("seLinuxOptions")
         if options is None:
             return False
-        bad = options.get("type", "") not in SELINUX_TYPES
+        bad = options.get("type", "") not in SELINUX_TYPES - (NEW_SELINUX_TYPES if minor < 31 else set())
         if bad:
             sorts.add(options["type"])
         for name in marks:
@@ -262,7 +261,7 @@ def _bad_seccomp(pod: Wire) -> tuple[bool, list[str], list[str]]:
     return whole, [item["name"] for item in containers(pod) if is_bad(_context(item))], sorted(values)
 
 
-def _seccomp(pod: Wire) -> Violation | None:
+def _seccomp(pod: Wire, minor: int) -> Violation | None:
     whole, names, values = _bad_seccomp(pod)
     if not values:
         return None
@@ -270,12 +269,13 @@ def _seccomp(pod: Wire) -> Violation | None:
     return Violation("seccompProfile", text)
 
 
-def _sysctls(pod: Wire) -> Violation | None:
-    found = [item["name"] for item in items(_pod_context(pod), "sysctls") if item.get("name") not in SYSCTLS]
+def _sysctls(pod: Wire, minor: int) -> Violation | None:
+    names = [item["name"] for item in items(_pod_context(pod), "sysctls")]
+    found = [name for name in names if SYSCTLS.get(name, NEWEST + 1) > minor]
     return Violation("forbidden sysctls", ", ".join(found)) if found else None
 
 
-def _host_process(pod: Wire) -> Violation | None:
+def _host_process(pod: Wire, minor: int) -> Violation | None:
     whole = bool(section(_pod_context(pod), "windowsOptions").get("hostProcess"))
     names = [
         item["name"]
@@ -288,8 +288,8 @@ def _host_process(pod: Wire) -> Violation | None:
     return Violation("hostProcess", text)
 
 
-def _escalation(pod: Wire) -> Violation | None:
-    if _is_windows(pod):
+def _escalation(pod: Wire, minor: int) -> Violation | None:
+    if _is_windows(pod, minor):
         return None
     names = [
         item["name"]
@@ -302,8 +302,8 @@ def _escalation(pod: Wire) -> Violation | None:
     return Violation("allowPrivilegeEscalation != false", text)
 
 
-def _few_capabilities(pod: Wire) -> Violation | None:
-    if _is_windows(pod):
+def _few_capabilities(pod: Wire, minor: int) -> Violation | None:
+    if _is_windows(pod, minor):
         return None
     keeping, adding, added = list[str](), list[str](), set[str]()
     for item in containers(pod):
@@ -325,7 +325,7 @@ def _few_capabilities(pod: Wire) -> Violation | None:
     return Violation("unrestricted capabilities", "; ".join(details)) if details else None
 
 
-def _volumes(pod: Wire) -> Violation | None:
+def _volumes(pod: Wire, minor: int) -> Violation | None:
     names, sorts = list[str](), set[str]()
     for volume in items(section(pod, "spec"), "volumes"):
         found = [name for name, value in volume.items() if name != "name" and value is not None]
@@ -340,8 +340,8 @@ def _volumes(pod: Wire) -> Violation | None:
     return Violation("restricted volume types", text)
 
 
-def _non_root(pod: Wire) -> Violation | None:
-    if _own_users(pod):
+def _non_root(pod: Wire, minor: int) -> Violation | None:
+    if _own_users(pod, minor):
         return None
     whole = _pod_context(pod).get("runAsNonRoot")
     said = {item["name"]: _context(item).get("runAsNonRoot") for item in containers(pod)}
@@ -356,8 +356,8 @@ def _non_root(pod: Wire) -> Violation | None:
     return Violation("runAsNonRoot != true", text)
 
 
-def _root_user(pod: Wire) -> Violation | None:
-    if _own_users(pod):
+def _root_user(pod: Wire, minor: int) -> Violation | None:
+    if _own_users(pod, minor):
         return None
     whole = _pod_context(pod).get("runAsUser") == 0
     names = [item["name"] for item in containers(pod) if _context(item).get("runAsUser") == 0]
@@ -366,10 +366,10 @@ def _root_user(pod: Wire) -> Violation | None:
     return Violation("runAsUser=0", f"{_setters(whole, names)} must not set runAsUser=0")
 
 
-def _strict_seccomp(pod: Wire) -> Violation | None:
-    if _is_windows(pod):
+def _strict_seccomp(pod: Wire, minor: int) -> Violation | None:
+    if _is_windows(pod, minor):
         return None
-    found = _seccomp(pod)
+    found = _seccomp(pod, minor)
     if found is not None or _pod_context(pod).get("seccompProfile") is not None:
         return found
     silent = [item["name"] for item in containers(pod) if _context(item).get("seccompProfile") is None]
@@ -397,18 +397,43 @@ BASELINE: tuple[Check, ...] = (
     _host_process,
 )
 RESTRICTED: tuple[Check, ...] = (
-    *(check for check in BASELINE if check not in (_capabilities, _host_paths, _seccomp)),
     _escalation,
     _few_capabilities,
+    _strict_proc_mount,
     _volumes,
     _non_root,
     _root_user,
     _strict_seccomp,
 )
+# The minor version that a check came with.
+SINCE: dict[Check, int] = {
+    _escalation: 8,
+    _few_capabilities: 22,
+    _probe_hosts: 34,
+    _root_user: 23,
+    # Before, profiles were annotations.
+    _seccomp: 19,
+    _strict_proc_mount: 35,
+    _strict_seccomp: 19,
+}
+REPLACES: dict[Check, Check] = {
+    _few_capabilities: _capabilities,
+    _strict_proc_mount: _proc_mount,
+    _strict_seccomp: _seccomp,
+    _volumes: _host_paths,
+}
 
 
-def violations(level: str, pod: Wire) -> str:
-    """Say what a Pod does that a level forbids; nothing when it is fine."""
-    checks = {"baseline": BASELINE, "restricted": RESTRICTED}.get(level, ())
-    found = [violation for check in checks if (violation := check(pod)) is not None]
+def violations(level: str, pod: Wire, minor: int = NEWEST) -> str:
+    """Say what a Pod does that a level of a version forbids; nothing when it is fine."""
+    found = [violation for check in _checks(level, minor) if (violation := check(pod, minor)) is not None]
     return ", ".join(f"{item.reason} ({item.detail})" for item in found)
+
+
+def _checks(level: str, minor: int) -> list[Check]:
+    strict = [check for check in RESTRICTED if SINCE.get(check, 0) <= minor and level == "restricted"]
+    replaced = {REPLACES[check] for check in strict if check in REPLACES}
+    base = [
+        check for check in BASELINE if SINCE.get(check, 0) <= minor and level in ("baseline", "restricted")
+    ]
+    return [*(check for check in base if check not in replaced), *strict]
