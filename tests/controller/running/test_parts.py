@@ -1,6 +1,7 @@
 """The parts of the running half that need no cluster."""
 
 import asyncio
+import logging
 import threading
 
 import pytest
@@ -9,6 +10,8 @@ from kubewright.controller import TerminalError, Undeclared
 from kubewright.controller.running.memory import AnswerMemory
 from kubewright.controller.running.reconciliation import is_terminal
 from kubewright.controller.running.threads import WorkerThreads
+from kubewright.controller.running.watchdog import Watchdog
+from kubewright.metrics import Registry
 
 
 def test_an_answer_settles_the_same_question_about_the_same_object() -> None:
@@ -70,3 +73,18 @@ async def test_threads_are_bounded_and_counted_until_they_end() -> None:
         go.set()
     assert [task.result() for task in running[1:]] == [7, 7]
     threads.close()
+
+
+async def test_the_watchdog_names_the_function_that_blocks(caplog: pytest.LogCaptureFixture) -> None:
+    metrics = Registry()
+    blocked = metrics.counter("kubewright_event_loop_blocked_total", "").labels()
+    async with Watchdog(metrics, interval=0.05):
+        tedious(caplog.records)
+    assert blocked.value == 1
+    assert "blocked" in caplog.text
+    assert "tedious" in caplog.text
+
+
+def tedious(complaints: list[logging.LogRecord]) -> None:
+    while not complaints:
+        pass
