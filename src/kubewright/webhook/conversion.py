@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
-from kubewright.api import DeclarationError, Object, kind_of
+from kubewright.api import DeclarationError, Kind, Object, kind_of
 
 Hub = TypeVar("Hub", bound=Object)
 Spoke = TypeVar("Spoke", bound=Object)
@@ -45,7 +45,7 @@ class Versions:
 
     def __init__(self, hub: type[Object], conversions: Iterable[Conversion[Any, Any]]) -> None:
         self.hub = hub
-        self.kind = kind_of(hub)
+        self.kind: Kind = kind_of(hub)
         self._spokes = {kind_of(each.spoke).api_version: each for each in conversions}
         self.classes: dict[str, type[Object]] = {self.kind.api_version: hub} | {
             version: each.spoke for version, each in self._spokes.items()

@@ -71,20 +71,26 @@ class Admission(Generic[T]):
         self.kind = kind
         self.function = function
         self.mutates = mutates
-        self.on = tuple(dict.fromkeys(on))
+        self.on: tuple[Operation, ...] = tuple(dict.fromkeys(on))
         self.reinvocation: Reinvocation = reinvocation
-        self.name = terms.get("name", "") or _name_of(function)
-        self.path = terms.get("path", "")
-        self.subresources = tuple(terms.get("subresources", ()))
-        self.resource = kind_of(terms.get("of", kind))
-        self.match_conditions = MappingProxyType(dict(terms.get("match_conditions", {})))
+        self.name: str = terms.get("name", "") or _name_of(function)
+        self.path: str = terms.get("path", "")
+        self.subresources: tuple[str, ...] = tuple(terms.get("subresources", ()))
+        self.resource: Kind = kind_of(terms.get("of", kind))
+        self.match_conditions: MappingProxyType[str, str] = MappingProxyType(
+            dict(terms.get("match_conditions", {}))
+        )
         self.failure_policy: FailurePolicy = terms.get("failure_policy", "Fail")
         self.side_effects: SideEffects = terms.get("side_effects", "None")
         self.match_policy: MatchPolicy = terms.get("match_policy", "Equivalent")
-        self.timeout = terms.get("timeout", 10)
+        self.timeout: int = terms.get("timeout", 10)
         self._check(terms)
-        self.object_selector = self._selector("object_selector", terms.get("object_selector"))
-        self.namespace_selector = self._selector("namespace_selector", terms.get("namespace_selector"))
+        self.object_selector: dict[str, Any] | None = self._selector(
+            "object_selector", terms.get("object_selector")
+        )
+        self.namespace_selector: dict[str, Any] | None = self._selector(
+            "namespace_selector", terms.get("namespace_selector")
+        )
         self._arguments = self._count_arguments()
 
     @property

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
-Reach = Literal["service", "url"]
-"""How the API server gets here: through a Service, or at an address."""
+Reach = Literal["service", "url", "given"]
+"""How the API server gets here: through a Service, at an address, or as somebody else has arranged, as OLM does."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kubewright.api import ApiError, ConnectionFailed, KubewrightError
+from kubewright.api import ApiError, ConfigError, ConnectionFailed, KubewrightError
 from kubewright.client import Client
 from kubewright.metrics import Registry
 from kubewright.serving import Address, BindError
@@ -18,7 +18,12 @@ from kubewright.webhook.server.answers import Answerer, answerers_for
 from kubewright.webhook.server.context import FollowingContext
 from kubewright.webhook.server.http import WebhookServer
 from kubewright.webhook.server.reach import confirm_reach
-from kubewright.webhook.server.registration import Registration, ServiceRegistration, UrlRegistration
+from kubewright.webhook.server.registration import (
+    GivenRegistration,
+    Registration,
+    ServiceRegistration,
+    UrlRegistration,
+)
 from kubewright.webhook.server.sources import DirectorySource, OwnSource, Source
 from kubewright.webhook.server.stores import FileStore, MemoryStore, SecretStore
 
@@ -105,7 +110,7 @@ class WebhookHost:
 
     async def _listen(self, stack: AsyncExitStack, answerers: dict[str, Answerer]) -> WebhookServer:
         address = self._options.address
-        if self._options.reach == "service":
+        if self._options.reach != "url":
             server = WebhookServer(address, answerers, self._context, self._metrics)
             return await stack.enter_async_context(server)
         local = Address(self._url_host, address.port)
@@ -135,12 +140,16 @@ class WebhookHost:
             await registration.take_away()
         except (ApiError, ConnectionFailed) as error:
             _log.error("The webhooks could not be taken away, writes may fail until they are: %s", error)
-        await asyncio.sleep(SERVICE_DRAIN if self._options.reach == "service" else URL_DRAIN)
+        await asyncio.sleep(URL_DRAIN if self._options.reach == "url" else SERVICE_DRAIN)
 
     def _make_source(self) -> Source:
         options = self._options
         if options.cert_dir is not None:
             return DirectorySource(self._context, self._metrics, options.cert_dir)
+        if options.reach == "given":
+            raise ConfigError(
+                "webhooks that somebody else registers need that one's certificate: --webhook-cert-dir"
+            )
         if options.reach == "service":
             store = SecretStore(self._client, options.namespace, self._names.secret)
             name = f"{self._names.service}.{options.namespace}"
@@ -152,6 +161,8 @@ class WebhookHost:
 
     def _make_registration(self) -> Registration:
         options = self._options
+        if options.reach == "given":
+            return GivenRegistration(self._client, self._endpoints, self._names)
         if options.reach == "service":
             service = ByService(options.namespace, self._names.service, port=options.service_port)
             return ServiceRegistration(self._client, self._endpoints, self._names, service)

@@ -58,7 +58,7 @@ class WebhookServer:
         self._context = context
         self._runner: web.ServerRunner | None = None
         self._draining = False
-        self.port = address.port
+        self.port: int = address.port
         latency = metrics.histogram(
             "controller_runtime_webhook_latency_seconds", "Time a review took", ("webhook",), _BUCKETS
         )

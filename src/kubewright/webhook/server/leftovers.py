@@ -21,13 +21,13 @@ async def clear_leftovers(client: Client, endpoints: Endpoints, names: WebhookNa
         entries: list[Wire] = (live or {}).get("webhooks") or []
         if entries and all("url" in entry["clientConfig"] for entry in entries):
             await client.delete(kind, name)
-            cleared.append(f"{kind.resource}/{name}")
+            cleared.append(f"{kind.kind.lower()}.{kind.group}/{name}")
     for name in endpoints.converted:
         live = await _found(client, DEFINITIONS, name)
         if live is not None and "url" in client_config(live["spec"].get("conversion") or {}):
             patch = {"spec": {"conversion": {"strategy": "None", "webhook": None}}}
             await client.patch(DEFINITIONS, patch, name=name, field_manager=f"{names.operator}-webhooks")
-            cleared.append(f"{DEFINITIONS.resource}/{name} (conversion)")
+            cleared.append(f"customresourcedefinition.apiextensions.k8s.io/{name} (conversion)")
     return cleared
 
 

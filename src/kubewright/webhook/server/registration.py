@@ -139,6 +139,23 @@ class ServiceRegistration(Registration):
         """Leave everything in place: other replicas serve, or this one will again."""
 
 
+class GivenRegistration(Registration):
+    """Registered by somebody else, under names of that one's own: nothing is looked at and nothing is changed."""
+
+    async def put_right(self, ca_bundle: bytes) -> None:
+        """Leave it to whoever registered them."""
+
+    async def take_away(self) -> None:
+        """Leave it to whoever registered them."""
+
+    def place(self, ca_bundle: bytes) -> Place:
+        """Say nothing: the place is not ours to know."""
+        raise NotRegistered(f"the webhooks of {self.names.operator} are registered by somebody else")
+
+    async def configure(self, document: Wire, place: Place) -> None:
+        """Leave it to whoever registered them."""
+
+
 class UrlRegistration(Registration):
     """Registered by this process for as long as it runs; what was there before comes back afterwards."""
 

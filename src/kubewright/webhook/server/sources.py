@@ -29,7 +29,7 @@ class Source(ABC):
 
     def __init__(self, context: FollowingContext, metrics: Registry) -> None:
         self.context = context
-        self.trouble = ""
+        self.trouble: str = ""
         """Why the certificate is not what it should be; empty when all is well."""
         self._certificate = b""
         self._reads = metrics.counter("certwatcher_read_certificate_total", "Certificates read").labels()
@@ -88,7 +88,7 @@ class DirectorySource(Source):
                 if authorities != announced:
                     await announce(authorities)
                     announced = authorities
-                self.trouble = ""
+                self.trouble: str = ""
             except (KubewrightError, OSError) as error:
                 self.trouble = str(error)
                 _log.error("The serving certificate cannot be followed, the old one stays: %s", error)
