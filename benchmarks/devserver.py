@@ -8,12 +8,13 @@ import argparse
 import asyncio
 import base64
 import json
+import os
 import ssl
 import sys
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -25,6 +26,7 @@ from cold_cache import sample
 from harness import OURS, Bench, alternate_async
 from kubewright_programs.coldcache import Sample
 from kubewright_programs.connections import Load, prepared
+from stage.programs import environment
 
 from kubewright.api import encode
 from kubewright.schema import crd
@@ -38,6 +40,8 @@ JSON = {"Content-Type": "application/json"}
 MERGE = {"Content-Type": "application/merge-patch+json"}
 APPLY = {"Content-Type": "application/apply-patch+yaml"}
 WIDTH = 16
+SAMPLED = 1000
+PARTS = ("starting", "asking", "holding", "growing")
 
 
 def load_of(kubeconfig: Path) -> Load:
@@ -97,8 +101,24 @@ class Contender:
 async def embedded(folder: Path) -> AsyncGenerator[Contender, None]:
     """Run the embedded server as a process."""
     kubeconfig = folder / f"embedded-{time.monotonic_ns()}.json"
+    async with running(kubeconfig, sys.executable, PROGRAM, kubeconfig) as server:
+        yield server
+
+
+@asynccontextmanager
+async def dev_cluster(folder: Path) -> AsyncGenerator[Contender, None]:
+    """Run `kubewright dev`, controllers and all."""
+    kubeconfig = folder / f"dev-{time.monotonic_ns()}.json"
+    command = Path(sys.executable).with_name("kubewright")
+    async with running(kubeconfig, command, "dev", "--kubeconfig", kubeconfig) as server:
+        yield server
+
+
+@asynccontextmanager
+async def running(kubeconfig: Path, *command: str | Path) -> AsyncGenerator[Contender, None]:
+    """Run a program until it says in a line that it is ready, with compiled modules as an installation has them."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, PROGRAM, kubeconfig, stdout=asyncio.subprocess.PIPE
+        *command, stdout=asyncio.subprocess.PIPE, env=environment()
     )
     assert process.stdout is not None
     await process.stdout.readline()
@@ -109,10 +129,13 @@ async def embedded(folder: Path) -> AsyncGenerator[Contender, None]:
         await process.wait()
 
 
-async def first_answer(folder: Path) -> float:
-    """Start the embedded server and ask it once; gives the seconds from the start of its process."""
+Start = Callable[[Path], AbstractAsyncContextManager[Contender]]
+
+
+async def first_answer(folder: Path, start: Start = embedded) -> float:
+    """Start a server and ask it once; gives the seconds from the start of its process."""
     started = time.perf_counter()
-    async with embedded(folder) as server:
+    async with start(folder) as server:
         connection = await server.load.connect()
         status = await connection.ask(prepared("GET", "/api/v1/namespaces/default"))
         elapsed = time.perf_counter() - started
@@ -131,7 +154,9 @@ async def first_answer_of_real(plane: ControlPlane) -> float:
 
 async def warm_starts(times: int) -> list[float]:
     process = await asyncio.create_subprocess_exec(
-        sys.executable, PROGRAM, "--warm", str(times), stdout=asyncio.subprocess.PIPE
+        *(sys.executable, PROGRAM, "--warm", str(times)),
+        stdout=asyncio.subprocess.PIPE,
+        env=environment(),
     )
     output, _ = await process.communicate()
     return [seconds * 1000 for seconds in json.loads(output)]
@@ -247,6 +272,8 @@ async def starting(bench: Bench, plane: ControlPlane, folder: Path) -> None:
     )
     bench.row("process start to first answer", "time", "s", runs, goal="<= 0.2")
     bench.row("process start to first answer", "time", "s", {OURS: runs[OURS]}, goal="<= 0.5 s")
+    whole = await alternate_async(bench.rounds, {OURS: lambda: first_answer(folder, dev_cluster)})
+    bench.row("`kubewright dev` with its controllers", "time", "s", whole)
     bench.row("Server() in a warm interpreter", "time", "ms", {OURS: await warm_starts(10)}, goal="<= 60 ms")
 
 
@@ -312,8 +339,27 @@ def plane_parent() -> int:
     return int(Path("/proc/self/stat").read_text().split()[0])
 
 
+async def kubectl_asks(bench: Bench, kubectl: Path, servers: dict[str, Contender]) -> None:
+    bench.progress("kubectl")
+    found = await compare(bench, servers, lambda server: first_get(kubectl, server))
+    bench.row("kubectl's first get, empty cache", "time", "ms", found, goal="<= 0.5")
+
+
+def processor_time(pid: int) -> float:
+    """Give the seconds that a process has computed."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def cost(server: Contender, number: int, request: Callable[[int], bytes]) -> float:
+    """Give what one request costs the server, in microseconds of its processor time: a busy machine bends it least."""
+    before = processor_time(server.pids[0])
+    await server.load.rate(number, WIDTH, request)
+    return (processor_time(server.pids[0]) - before) / number * 1e6
+
+
 async def growing(bench: Bench, folder: Path) -> None:
-    """Compare creates and gets among 1,000 objects with those among many."""
+    """Compare what creates and gets cost among 1,000 objects with what they cost among many."""
     many: int = bench.options.growth
     bench.progress(f"growth to {many:,} objects")
     async with embedded(folder) as server:
@@ -326,41 +372,43 @@ async def growing(bench: Bench, folder: Path) -> None:
             figures["create"][name] = []
             for _ in range(bench.rounds):
                 read = prepared("GET", f"{SAMPLES}/made-{at // 2:07}")
-                figures["get"][name].append(1e6 / await server.load.rate(500, 1, lambda _, read=read: read))
-                figures["create"][name].append(1e6 / await server.load.rate(500, 1, creates(server)))
-            made = at + bench.rounds * 500
+                figures["get"][name].append(await cost(server, SAMPLED, lambda _, read=read: read))
+                figures["create"][name].append(await cost(server, SAMPLED, creates(server)))
+            made = at + bench.rounds * SAMPLED
     for work, measured in figures.items():
-        bench.row(f"{work} among {many:,} objects", "time", "us", measured, goal="<= 1.3")
+        bench.row(f"{work} among {many:,} objects", "processor time", "us", measured, goal="<= 1.3")
 
 
 async def main() -> int:
     parser = argparse.ArgumentParser()
+    parser.add_argument(
+        "--only", choices=PARTS, nargs="+", default=PARTS, help="measure only these parts (default all)"
+    )
     parser.add_argument("--growth", type=int, default=100_000, help="objects to grow to (default 100,000)")
     bench = Bench("devserver", "the embedded API server beside kube-apiserver with etcd", parser=parser)
     binaries = await asyncio.to_thread(find_binaries)
     if binaries is None:
         bench.progress("the real API server is needed: run scripts/control-plane build")
         return 1
-    async with AsyncExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        async with ControlPlane(binaries, controllers=False) as plane:
-            await starting(bench, plane, folder)
-            async with embedded(folder) as ours:
-                real = Contender(load_of(plane.kubeconfig), plane.kubeconfig, [])
-                servers = {OURS: ours, REAL: real}
-                bench.progress("kubectl")
-                bench.row(
-                    "kubectl's first get, empty cache",
-                    "time",
-                    "ms",
-                    await compare(bench, servers, lambda server: first_get(binaries / "kubectl", server)),
-                    goal="<= 0.5",
-                )
-                await asking(bench, servers)
-        # A fresh one, so that neither holds what the requests above left behind.
-        async with ControlPlane(binaries, controllers=False) as plane:
-            await holding(bench, plane, folder)
-        await growing(bench, folder)
+    only: list[str] = bench.options.only
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if "starting" in only or "asking" in only:
+            async with ControlPlane(binaries, controllers=False) as plane:
+                if "starting" in only:
+                    await starting(bench, plane, folder)
+                async with embedded(folder) as ours:
+                    servers = {OURS: ours, REAL: Contender(load_of(plane.kubeconfig), plane.kubeconfig, [])}
+                    if "starting" in only:
+                        await kubectl_asks(bench, binaries / "kubectl", servers)
+                    if "asking" in only:
+                        await asking(bench, servers)
+        if "holding" in only:
+            # A fresh one, so that neither holds what the requests above left behind.
+            async with ControlPlane(binaries, controllers=False) as plane:
+                await holding(bench, plane, folder)
+        if "growing" in only:
+            await growing(bench, folder)
     return bench.report()
 
 
