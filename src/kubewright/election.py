@@ -147,7 +147,7 @@ class Leadership:
     """Until when this replica may write, in the loop's monotonic time; read by every write."""
 
     def __init__(self) -> None:
-        self.valid_until = float("-inf")
+        self.valid_until: float = float("-inf")
 
     @property
     def valid(self) -> bool:
@@ -265,7 +265,7 @@ class ElectionThread:
         *,
         end_process: Callable[[], None] | None = None,
     ) -> None:
-        self.leadership = Leadership()
+        self.leadership: Leadership = Leadership()
         self._config = config
         self._options = options
         self._end_process = end_process or _end_process

@@ -37,7 +37,7 @@ class Counter:
     __slots__ = ("value",)
 
     def __init__(self) -> None:
-        self.value = 0.0
+        self.value: float = 0.0
 
     def inc(self, n: float = 1) -> None:
         """Add n, which may not be negative."""
@@ -93,7 +93,7 @@ class Histogram:
     def __init__(self, bounds: tuple[float, ...]) -> None:
         self._bounds = bounds
         self._counts = [0] * len(bounds)
-        self.sum = 0.0
+        self.sum: float = 0.0
 
     @property
     def count(self) -> int:

@@ -42,7 +42,7 @@ Subscriber = Callable[[Change], None]
 _BREATH = 500
 _LABELS = ("resource", "namespace", "labels", "fields", "content")
 
-logger = logging.getLogger("kubewright.cache")
+logger: logging.Logger = logging.getLogger("kubewright.cache")
 
 
 class CacheSyncTimeout(KubewrightError):

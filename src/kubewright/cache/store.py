@@ -54,7 +54,7 @@ class Store:
 
     def __init__(self, selection: Selection) -> None:
         self.objects: dict[ObjectKey, RawObject] = {}
-        self.progress = ""
+        self.progress: str = ""
         self._selection = selection
         self._gone: dict[ObjectKey, _Gone] = {}
         self._listed: set[ObjectKey] | None = None

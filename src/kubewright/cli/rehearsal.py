@@ -126,7 +126,7 @@ class Writes:
     """Count what the operator wrote: give `observe` to its configuration as observer."""
 
     def __init__(self) -> None:
-        self.count = 0
+        self.count: int = 0
 
     def observe(self, request: Request, code: int, refusal: ApiError | None) -> None:
         """Take note of a request."""

@@ -9,7 +9,9 @@ from kubewright.controller import Context, Controller, Index, Tuning, needs, wat
 NAME = "clusterrole-aggregation-controller"
 _ALL = "all"
 
-aggregating = Index(rbac_v1.ClusterRole, lambda role: [_ALL] if role.aggregation_rule is not None else [])
+aggregating: Index[rbac_v1.ClusterRole] = Index(
+    rbac_v1.ClusterRole, lambda role: [_ALL] if role.aggregation_rule is not None else []
+)
 
 
 def rules_of(role: rbac_v1.ClusterRole, others: Iterable[rbac_v1.ClusterRole]) -> list[rbac_v1.PolicyRule]:

@@ -14,7 +14,7 @@ LOOK_AGAIN = timedelta(seconds=15)
 Autoscaler = autoscaling_v2.HorizontalPodAutoscaler
 Condition = autoscaling_v2.HorizontalPodAutoscalerCondition
 
-autoscalers_by_target = Index(
+autoscalers_by_target: Index[autoscaling_v2.HorizontalPodAutoscaler] = Index(
     Autoscaler,
     lambda item: [
         f"{item.metadata.namespace}/{item.spec.scale_target_ref.kind}/{item.spec.scale_target_ref.name}"

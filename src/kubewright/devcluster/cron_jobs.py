@@ -19,7 +19,7 @@ NAME = "cronjob-controller"
 SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 TOO_MANY = 100
 
-jobs_by_owner = Index(batch_v1.Job, family_of)
+jobs_by_owner: Index[batch_v1.Job] = Index(batch_v1.Job, family_of)
 
 
 def job_for(owner: batch_v1.CronJob, moment: datetime) -> batch_v1.Job:
@@ -62,7 +62,7 @@ class Pass:
         self._ctx = ctx
         self._now = now
         self._jobs = list(jobs)
-        self.status = msgspec.structs.replace(owner.status)
+        self.status: batch_v1.CronJobStatus = msgspec.structs.replace(owner.status)
 
     @property
     def _running(self) -> list[batch_v1.Job]:

@@ -28,8 +28,8 @@ _TOLERATED = (
     ("node.kubernetes.io/unschedulable", "NoSchedule"),
 )
 
-sets_by_namespace = Index(apps_v1.DaemonSet, lambda item: [item.metadata.namespace])
-all_sets = Index(apps_v1.DaemonSet, lambda _: ["all"])
+sets_by_namespace: Index[apps_v1.DaemonSet] = Index(apps_v1.DaemonSet, lambda item: [item.metadata.namespace])
+all_sets: Index[apps_v1.DaemonSet] = Index(apps_v1.DaemonSet, lambda _: ["all"])
 
 
 def pod_on(owner: apps_v1.DaemonSet, node: str, revision: str) -> core_v1.Pod:

@@ -26,8 +26,10 @@ from kubewright.devcluster.rollouts import Batch, proportional, scale_down, scal
 
 NAME = "deployment-controller"
 
-sets_by_family = Index(apps_v1.ReplicaSet, family_of)
-deployments_by_namespace = Index(apps_v1.Deployment, lambda item: [item.metadata.namespace])
+sets_by_family: Index[apps_v1.ReplicaSet] = Index(apps_v1.ReplicaSet, family_of)
+deployments_by_namespace: Index[apps_v1.Deployment] = Index(
+    apps_v1.Deployment, lambda item: [item.metadata.namespace]
+)
 
 
 class Rollout:

@@ -13,7 +13,9 @@ NAME = "controllermanager"
 EVICTION_TIME = timedelta(minutes=2)
 """How long an eviction that was allowed counts as one that is under way."""
 
-budgets_by_namespace = Index(policy_v1.PodDisruptionBudget, lambda item: [item.metadata.namespace])
+budgets_by_namespace: Index[policy_v1.PodDisruptionBudget] = Index(
+    policy_v1.PodDisruptionBudget, lambda item: [item.metadata.namespace]
+)
 
 
 def least_healthy(budget: policy_v1.PodDisruptionBudget, expected: int) -> int:

@@ -22,8 +22,8 @@ SLICE_SIZE = 100
 Port = tuple[str, str, int, str | None]
 """A port as an endpoint serves it: name, protocol, number, application protocol."""
 
-services_by_namespace = Index(core_v1.Service, lambda item: [item.metadata.namespace])
-slices_by_owner = Index(discovery_v1.EndpointSlice, family_of)
+services_by_namespace: Index[core_v1.Service] = Index(core_v1.Service, lambda item: [item.metadata.namespace])
+slices_by_owner: Index[discovery_v1.EndpointSlice] = Index(discovery_v1.EndpointSlice, family_of)
 
 
 def ports_of(service: core_v1.Service, pod: core_v1.Pod) -> tuple[Port, ...]:

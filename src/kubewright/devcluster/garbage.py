@@ -90,7 +90,7 @@ class GarbageCollector:
         self._queue: WorkQueue[str] = WorkQueue(name="garbage")
         self._informers: dict[tuple[str, str], Informer[Any]] = {}
         self._kinds_changed = asyncio.Event()
-        self.synced = asyncio.Event()
+        self.synced: asyncio.Event = asyncio.Event()
 
     async def run(self) -> None:
         """Collect until cancelled."""

@@ -69,7 +69,7 @@ class Pass:
         self._exact = now
         self._pods = list(pods)
         self._indexed = job.spec.completion_mode == "Indexed"
-        self.status = batch_v1.JobStatus(
+        self.status: batch_v1.JobStatus = batch_v1.JobStatus(
             start_time=job.status.start_time,
             completion_time=job.status.completion_time,
             succeeded=job.status.succeeded,

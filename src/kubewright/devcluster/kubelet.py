@@ -26,7 +26,9 @@ _PRESSURES = {
     "PIDPressure": ("KubeletHasSufficientPID", "kubelet has sufficient PID available"),
 }
 
-pods_by_address = Index(core_v1.Pod, lambda pod: [pod.status.pod_ip] if pod.status.pod_ip else [])
+pods_by_address: Index[core_v1.Pod] = Index(
+    core_v1.Pod, lambda pod: [pod.status.pod_ip] if pod.status.pod_ip else []
+)
 
 
 class Runner(Protocol):

@@ -8,7 +8,7 @@ from kubewright.controller import Change, Index
 from kubewright.devcluster.claims import family_of
 from kubewright.devcluster.conditions import condition_of, is_true
 
-pods_by_family = Index(core_v1.Pod, family_of)
+pods_by_family: Index[core_v1.Pod] = Index(core_v1.Pod, family_of)
 
 
 def is_ready(pod: core_v1.Pod) -> bool:

@@ -18,7 +18,9 @@ _COUNTED: Mapping[str, type[Object]] = {
     "resourcequotas": core_v1.ResourceQuota,
 }
 
-quotas_by_namespace = Index(core_v1.ResourceQuota, lambda item: [item.metadata.namespace])
+quotas_by_namespace: Index[core_v1.ResourceQuota] = Index(
+    core_v1.ResourceQuota, lambda item: [item.metadata.namespace]
+)
 
 
 def limits_of(pod: core_v1.Pod) -> dict[str, Quantity]:

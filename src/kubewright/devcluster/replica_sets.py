@@ -23,7 +23,9 @@ NAME = "replicaset-controller"
 BURST = 500
 """Pods made or deleted in one pass; the next pass does the rest."""
 
-sets_by_namespace = Index(apps_v1.ReplicaSet, lambda item: [item.metadata.namespace])
+sets_by_namespace: Index[apps_v1.ReplicaSet] = Index(
+    apps_v1.ReplicaSet, lambda item: [item.metadata.namespace]
+)
 
 
 def status_of(

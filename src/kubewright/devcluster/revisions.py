@@ -13,7 +13,7 @@ HASH = "controller.kubernetes.io/hash"
 HASH_LABEL = "controller-revision-hash"
 HISTORY = 10
 
-revisions_by_owner = Index(apps_v1.ControllerRevision, family_of)
+revisions_by_owner: Index[apps_v1.ControllerRevision] = Index(apps_v1.ControllerRevision, family_of)
 
 
 def template_data(template: core_v1.PodTemplateSpec) -> dict[str, Any]:
@@ -30,7 +30,7 @@ class History:
     """The revisions of one owner, oldest first; the last is the present one."""
 
     def __init__(self, revisions: Sequence[apps_v1.ControllerRevision]) -> None:
-        self.revisions = sorted(revisions, key=number_of)
+        self.revisions: list[apps_v1.ControllerRevision] = sorted(revisions, key=number_of)
 
     @property
     def latest(self) -> apps_v1.ControllerRevision:

@@ -15,7 +15,7 @@ from kubewright.devcluster.volumes import claims_of, pods_by_claim
 NAME = "default-scheduler"
 RETRY_AFTER = timedelta(seconds=60)
 
-waiting_pods = Index(core_v1.Pod, lambda pod: ["waiting"] if is_waiting(pod) else [])
+waiting_pods: Index[core_v1.Pod] = Index(core_v1.Pod, lambda pod: ["waiting"] if is_waiting(pod) else [])
 
 
 def is_waiting(pod: core_v1.Pod) -> bool:

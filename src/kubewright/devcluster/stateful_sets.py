@@ -14,7 +14,9 @@ NAME = "statefulset-controller"
 POD_NAME = "statefulset.kubernetes.io/pod-name"
 POD_INDEX = "apps.kubernetes.io/pod-index"
 
-sets_by_namespace = Index(apps_v1.StatefulSet, lambda item: [item.metadata.namespace])
+sets_by_namespace: Index[apps_v1.StatefulSet] = Index(
+    apps_v1.StatefulSet, lambda item: [item.metadata.namespace]
+)
 
 
 def ordinal_of(pod: core_v1.Pod) -> int:
@@ -81,11 +83,13 @@ class Pass:
         self._owner = owner
         self._ctx = ctx
         self._parallel = owner.spec.pod_management_policy == "Parallel"
-        self.update = history.latest
-        self.current = history.named(owner.status.current_revision) or self.update
+        self.update: apps_v1.ControllerRevision = history.latest
+        self.current: apps_v1.ControllerRevision = history.named(owner.status.current_revision) or self.update
         wanted = wanted_ordinals(owner)
-        self.members = {ordinal_of(pod): pod for pod in pods if ordinal_of(pod) in wanted}
-        self.surplus = sorted(
+        self.members: dict[int, core_v1.Pod] = {
+            ordinal_of(pod): pod for pod in pods if ordinal_of(pod) in wanted
+        }
+        self.surplus: list[core_v1.Pod] = sorted(
             (pod for pod in pods if ordinal_of(pod) not in wanted), key=ordinal_of, reverse=True
         )
 

@@ -15,11 +15,11 @@ CLAIM_PROTECTION = "kubernetes.io/pvc-protection"
 VOLUME_PROTECTION = "kubernetes.io/pv-protection"
 _ZERO = Quantity("0")
 
-pending_claims = Index(
+pending_claims: Index[core_v1.PersistentVolumeClaim] = Index(
     core_v1.PersistentVolumeClaim,
     lambda claim: ["pending"] if claim.status.phase != "Bound" else [],
 )
-pods_by_claim = Index(
+pods_by_claim: Index[core_v1.Pod] = Index(
     core_v1.Pod, lambda pod: [f"{pod.metadata.namespace}/{name}" for name in claims_of(pod)]
 )
 

@@ -63,7 +63,7 @@ class Connection(asyncio.Protocol):
         self._drained: asyncio.Future[None] | None = None
         self._ending = False
         self._reset_message()
-        self.last_active = loop.time()
+        self.last_active: float = loop.time()
         self.blocked_since: float | None = None
 
     def _reset_message(self) -> None:

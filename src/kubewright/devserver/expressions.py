@@ -270,7 +270,7 @@ class Budget:
     """What the expressions about one write may still cost together."""
 
     def __init__(self, total: int) -> None:
-        self.left = total
+        self.left: int = total
 
     def evaluate(self, program: cel.Program, values: dict[str, Any]) -> Any:
         """Evaluate an expression; a failure of its own is an EvaluationError, an empty purse an ExpressionError."""

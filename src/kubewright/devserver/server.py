@@ -151,7 +151,7 @@ class Server:
         self._tasks: set[asyncio.Task[None]] = set()
         self._stack = AsyncExitStack()
         self._second, self._date = -1, ""
-        self.port = port
+        self.port: int = port
 
     async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
@@ -191,7 +191,7 @@ class Server:
     def _assemble(self, loop: asyncio.AbstractEventLoop, parts: _Parts) -> None:
         clock, types, registry = Clock(loop), parts.types, Registry()
         store = Store(parts.journal, clock.seconds)
-        self.faults = Faults(store)
+        self.faults: Faults = Faults(store)
         issuer = TokenIssuer.from_pem(parts.token_key)
         self._core = core = Core(store, registry, types, clock, realistic=self._timing == "realistic")
         self._api = api = StoreAccess(core)

@@ -1,6 +1,6 @@
 """Errors as the API server tells them: every failure is a `Status` object with a reason and a code."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
 from kubewright.api import FieldError, KubewrightError, invalid_message, problems
@@ -9,7 +9,7 @@ OPTIMISTIC_LOCK = (
     "the object has been modified; please apply your changes to the latest version and try again"
 )
 
-quote = problems.quoted
+quote: Callable[[str], str] = problems.quoted
 
 
 def group_resource(group: str, resource: str) -> str:
@@ -44,8 +44,10 @@ class StatusError(KubewrightError):
         self.code = code
         self.reason = reason
         self.message = message
-        self.details = None if details is None else {key: value for key, value in details.items() if value}
-        self.metadata = dict(metadata or {})
+        self.details: dict[str, Any] | None = (
+            None if details is None else {key: value for key, value in details.items() if value}
+        )
+        self.metadata: dict[str, Any] = dict(metadata or {})
 
     @property
     def retry_after(self) -> int:

@@ -114,7 +114,7 @@ class CustomColumns:
 
     def __init__(self, definitions: Sequence[Wire]) -> None:
         wanted = definitions or [{"name": "Age", "type": "date", "jsonPath": AGE_PATH}]
-        self.columns = [NAME]
+        self.columns: list[Column] = [NAME]
         self._cells: list[tuple[str, Any]] = []
         for item in wanted:
             path = str(item.get("jsonPath", ""))

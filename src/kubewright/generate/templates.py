@@ -19,7 +19,7 @@ class Template:
     """
 
     def __init__(self, document: Wire) -> None:
-        self.document = deepcopy(document)
+        self.document: Any = deepcopy(document)
         self._places: list[str] = []
         self._condition = ""
 

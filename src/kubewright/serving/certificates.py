@@ -30,7 +30,7 @@ class ServingCertificate:
 
     def __init__(self, directory: Path | None = None) -> None:
         self._directory = directory
-        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context: ssl.SSLContext = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
         self._stamp: tuple[int, int] | None = None
         if directory is None:

@@ -49,7 +49,7 @@ class HttpServer:
             keepalive_timeout=90.0,
             shutdown_timeout=SHUTDOWN_TIMEOUT,
         )
-        self.port = address.port
+        self.port: int = address.port
 
     async def __aenter__(self) -> Self:
         await self._runner.setup()

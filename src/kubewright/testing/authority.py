@@ -52,7 +52,7 @@ class Authority:
             .add_extension(usage, critical=True)
         )
         certificate = builder.sign(self._key, hashes.SHA256())
-        self.pair = KeyPair(certificate.public_bytes(Encoding.PEM), _pem(self._key))
+        self.pair: KeyPair = KeyPair(certificate.public_bytes(Encoding.PEM), _pem(self._key))
 
     def serving(self, name: str, *, hosts: Sequence[str]) -> KeyPair:
         """Issue a server's certificate for host names and IP addresses."""

@@ -69,8 +69,8 @@ class ControlPlane:
         api_server_flags: Sequence[str] = (),
         timeout: float = 60.0,
     ) -> None:
-        self.binaries = binaries or _default_folder()
-        self.tokens = {user: secrets.token_urlsafe(24) for user in users or {}}
+        self.binaries: Path = binaries or _default_folder()
+        self.tokens: dict[str, str] = {user: secrets.token_urlsafe(24) for user in users or {}}
         self._names = (*SERVERS, *CONTROLLERS) if controllers else SERVERS
         self._users = dict(users or {})
         self._flags = list(api_server_flags)

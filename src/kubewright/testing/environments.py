@@ -49,7 +49,7 @@ class RealEnvironment(Environment):
     name = "real"
 
     def __init__(self, binaries: Path | None = None) -> None:
-        self.plane = ControlPlane(binaries)
+        self.plane: ControlPlane = ControlPlane(binaries)
 
     async def start(self, stack: AsyncExitStack) -> Path:
         """Start the control plane and the kubelet."""

@@ -26,7 +26,7 @@ class Process:
     """One child process with its output in a log file."""
 
     def __init__(self, command: Sequence[str | Path], *, log: Path, directory: Path) -> None:
-        self.name = Path(command[0]).name
+        self.name: str = Path(command[0]).name
         self.log = log
         self._command = [str(part) for part in command]
         self._directory = directory

@@ -15,7 +15,7 @@ class FieldLog(logging.LoggerAdapter[logging.Logger]):
 
     def __init__(self, logger: logging.Logger, fields: Mapping[str, Any]) -> None:
         super().__init__(logger)
-        self.fields = dict(fields)
+        self.fields: dict[str, Any] = dict(fields)
 
     def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
         """Put the fields of the adapter and of the call into the record."""

@@ -22,8 +22,8 @@ class Shelf(Generic[T]):
         *,
         metadata_only: bool = False,
     ) -> None:
-        self.kind = kind_of(kind)
-        self.whole = not metadata_only and scope.transform is None
+        self.kind: Kind = kind_of(kind)
+        self.whole: bool = not metadata_only and scope.transform is None
         """Whether objects are kept as the server has them, so that a write may build on them."""
         self._cache = cache
         self._indexes: set[Index[T]] = set()

@@ -46,7 +46,7 @@ class Child:
         self._warden = warden
         self._outputs = outputs
         self._stdin = stdin
-        self.ended = asyncio.Event()
+        self.ended: asyncio.Event = asyncio.Event()
         warden.born(process.pid)
 
     @classmethod

@@ -26,8 +26,8 @@ class Crew:
     def __init__(
         self, surroundings: Surroundings, place: Place, here: frozenset[str], changed: Callable[[], None]
     ) -> None:
-        self.pod = surroundings.pod
-        self.ended = False
+        self.pod: core_v1.Pod = surroundings.pod
+        self.ended: bool = False
         self.members: dict[str, Member] = {}
         self._surroundings = surroundings
         self._place = place

@@ -15,8 +15,8 @@ class Health:
         self._container = container
         self._address = address
         self._execute = execute
-        self.started = container.startup_probe is None
-        self.ready = self.started and container.readiness_probe is None
+        self.started: bool = container.startup_probe is None
+        self.ready: bool = self.started and container.readiness_probe is None
 
     async def watch(self, changed: Callable[[], None], tell: Callable[[Note], None]) -> str:
         """Probe until the process should be ended; names the probe that wants it."""

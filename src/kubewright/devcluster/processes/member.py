@@ -44,11 +44,11 @@ class Member:
         self.container = container
         self.fact = fact
         self.notes: list[Note] = []
-        self.output = Output()
+        self.output: Output = Output()
         self.previous: Output | None = None
         self.child: Child | None = None
         self.prepared: Prepared | None = None
-        self.started = asyncio.Event()
+        self.started: asyncio.Event = asyncio.Event()
         self._policy = policy
         self._surroundings = surroundings
         self._changed = changed

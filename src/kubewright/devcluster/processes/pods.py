@@ -35,7 +35,7 @@ class ProcessPods:
         self._elsewhere: set[str] = set()
         self._changes: asyncio.Queue[ObjectKey] = asyncio.Queue()
         self._stack = AsyncExitStack()
-        self.containers = ProcessContainers(self._crews.get)
+        self.containers: ProcessContainers = ProcessContainers(self._crews.get)
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:

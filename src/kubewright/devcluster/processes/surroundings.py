@@ -46,7 +46,7 @@ class Surroundings:
     def __init__(self, machine: Machine, pod: core_v1.Pod, place: Place) -> None:
         self.machine = machine
         self.pod = pod
-        self.address = place.host_ip if pod.spec.host_network else place.pod_ip
+        self.address: str = place.host_ip if pod.spec.host_network else place.pod_ip
         self._values = Values(machine.client, pod, place)
         self._sandbox = Sandbox(machine.folder / PODS / pod.metadata.uid)
 

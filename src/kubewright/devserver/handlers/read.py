@@ -83,10 +83,10 @@ class Page:
     def __init__(
         self, records: list[Record], revision: int, token: str = "", remaining: int | None = None
     ) -> None:
-        self.records = records
-        self.revision = revision
-        self.token = token
-        self.remaining = remaining
+        self.records: list[Record] = records
+        self.revision: int = revision
+        self.token: str = token
+        self.remaining: int | None = remaining
 
 
 def list_page(core: Core, chosen: Selection, options: ListOptions) -> Page | Coroutine[Any, Any, Page]:

@@ -10,9 +10,9 @@ class ListSchema:
     __slots__ = ("associative", "item", "keys")
 
     def __init__(self, item: "MergeSchema", *, associative: bool = False, keys: Iterable[str] = ()) -> None:
-        self.item = item
-        self.associative = associative
-        self.keys = tuple(sorted(keys))
+        self.item: MergeSchema = item
+        self.associative: bool = associative
+        self.keys: tuple[str, ...] = tuple(sorted(keys))
 
 
 class MapSchema:
@@ -30,9 +30,9 @@ class MapSchema:
     ) -> None:
         self._load = load
         self._fields: Mapping[str, MergeSchema] | None = None
-        self.item = item
-        self.atomic = atomic
-        self.defaults = defaults or {}
+        self.item: MergeSchema | None = item
+        self.atomic: bool = atomic
+        self.defaults: Mapping[str, Any] | dict[str, Any] = defaults or {}
 
     @property
     def fields(self) -> "Mapping[str, MergeSchema]":
@@ -54,9 +54,9 @@ class MergeSchema:
     def __init__(
         self, *, scalar: str = "", sequence: ListSchema | None = None, mapping: MapSchema | None = None
     ) -> None:
-        self.scalar = scalar
-        self.sequence = sequence
-        self.mapping = mapping
+        self.scalar: str = scalar
+        self.sequence: ListSchema | None = sequence
+        self.mapping: MapSchema | None = mapping
 
 
 def object_of(

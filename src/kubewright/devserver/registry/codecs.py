@@ -72,12 +72,12 @@ class BuiltinCodec:
 
     def __init__(self, types: TypeTable, gvk: GroupVersionKind, strategy: Strategy) -> None:
         self.gvk = gvk
-        self.shape = f"{gvk.api_version}/{gvk.kind}"
+        self.shape: str = f"{gvk.api_version}/{gvk.kind}"
         self.types = types
         self._strategy = strategy
         self._merge_schema: MergeSchema | None = None
         # Lists of built-in kinds leave kind and apiVersion out; `encode` puts them first.
-        self.list_prefix = len(f'{{"kind":"{gvk.kind}","apiVersion":"{gvk.api_version}",')
+        self.list_prefix: int = len(f'{{"kind":"{gvk.kind}","apiVersion":"{gvk.api_version}",')
 
     def decode(self, value: Wire) -> tuple[Wire, list[str]]:
         """Round-trip a client's object through the kind's Go type."""
@@ -127,7 +127,7 @@ class CustomCodec:
         self.schema = schema
         self._scale = scale
         fingerprint = hashlib.sha256(encode_sorted(schema)).hexdigest()[:16]
-        self.shape = f"{gvk.api_version}/{gvk.kind}@{fingerprint}"
+        self.shape: str = f"{gvk.api_version}/{gvk.kind}@{fingerprint}"
         self._types = types
         self._validator = compile_schema(schema)
         self._merge_schema: MergeSchema | None = None

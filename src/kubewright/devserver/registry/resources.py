@@ -164,7 +164,7 @@ class Registry:
     def __init__(self) -> None:
         self._resources: dict[tuple[str, str, str], Resource] = {}
         self._versions: dict[tuple[str, str], dict[str, Resource]] = {}
-        self.generation = 0
+        self.generation: int = 0
         """Counts changes, so that what was made from the registry knows when it is stale."""
 
     def __iter__(self) -> Iterator[Resource]:

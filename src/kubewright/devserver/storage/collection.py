@@ -16,12 +16,12 @@ class Collection:
 
     def __init__(self, name: str, floor: int) -> None:
         self.name = name
-        self.floor = floor
+        self.floor: int = floor
         """History holds every event after this revision."""
-        self.epoch = 0
+        self.epoch: int = 0
         """Counts the reasons to end all watches, as when a CRD's schema changes."""
-        self.history_bytes = 0
-        self.latest = floor
+        self.history_bytes: int = 0
+        self.latest: int = floor
         """The revision of the last change."""
         self._records: dict[str, Record] = {}
         self._keys: list[str] = []

@@ -16,12 +16,12 @@ class Record:
     __slots__ = ("data", "forms", "key", "labels", "revision", "shape")
 
     def __init__(self, key: str, revision: int, data: bytes, shape: str, labels: Mapping[str, str]) -> None:
-        self.key = key
-        self.revision = revision
-        self.data = data
-        self.shape = shape
+        self.key: str = key
+        self.revision: int = revision
+        self.data: bytes = data
+        self.shape: str = shape
         """Names the version and schema in which `data` is written; readers of another shape convert it."""
-        self.labels = labels
+        self.labels: Mapping[str, str] = labels
         self.forms: dict[str, bytes] | None = None
 
     def form(self, shape: str, make: Callable[["Record"], bytes]) -> bytes:
@@ -46,11 +46,11 @@ class Event:
     __slots__ = ("frames", "key", "new", "old", "revision", "time")
 
     def __init__(self, revision: int, key: str, old: Record | None, new: Record | None, time: float) -> None:
-        self.revision = revision
-        self.key = key
-        self.old = old
-        self.new = new
-        self.time = time
+        self.revision: int = revision
+        self.key: str = key
+        self.old: Record | None = old
+        self.new: Record | None = new
+        self.time: float = time
         self.frames: dict[tuple[str, str], bytes] = {}
 
     def frame(self, kind: str, shape: str, make: Callable[[], bytes]) -> bytes:

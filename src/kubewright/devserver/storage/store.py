@@ -26,7 +26,7 @@ class Store:
         self._reached: list[tuple[int, asyncio.Future[None]]] = []
         self._commits = 0
         self._base = 0
-        self.revision = 1
+        self.revision: int = 1
         if journal is not None:
             self._base = self.revision = journal.revision()
             for name, records in journal.collections():
