@@ -5,6 +5,7 @@ from typing import Annotated, Any, assert_type
 
 from kubewright import api as kw
 from kubewright.api.builtin import apps_v1, core_v1, meta_v1
+from kubewright.controller import Owned, Watch, owned, watch
 
 
 class ShellSpec(kw.Model):
@@ -64,3 +65,7 @@ deployment = apps_v1.Deployment(
 assert_type(deployment.status.ready_replicas, int)
 assert_type(deployment.spec.replicas, int | None)
 assert_type(deployment.spec.template.spec.containers[0].ports, list[core_v1.ContainerPort])
+
+assert_type(watch(core_v1.Secret, map=lambda secret: [secret.key]), Watch[core_v1.Secret])
+assert_type(watch(core_v1.Secret, map=lambda it: [it.key], metadata_only=True), Watch[kw.Object])
+assert_type(owned(core_v1.Secret, metadata_only=True), Owned[kw.Object])

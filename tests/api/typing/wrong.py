@@ -2,6 +2,7 @@
 
 from kubewright import api as kw
 from kubewright.api.builtin import core_v1
+from kubewright.controller import watch
 
 
 class Spec(kw.Model):
@@ -32,3 +33,4 @@ core_v1.Container(image="x")  # error
 core_v1.Pod(kw.Meta("a"))  # error
 core_v1.Container(name="x", resources=None)  # error
 kw.Meta("a", "namespace")  # error
+watch(core_v1.Secret, map=lambda it: [kw.ObjectKey("", str(it.data))], metadata_only=True)  # error
