@@ -1,14 +1,20 @@
 """Whether the API server gets here: by its address, and by the one it gives out."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
+import kubewright as kw
 from kubewright.api import Forbidden
 from kubewright.client import ClusterConfig
+from kubewright.manager import Manager, ManagerOptions
 from kubewright.testing import Cluster
+from kubewright.webhook import Webhook
 from kubewright.webhook.server import Unreachable, reach_of
 from kubewright.webhook.server.reach import confirm_reach
+
+from .kinds import Widget, from_alpha, from_beta, sensible
 
 ELSEWHERE = "192.0.2.7"
 
@@ -65,3 +71,44 @@ async def test_without_proof_to_the_contrary_it_is_reachable(client: Any) -> Non
 
 async def test_an_address_that_is_given_is_not_doubted() -> None:
     await confirm_reach(Slices(ELSEWHERE), "192.0.2.1")
+
+
+@kw.controller(Widget, name="out-of-reach")
+async def nothing(widget: Widget, ctx: kw.Context) -> None:
+    pass
+
+
+def manager_of(cluster: Cluster, monkeypatch: pytest.MonkeyPatch, *webhooks: Webhook) -> Manager:
+    """Make a manager whose API server lives elsewhere."""
+
+    async def elsewhere(client: Any, host: str) -> None:
+        await confirm_reach(Slices(ELSEWHERE), host)
+
+    monkeypatch.setattr("kubewright.webhook.server.hosting.confirm_reach", elsewhere)
+    options = ManagerOptions(
+        metrics_bind_address="0",
+        health_probe_bind_address="0",
+        webhook_bind_address="127.0.0.1:0",
+        namespaces=(cluster.namespace,),
+    )
+    return Manager(kw.Operator(nothing, webhooks=webhooks), cluster.config, options)
+
+
+async def test_an_operator_that_only_judges_runs_without_its_webhooks_and_says_so(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    await cluster.install(kw.Operator(nothing, webhooks=[from_alpha, from_beta]))
+    manager = manager_of(cluster, monkeypatch, sensible)
+    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+        work = group.create_task(manager.run())
+        await manager.ready.wait()
+        assert "Webhooks are not served: the API server is reached on this machine" in caplog.text
+        assert not manager.readiness.failures()
+        work.cancel()
+
+
+async def test_an_operator_that_converts_does_not_start_where_nobody_could_ask_it(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(Unreachable, match="kubewright deploy"):
+        await manager_of(cluster, monkeypatch, sensible, from_alpha, from_beta).run()
