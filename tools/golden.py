@@ -31,6 +31,7 @@ PROJECTS: dict[str, Sequence[str]] = {
         "manifests --with monitoring,network,samples -o deploy/yaml",
         "manifests --format kustomize -o deploy/kustomize",
         "manifests --format helm -o deploy/chart",
+        "bundle --image registry.example/fleet:0.1.0 -o deploy/olm",
     ),
 }
 

@@ -27,3 +27,8 @@ def kubectl_program() -> Path:
     if folder is None or not (folder / "kubectl").exists():
         pytest.skip("kubectl is not built: scripts/control-plane build builds it")
     return folder / "kubectl"
+
+
+@pytest.fixture
+def operator_verify() -> Path:
+    return packaging_tool("operator-verify")

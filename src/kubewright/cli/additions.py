@@ -1,15 +1,16 @@
 """Additions to a project: whole or not at all, never in place of anything; what changed since it was made is told."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, get_type_hints
 
 import click
 
-from kubewright.api import ConfigError, kind_of
+from kubewright.api import ConfigError, DeclarationError, kind_of
 from kubewright.cli.project import FILE, Project
 from kubewright.cli.target import NoOperator, load_operator
 from kubewright.cli.trees import write_tree
+from kubewright.generate import sample
 from kubewright.scaffold import (
     Addition,
     Declared,
@@ -56,7 +57,16 @@ def _declared(declared: type[Any]) -> Declared:
         class_name=declared.__name__,
         spec=getattr(parts.get("spec"), "__name__", ""),
         status=getattr(parts.get("status"), "__name__", ""),
+        example=_example(declared),
     )
+
+
+def _example(declared: type[Any]) -> Mapping[str, Any]:
+    try:
+        return sample(declared).get("spec") or {}
+    except DeclarationError:
+        # Its author has to write the sample of a further version as well.
+        return {}
 
 
 def add(project: Project, additions: Sequence[Addition], edited: dict[str, str] | None = None) -> None:

@@ -41,6 +41,8 @@ COMMANDS: Mapping[str, Entry] = {
     "init": Entry("kubewright.cli.init", "Make a new project."),
     "create": Entry("kubewright.cli.create", "Add a kind or a webhook to the project."),
     "build": Entry("kubewright.cli.build", "Build the project's image."),
+    "bundle": Entry("kubewright.cli.bundle", "Make the project a bundle for OLM."),
+    "scorecard": Entry("kubewright.cli.scorecard", "Judge the bundle, and tell the capability level."),
     "completion": Entry("kubewright.cli.completion", "Print a script that completes commands in your shell."),
     "version": Entry("kubewright.cli.version", "Print the version."),
 }

@@ -1,6 +1,6 @@
 """Rendered files in a folder: written whole, compared for CI, never in place of what somebody wrote by hand."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kubewright.api import ConfigError
@@ -8,8 +8,11 @@ from kubewright.cli.trees import write_tree
 from kubewright.generate import HEADER
 
 
-def write_rendered(folder: Path, tree: Mapping[str, str]) -> None:
-    """Write a rendered tree; what was rendered before and is no longer part of it goes."""
+def write_rendered(folder: Path, tree: Mapping[str, str], *, among: Sequence[str] = ("",)) -> None:
+    """Write a rendered tree; what was rendered before and is no longer part of it goes.
+
+    `among` names the folders inside that hold nothing else that is rendered.
+    """
     for name in tree:
         path = folder / name
         if path.exists() and not _rendered(path):
@@ -17,10 +20,10 @@ def write_rendered(folder: Path, tree: Mapping[str, str]) -> None:
                 f"{path} has not the first line of a rendered file, so it stays: move it away, "
                 "or choose another directory"
             )
-    write_tree(folder, tree, remove=_surplus(folder, tree))
+    write_tree(folder, tree, remove=_surplus(folder, tree, among))
 
 
-def differences(folder: Path, tree: Mapping[str, str]) -> list[str]:
+def differences(folder: Path, tree: Mapping[str, str], *, among: Sequence[str] = ("",)) -> list[str]:
     """Say of each file that is not what it should be what is wrong with it."""
     found: list[str] = []
     for name, text in sorted(tree.items()):
@@ -29,17 +32,18 @@ def differences(folder: Path, tree: Mapping[str, str]) -> list[str]:
             found.append(f"missing: {path}")
         elif _read(path) != text:
             found.append(f"stale: {path}")
-    return found + [f"no longer rendered: {folder / name}" for name in _surplus(folder, tree)]
+    return found + [f"no longer rendered: {folder / name}" for name in _surplus(folder, tree, among)]
 
 
-def _surplus(folder: Path, tree: Mapping[str, str]) -> list[str]:
-    return [name for name in _files(folder) if name not in tree and _rendered(folder / name)]
+def _surplus(folder: Path, tree: Mapping[str, str], among: Sequence[str]) -> list[str]:
+    found = [name for part in among for name in _files(folder, part)]
+    return [name for name in found if name not in tree and _rendered(folder / name)]
 
 
-def _files(folder: Path) -> Iterator[str]:
-    if not folder.is_dir():
+def _files(folder: Path, part: str) -> Iterator[str]:
+    if not (folder / part).is_dir():
         return
-    for path in sorted(folder.rglob("*")):
+    for path in sorted((folder / part).rglob("*")):
         if path.is_file() and not path.is_symlink():
             yield path.relative_to(folder).as_posix()
 

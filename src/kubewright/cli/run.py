@@ -5,6 +5,7 @@ import gc
 import logging
 import os
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -30,6 +31,11 @@ INSTALLATION = "kubewright.cli.installation"
 RELOAD = "kubewright.cli.reload"
 
 
+def _namespaces(ctx: click.Context, parameter: click.Parameter, value: Sequence[str]) -> Sequence[str]:
+    """Take a list with commas as well, and an empty one for all: so OLM tells the namespaces to watch."""
+    return tuple(name for given in value for name in given.split(",") if name)
+
+
 @click.command()
 @target_argument
 @click.option("--dev", is_flag=True, help="Run on an embedded cluster of its own, with the CRDs installed.")
@@ -41,7 +47,14 @@ RELOAD = "kubewright.cli.reload"
     "--record-access", type=FILE, default=None, help="Add the rights it used to this file, for `rbac verify`."
 )
 @cluster_options
-@click.option("-n", "--namespace", "namespaces", multiple=True, help="Watch only this namespace; repeatable.")
+@click.option(
+    "-n",
+    "--namespace",
+    "namespaces",
+    multiple=True,
+    callback=_namespaces,
+    help="Watch only this namespace, or these with commas; repeatable.",
+)
 @click.option("--leader-elect", is_flag=True, help="Work only while holding the lease.")
 @click.option("--leader-election-id", default="", help="Name of the lease; default: the operator's name.")
 @click.option(
@@ -61,6 +74,12 @@ RELOAD = "kubewright.cli.reload"
 )
 @click.option(
     "--webhook-bind-address", default=":9443", show_default=True, help="Address of webhooks; 0 is off."
+)
+@click.option(
+    "--webhook-reach",
+    type=click.Choice(["service", "url", "given"]),
+    default=None,
+    help="How the API server gets to webhooks; given: somebody else registers them. Default: found out.",
 )
 @click.option(
     "--webhook-cert-dir",

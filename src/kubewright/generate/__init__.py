@@ -2,9 +2,10 @@
 
 `crds`, `rbac`, `users`, `webhooks`, `deployment`, `metrics`, `network` and `samples` render one part each,
 `manifests` puts them together; `kustomize` and `helm` lay the same documents out as trees of files, `olm` as
-a bundle. `names` says what everything is called, `documents` how it is written.
+a bundle, which `scorecard` and `capability` judge. `names` says what everything is called, `documents` how it is written.
 """
 
+from kubewright.generate.capability import LEVELS, Criterion, criteria, level_of
 from kubewright.generate.crds import crds
 from kubewright.generate.deployment import deployment
 from kubewright.generate.documents import HEADER, file_name, files_of, plain_yaml, to_yaml
@@ -12,24 +13,36 @@ from kubewright.generate.helm import Chart, helm
 from kubewright.generate.kustomize import kustomize
 from kubewright.generate.manifests import DEFAULT_IMAGE, PARTS, USUAL_PARTS, Settings, manifests
 from kubewright.generate.names import Names
+from kubewright.generate.olm import Capability, Package, bundle, cluster_service_version
 from kubewright.generate.rbac import rbac
 from kubewright.generate.samples import sample, samples
+from kubewright.generate.scorecard import Check, checks
 from kubewright.generate.webhooks import webhooks
 
 __all__ = [
     "DEFAULT_IMAGE",
     "HEADER",
+    "LEVELS",
     "PARTS",
     "USUAL_PARTS",
+    "Capability",
     "Chart",
+    "Check",
+    "Criterion",
     "Names",
+    "Package",
     "Settings",
+    "bundle",
+    "checks",
+    "cluster_service_version",
     "crds",
+    "criteria",
     "deployment",
     "file_name",
     "files_of",
     "helm",
     "kustomize",
+    "level_of",
     "manifests",
     "plain_yaml",
     "rbac",

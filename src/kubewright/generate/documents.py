@@ -19,6 +19,14 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    """Write several lines as lines."""
+    return yaml.ScalarNode("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _text)
+
+
 def to_yaml(documents: Iterable[Wire]) -> str:
     """Write documents, one after the other, each with its own mark."""
     return "".join(f"---\n{plain_yaml(document)}" for document in documents)

@@ -63,14 +63,18 @@ def _object(schema: Schema) -> Wire:
 
 
 def _value(schema: Schema) -> Any:
-    for said in ("example", "default"):
-        if said in schema:
-            return schema[said]
+    if "example" in schema:
+        return schema["example"]
+    if schema.get("type") == "object" and "properties" in schema:
+        # The default of a whole object leaves out what each field has as its own.
+        return {**_object(schema), **schema.get("default", {})}
+    if "default" in schema:
+        return schema["default"]
     if "enum" in schema:
         return schema["enum"][0]
     match schema.get("type"):
         case "object":
-            return _object(schema)
+            return {}
         case "array":
             return [_value(schema["items"])] * schema.get("minItems", 0)
         case "string":

@@ -1,8 +1,11 @@
 """The files of a new kind, or of a further version of one, and what the operator is told of it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from kubewright.api.kinds import plural_of
+from kubewright.generate import plain_yaml
 from kubewright.scaffold.naming import controller_name, module_name, variable_name, version_class
 from kubewright.scaffold.source import import_line
 from kubewright.scaffold.texts import fill
@@ -35,6 +38,8 @@ class Declared:
     class_name: str
     spec: str
     status: str
+    example: Mapping[str, Any]
+    """A spec that its schema takes."""
 
 
 def kind_files(
@@ -57,7 +62,7 @@ def kind_files(
     files = {
         f"{package}/{module}.py": fill(f"{which}.py", **values),
         f"tests/test_{module}.py": fill(f"test_{which}.py", **values),
-        f"samples/{module}.yaml": _sample(group, version, kind),
+        f"samples/{module}.yaml": _sample(group, version, kind, {"message": "hello"}),
     }
     return Addition(files, f"{package}.{module}", controllers=[controller])
 
@@ -80,11 +85,13 @@ def version_files(package: str, *, version: str, old: Declared) -> Addition:
     )
     files = {
         f"{package}/{module}.py": text,
-        f"samples/{module}.yaml": _sample(old.group, version, old.kind),
+        f"samples/{module}.yaml": _sample(old.group, version, old.kind, old.example),
     }
     return Addition(files, f"{package}.{module}", kinds=[class_name])
 
 
-def _sample(group: str, version: str, kind: str) -> str:
-    name = kind.lower()
-    return f"apiVersion: {group}/{version}\nkind: {kind}\nmetadata:\n  name: {name}-sample\nspec: {{}}\n"
+def _sample(group: str, version: str, kind: str, spec: Mapping[str, Any]) -> str:
+    name = f"{kind.lower()}-sample"
+    return plain_yaml(
+        {"apiVersion": f"{group}/{version}", "kind": kind, "metadata": {"name": name}, "spec": dict(spec)}
+    )

@@ -1,0 +1,85 @@
+"""What a catalogue is told of a project: from pyproject.toml, its tables [project] and [tool.kubewright.bundle]."""
+
+import base64
+import mimetypes
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast, get_args
+
+from kubewright.api import ConfigError
+from kubewright.cli.project import Project
+from kubewright.generate import Capability, Package
+
+_SEMVER = re.compile(r"\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
+_TEXTS = (
+    "display_name",
+    "description",
+    "provider",
+    "maturity",
+    "capability",
+    "minimum_kubernetes",
+    "default_channel",
+)
+_LISTS = ("channels", "keywords", "categories")
+_WHERE = "[tool.kubewright.bundle]"
+CAPABILITIES: tuple[str, ...] = get_args(Capability)
+
+
+def package_of(project: Project, *, version: str = "", replaces: str = "") -> Package:
+    """Read what there is to say of a project; refuse what no catalogue takes."""
+    table: Mapping[str, Any] = project.settings.get("bundle", {})
+    known = {*_TEXTS, *_LISTS, "icon", "maintainers", "links"}
+    if unknown := sorted(set(table) - known):
+        raise ConfigError(f"{_WHERE} has {unknown[0]!r}: choose from {', '.join(sorted(known))}")
+    about: dict[str, Any] = {"description": str(project.package.get("description", ""))}
+    about |= {name: str(table[name]) for name in _TEXTS if name in table}
+    about |= {"keywords": _texts(project.package.get("keywords", []))}
+    about |= {name: _texts(table[name]) for name in _LISTS if name in table}
+    about["maintainers"] = _pairs(
+        table.get("maintainers", project.package.get("authors", [])), "name", "email"
+    )
+    about["links"] = _pairs(table.get("links", _urls(project)), "name", "url")
+    if about.get("capability", CAPABILITIES[0]) not in CAPABILITIES:
+        raise ConfigError(
+            f"{_WHERE} capability = {about['capability']!r}: choose from {', '.join(CAPABILITIES)}"
+        )
+    chosen = version or project.version
+    if not _SEMVER.fullmatch(chosen):
+        raise ConfigError(
+            f"version {chosen!r} is no semantic version like 1.2.3, which OLM asks for: give --version"
+        )
+    if "icon" in table:
+        about |= _icon(project.root / str(table["icon"]))
+    return Package(name=project.name, version=chosen, replaces=replaces, **about)
+
+
+def _texts(values: Sequence[Any]) -> list[str]:
+    if isinstance(values, str):
+        raise ConfigError(f"{_WHERE}: {values!r} stands where a list of texts is wanted")
+    return [str(value) for value in values]
+
+
+def _pairs(values: Sequence[Any], *names: str) -> list[dict[str, str]]:
+    """Keep the entries that have all that OLM asks of one."""
+    tables = [cast("Mapping[str, Any]", value) for value in values if isinstance(value, Mapping)]
+    return [
+        {name: str(value[name]) for name in names}
+        for value in tables
+        if all(value.get(name) for name in names)
+    ]
+
+
+def _urls(project: Project) -> list[dict[str, str]]:
+    urls: Mapping[str, Any] = project.package.get("urls", {})
+    return [{"name": name, "url": str(url)} for name, url in urls.items()]
+
+
+def _icon(path: Path) -> dict[str, str]:
+    kind = mimetypes.guess_type(path.name)[0] or ""
+    if kind not in ("image/gif", "image/jpeg", "image/png", "image/svg+xml"):
+        raise ConfigError(f"{_WHERE} icon = {path.name!r}: a catalogue takes gif, jpeg, png and svg")
+    try:
+        return {"icon": base64.b64encode(path.read_bytes()).decode(), "icon_type": kind}
+    except OSError as error:
+        raise ConfigError(f"cannot read the icon {path}: {error.strerror}") from None

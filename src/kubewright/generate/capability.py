@@ -1,0 +1,147 @@
+"""The capability level of an operator, as far as its declarations and tests tell; the levels are operatorhub.io's."""
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from kubewright.api import Object, kind_of
+from kubewright.controller import Controller, Operator
+from kubewright.schema import structural
+
+LEVELS = ("Basic Install", "Seamless Upgrades", "Full Lifecycle", "Deep Insights", "Auto Pilot")
+_TELLS = re.compile(r"(?i)conditions|ready|phase|state")
+_CHOOSES = re.compile(r"(?i)image|version|release")
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """Something a level asks for, whether it is there, and what to do where it is not."""
+
+    level: int
+    asks: str
+    met: bool
+    way: str
+
+
+def criteria(operator: Operator, tested: Collection[str]) -> list[Criterion]:
+    """Look at an operator; `tested` names the kinds whose behaviour tests show on a cluster."""
+    return [*_install(operator, tested), *_upgrades(operator), *_lifecycle(operator), *_insights(operator), *_pilot(operator)]  # fmt: skip
+
+
+def level_of(found: Collection[Criterion]) -> int:
+    """Return the highest level up to which everything is met; 0 where even the first asks for more."""
+    missing = {criterion.level for criterion in found if not criterion.met}
+    return next((level for level in range(len(LEVELS)) if level + 1 in missing), len(LEVELS))
+
+
+def _install(operator: Operator, tested: Collection[str]) -> Iterator[Criterion]:
+    silent = [kind_of(each.kind).kind for each in operator.controllers if not _status(each)]
+    yield Criterion(1, "objects are reconciled", bool(operator.controllers), "declare a controller")
+    yield Criterion(
+        1,
+        "status tells how an object is",
+        not silent,
+        f"give {', '.join(silent)} conditions in the status",
+    )
+    untested = sorted({kind_of(each.kind).kind for each in operator.controllers} - set(tested))
+    yield Criterion(
+        1,
+        "tests show it on a cluster",
+        not untested,
+        f"test {', '.join(untested)} with the fixture `cluster`",
+    )
+
+
+def _upgrades(operator: Operator) -> Iterator[Criterion]:
+    names = {name for each in operator.controllers for name in _fields(each.kind, "spec")}
+    yield Criterion(
+        2,
+        "what it makes follows its declaration",
+        _owns(operator, ""),
+        "declare what is made with owns=[...] and ctx.apply it whole: an upgrade then rolls out",
+    )
+    yield Criterion(
+        2,
+        "users choose what runs",
+        any(map(_CHOOSES.search, names)),
+        "let the spec name an image or a version",
+    )
+    single = _versions(operator)
+    yield Criterion(
+        2,
+        "old versions are still understood",
+        not single,
+        f"convert the versions of {', '.join(single)}: `kubewright create webhook --conversion`",
+    )
+
+
+def _lifecycle(operator: Operator) -> Iterator[Criterion]:
+    kinds = {kind_of(declared).kind for declared in operator.kinds}
+    saved = any(kind.endswith(("Backup", "Restore", "Snapshot")) for kind in kinds)
+    yield Criterion(
+        3,
+        "data is saved and brought back",
+        saved or _owns(operator, "VolumeSnapshot", "CronJob", "Job"),
+        "add a kind for backups and one to restore them, or make Jobs that do",
+    )
+    yield Criterion(
+        3,
+        "it cleans up after itself",
+        any(each.finalizer_name for each in operator.controllers),
+        "declare a finalizer",
+    )
+    yield Criterion(
+        3,
+        "disruptions are survived",
+        _owns(operator, "PodDisruptionBudget"),
+        "make a PodDisruptionBudget for what runs",
+    )
+
+
+def _insights(operator: Operator) -> Iterator[Criterion]:
+    yield Criterion(
+        4,
+        "what runs is measured",
+        _owns(operator, "ServiceMonitor", "PodMonitor"),
+        "make a ServiceMonitor for what runs",
+    )
+    yield Criterion(
+        4, "trouble raises alerts", _owns(operator, "PrometheusRule"), "make a PrometheusRule with alerts"
+    )
+
+
+def _pilot(operator: Operator) -> Iterator[Criterion]:
+    yield Criterion(
+        5,
+        "it scales by itself",
+        _owns(operator, "HorizontalPodAutoscaler", "VerticalPodAutoscaler", "ScaledObject"),
+        "make a HorizontalPodAutoscaler for what runs",
+    )
+    watched = any(each.sources for each in operator.controllers)
+    yield Criterion(
+        5, "it acts on what it measures", watched, "watch measurements with kw.source and act on them"
+    )
+
+
+def _owns(operator: Operator, *kinds: str) -> bool:
+    owned = {kind_of(child.kind).kind for each in operator.controllers for child in each.owns}
+    return bool(owned) if kinds == ("",) else bool(owned & set(kinds))
+
+
+def _status(controller: Controller[Any]) -> bool:
+    return any(map(_TELLS.search, _fields(controller.kind, "status")))
+
+
+def _fields(declared: Any, part: str) -> set[str]:
+    if not (isinstance(declared, type) and issubclass(declared, Object)) or kind_of(declared).builtin:
+        return set()
+    return set(structural(declared).get("properties", {}).get(part, {}).get("properties", {}))
+
+
+def _versions(operator: Operator) -> list[str]:
+    """Name the kinds that have several versions and no way between them."""
+    versions: dict[tuple[str, str], int] = {}
+    for kind in map(kind_of, operator.kinds):
+        versions[kind.group, kind.kind] = versions.get((kind.group, kind.kind), 0) + 1
+    return [key[1] for key, count in versions.items() if count > 1 and key not in operator.webhooks.versions]

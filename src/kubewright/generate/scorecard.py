@@ -1,0 +1,107 @@
+"""Judge an operator's bundle as operator-sdk's scorecard does, as far as that needs no cluster."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Wire = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check: what it is called in operator-sdk, and what it found to be better."""
+
+    suite: str
+    name: str
+    findings: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Tell whether there was nothing to find."""
+        return not self.findings
+
+
+def checks(csv: Wire, definitions: list[Wire], annotations: Mapping[str, str]) -> list[Check]:
+    """Run the basic suite and the OLM suite on the documents of a bundle."""
+    examples: list[Wire] = json.loads(csv["metadata"]["annotations"].get("alm-examples", "[]"))
+    owned: list[Wire] = csv["spec"]["customresourcedefinitions"]["owned"]
+    return [
+        Check("basic", "basic-check-spec", tuple(_without_spec(examples))),
+        Check(
+            "olm", "olm-bundle-validation", tuple(_invalid(csv, definitions, annotations, owned, examples))
+        ),
+        Check("olm", "olm-crds-have-validation", tuple(_without_validation(definitions, examples))),
+        Check("olm", "olm-crds-have-resources", tuple(_without_resources(owned))),
+        Check("olm", "olm-spec-descriptors", tuple(_without_descriptors(definitions, owned, "spec"))),
+        Check("olm", "olm-status-descriptors", tuple(_without_descriptors(definitions, owned, "status"))),
+    ]
+
+
+def _without_spec(examples: list[Wire]) -> Iterator[str]:
+    if not examples:
+        yield "there is no sample of any kind"
+    for example in examples:
+        if example.get("spec") is None:
+            yield f"the sample {example['metadata']['name']} of {example['kind']} has no spec"
+
+
+def _invalid(
+    csv: Wire,
+    definitions: list[Wire],
+    annotations: Mapping[str, str],
+    owned: list[Wire],
+    examples: list[Wire],
+) -> Iterator[str]:
+    prefix = "operators.operatorframework.io.bundle."
+    for name in ("mediatype.v1", "manifests.v1", "metadata.v1", "package.v1", "channels.v1"):
+        if not annotations.get(prefix + name):
+            yield f"annotations.yaml lacks {prefix}{name}"
+    there = {
+        (definition["metadata"]["name"], version["name"])
+        for definition in definitions
+        for version in definition["spec"]["versions"]
+    }
+    said = {(each["name"], each["version"]) for each in owned}
+    for name, version in sorted(there - said):
+        yield f"{name} {version} is in the bundle but not owned"
+    for name, version in sorted(said - there):
+        yield f"{name} {version} is owned but not in the bundle"
+    shown = {(example["apiVersion"].partition("/")[2], example["kind"]) for example in examples}
+    for each in owned:
+        if (each["version"], each["kind"]) not in shown:
+            yield f"{each['kind']} {each['version']} has no sample"
+    if not any(mode["supported"] for mode in csv["spec"]["installModes"]):
+        yield "no install mode is supported"
+
+
+def _without_validation(definitions: list[Wire], examples: list[Wire]) -> Iterator[str]:
+    for example in examples:
+        fields = _schema(definitions, example["kind"], example["apiVersion"].partition("/")[2], "spec")
+        for name in sorted(set(example.get("spec") or {}) - set(fields)):
+            yield f"spec.{name} of {example['kind']} is in a sample but not in the schema"
+
+
+def _without_resources(owned: list[Wire]) -> Iterator[str]:
+    for each in owned:
+        if not each.get("resources"):
+            yield f"{each['kind']} {each['version']}: no resource is made for it: declare what it owns"
+
+
+def _without_descriptors(definitions: list[Wire], owned: list[Wire], part: str) -> Iterator[str]:
+    for each in owned:
+        described = {entry["path"].partition(".")[0] for entry in each.get(f"{part}Descriptors", ())}
+        fields = _schema(definitions, each["kind"], each["version"], part)
+        if not fields:
+            yield f"{each['kind']} {each['version']} has no {part}"
+        for name in sorted(set(fields) - described):
+            yield f"{part}.{name} of {each['kind']} {each['version']} has no descriptor"
+
+
+def _schema(definitions: list[Wire], kind: str, version: str, part: str) -> Wire:
+    for definition in definitions:
+        for served in definition["spec"]["versions"]:
+            if definition["spec"]["names"]["kind"] == kind and served["name"] == version:
+                schema = served["schema"]["openAPIV3Schema"]
+                return schema.get("properties", {}).get(part, {}).get("properties", {})
+    return {}
