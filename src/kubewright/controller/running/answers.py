@@ -41,9 +41,8 @@ class Answers:
         elif self._memory.remember(answer.meta.uid, "", desired, _content(child.kind, answer)):
             self._report(child.kind, answer.meta, field)
 
-    def is_status_applied(self, target: Subject, desired: Wire, live: RawObject) -> bool:
-        """Tell whether applying the desired status would change nothing."""
-        known = status_of(target.form, live)
+    def is_status_applied(self, desired: Wire, live: RawObject, known: Wire) -> bool:
+        """Tell whether applying the desired status would change nothing; `known` is the live one."""
         if status_difference(desired, known, self._owned(live, STATUS)) is None:
             return True
         return self._memory.settled(live.meta.uid, STATUS, desired, known)

@@ -3,6 +3,7 @@
 import builtins
 import contextvars
 import functools
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
@@ -51,7 +52,7 @@ class RunningContext(Context):
         causes: tuple[Cause, ...],
         deadline: float | None,
     ) -> None:
-        self.log = log
+        self.log: logging.LoggerAdapter[logging.Logger] = log
         self.causes = causes
         self.deadline = deadline
         self._services = services

@@ -166,13 +166,14 @@ class Writer:
         live = await reader.get_raw(kind, key)
         if live is None or (target.uid and live.meta.uid != target.uid):
             return target.given
+        known = status_of(target.form, live)
         desired = stamped(
             status_wire(target, status),
-            status_of(target.form, live),
+            known,
             live.meta.generation if observes_generation(target, status) else None,
             datetime.now(UTC),
         )
-        if self._answers.is_status_applied(target, desired, live):
+        if self._answers.is_status_applied(desired, live, known):
             return decode_as(target.form, live.raw)
         document = {"metadata": _name(kind, key), "status": desired}
         try:
