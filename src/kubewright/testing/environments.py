@@ -31,7 +31,7 @@ class Environment(ABC):
 class EmbeddedEnvironment(Environment):
     """The dev cluster inside this process."""
 
-    name = "embedded"
+    name: ServerName = "embedded"
 
     async def start(self, stack: AsyncExitStack) -> Path:
         """Start the dev cluster."""
@@ -46,7 +46,7 @@ class EmbeddedEnvironment(Environment):
 class RealEnvironment(Environment):
     """A real control plane, with kubelet stages of ours in place of a node."""
 
-    name = "real"
+    name: ServerName = "real"
 
     def __init__(self, binaries: Path | None = None) -> None:
         self.plane: ControlPlane = ControlPlane(binaries)
@@ -71,7 +71,7 @@ class RealEnvironment(Environment):
 class ExistingEnvironment(Environment):
     """The cluster of the current kubeconfig context, left as it is found."""
 
-    name = "existing"
+    name: ServerName = "existing"
 
     def __init__(self, kubeconfig: Path | None = None) -> None:
         given = kubeconfig or Path(os.environ.get("KUBECONFIG", "~/.kube/config"))

@@ -73,7 +73,7 @@ class WebhookHost:
         self._ca_bundle = b""
         self._registered = False
         self._trouble = "the webhooks are not registered yet"
-        self.port = options.address.port
+        self.port: int = options.address.port
 
     def problem(self) -> str | None:
         """Return why the webhooks cannot be relied on."""

@@ -42,7 +42,7 @@ class Registration(ABC):
         self.client = client
         self.endpoints = endpoints
         self.names = names
-        self.manager = f"{names.operator}-webhooks"
+        self.manager: str = f"{names.operator}-webhooks"
 
     async def put_right(self, ca_bundle: bytes) -> None:
         """Make everything in the cluster point here and trust these authorities; writes only what differs."""

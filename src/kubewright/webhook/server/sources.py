@@ -133,9 +133,11 @@ class OwnSource(Source):
                     await announce(kept.ca_bundle)
                 taken = await self._step()
                 await announce(taken.ca_bundle)
-                self.trouble, pause = "", self._pause(taken)
+                self.trouble: str = ""
+                pause = self._pause(taken)
             except (ApiError, ConnectionFailed, CertificateError) as error:
-                self.trouble, pause = str(error), min(RETRY, self._times.poll.total_seconds())
+                self.trouble = str(error)
+                pause = min(RETRY, self._times.poll.total_seconds())
                 _log.error("The serving certificate cannot be renewed, trying again: %s", error)
 
     def _pause(self, bundle: Bundle | None) -> float:
