@@ -67,14 +67,18 @@ async def _play(stage: Stage, view: "View") -> None:
 
 
 async def _watch(stage: Stage, view: "View", screen: Live) -> None:
-    client = stage.cluster.client
     while True:
-        tables = [(kind_of(kind).kind, await _rows(client, kind)) for kind in KINDS]
-        view.tables = [("MyCustomResource", await _friends(client)), *tables]
-        view.pods = await _pods(client)
-        view.events = await _events(client)
+        await look(stage.cluster.client, view)
         screen.update(view.render(), refresh=True)
         await asyncio.sleep(LOOK)
+
+
+async def look(client: Client, view: "View") -> None:
+    """See what is there now."""
+    tables = [(kind_of(kind).kind, await _rows(client, kind)) for kind in KINDS]
+    view.tables = [("MyCustomResource", await _friends(client)), *tables]
+    view.pods = await _pods(client)
+    view.events = await _events(client)
 
 
 async def _rows(client: Client, kind: type[Any]) -> Wire:

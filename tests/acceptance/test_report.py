@@ -9,7 +9,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def written_tests() -> list[str]:
-    files = [*ROOT.glob("tests/acceptance/test_*.py"), *ROOT.glob("examples/*/test_*.py")]
+    places = ("tests/test_*.py", "tests/acceptance/test_*.py", "examples/*/test_*.py")
+    files = [file for place in places for file in ROOT.glob(place)]
     return [
         f"{file.name}::{name}"
         for file in files
