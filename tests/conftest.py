@@ -1,6 +1,7 @@
 """What holds for every test: blocking the event loop fails it, and a slow machine does not."""
 
 import logging
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +20,13 @@ hypothesis.settings.load_profile("kubewright")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Tell at the end which acceptance cases hold; where workers share the tests, their controller knows."""
+    """Tell at the end which acceptance cases hold; where workers share the tests, their controller knows.
+
+    Programs that tests start find their modules compiled, as an installation has them: compiling them anew each
+    time costs more than most of these programs do.
+    """
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", "") and hasattr(config, "cache"):
+        os.environ["PYTHONPYCACHEPREFIX"] = str(config.cache.mkdir("bytecode"))
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Reporter(config.getoption("--server")), "acceptance-report")
 
