@@ -9,7 +9,7 @@ from typing import Any, cast
 from kubewright.api import DeclarationError, KubewrightError
 from kubewright.cli.crashes import place_of
 from kubewright.controller import Controller, Operator
-from kubewright.webhook import Admission, Conversion, Webhook
+from kubewright.webhook import Admission, Authentication, Conversion, Webhook
 
 DEFAULT_OBJECT = "operator"
 
@@ -124,7 +124,7 @@ def _controllers_in(module: ModuleType) -> list[Controller[Any]]:
 
 def _webhooks_in(module: ModuleType) -> list[Webhook]:
     values: list[Any] = [
-        value for value in vars(module).values() if isinstance(value, Admission | Conversion)
+        value for value in vars(module).values() if isinstance(value, Admission | Authentication | Conversion)
     ]
     return list(dict.fromkeys(values))
 

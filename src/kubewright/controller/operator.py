@@ -8,7 +8,7 @@ from typing import Any
 from kubewright.api import DeclarationError, Object, kind_of, names
 from kubewright.controller.declaration import Controller
 from kubewright.controller.workload import Workload
-from kubewright.webhook import Admission, Endpoints, Webhook
+from kubewright.webhook import Admission, Authentication, Endpoints, Webhook
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,4 +89,6 @@ def _default_name(controllers: Sequence[Controller[Any]], webhooks: Sequence[Web
     if controllers:
         return controllers[0].name
     first = webhooks[0]
+    if isinstance(first, Authentication):
+        return "authentication"
     return kind_of(first.kind if isinstance(first, Admission) else first.hub).kind.lower()

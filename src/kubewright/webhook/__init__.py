@@ -1,7 +1,7 @@
 """Webhooks: how an author declares them, and the pure functions that answer for them.
 
 In reading order: `declaration` (`validates`, `defaults`) and `findings` (what they return), `request` (what
-they are told), `conversion` (versions of one kind), `endpoints` (all of an operator's, with paths and names),
+they are told), `conversion` (versions of one kind), `authentication` (whose a token is), `endpoints` (all of an operator's, with paths and names),
 `admission` and `conversion_review` (a review in, a review out), `naming` and `selectors`. `configurations`
 renders the documents that make the API server ask. `kubewright.webhook.server` is the other half: HTTP,
 certificates, registration. The manager loads it for operators that have webhooks, an author never does.
@@ -18,6 +18,14 @@ from kubewright.api.problems import (
     too_many,
 )
 from kubewright.webhook.admission import UserCodeFailed, failure, review_admission
+from kubewright.webhook.authentication import (
+    AUTHENTICATE_PATH,
+    Authentication,
+    TokenFailed,
+    authenticates,
+    review_token,
+    token_failure,
+)
 from kubewright.webhook.conversion import Conversion, Versions, versions_of
 from kubewright.webhook.conversion_review import ConversionAnswer, conversion_failure, review_conversion
 from kubewright.webhook.declaration import Admission, defaults, validates
@@ -29,10 +37,12 @@ from kubewright.webhook.options import Lifetimes, Reach
 from kubewright.webhook.request import AdmissionRequest, GroupVersionResource, Operation, User
 
 __all__ = [
+    "AUTHENTICATE_PATH",
     "CONVERT_PATH",
     "Admission",
     "AdmissionRequest",
     "AuditAnnotation",
+    "Authentication",
     "BadReview",
     "Conversion",
     "ConversionAnswer",
@@ -44,6 +54,7 @@ __all__ = [
     "Operation",
     "Problem",
     "Reach",
+    "TokenFailed",
     "User",
     "UserCodeFailed",
     "Versions",
@@ -51,6 +62,7 @@ __all__ = [
     "Webhook",
     "WebhookNames",
     "audit",
+    "authenticates",
     "conversion_failure",
     "defaults",
     "denied",
@@ -63,6 +75,8 @@ __all__ = [
     "required",
     "review_admission",
     "review_conversion",
+    "review_token",
+    "token_failure",
     "too_long",
     "too_many",
     "validates",

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from kubewright.api import DeclarationError, kind_of
+from kubewright.webhook.authentication import Authentication
 from kubewright.webhook.conversion import Conversion, Versions, versions_of
 from kubewright.webhook.declaration import Admission
 
 CONVERT_PATH = "/convert"
 
-Webhook: TypeAlias = Admission[Any] | Conversion[Any, Any]
+Webhook: TypeAlias = Admission[Any] | Conversion[Any, Any] | Authentication
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +33,18 @@ class Endpoints:
             each for each in declared if isinstance(each, Conversion)
         )
         self.versions: Mapping[tuple[str, str], Versions] = versions_of(self.conversions)
-        self.admissions: tuple[Endpoint, ...] = tuple(_endpoints(admissions))
+        self.authentications: tuple[Authentication, ...] = tuple(
+            each for each in declared if isinstance(each, Authentication)
+        )
+        taken = {CONVERT_PATH}
+        for each in self.authentications:
+            if each.path in taken:
+                raise DeclarationError(f"{each!r}: path={each.path!r} is taken: choose another")
+            taken.add(each.path)
+        self.admissions: tuple[Endpoint, ...] = tuple(_endpoints(admissions, taken))
 
     def __bool__(self) -> bool:
-        return bool(self.admissions or self.conversions)
+        return bool(self.admissions or self.conversions or self.authentications)
 
     @property
     def mutating(self) -> tuple[Endpoint, ...]:
@@ -65,13 +74,13 @@ class Endpoints:
                 )
 
 
-def _endpoints(admissions: Iterable[Admission[Any]]) -> Iterable[Endpoint]:
+def _endpoints(admissions: Iterable[Admission[Any]], taken: Iterable[str]) -> Iterable[Endpoint]:
     """Give each its path: kubebuilder's for the first of a kind, with its name behind for the others."""
-    paths: set[str] = set()
+    paths = set(taken)
     seen: dict[tuple[bool, str], Admission[Any]] = {}
     for webhook in admissions:
         path = webhook.path or _path(webhook)
-        if path == CONVERT_PATH or (webhook.path and path in paths):
+        if webhook.path and path in paths:
             raise DeclarationError(f"{webhook!r}: path={path!r} is taken: choose another")
         if path in paths:
             path = f"{path}/{webhook.name}"

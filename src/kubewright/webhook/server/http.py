@@ -12,7 +12,7 @@ from aiohttp import web
 from kubewright.api import DurationError, parse_duration
 from kubewright.metrics import Registry
 from kubewright.serving import Address, BindError
-from kubewright.webhook import BadReview, failure
+from kubewright.webhook import BadReview
 from kubewright.webhook.server.answers import Answer, Answerer
 from kubewright.webhook.server.context import FollowingContext
 
@@ -131,7 +131,7 @@ class WebhookServer:
                 body = await request.read()
                 return await asyncio.to_thread(route.answer, body) if route.doubts else route.answer(body)
         except BadReview as error:
-            return Answer(failure("", 400, "BadRequest", str(error)), 400)
+            return Answer(route.answerer.refusal(str(error)), 400)
         except _Refused as error:
             return error.answer
         except web.HTTPRequestEntityTooLarge:
