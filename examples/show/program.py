@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import contextlib
 import logging
 import os
 import signal
@@ -26,7 +27,9 @@ def main() -> None:
     except Exception as error:
         sys.exit(f"demo: {reason(error)}")
     if not ended:
-        print("\nended: nothing is left running", flush=True)
+        # A terminal that was closed takes no more lines.
+        with contextlib.suppress(OSError):
+            print("\nended: nothing is left running", flush=True)
         sys.exit(INTERRUPTED if once else 0)
 
 
@@ -44,7 +47,7 @@ async def until_signalled(story: Coroutine[Any, Any, None]) -> bool:
     """Run to the end; tells False when a signal came first. Cleaning up is not interrupted by a second one."""
     loop = asyncio.get_running_loop()
     work = asyncio.ensure_future(story)
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, work.cancel)
     try:
         await work

@@ -54,8 +54,15 @@ async def test_everything_happens_and_nothing_is_left(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(90)
-@pytest.mark.parametrize("moment", ["The dev cluster is up", "back at 5", "is gone; its lease"])
-async def test_an_interrupt_ends_everything(tmp_path: Path, moment: str) -> None:
+@pytest.mark.parametrize(
+    ("moment", "number"),
+    [
+        ("The dev cluster is up", signal.SIGINT),
+        ("back at 5", signal.SIGHUP),
+        ("is gone; its lease", signal.SIGTERM),
+    ],
+)
+async def test_a_signal_ends_everything(tmp_path: Path, moment: str, number: signal.Signals) -> None:
     process = await start(tmp_path)
     assert process.stdout is not None
     told = ""
@@ -63,7 +70,7 @@ async def test_an_interrupt_ends_everything(tmp_path: Path, moment: str) -> None
         line = await asyncio.wait_for(process.stdout.readline(), 60)
         assert line, (await process.communicate())[1].decode()
         told += line.decode()
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     out, err = await asyncio.wait_for(process.communicate(), 20)
     assert (process.returncode, err.decode()) == (130, "")
     assert "nothing is left running" in out.decode()
