@@ -13,9 +13,21 @@ from kubewright.api.builtin import core_v1, policy_v1
 from kubewright.client import requests
 from kubewright.testing import Cluster
 
-from .kinds import Widget, WidgetSpec
-
 Wire = dict[str, Any]
+
+
+class GaugeSpec(kw.Model):
+    size: int = 0
+
+
+class GaugeStatus(kw.Model):
+    ready: bool = False
+
+
+class Gauge(kw.Resource[GaugeSpec, GaugeStatus], group="asked.example.com", version="v1"):
+    """A kind of these tests alone: others change what the cluster knows of theirs."""
+
+
 EXEC = Kind(group="", version="v1", kind="PodExecOptions", plural="pods", builtin=True)
 OURS = "webhooks=asked"
 LABELS = {"webhooks": "asked"}
@@ -70,9 +82,9 @@ def broken(found: core_v1.ConfigMap) -> None:
         raise ValueError("broken on purpose")
 
 
-@kw.validates(Widget, subresources=["status"], on=["update"])
-def honest(widget: Widget) -> Iterator[kw.Problem]:
-    if widget.status.ready and not widget.spec.size:
+@kw.validates(Gauge, subresources=["status"], on=["update"])
+def honest(gauge: Gauge) -> Iterator[kw.Problem]:
+    if gauge.status.ready and not gauge.spec.size:
         yield kw.invalid("status.ready", True, "there is nothing to be ready")
 
 
@@ -99,8 +111,8 @@ def no_shell(options: Wire) -> Iterator[kw.Problem]:
         yield kw.denied(f"no shell in {options.get('container', 'any container')}")
 
 
-@kw.controller(Widget, name="asked")
-async def nothing(widget: Widget, ctx: kw.Context) -> None:
+@kw.controller(Gauge, name="asked")
+async def nothing(gauge: Gauge, ctx: kw.Context) -> None:
     pass
 
 
@@ -188,12 +200,12 @@ async def test_an_exception_is_a_refusal_though_nobody_is_blocked_when_the_run_i
 
 
 async def test_a_status_is_judged_where_the_subresource_is_named(served: Cluster) -> None:
-    await served.create(Widget(kw.Meta("empty"), spec=WidgetSpec(color="red")))
+    await served.create(Gauge(kw.Meta("empty")))
     with pytest.raises(kw.Invalid, match="nothing to be ready"):
         await served.client.apply(
             {
-                "apiVersion": "widgets.example.com/v1",
-                "kind": "Widget",
+                "apiVersion": "asked.example.com/v1",
+                "kind": "Gauge",
                 "metadata": {"name": "empty", "namespace": served.namespace},
                 "status": {"ready": True},
             },
