@@ -53,7 +53,8 @@ class ManagerOptions:
     """How to run an operator; the defaults are controller-runtime's.
 
     Addresses are `:8080`, `127.0.0.1:0` or `0` for off. `namespaces` limits everything that is watched.
-    `webhook_reach` says how the API server gets here, by Service or by URL; it is found out unless given.
+    `webhook_reach` says how the API server gets here, by Service, by URL, or as somebody else
+    arranged (`given`); it is found out unless said.
     `webhook_state` is a file that keeps their certificates between runs by URL.
     `tracer` makes the spans of reconciles and writes, by default OpenTelemetry's where that is installed.
     `pause_gc` stops Python's garbage collector while the caches fill: for programs, not for tests.
@@ -99,16 +100,16 @@ class Manager:
 
     def __init__(self, operator: Operator, config: ClusterConfig, options: ManagerOptions = DEFAULTS) -> None:
         self.operator = operator
-        self.metrics = Registry()
-        self.liveness = Checks("healthz")
-        self.readiness = Checks("readyz")
-        self.synced = asyncio.Event()
+        self.metrics: Registry = Registry()
+        self.liveness: Checks = Checks("healthz")
+        self.readiness: Checks = Checks("readyz")
+        self.synced: asyncio.Event = asyncio.Event()
         """Set when every cache is filled and the probes say ready."""
-        self.ready = asyncio.Event()
+        self.ready: asyncio.Event = asyncio.Event()
         """Set when this replica's workers run: at once after `synced`, or when it leads."""
-        self.metrics_port = 0
-        self.probe_port = 0
-        self.webhook_port = 0
+        self.metrics_port: int = 0
+        self.probe_port: int = 0
+        self.webhook_port: int = 0
         self._config = config
         self._options = options
         self._runners: tuple[Runner[Any], ...] = ()
@@ -132,11 +133,11 @@ class Manager:
 
     def statistics(self) -> ManagerStatistics:
         """Return what runs and what it has to do."""
-        informers = self._cache.informers if self._cache is not None else []
+        feeds = self._cache.feeds if self._cache is not None else []
         return ManagerStatistics(
             leading=self._election is None or self._election.leadership.valid,
             controllers=tuple(runner.statistics() for runner in self._runners),
-            cached_objects=sum(len(informer.keys()) for informer in informers),
+            cached_objects=sum(len(feed.objects) for feed in feeds),
         )
 
     async def _run(self, client: Client, group: asyncio.TaskGroup) -> None:

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from kubewright.cache import Cache, CacheSyncTimeout, Selection
+from kubewright.api import Object
+from kubewright.cache import Cache, CacheSyncTimeout, Change, Index, Selection
 from kubewright.testing.virtual_time import settle, virtual_time
 
 Wire = dict[str, Any]
@@ -43,6 +44,31 @@ async def test_equal_selections_share_one_informer_and_one_watch(source: Any, ma
 
 
 @virtual_time
+async def test_one_watch_serves_readers_of_several_classes(source: Any, make: Any) -> None:
+    source.script = [make.answer(make.event("ADDED", "a", 3), make.bookmark(5, initial=True), hangs=True)]
+    async with Running(Cache(source)) as cache:
+        wire = cache.informer(Selection(make.kind), Wire)
+        typed = cache.informer(Selection(make.kind), Object)
+        names = Index(Object, lambda found: [found.metadata.name])
+        typed.add_index(names)
+        await cache.wait_synced()
+        assert len(source.calls) == 1
+        assert [found["metadata"]["name"] for found in wire.list()] == ["a"]
+        assert [type(found) for found in typed.by_index(names, "a")] == [Object]
+        told: list[Change] = []
+        typed.subscribe(told.append)
+        wire.record_write(make.object("b", 9))
+        assert [change.key.name for change in told] == ["a", "b"]
+        assert typed.keys_by_index(names, "b") == [told[1].key]
+        cache.release(wire)
+        await settle()
+        assert source.open_streams == 1
+        cache.release(typed)
+        await settle()
+        assert source.open_streams == 0
+
+
+@virtual_time
 async def test_an_informer_asked_for_while_running_starts(source: Any, make: Any) -> None:
     source.script = [empty(make)]
     async with Running(Cache(source)) as cache:
@@ -65,7 +91,7 @@ async def test_an_informer_stops_when_its_last_user_gives_it_back(source: Any, m
         cache.release(informer)
         await settle()
         assert source.open_streams == 0
-        assert cache.informers == []
+        assert cache.feeds == []
         again = cache.informer(Selection(make.kind), Wire)
         assert again is not informer
         await again.wait_synced()

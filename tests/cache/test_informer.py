@@ -6,7 +6,7 @@ import pytest
 
 from kubewright.api import DecodeError, Kind, Model, ObjectKey, Resource
 from kubewright.cache import CacheSyncTimeout, Change, Index, Informer, Selection, Undecodable
-from kubewright.cache.informer import InformerOptions
+from kubewright.cache.feed import Feed, FeedOptions
 from kubewright.metrics import Registry
 from kubewright.testing.virtual_time import settle, virtual_time
 
@@ -28,8 +28,8 @@ A, B = ObjectKey("default", "a"), ObjectKey("default", "b")
 
 
 def informer_of(source: Any, make: Any, *, options: Any = None, **narrowed: Any) -> Informer[Widget]:
-    made = InformerOptions(metrics=Registry(), **(options or {}))
-    return Informer(source, Selection(make.kind, **narrowed), Widget, made)
+    made = FeedOptions(metrics=Registry(), **(options or {}))
+    return Informer(Feed(source, Selection(make.kind, **narrowed), made), Widget)
 
 
 class Running:
@@ -39,7 +39,7 @@ class Running:
         self.informer = informer
 
     async def __aenter__(self) -> Informer[Any]:
-        self.task = asyncio.ensure_future(self.informer.run())
+        self.task = asyncio.ensure_future(self.informer.feed.run())
         await settle()
         return self.informer
 
@@ -91,7 +91,7 @@ async def test_what_a_reader_does_to_an_object_stays_with_the_reader(source: Any
 @virtual_time
 async def test_wire_values_are_read_where_there_is_no_class(source: Any, make: Any) -> None:
     source.script = [make.answer(*initial(make, make.object("a", 3, spec={"odd": [1, None]})), hangs=True)]
-    untyped = Informer(source, Selection(make.kind), dict[str, Any], InformerOptions(metrics=Registry()))
+    untyped = Informer(Feed(source, Selection(make.kind), FeedOptions(metrics=Registry())), dict[str, Any])
     async with Running(untyped) as informer:
         assert informer.get(A)["spec"] == {"odd": [1, None]}
         assert informer.get(A)["kind"] == "Widget"
@@ -103,8 +103,8 @@ async def test_items_of_a_list_are_read_with_their_kind(source: Any, make: Any) 
 
     bare = raw_object(b'{"metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"3"}}')
     source.script = [make.answer(make.page(7, bare))]
-    options = InformerOptions(metrics=Registry(), streaming=False)
-    async with Running(Informer(source, Selection(make.kind), dict, options)) as informer:
+    options = FeedOptions(metrics=Registry(), streaming=False)
+    async with Running(Informer(Feed(source, Selection(make.kind), options), dict)) as informer:
         assert informer.get(A)["kind"] == "Widget"
         assert informer.get(A)["apiVersion"] == "example.com/v1"
 
@@ -370,7 +370,7 @@ async def test_a_long_list_lets_other_tasks_run(source: Any, make: Any) -> None:
             await asyncio.sleep(0)
 
     async with asyncio.TaskGroup() as tasks:
-        running = tasks.create_task(informer.run())
+        running = tasks.create_task(informer.feed.run())
         await look()
         running.cancel()
     assert len(counts) >= 5
@@ -381,7 +381,7 @@ async def test_metrics_tell_how_many_objects_are_held_and_unfit(source: Any, mak
     registry = Registry()
     objects = [make.object("a", 3, spec={"color": 7}), make.object("b", 4)]
     source.script = [make.answer(*initial(make, *objects), hangs=True)]
-    informer = Informer(source, Selection(make.kind), Widget, InformerOptions(metrics=registry))
+    informer = Informer(Feed(source, Selection(make.kind), FeedOptions(metrics=registry)), Widget)
 
     def gauges() -> dict[str, float]:
         return {
@@ -394,7 +394,7 @@ async def test_metrics_tell_how_many_objects_are_held_and_unfit(source: Any, mak
     async with Running(informer):
         informer.list()
         assert gauges() == {"kubewright_cache_objects": 2, "kubewright_cache_undecodable_objects": 1}
-    informer.close()
+    informer.feed.close()
     assert gauges() == {}
 
 

@@ -1,13 +1,15 @@
 """Objects of the cluster kept at hand: read by key, by label or by index, told as changes.
 
 Read in this order: `selection` (what to hold), `watcher` (how it is followed), `store` (what is known,
-own writes included), `trimming` and `indexes`, `informer` (one selection), `cache` (all of them).
+own writes included), `trimming`, `feed` (one selection), `indexes` and `informer` (a feed read as one class),
+`cache` (all of them).
 Needs a client only as a `Source`, so declaring an operator loads no I/O library.
 """
 
 from kubewright.api import Index
 from kubewright.cache.cache import Cache
-from kubewright.cache.informer import CacheSyncTimeout, Informer
+from kubewright.cache.feed import CacheSyncTimeout, Feed
+from kubewright.cache.informer import Informer
 from kubewright.cache.selection import Selection, Transform
 from kubewright.cache.source import Source
 from kubewright.cache.store import Change
@@ -30,6 +32,7 @@ __all__ = [
     "Change",
     "Deleted",
     "Failed",
+    "Feed",
     "Index",
     "Informer",
     "Progressed",

@@ -1,4 +1,4 @@
-"""All informers of one operator: shared by selection, counted, started and stopped as they are needed."""
+"""All that one operator watches: one feed a selection, counted, started and stopped as it is needed."""
 
 import asyncio
 import gc
@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar, cast
 
-from kubewright.cache.informer import Informer, InformerOptions
+from kubewright.cache.feed import Feed, FeedOptions
+from kubewright.cache.informer import Informer
 from kubewright.cache.selection import Selection
 from kubewright.cache.source import Source
 from kubewright.metrics import Registry
@@ -15,7 +16,7 @@ T = TypeVar("T")
 
 
 class Cache:
-    """Keep one informer per selection, however many use it.
+    """Watch each selection once, however many use it and as whatever class.
 
     `field_managers` are the managers whose managed fields are kept with the objects. `streaming` fills
     informers by WatchList where the server has it, instead of lists in pages. `pause_gc` stops
@@ -37,16 +38,17 @@ class Cache:
             _CollectorPause().held if pause_gc else nullcontext
         )
         self._source = source
-        self._options = InformerOptions(
+        self._options = FeedOptions(
             metrics=metrics or Registry(),
             sync_timeout=sync_timeout,
             field_managers=field_managers,
             streaming=streaming,
             filling=filling,
         )
+        self._feeds: dict[Selection, Feed] = {}
         self._informers: dict[tuple[Selection, type[Any]], Informer[Any]] = {}
         self._users: dict[Informer[Any], int] = {}
-        self._tasks: dict[Informer[Any], asyncio.Task[None]] = {}
+        self._tasks: dict[Feed, asyncio.Task[None]] = {}
         self._group: asyncio.TaskGroup | None = None
 
     def informer(self, selection: Selection, cls: type[T]) -> Informer[T]:
@@ -56,55 +58,61 @@ class Cache:
         """
         informer = self._informers.get((selection, cls))
         if informer is None:
-            informer = Informer(self._source, selection, cls, self._options)
-            self._informers[selection, cls] = informer
-            self._start(informer)
+            feed = self._feeds.get(selection)
+            if feed is None:
+                feed = self._feeds[selection] = Feed(self._source, selection, self._options)
+                self._start(feed)
+            informer = self._informers[selection, cls] = Informer(feed, cls)
         self._users[informer] = self._users.get(informer, 0) + 1
         return cast("Informer[T]", informer)
 
     def release(self, informer: Informer[Any]) -> None:
-        """Give an informer back; the last user's release stops it."""
+        """Give an informer back; when nobody uses its selection any more, that is no longer watched."""
         self._users[informer] -= 1
         if self._users[informer] > 0:
             return
         del self._users[informer]
         self._informers = {key: kept for key, kept in self._informers.items() if kept is not informer}
-        task = self._tasks.pop(informer, None)
+        informer.close()
+        feed = informer.feed
+        if any(kept.feed is feed for kept in self._informers.values()):
+            return
+        del self._feeds[feed.selection]
+        task = self._tasks.pop(feed, None)
         if task is not None:
             task.cancel()
-        informer.close()
+        feed.close()
 
     @property
-    def informers(self) -> list[Informer[Any]]:
-        """Return the informers in use."""
-        return list(self._informers.values())
+    def feeds(self) -> list[Feed]:
+        """Return what is watched."""
+        return list(self._feeds.values())
 
     @property
     def problems(self) -> list[str]:
         """Return what somebody must mend before all objects can be read."""
-        return [problem for informer in self.informers for problem in informer.problems]
+        return [problem for feed in self.feeds for problem in feed.problems]
 
     async def run(self) -> None:
-        """Run the informers, those to come too, until cancelled."""
+        """Follow what is watched, what will be too, until cancelled."""
         try:
             async with asyncio.TaskGroup() as group:
                 self._group = group
-                for informer in self.informers:
-                    self._start(informer)
+                for feed in self.feeds:
+                    self._start(feed)
                 await asyncio.get_running_loop().create_future()
         finally:
             self._group = None
             self._tasks.clear()
 
     async def wait_synced(self, timeout: float | None = None) -> None:
-        """Wait until every informer in use has seen its whole selection once."""
-        for informer in self.informers:
-            await informer.wait_synced(timeout)
+        """Wait until every selection in use has been seen whole once."""
+        for feed in self.feeds:
+            await feed.wait_synced(timeout)
 
-    def _start(self, informer: Informer[Any]) -> None:
+    def _start(self, feed: Feed) -> None:
         if self._group is not None:
-            name = f"informer {informer.selection}"
-            self._tasks[informer] = self._group.create_task(informer.run(), name=name)
+            self._tasks[feed] = self._group.create_task(feed.run(), name=f"watch {feed.selection}")
 
 
 class _CollectorPause:

@@ -47,16 +47,16 @@ class Surroundings:
     malformed: MalformedObjects = field(default_factory=MalformedObjects)
 
     def record_write(self, kind: Kind, answer: RawObject) -> None:
-        """Let the answer to a write enter every informer of its kind, by the door of the watch events."""
-        for informer in self.cache.informers:
-            if informer.selection.kind == kind:
-                informer.record_write(answer)
+        """Let the answer to a write enter every feed of its kind, by the door of the watch events."""
+        for feed in self.cache.feeds:
+            if feed.selection.kind == kind:
+                feed.record_write(answer)
 
     def record_delete(self, kind: Kind, meta: PartialMeta) -> None:
-        """Let every informer of the kind know that our own write ended the object."""
-        for informer in self.cache.informers:
-            if informer.selection.kind == kind:
-                informer.record_delete(meta.key, meta.uid, meta.resource_version)
+        """Let every feed of the kind know that our own write ended the object."""
+        for feed in self.cache.feeds:
+            if feed.selection.kind == kind:
+                feed.record_delete(meta.key, meta.uid, meta.resource_version)
 
     def tell(self, kind: Kind, about: PartialMeta, type: EventType, reason: str, note: str) -> None:  # noqa: A002 (the field's name)
         """Tell an event about an object on the framework's own behalf."""

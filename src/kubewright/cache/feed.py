@@ -1,0 +1,219 @@
+"""One selection of objects kept up to date as bytes, told to subscribers as changes."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, aclosing, nullcontext
+from dataclasses import dataclass
+
+from kubewright.api import KubewrightError, ObjectKey, RawObject, raw_object
+from kubewright.cache.selection import Selection
+from kubewright.cache.source import Source
+from kubewright.cache.store import Change, Store
+from kubewright.cache.trimming import Trimmer
+from kubewright.cache.undecodable import UndecodableObjects
+from kubewright.cache.watcher import (
+    Applied,
+    Deleted,
+    Event,
+    Failed,
+    Progressed,
+    Restarted,
+    Synced,
+    watch_forever,
+)
+from kubewright.metrics import Registry
+
+Subscriber = Callable[[Change], None]
+
+_BREATH = 500
+_LABELS = ("resource", "namespace", "labels", "fields", "content")
+
+logger: logging.Logger = logging.getLogger("kubewright.cache")
+
+
+class CacheSyncTimeout(KubewrightError):
+    """An informer did not get its objects in time; the message says which and what the server answered."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeedOptions:
+    """Hold what all feeds of a cache share."""
+
+    metrics: Registry
+    sync_timeout: float = 120.0
+    field_managers: Collection[str] = ()
+    streaming: bool = True
+    filling: Callable[[], AbstractContextManager[None]] = nullcontext
+
+
+class Feed:
+    """Hold a selection's objects as bytes; one watch serves all informers of it, whatever their classes."""
+
+    def __init__(self, source: Source, selection: Selection, options: FeedOptions) -> None:
+        self.selection = selection
+        self.undecodable = UndecodableObjects()
+        self._source = source
+        self._options = options
+        self._store = Store(selection)
+        self._trimmer = Trimmer(selection, options.field_managers)
+        self._keepers: list[Subscriber] = []
+        self._subscribers: list[Subscriber] = []
+        self._synced = asyncio.Event()
+        self._failure: Failed | None = None
+        for name, text, read in (
+            ("kubewright_cache_objects", "Number of objects held", lambda: len(self._store.objects)),
+            (
+                "kubewright_cache_undecodable_objects",
+                "Objects not fitting their class",
+                lambda: len(self.undecodable),
+            ),
+        ):
+            gauge = options.metrics.gauge(name, text, _LABELS)
+            gauge.labels(**self._metric_labels()).set_function(read)
+
+    async def run(self) -> None:
+        """Follow the selection until cancelled."""
+        count = 0
+        with ExitStack() as filling:
+            filling.enter_context(self._options.filling())
+            events = watch_forever(
+                self._source,
+                self.selection,
+                streaming=self._options.streaming,
+                metrics=self._options.metrics,
+            )
+            async with aclosing(events):
+                async for arrived in events:
+                    for event in arrived:
+                        self._handle(event)
+                    if self._synced.is_set():
+                        filling.close()
+                    count += len(arrived)
+                    if count >= _BREATH:
+                        # A stream that is always ahead of us would keep every other task waiting.
+                        count = 0
+                        await asyncio.sleep(0)
+
+    @property
+    def synced(self) -> bool:
+        """Return whether the whole selection has been seen once."""
+        return self._synced.is_set()
+
+    async def wait_synced(self, timeout: float | None = None) -> None:
+        """Wait until the whole selection has been seen once; raise CacheSyncTimeout when that takes too long."""
+        limit = self._options.sync_timeout if timeout is None else timeout
+        try:
+            async with asyncio.timeout(limit):
+                await self._synced.wait()
+        except TimeoutError:
+            reason = f": {self._failure.error}" if self._failure else ""
+            raise CacheSyncTimeout(f"{self.selection} did not sync within {limit:g} s{reason}") from None
+
+    @property
+    def problems(self) -> Sequence[str]:
+        """Return what somebody must mend before the objects can be read: a missing kind, a missing rule."""
+        if self._failure is None or not self._failure.refused:
+            return []
+        return [f"{self.selection}: {self._failure.error}"]
+
+    @property
+    def objects(self) -> Mapping[ObjectKey, RawObject]:
+        """Return all objects as they are kept."""
+        return self._store.objects
+
+    def keep(self, keeper: Subscriber) -> Callable[[], None]:
+        """Tell this function of each change before any subscriber: for what subscribers look things up in."""
+        self._keepers.append(keeper)
+        return lambda: self._keepers.remove(keeper)
+
+    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
+        """Tell this function of what is there, as initial changes, and of all that follows.
+
+        The returned function ends the subscription.
+        """
+        self._subscribers.append(subscriber)
+        for key, raw in list(self._store.objects.items()):
+            self._call(subscriber, Change(key, None, raw, initial=True))
+        return lambda: self._subscribers.remove(subscriber)
+
+    def record_write(self, raw: RawObject) -> None:
+        """Take in the answer to a write of ours, so that it is read from here at once."""
+        # Trimming consumes a record; this one is the caller's, and other informers may be given it too.
+        # What is selected is judged by the whole object: a selector may name what is not kept.
+        self._tell(self._store.record_write(raw, self._trim(raw_object(raw.raw))))
+
+    def record_delete(self, key: ObjectKey, uid: str, resource_version: str) -> None:
+        """Take in that a delete of ours has ended the object; its last version may be unknown."""
+        self._tell(self._store.record_delete(key, uid, resource_version))
+
+    def close(self) -> None:
+        """Take this feed out of the metrics."""
+        for name in ("kubewright_cache_objects", "kubewright_cache_undecodable_objects"):
+            self._options.metrics.gauge(name, "", _LABELS).remove(**self._metric_labels())
+
+    def _handle(self, event: Event) -> None:
+        match event:
+            case Applied(obj):
+                self._tell(self._store.apply(self._trim(obj)))
+            case Deleted(obj):
+                self._tell(self._store.delete(obj))
+            case Progressed(version):
+                self._store.advance(version)
+            case Restarted():
+                self._store.begin_list()
+                return
+            case Synced(version):
+                self._tell(self._store.end_list(version))
+                self._synced.set()
+            case Failed():
+                self._failed(event)
+                return
+        if self._failure is not None:
+            self._recovered()
+
+    def _trim(self, obj: RawObject) -> RawObject:
+        try:
+            return self._trimmer.trim(obj)
+        except Exception as error:
+            # The author's transform failed: better the whole object than none.
+            self.undecodable.report(obj, error)
+            return obj
+
+    def _tell(self, changes: Sequence[Change]) -> None:
+        for change in changes:
+            if len(self.undecodable):
+                self.undecodable.changed(change.key, change.new)
+            for keeper in self._keepers:
+                keeper(change)
+            for subscriber in self._subscribers:
+                self._call(subscriber, change)
+
+    def _call(self, subscriber: Subscriber, change: Change) -> None:
+        try:
+            subscriber(change)
+        except Exception:
+            logger.exception(
+                "A subscriber failed on a change of %s %s", self.selection.kind.resource, change.key
+            )
+
+    def _failed(self, failed: Failed) -> None:
+        if self._failure is None or str(self._failure.error) != str(failed.error):
+            logger.warning(
+                "Cannot read %s, trying again in %.1f s: %s", self.selection, failed.retry_in, failed.error
+            )
+        self._failure = failed
+
+    def _recovered(self) -> None:
+        logger.info("Reading %s again", self.selection)
+        self._failure = None
+
+    def _metric_labels(self) -> dict[str, str]:
+        chosen = self.selection
+        return {
+            "resource": chosen.kind.resource,
+            "namespace": chosen.namespace,
+            "labels": chosen.labels,
+            "fields": chosen.fields,
+            "content": "metadata" if chosen.metadata_only else "transformed" if chosen.transform else "whole",
+        }
