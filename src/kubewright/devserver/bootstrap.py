@@ -1,8 +1,10 @@
 """What an empty server starts with: the first namespaces, its own service, roles and priority classes."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from itertools import chain
+from uuid import uuid4
 
 from .auth import bootstrap_objects
 from .core import Core
@@ -42,6 +44,9 @@ _VERSION_PRIORITIES = {
     "v1.flowcontrol.apiserver.k8s.io": 21,
 }
 _VERSION_PRIORITY = 15
+# What stands in a mould for the server's own; the service's port is another in each server.
+_UID, _REVISION, _MOMENT = "22222222-0000-4000-8000-222222222222", "4444444444444", "1999-09-09T09:09:09Z"
+_CHANGING = ("services", "default/kubernetes")
 
 
 def first_objects(port: int) -> Iterator[Wire]:
@@ -72,12 +77,12 @@ def first_objects(port: int) -> Iterator[Wire]:
     }
 
 
-def _api_services(core: Core, stamp: str) -> Iterator[Wire]:
+def _api_services(core: Core) -> Iterator[Wire]:
     """Register each built-in version as served here."""
     available = {
         "type": "Available",
         "status": "True",
-        "lastTransitionTime": stamp,
+        "lastTransitionTime": _MOMENT,
         "reason": "Local",
         "message": "Local APIServices are always available",
     }
@@ -111,25 +116,55 @@ def seed(core: Core, objects: Iterable[Wire]) -> None:
     """Store the objects that are not there yet, past admission: nobody asked for them."""
     kinds = {(item.group, item.version, item.kind): item for item in core.registry if "create" in item.verbs}
     stamp = core.clock.stamp()
-    for obj in chain(objects, _api_services(core, stamp)):
+    for obj in chain(objects, _api_services(core)):
         resource = kinds.get((*split_api_version(obj["apiVersion"]), obj["kind"]))
         if resource is not None:
-            _store(core, resource, copy(obj), stamp)
+            _store(core, resource, obj, stamp)
 
 
 def _store(core: Core, resource: Resource, obj: Wire, stamp: str) -> None:
     key = resource.key(meta(obj).get("namespace", ""), meta(obj)["name"])
     if resource.collection.get(key) is not None:
         return
-    new, _ = resource.codec.decode(obj)
-    resource.codec.default(new)
-    fill_system_fields(new, stamp)
-    if resource.strategy.has_generation:
-        meta(new)["generation"] = 1
-    stored = resource.strategy.convert(new, resource.storage_codec.gvk)
+    place = (resource.collection.name, key)
+    mould = _moulds.get(place) if place != _CHANGING else None
+    if mould is None:
+        mould = _moulds[place] = _Mould.of(resource, obj)
+    core.store.put(
+        resource.collection,
+        key,
+        None,
+        lambda revision: mould.cast(revision, stamp),
+        resource.storage_codec.shape,
+        mould.labels,
+    )
 
-    def encode(revision: int) -> bytes:
-        meta(stored)["resourceVersion"] = str(revision)
-        return resource.storage_codec.encode(stored)
 
-    core.store.put(resource.collection, key, None, encode, resource.storage_codec.shape, labels_of(stored))
+@dataclass(frozen=True, slots=True)
+class _Mould:
+    """The bytes of an object that every new server has, but for what makes it this server's."""
+
+    data: bytes
+    labels: dict[str, str]
+
+    @classmethod
+    def of(cls, resource: Resource, obj: Wire) -> "_Mould":
+        """Bring an object into the form in which it is stored."""
+        new, _ = resource.codec.decode(copy(obj))
+        resource.codec.default(new)
+        fill_system_fields(new, _MOMENT)
+        meta(new).update(uid=_UID, resourceVersion=_REVISION)
+        if resource.strategy.has_generation:
+            meta(new)["generation"] = 1
+        stored = resource.strategy.convert(new, resource.storage_codec.gvk)
+        return cls(resource.storage_codec.encode(stored), labels_of(stored))
+
+    def cast(self, revision: int, stamp: str) -> bytes:
+        """Give the bytes with an identity, a revision and a time."""
+        data = self.data.replace(_UID.encode(), str(uuid4()).encode())
+        data = data.replace(_REVISION.encode(), str(revision).encode())
+        return data.replace(_MOMENT.encode(), stamp.encode())
+
+
+_moulds: dict[tuple[str, str], _Mould] = {}
+"""What the first server of a process has made, for those that follow: starting one is mostly this."""
