@@ -15,7 +15,7 @@ import pytest_asyncio
 
 import kubewright as kw
 from kubewright.testing import PATIENCE, Cluster
-from vmgroup import VmGroup, VmGroupSpec, controller, operator
+from vmgroup import VmGroup, VmGroupSpec, controller, operator, vcenter_session
 from vmgroup.inventory import find_template
 from vmgroup.provider import Machine, Provider, ProviderError, provider
 
@@ -75,6 +75,8 @@ class Wire:
         self._server: asyncio.Server | None = None
         self._ends: set[asyncio.StreamWriter] = set()
         self.port = 0
+        self.open = asyncio.Event()
+        self.open.set()
 
     async def mend(self) -> Self:
         self._server = await asyncio.start_server(self._join, "127.0.0.1", self.port)
@@ -92,21 +94,21 @@ class Wire:
         self._ends |= {writer, far_writer}
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(carry(reader, far_writer))
-                group.create_task(carry(far_reader, writer))
+                group.create_task(self._carry(reader, far_writer))
+                group.create_task(self._carry(far_reader, writer))
         finally:
             self._ends -= {writer, far_writer}
 
-
-async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    try:
-        while data := await reader.read(65536):
-            writer.write(data)
-            await writer.drain()
-    except OSError:
-        pass
-    finally:
-        writer.close()
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while data := await reader.read(65536):
+                await self.open.wait()
+                writer.write(data)
+                await writer.drain()
+        except OSError:
+            pass
+        finally:
+            writer.close()
 
 
 @pytest.fixture(scope="module")
@@ -279,6 +281,19 @@ async def test_an_absent_vcenter_is_waited_for(wire: Wire) -> None:
         with pytest.raises(ProviderError, match=r"vCenter 127\.0\.0\.1: "):
             await outside.has_template(TEMPLATE)
         await wire.mend()
+        assert await outside.has_template(TEMPLATE)
+
+
+@pytest.mark.usefixtures("collected")
+async def test_a_vcenter_that_says_nothing_holds_nobody_up(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vcenter_session, "REQUEST_SECONDS", 2.0)
+    async with provider("vcenter") as outside:
+        wire.open.clear()
+        with pytest.raises(ProviderError, match="timed out"):
+            await outside.has_template(TEMPLATE)
+        wire.open.set()
         assert await outside.has_template(TEMPLATE)
 
 

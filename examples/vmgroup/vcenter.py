@@ -24,17 +24,18 @@ TASK_SECONDS = 900.0
 async def connected() -> AsyncGenerator[Provider, None]:
     """Log in as the environment says; one vCenter that is merely away is asked again when there is work."""
     settings = Settings.from_environment()
-    with ThreadPoolExecutor(THREADS, thread_name_prefix="vcenter") as threads:
-        session = Session(settings)
-        loop = asyncio.get_running_loop()
+    session, threads = Session(settings), ThreadPoolExecutor(THREADS, thread_name_prefix="vcenter")
+    loop = asyncio.get_running_loop()
+    try:
         try:
             await loop.run_in_executor(threads, session.open)
         except ProviderError:
             pass
-        try:
-            yield VCenter(session, threads, settings.folder)
-        finally:
-            await loop.run_in_executor(threads, session.close)
+        yield VCenter(session, threads, settings.folder)
+    finally:
+        # What a cancelled operation began ends before this does: its requests have time-outs.
+        await loop.run_in_executor(threads, session.close)
+        await asyncio.to_thread(threads.shutdown)
 
 
 class VCenter:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Self, TypeVar
+from xml.parsers.expat import ExpatError
 
 from pyVim import connect as connect_functions
 from pyVmomi import vim as vim_types
@@ -21,6 +22,8 @@ vmodl: Any = vmodl_types
 T = TypeVar("T")
 
 REQUEST_SECONDS = 30
+BROKEN = (OSError, http.client.HTTPException, ExpatError)
+"""What tells of a connection that broke, or of an answer that ended too early."""
 IDLE_SECONDS = 20
 """Idle connections are not used again after that: the other side may have closed them."""
 
@@ -75,7 +78,7 @@ class Session:
                 f"{where} cannot be trusted: {error.verify_message}. Name its authority's certificate in "
                 "SSL_CERT_FILE, or set VC_INSECURE=true to trust anybody"
             ) from None
-        except (vmodl.MethodFault, OSError, http.client.HTTPException) as error:
+        except (vmodl.MethodFault, *BROKEN) as error:
             raise ProviderError(f"{where}: {_text(error)}") from None
 
     def close(self) -> None:
@@ -83,7 +86,7 @@ class Session:
         if self._instance is not None:
             try:
                 connect.Disconnect(self._instance)
-            except (vmodl.MethodFault, OSError, http.client.HTTPException):
+            except (vmodl.MethodFault, *BROKEN):
                 pass
 
     def ask(self, question: Callable[[Any], T]) -> T:
@@ -95,8 +98,8 @@ class Session:
             except vim.fault.NotAuthenticated:
                 self._forget(instance)
             return question(self._connected().content)
-        except (vmodl.MethodFault, OSError, http.client.HTTPException) as error:
-            if not isinstance(error, vmodl.MethodFault):
+        except (vmodl.MethodFault, *BROKEN) as error:
+            if isinstance(error, BROKEN):
                 self._forget(self._instance)
             raise ProviderError(f"vCenter {self._settings.host}: {_text(error)}") from None
 
