@@ -114,7 +114,7 @@ async def test_killed_again_and_again_each_operator_ends_where_it_should(
         for stage in found:
             await (await crew.start(stage)).wait_says("Starting workers", timeout=60)
         for stage in found:
-            moments = [chance.uniform(0.3, 4.0) for _ in range(KILLS)]
+            moments = [chance.uniform(0.3, 2.5) for _ in range(KILLS)]
             group.create_task(torment(crew, stage, moments))
         await play_all(found)
     assert await left_over(cluster) == {"Deployment": [], "Pod": ["second", "test"]}
