@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest_asyncio
 from kubewright.api import Meta
 from kubewright.api.builtin import core_v1
 from kubewright.client import Client, ClusterConfig, config_from_kubeconfig, load_config
+from kubewright.testing.authority import Authority
 
 
 @dataclass
@@ -155,3 +157,15 @@ async def serve() -> AsyncIterator[Serve]:
     yield start
     for server in running:
         await server.stop()
+
+
+@pytest.fixture(scope="module")
+def authority() -> Authority:
+    return Authority()
+
+
+def server_context(pair_certificate: bytes, pair_key: bytes, folder: Path) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    (folder / "pair.pem").write_bytes(pair_certificate + pair_key)
+    context.load_cert_chain(folder / "pair.pem")
+    return context

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -38,7 +37,7 @@ from kubewright.metrics import Registry
 from kubewright.testing.authority import Authority
 from kubewright.testing.virtual_time import virtual_time
 
-from .conftest import Exchange, Handler, Loopback, Serve
+from .conftest import Exchange, Handler, Loopback, Serve, server_context
 
 MAPS = Kind(group="", version="v1", kind="ConfigMap", plural="configmaps")
 OBJECT = {
@@ -506,18 +505,6 @@ async def test_leaving_a_watch_closes_its_connection(serve: Serve) -> None:
 
 
 # TLS
-
-
-@pytest.fixture(scope="module")
-def authority() -> Authority:
-    return Authority()
-
-
-def server_context(pair_certificate: bytes, pair_key: bytes, folder: Path) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    (folder / "pair.pem").write_bytes(pair_certificate + pair_key)
-    context.load_cert_chain(folder / "pair.pem")
-    return context
 
 
 def expired_certificate(name: str) -> tuple[bytes, bytes]:

@@ -8,11 +8,10 @@ Both go through `_repeated` (429, 503, lost connections, refused credentials) an
 import asyncio
 import io
 import os
-import socket
 import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import NamedTuple, Self, TypeVar
 from urllib.parse import quote
 
 import aiohttp
@@ -48,6 +47,7 @@ from kubewright.client.redaction import hide_secret_data
 from kubewright.client.requests import JSON, Request
 from kubewright.client.retries import retry_delay
 from kubewright.client.server_warnings import WarningLog
+from kubewright.client.sockets import Sockets
 from kubewright.client.tls import certificate_expiry, explain_tls, tls_context, trusting_only
 from kubewright.metrics import Counter, Registry
 
@@ -56,11 +56,11 @@ Fence = Callable[[], None]
 
 CONNECT_TIMEOUT = 10.0
 IDENTITY_TIMEOUT = 30.0
+GOODBYE_TIMEOUT = 1.0
 READ_BUFFER = 256 * 1024
 BIG_BODY = 512 * 1024
 _GATEWAY = (429, 502, 503, 504)
 _EXCERPT = 200
-_KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3), ("TCP_USER_TIMEOUT", 60_000))
 
 
 class Answer(NamedTuple):
@@ -120,13 +120,16 @@ class Transport:
         self._warnings = WarningLog()
         self._authenticator = Authenticator(_source_of(config))
         self._session: aiohttp.ClientSession | None = None
+        self._sockets = Sockets()
         self._prepared_for: Credential | None = None
         self._headers: dict[tuple[str, str], CIMultiDict[str]] = {}
         self._tls: ssl.SSLContext | bool = True
 
     async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=60.0, socket_factory=_keepalive_socket),
+            connector=aiohttp.TCPConnector(
+                limit=0, keepalive_timeout=60.0, socket_factory=self._sockets.make
+            ),
             cookie_jar=aiohttp.DummyCookieJar(),
             read_bufsize=READ_BUFFER,
             # All headers are made here, once for each kind of request.
@@ -140,6 +143,8 @@ class Transport:
         if self._session is not None:
             await self._session.close()
             self._session = None
+            # The library does not wait for connections that ended streams and cancelled requests gave up.
+            await self._sockets.all_closed(GOODBYE_TIMEOUT)
 
     async def send(self, request: Request, fence: Fence | None = None) -> Answer:
         """Send a request and return its whole answer, or raise what went wrong."""
@@ -456,16 +461,6 @@ async def _ask_provider(
     except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
         # The library's own text may show the proxy's password.
         raise ConnectionFailed(f"{url}: {type(error).__name__}") from None
-
-
-def _keepalive_socket(address: Any) -> socket.socket:
-    """Make a socket that notices within about a minute that its peer has vanished."""
-    made = socket.socket(family=address[0], type=address[1], proto=address[2])
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, value in _KEEPALIVE:
-        if hasattr(socket, option):
-            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
-    return made
 
 
 def _os_text(error: aiohttp.ClientConnectorError) -> str:
