@@ -14,6 +14,8 @@ from vmgroup.provider import Machine, Provider, ProviderError, provider
 OPERATIONS_AT_ONCE = 3
 RETRY_AFTER = timedelta(seconds=20)
 RESYNC = timedelta(minutes=5)
+SETTINGS = ("VMGROUP_PROVIDER", "VC_FOLDER", "VC_INSECURE")
+CREDENTIALS = ("VC_HOST", "VC_USER", "VC_PASS")
 
 Job = Callable[[], Awaitable[None]]
 
@@ -141,8 +143,8 @@ def operator(*, resync: timedelta = RESYNC) -> kw.Operator:
         name="vmgroup",
         lifespan=groups.session,
         env=[
-            kw.Env("VMGROUP_PROVIDER", config_map="vmgroup", optional=True),
+            *(kw.Env(name, config_map="vmgroup", optional=True) for name in SETTINGS),
             # The provider that needs them says so; the simulator runs without.
-            *(kw.Env(name, secret="vc-creds", optional=True) for name in ("VC_HOST", "VC_USER", "VC_PASS")),
+            *(kw.Env(name, secret="vc-creds", optional=True) for name in CREDENTIALS),
         ],
     )

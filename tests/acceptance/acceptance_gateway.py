@@ -1,6 +1,5 @@
 """A way to the API server that writes down every request, and can be broken in each way a network can."""
 
-import asyncio
 import contextlib
 import re
 import ssl
@@ -191,7 +190,8 @@ class Gateway:
             if encoding := answer.headers.get("Content-Encoding"):
                 response.headers["Content-Encoding"] = encoding
             await response.prepare(request)
-            with contextlib.suppress(ConnectionError, aiohttp.ClientError, asyncio.CancelledError):
+            # Whoever went away, the answer ends here.
+            with contextlib.suppress(ConnectionError, aiohttp.ClientError):
                 async for chunk in answer.content.iter_any():
                     await response.write(chunk)
                 await response.write_eof()
