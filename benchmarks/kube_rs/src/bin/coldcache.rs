@@ -37,7 +37,7 @@ pub struct SampleStatus {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let (started, (startup, _)) = (Instant::now(), usage());
+    let (started, startup) = (Instant::now(), cpu_time());
     let kubeconfig = std::env::args().nth(1).ok_or("give a kubeconfig")?;
     let config = Config::from_custom_kubeconfig(
         kube::config::Kubeconfig::read_from(kubeconfig)?,
@@ -60,7 +60,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         ready = store.wait_until_ready() => ready?,
     }
     let (seconds, at) = (started.elapsed(), SystemTime::now());
-    let (cpu, rss) = usage();
     println!(
         "{}",
         serde_json::json!({
@@ -68,15 +67,23 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             "objects": store.state().len(),
             "seconds": seconds.as_secs_f64(),
             "startup": startup.as_secs_f64(),
-            "cpu": cpu.as_secs_f64(),
-            "rss": rss,
+            "cpu": cpu_time().as_secs_f64(),
+            "rss": peak_memory()?,
         })
     );
     Ok(())
 }
 
-/// Return the processor time and the most memory that this process has used.
-fn usage() -> (Duration, u64) {
+/// Return the most bytes that this process has held; what getrusage says includes its parent's (Linux).
+fn peak_memory() -> Result<u64, Box<dyn std::error::Error>> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes: u64 = line.and_then(|text| text.split_whitespace().next()).ok_or("no VmHWM")?.parse()?;
+    Ok(kilobytes * 1024)
+}
+
+/// Return the processor time that this process has used.
+fn cpu_time() -> Duration {
     // SAFETY: getrusage fills the struct that it is given, and a struct of numbers may be all zeros.
     let found = unsafe {
         let mut found: libc::rusage = std::mem::zeroed();
@@ -84,5 +91,5 @@ fn usage() -> (Duration, u64) {
         found
     };
     let time = |value: libc::timeval| Duration::new(value.tv_sec as u64, value.tv_usec as u32 * 1000);
-    (time(found.ru_utime) + time(found.ru_stime), found.ru_maxrss as u64 * 1024)
+    time(found.ru_utime) + time(found.ru_stime)
 }
