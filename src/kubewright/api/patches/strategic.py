@@ -101,10 +101,11 @@ def _retain_keys(document: Map, patch: Map) -> None:
 
 def _delete_from_list(document: Map, directive: str, values: Any) -> None:
     name = directive.partition("/")[2]
-    if not name or not isinstance(values, list):
+    if not name:
         raise PatchError(_BAD_PRIMITIVES)
     current = document.get(name)
-    if isinstance(current, list):
+    # The server passes over what is no list, on either side.
+    if isinstance(current, list) and isinstance(values, list):
         gone = cast(List, values)
         document[name] = [
             item for item in cast(List, current) if not any(same(item, value) for value in gone)
