@@ -9,7 +9,7 @@ import asyncio
 import gc
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -93,7 +93,7 @@ def _cpu() -> float:
 
 
 @asynccontextmanager
-async def real_cluster(binaries: Path) -> AsyncIterator[ClusterConfig]:
+async def real_cluster(binaries: Path) -> AsyncGenerator[ClusterConfig, None]:
     """Run the real control plane with our kubelet."""
     async with ControlPlane(binaries) as plane, AsyncExitStack() as stack:
         config = await asyncio.to_thread(load_config, plane.kubeconfig)

@@ -9,6 +9,7 @@ from kubewright.controller import Change, Context, Controller, Index, Result, Tu
 from kubewright.devcluster.claims import family_of
 from kubewright.devcluster.hashes import short_hash
 from kubewright.devcluster.leaving import unless_leaving
+from kubewright.devcluster.pacing import paced
 from kubewright.devcluster.pods import is_ready
 
 SLICES = "endpointslice-controller"
@@ -151,6 +152,7 @@ def endpoints_for(service: core_v1.Service, pods: Sequence[core_v1.Pod]) -> core
     )
 
 
+@paced
 @unless_leaving
 async def reconcile(service: core_v1.Service, ctx: Context) -> Result | None:
     """Make slices and Endpoints say which Pods are behind a Service that selects any."""

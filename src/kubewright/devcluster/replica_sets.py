@@ -9,6 +9,7 @@ from kubewright.controller import Context, Controller, Index, Result, Tuning, ne
 from kubewright.devcluster.claims import claim, is_orphaned
 from kubewright.devcluster.conditions import condition_of
 from kubewright.devcluster.leaving import unless_leaving
+from kubewright.devcluster.pacing import paced
 from kubewright.devcluster.pods import (
     available_in,
     counts_anew,
@@ -65,6 +66,7 @@ def _conditions(
     ]
 
 
+@paced
 @unless_leaving
 async def reconcile(replica_set: apps_v1.ReplicaSet, ctx: Context) -> Result | None:
     """Create missing Pods, delete surplus ones, count the rest."""
