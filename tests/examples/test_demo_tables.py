@@ -1,0 +1,34 @@
+"""The demo's tables fit every terminal that can hold them, and give up the widest columns first."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+from show.tables import GAP, LEAST, fitted, table
+
+CELLS = st.text("abc", max_size=40)
+
+
+@given(
+    st.integers(1, 8).flatmap(
+        lambda n: st.lists(st.lists(CELLS, min_size=n, max_size=n), min_size=1, max_size=5)
+    )
+)
+def test_columns_fit_unless_each_is_as_narrow_as_can_be(lines: list[list[str]]) -> None:
+    sizes = fitted(lines, 60)
+    natural = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    assert sum(sizes) + GAP * len(sizes) <= 60 or max(sizes) <= LEAST
+    assert all(size == wide or size >= LEAST for size, wide in zip(sizes, natural, strict=True))
+    assert all(size <= wide for size, wide in zip(sizes, natural, strict=True))
+
+
+def test_a_short_name_stays_whole_beside_a_long_message() -> None:
+    columns = [{"name": name, "priority": 0} for name in ("Name", "Phase", "Last_Message")]
+    columns.insert(1, {"name": "Hidden", "priority": 1})
+    rows = {"columnDefinitions": columns, "rows": [{"cells": ["vg-1", "x", None, "successfully " * 9]}]}
+    console = Console(width=40, record=True, file=None, force_terminal=False)
+    with console.capture() as captured:
+        console.print(table("VmGroup", rows, 40))
+    lines = captured.get().splitlines()
+    assert all(len(line) <= 40 for line in lines)
+    assert "vg-1  <none>  successfully" in lines[-1]
+    assert "HIDDEN" not in captured.get()
