@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+import kubewright as kw
 from kubewright.api import FieldError, invalid_message, problems
 
 
@@ -61,3 +62,8 @@ def test_puts_all_errors_into_one_message() -> None:
         == 'Foo "x" is invalid: [a: Required value, b: Required value]'
     )
     assert invalid_message("Foo", "", []) == 'Foo "" is invalid'
+
+
+def test_a_value_that_must_be_unique_is_told() -> None:
+    found = kw.duplicate("spec.ports[1].name", "web")
+    assert str(found) == 'spec.ports[1].name: Duplicate value: "web"'

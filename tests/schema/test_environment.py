@@ -1,0 +1,124 @@
+"""The faces of the expression language for those who embed it: types, declarations, functions and variables of one's own."""
+
+from typing import Any
+
+import pytest
+
+from kubewright.schema.cel import (
+    AUTHORIZER,
+    BOOL,
+    BYTES,
+    CALL_LIMIT,
+    DOUBLE,
+    DURATION,
+    DYN,
+    INT,
+    RESOURCE_CHECK,
+    STRING,
+    TIMESTAMP,
+    Authorizer,
+    CompileError,
+    CostExceeded,
+    Decision,
+    Declared,
+    Environment,
+    Library,
+    Program,
+    Question,
+    ResourceCheck,
+    Type,
+    authorization_library,
+    declare,
+    list_of,
+    map_of,
+    opaque,
+    struct,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("true", BOOL),
+        ("b'x'", BYTES),
+        ("1.5", DOUBLE),
+        ("duration('1s')", DURATION),
+        ("1", INT),
+        ("'x'", STRING),
+        ("timestamp('2020-01-01T00:00:00Z')", TIMESTAMP),
+        ("dyn(1)", DYN),
+        ("[1]", list_of(INT)),
+        ("{'a': 1.5}", map_of(STRING, DOUBLE)),
+        ("ip('10.0.0.1')", opaque("net.IP")),
+        ("quantity('1')", struct("kubernetes.Quantity")),
+    ],
+)
+def test_an_expression_has_a_type(text: str, expected: Type) -> None:
+    program = Environment({}).compile(text)
+    assert isinstance(program, Program)
+    assert program.type == expected
+
+
+def test_a_program_tells_what_it_is_made_of() -> None:
+    program = Environment({"a": INT, "b": INT}).compile("a > 1")
+    assert (program.source, program.names, program.greatest_cost) == ("a > 1", {"a"}, 2)
+    assert program.run({"a": 2}) == (True, 2)
+
+
+def test_an_evaluation_has_a_limit() -> None:
+    assert CALL_LIMIT == 1_000_000
+    with pytest.raises(CostExceeded):
+        Environment({"a": list_of(INT)}).compile("a.all(x, x > 0)").evaluate({"a": [1] * 9}, limit=5)
+
+
+def test_a_schema_declares_what_expressions_see_of_its_values() -> None:
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {
+            "size": {"type": "integer"},
+            "at": {"type": "string", "format": "date-time"},
+            "a-b": {"type": "string", "maxLength": 5},
+        },
+    }
+    declared = declare(schema, name="Thing")
+    assert isinstance(declared, Declared)
+    assert declared.type == struct("Thing")
+    assert {name: field.type for name, field in declared.fields.items()} == {
+        "size": INT,
+        "at": TIMESTAMP,
+        "a__dash__b": STRING,
+    }
+    place = Environment({"self": declared})
+    given = {"self": {"size": 3, "at": "2020-01-02T00:00:00Z", "a-b": "x"}}
+    assert place.compile("self.at.getDayOfMonth() + self.size").evaluate(given) == 4
+    assert place.compile("self.a__dash__b").evaluate(given) == "x"
+    with pytest.raises(CompileError, match="undefined field 'nope'"):
+        place.compile("self.nope")
+    assert declare({"x-kubernetes-preserve-unknown-fields": True}) is None
+
+
+def test_functions_can_be_added() -> None:
+    library = Library()
+    library.add("shout", "shout_string", (STRING,), STRING, str.upper)
+    library.method("twice", "int_twice", (INT,), INT, lambda number: number * 2)
+    place = Environment({}, functions=library)
+    assert place.compile("shout('a') + string(4.twice())").evaluate({}) == "A8"
+    with pytest.raises(CompileError, match="found no matching overload for 'shout' applied to"):
+        place.compile("shout(1)")
+
+
+def test_the_resource_of_a_request_can_be_asked_about() -> None:
+    asked: list[Question] = []
+
+    def answer(question: Question) -> Decision:
+        asked.append(question)
+        return Decision(allowed=True)
+
+    place = Environment(
+        {"authorizer": AUTHORIZER, "authorizer.requestResource": RESOURCE_CHECK},
+        functions=authorization_library(),
+    )
+    about = ResourceCheck(answer, Question(resource="pods", namespace="n"))
+    given = {"authorizer": Authorizer(answer), "authorizer.requestResource": about}
+    assert place.compile("authorizer.requestResource.check('get').allowed()").evaluate(given) is True
+    assert asked == [Question(verb="get", resource="pods", namespace="n")]
