@@ -8,7 +8,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
-from blockbuster import blockbuster_ctx
+from blockbuster import BlockBuster
 
 sys.path.insert(0, str(Path(__file__).parent / "acceptance"))
 
@@ -44,11 +44,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in left_out]
 
 
+@pytest.fixture(scope="session")
+def blocking_calls() -> BlockBuster:
+    """Find out once, not for every test, which calls block."""
+    return BlockBuster("kubewright")
+
+
 @pytest.fixture(autouse=True)
-def unblocked_event_loop() -> Iterator[None]:
+def unblocked_event_loop(blocking_calls: BlockBuster) -> Iterator[None]:
     """Fail a test in which our own code makes a blocking call on the event loop."""
-    with blockbuster_ctx("kubewright"):
-        yield
+    blocking_calls.activate()
+    yield
+    blocking_calls.deactivate()
 
 
 @pytest.fixture(autouse=True)

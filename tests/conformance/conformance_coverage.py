@@ -149,7 +149,7 @@ RELIED_ON: dict[str, tuple[str, ...]] = {
         "watches-bookmarks-from-any",
     ),
     "bookmarks": (
-        "watches-bookmark-before-the-end",
+        "watches-bookmarks-from-nothing",
         "tests/devserver/test_watches.py::test_bookmarks_come_each_minute_and_before_the_end",
     ),
     "a watch ends at its time": (

@@ -66,6 +66,8 @@ class Target:
     """Make the server's time pass, where that is in our hands."""
     forget: Callable[[], None] = lambda: None
     """Compact the server's history."""
+    _kept: dict[bool, list[http.client.HTTPSConnection]] = field(default_factory=dict)
+    """Connections that may serve again, those of the administrator and those of others."""
 
     def connect(self, user: str) -> http.client.HTTPSConnection:
         context = self.anonymous_context if user else self.context
@@ -76,7 +78,30 @@ class Target:
         self, step: Step, values: Mapping[str, str], run: Callable[[Step], None], frames: int = 0
     ) -> Answer:
         """Send one step; `run` performs the steps that happen while a watch is open, of which `frames` are expected."""
-        connection = self.connect(step.user)
+        kept = self._kept.setdefault(bool(step.user), [])
+        if kept and not step.waits:
+            try:
+                return self._exchange(kept.pop(), step, values, run, frames)
+            except (http.client.RemoteDisconnected, ConnectionError, ssl.SSLError):
+                # Servers close connections that they are tired of; nothing of the request was looked at.
+                pass
+        return self._exchange(self.connect(step.user), step, values, run, frames)
+
+    def close(self) -> None:
+        """Close the connections that are kept."""
+        for connections in self._kept.values():
+            for connection in connections:
+                connection.close()
+
+    def _exchange(
+        self,
+        connection: http.client.HTTPSConnection,
+        step: Step,
+        values: Mapping[str, str],
+        run: Callable[[Step], None],
+        frames: int,
+    ) -> Answer:
+        usable = False
         try:
             path, body, headers = self._request(step, values)
             connection.request(step.method, path, body, headers)
@@ -89,8 +114,12 @@ class Target:
             if timeout:
                 self._let_pass(step.waits)
             data = self._read(response, timeout, frames)
+            usable = response.isclosed() and connection.sock is not None
         finally:
-            connection.close()
+            if usable:
+                self._kept[bool(step.user)].append(connection)
+            else:
+                connection.close()
         stream = step.stream or "watch=1" in step.path
         body = _parse(response, data, stream=stream)
         if step.pick is not None:

@@ -50,6 +50,7 @@ def _load(file: Path) -> Scenario:
     return Scenario(file.stem, steps, getattr(module, "SURROUNDINGS", _nothing))
 
 
+@cache
 def recorded(name: str) -> dict[str, Any]:
     """Read what the real server answered, by step."""
     file = FOLDER / "recorded" / f"{name}.json"

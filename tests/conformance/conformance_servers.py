@@ -9,7 +9,6 @@ import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -29,9 +28,12 @@ def running(kind: str) -> Iterator[Target]:
         try:
             target = _target(server, kind, Path(folder))
             if kind == "embedded":
-                yield replace(target, skip=thread.skip, forget=lambda: thread.run(_call(server.compact)))
+                target.skip = thread.skip
+                target.forget = lambda: thread.run(_call(server.compact))
             else:
-                yield replace(target, forget=lambda: thread.run(_forget(server)))
+                target.forget = lambda: thread.run(_forget(server))
+            yield target
+            target.close()
         finally:
             thread.run(server.__aexit__(None, None, None))
 

@@ -84,14 +84,6 @@ STEPS = [
         "GET",
         f"{W}&sendInitialEvents=false&resourceVersionMatch=NotOlderThan&{L}",
     ),
-    Step(
-        "bookmark-before-the-end",
-        "GET",
-        f"{P}?watch=1&timeoutSeconds=6&resourceVersion={{rv}}&allowWatchBookmarks=true&fieldSelector=metadata.name%3Dl1",
-        waits=5,
-        # As many come as there are seconds left, or one more.
-        pick=lambda frames, _: frames[:1],
-    ),
     Step("bookmarks-from-any", "GET", f"{W}&resourceVersion=0&allowWatchBookmarks=true&{L}"),
     Step("bookmarks-from-nothing", "GET", f"{W}&allowWatchBookmarks=true&{L}"),
     Step("future", "GET", f"{W}&resourceVersion=9999999"),
