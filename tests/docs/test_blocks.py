@@ -1,0 +1,173 @@
+"""Every code block of the documentation is run, page by page, from top to bottom.
+
+Python is executed in one module for each page; a test in it is run on the cluster. A block with a title is a file.
+Consoles are typed: what a page shows of a command's output must come out of it.
+"""
+
+import asyncio
+import inspect
+import os
+import re
+import shlex
+import subprocess
+import sys
+import types
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kubewright.testing import Cluster
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(path.relative_to(ROOT) for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+FENCE = re.compile(
+    r"^```(?P<language>\w*)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
+)
+INCLUDED = re.compile(r'^--8<-- "(?P<path>[^"]+)"$', re.MULTILINE)
+KUBECONFIG = re.compile(r"export KUBECONFIG=(\S+)")
+# What stays up: the page goes on while it runs.
+LASTING = ("run", "dev")
+READY = ("Starting workers", "is ready at")
+# What needs more than this machine has; pages show it as text or shell.
+UNTYPED = ("text", "shell", "")
+OFF = ("--metrics-bind-address", "0", "--health-probe-bind-address", "0")
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block of a page."""
+
+    language: str
+    title: str
+    text: str
+    line: int
+
+
+def blocks(path: Path) -> Iterator[Block]:
+    text = path.read_text()
+    for found in FENCE.finditer(text):
+        line = text.count("\n", 0, found.start()) + 2
+        yield Block(found["language"], found["title"] or "", found["text"], line)
+
+
+class Page:
+    """A reader who types everything that a page shows."""
+
+    def __init__(self, path: Path, folder: Path, kubeconfig: Path, stack: ExitStack) -> None:
+        self._path = path
+        self._folder = folder
+        self._stack = stack
+        self._environment = {
+            **os.environ,
+            "KUBECONFIG": str(kubeconfig),
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        }
+        self.module = types.ModuleType(f"page_{path.stem.replace('-', '_')}")
+
+    def follow(self, block: Block) -> None:
+        match block.language:
+            case "python":
+                self._python(block)
+            case "yaml":
+                assert list(yaml.safe_load_all(block.text))
+                self._write(block)
+            case "console":
+                self._console(block)
+            case _:
+                assert block.language in UNTYPED, f"{self._path}:{block.line}: {block.language} is not run"
+
+    def _python(self, block: Block) -> None:
+        if included := INCLUDED.search(block.text):
+            # Programs of the repository have tests of their own; here they are only there to be read.
+            text = (ROOT / included["path"]).read_text()
+            if "/" not in block.title:
+                (self._folder / block.title).write_text(text)
+            return
+        self._write(block)
+        if "/" in block.title or block.title.startswith("test_"):
+            return
+        # The code of a page is where the page is: a failure names its line.
+        source = "\n" * (block.line - 1) + block.text
+        sys.modules[self.module.__name__] = self.module
+        exec(compile(source, str(self._path), "exec", dont_inherit=True), vars(self.module))  # noqa: S102 (what readers do)
+
+    def _write(self, block: Block) -> None:
+        if block.title:
+            path = self._folder / block.title
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.text)
+
+    def _console(self, block: Block) -> None:
+        parts = re.split(r"^\$ ", block.text, flags=re.MULTILINE)
+        for part in parts[1:]:
+            typed, _, shown = part.partition("\n")
+            output = self._type(shlex.split(typed, comments=True), f"{self._path}:{block.line}: {typed}")
+            for line in shown.splitlines():
+                assert line in output, f"{self._path}:{block.line}: {typed} did not tell {line!r}:\n{output}"
+
+    def _type(self, command: list[str], where: str) -> str:
+        if command[0] == "cd":
+            self._folder = self._folder / command[1]
+            return ""
+        assert command[0] in ("kubewright", "python"), f"{where}: only kubewright and python are run"
+        if command[0] == "kubewright" and command[1] in LASTING:
+            return self._leave_running(command)
+        done = subprocess.run(
+            command, cwd=self._folder, env=self._environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{where} failed with {done.returncode}:\n{done.stdout}{done.stderr}"
+        return done.stdout + done.stderr
+
+    def _leave_running(self, command: list[str]) -> str:
+        process = self._stack.enter_context(
+            subprocess.Popen(
+                [*command, *(OFF if command[1] == "run" else ())],
+                cwd=self._folder,
+                env=self._environment,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        )
+        self._stack.callback(process.terminate)
+        assert process.stderr is not None
+        output = ""
+        for line in process.stderr:
+            output += line
+            if found := KUBECONFIG.search(line):
+                self._environment["KUBECONFIG"] = found[1]
+            if any(text in line for text in READY):
+                return output
+        raise AssertionError(f"{shlex.join(command)} ended:\n{output}")
+
+
+def cases_in(module: types.ModuleType) -> Iterator[Any]:
+    for name, value in vars(module).items():
+        if name.startswith("test_") and inspect.iscoroutinefunction(value):
+            yield value
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("path", [path for path in PAGES if any(blocks(ROOT / path))], ids=str)
+async def test_what_a_page_shows_works(
+    path: Path, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = yaml.safe_load(cluster.kubeconfig.read_text())
+    document["contexts"][0]["context"]["namespace"] = cluster.namespace
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(yaml.safe_dump(document))
+    folder = tmp_path / "reader"
+    folder.mkdir()
+    monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
+    with ExitStack() as stack:
+        page = Page(path, folder, kubeconfig, stack)
+        stack.callback(sys.modules.pop, page.module.__name__, None)
+        for block in blocks(ROOT / path):
+            await asyncio.to_thread(page.follow, block)
+        for test in cases_in(page.module):
+            await test(cluster)

@@ -1,0 +1,47 @@
+"""Draw the picture of the demo that the README shows: `python tools/picture_demo.py` writes docs/images/demo.svg."""
+
+import asyncio
+import io
+import re
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+ROOT = Path(__file__).parents[1]
+PICTURE = ROOT / "docs" / "images" / "demo.svg"
+WIDTH, HEIGHT = 112, 60
+sys.path.insert(0, str(ROOT / "examples"))
+
+from show.live import View, look  # noqa: E402
+from show.stage import set_up  # noqa: E402
+from show.story import Story  # noqa: E402
+
+
+async def fullest_moment() -> str:
+    """Play the story and draw the moment with the most to see."""
+    console = Console(width=WIDTH, height=HEIGHT, record=True, file=io.StringIO())
+    view, most, picture = View(console), 0, ""
+    async with set_up() as stage:
+        async for step in Story(stage).steps():
+            view.tell(step.title)
+            view.done(await step.play())
+            await look(stage.cluster.client, view)
+            seen = sum(len(rows.get("rows") or ()) for _, rows in view.tables)
+            if seen >= most:
+                console.print(view.render())
+                most, picture = seen, console.export_svg(title="scripts/demo", clear=True)
+    return picture
+
+
+def main() -> None:
+    """Write the picture."""
+    picture = asyncio.run(fullest_moment())
+    PICTURE.parent.mkdir(exist_ok=True)
+    # The reader's own monospaced font will do: a picture in a README loads nothing from elsewhere.
+    PICTURE.write_text(re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL))
+    print(f"wrote {PICTURE.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()
