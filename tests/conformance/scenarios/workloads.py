@@ -115,6 +115,31 @@ PODS = [
             },
         ),
     ),
+    Step(
+        "quantities-rounded",
+        "POST",
+        f"{N}/pods",
+        pod(
+            "rounded",
+            {
+                "resources": {
+                    "requests": {"cpu": "1n", "memory": "1.23456789012345"},
+                    "limits": {"cpu": "1.0001", "memory": "0.0001Ki", "example.com/thing": "1500u"},
+                }
+            },
+            volumes=[{"name": "v", "emptyDir": {"sizeLimit": "1n"}}],
+        ),
+    ),
+    Step(
+        "quota-rounded",
+        "POST",
+        f"{N}/resourcequotas",
+        {
+            "metadata": {"name": "rounded"},
+            "spec": {"hard": {"requests.cpu": "1000.0001", "limits.memory": "1Ti"}},
+        },
+    ),
+    Step("quota-gone", "DELETE", f"{N}/resourcequotas/rounded", compared=False),
     Step("latest-tag", "POST", f"{N}/pods", pod("latest", {"image": "i", "ports": [{"containerPort": 80}]})),
     Step(
         "warned",

@@ -24,6 +24,7 @@ _LEAVES: dict[str, Decode] = {
 }
 _LEAF_ZEROES: dict[str, Any] = {"resource.Quantity": "0", "intstr.IntOrString": 0}
 _BOUNDS = {"int32": scalars.INT32, "int64": scalars.INT64, "int": scalars.INT64}
+_RESOURCES = "core/v1.ResourceList"
 _SCHEMA = "apiextensions/v1.JSONSchemaProps"
 
 # What becomes of a decoded field: kept, dropped when empty, dropped when None, null when empty, dropped when zero.
@@ -136,7 +137,8 @@ class Decoders:
         return decode
 
     def _map(self, go_type: GoType, item: GoType) -> Decode:
-        decode_item, zero, reflected = self.of(item), self._zero_maker(item), go_type.reflected
+        decode_item = scalars.amount if go_type.spelled == _RESOURCES else self.of(item)
+        zero, reflected = self._zero_maker(item), go_type.reflected
 
         def decode(value: Any, unknown: list[str]) -> dict[str, Any]:
             if not is_object(value):

@@ -2,6 +2,7 @@
 
 import base64
 import re
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
@@ -41,12 +42,24 @@ def quantity(value: Any, _: list[str]) -> str:
     return _canonical(str(value))
 
 
+def amount(value: Any, unknown: list[str]) -> str:
+    """Decode a quantity of a resource: as every quantity, then rounded up to thousandths."""
+    return _rounded(quantity(value, unknown))
+
+
 @lru_cache(maxsize=4096)
 def _canonical(text: str) -> str:
     try:
         return str(Quantity(text))
     except QuantityError as problem:
         raise DecodeError(str(problem)) from None
+
+
+@lru_cache(maxsize=4096)
+def _rounded(text: str) -> str:
+    exact = Quantity(text)
+    thousandths = Decimal(exact.milli()).scaleb(-3)
+    return text if thousandths == exact.value else str(Quantity.of(thousandths, exact.format))
 
 
 def int_or_string(value: Any, _: list[str]) -> int | str:
