@@ -22,19 +22,20 @@ _NONE = msgspec.Raw(b"null")
 class PartialMeta(msgspec.Struct, gc=False, rename="camel"):
     """The metadata of a kept object; labels and annotations are read when asked for, managed fields stay unread."""
 
+    # In the order in which servers write them, where reading finds them fastest.
     name: str = ""
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
     generation: int = 0
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
     # A dict costs more than finding out where it ends, and is one more that the garbage collector follows.
     label_data: msgspec.Raw = msgspec.field(default=_NONE, name="labels")
     annotation_data: msgspec.Raw = msgspec.field(default=_NONE, name="annotations")
     # Empty tuples are shared: a list for each object would be two more that the garbage collector follows.
     owner_references: Sequence[OwnerReference] = ()
     finalizers: Sequence[str] = ()
-    creation_timestamp: datetime | None = None
-    deletion_timestamp: datetime | None = None
     managed_fields: msgspec.Raw = msgspec.Raw()
 
     @property
@@ -167,20 +168,31 @@ def _cut(data: bytes) -> RawList | None:
     opening = b'"'.join(data[start : start + 800].split(b'"', quotes)[:quotes])
     if not opening.startswith(b'{"') or stop <= start:
         return None
-    separator, find, read, view = b"}," + opening, data.find, _items.decode, memoryview(data)
+    read, view = _items.decode, memoryview(data)
     items: list[RawObject] = []
+    add = items.append
     try:
         page = _lists.decode(b"%b0%b" % (data[:start], data[stop:]))
         if [bytes(item) for item in page.items or ()] != [b"0"]:
             return None
-        while (end := find(separator, start, stop)) >= 0:
-            items.append(RawObject(read(view[start : end + 1]).metadata, data, start, end + 1))
-            start = end + 2
-        items.append(RawObject(read(view[start:stop]).metadata, data, start, stop))
+        for end in _ends(data, b"}," + opening, start, stop):
+            add(RawObject(read(view[start:end]).metadata, data, start, end))
+            start = end + 1
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     meta = page.metadata
     return RawList(meta.resource_version, meta.continue_, items, meta.remaining_item_count)
+
+
+def _ends(data: bytes, separator: bytes, start: int, stop: int) -> list[int]:
+    """Return where pieces end: at each separator, whose first byte is the last of a piece, and at the stop."""
+    ends: list[int] = []
+    add, find = ends.append, data.find
+    while (found := find(separator, start, stop)) >= 0:
+        start = found + 1
+        add(start)
+    add(stop)
+    return ends
 
 
 def decode_event(line: bytes) -> WatchEvent:
