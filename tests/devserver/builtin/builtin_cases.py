@@ -1,17 +1,18 @@
 """Playing the cases against a server: the same way for the recorder and for the tests."""
 
 import asyncio
+import http.client
 import json
 import queue
 import re
 import ssl
 import threading
 import time
-import urllib.error
-import urllib.request
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import yaml
 
@@ -77,13 +78,28 @@ class Client:
             "User-Agent": "recorder/1",
         }
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.url + path, data, headers, method=method)
-        context = ssl.create_default_context(cadata=self.ca.decode())
         try:
-            with urllib.request.urlopen(request, context=context) as answer:
-                return Answer(answer.status, json.load(answer), answer.headers.get_all("Warning") or [])
-        except urllib.error.HTTPError as error:
-            return Answer(error.code, json.load(error), error.headers.get_all("Warning") or [])
+            answer = self._exchange(method, path, data, headers)
+        except (http.client.RemoteDisconnected, ConnectionError, ssl.SSLError):
+            # Servers close connections that were idle for long.
+            self._connection.close()
+            answer = self._exchange(method, path, data, headers)
+        return Answer(answer.status, json.load(answer), answer.headers.get_all("Warning") or [])
+
+    def _exchange(
+        self, method: str, path: str, data: bytes | None, headers: dict[str, str]
+    ) -> http.client.HTTPResponse:
+        self._connection.request(method, path, data, headers)
+        return self._connection.getresponse()
+
+    @cached_property
+    def _connection(self) -> http.client.HTTPSConnection:
+        context = ssl.create_default_context(cadata=self.ca.decode())
+        return http.client.HTTPSConnection(urlsplit(self.url).netloc, context=context)
+
+    def close(self) -> None:
+        """End the connection."""
+        self._connection.close()
 
 
 def cases(name: str) -> list[Any]:

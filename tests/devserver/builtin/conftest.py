@@ -38,6 +38,7 @@ def embedded() -> Iterator[Embedded]:
             name: [play(client, entry["case"]) for entry in recording(name)] for name, play in plays.items()
         }
         yield Embedded(client, answers)
+        client.close()
     finally:
         stop.set()
         thread.join()

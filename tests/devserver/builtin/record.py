@@ -45,6 +45,7 @@ async def main() -> None:
     async with ControlPlane(controllers=False, users=users, api_server_flags=flags) as plane:
         client = Client(plane.url, plane.tokens["recorder"], plane.ca)
         await asyncio.to_thread(record, client)
+        client.close()
 
 
 if __name__ == "__main__":
