@@ -187,6 +187,20 @@ async def test_a_malformed_object_is_told_once_and_does_not_stop_the_others(
     assert caplog.text.count("cannot be read") == 1
 
 
+async def test_a_malformed_object_is_told_once_whoever_meets_it(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    await cluster.install(Box)
+    await cluster.create_misfit(Box, {"metadata": {"name": "broken"}, "spec": {"size": "not a number"}})
+    first, second = Controller(Box, Recorder()), Controller(Box, Recorder(), name="second")
+    async with cluster.running(first, second) as manager:
+        await cluster.eventually(lambda: cluster.events("Malformed"))
+        await settled(manager)
+    [event] = await cluster.events("Malformed")
+    assert event.series is None
+    assert caplog.text.count("cannot be read") == 1
+
+
 async def test_a_watched_object_leads_to_those_that_name_it_and_to_no_others(cluster: Cluster) -> None:
     await cluster.install(Box, Paper)
     by_label = Index(Box, lambda box: [box.spec.labels.get("friend", "")])
