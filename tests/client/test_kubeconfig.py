@@ -263,6 +263,22 @@ def test_a_pod_may_have_an_ipv6_server(pod: Path, monkeypatch: pytest.MonkeyPatc
     assert in_cluster_config(pod).server == "https://[fd00::1]:443"
 
 
+def test_a_pod_that_is_a_process_has_its_account_under_its_mounts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account = tmp_path / "var/run/secrets/kubernetes.io/serviceaccount"
+    account.mkdir(parents=True)
+    (account / "token").write_text("t")
+    (account / "ca.crt").write_text("c")
+    for name, value in {
+        "KUBERNETES_SERVICE_HOST": "127.0.0.1",
+        "KUBERNETES_SERVICE_PORT": "6443",
+        "CONTAINER_SANDBOX_MOUNT_POINT": str(tmp_path),
+    }.items():
+        monkeypatch.setenv(name, value)
+    assert in_cluster_config().token_file == str(account / "token")
+
+
 def test_a_pod_without_a_token_is_told_why(pod: Path) -> None:
     (pod / "token").unlink()
     with pytest.raises(ConfigError, match="automountServiceAccountToken"):

@@ -14,7 +14,8 @@ from kubewright.client.config import ClusterConfig, ExecPlugin, Impersonation, I
 from kubewright.client.documents import AuthProvider, Cluster, Documents, Exec, Origin, User
 from kubewright.client.proxies import check_proxy
 
-SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+SERVICE_ACCOUNT = Path("var/run/secrets/kubernetes.io/serviceaccount")
+MOUNTS = "CONTAINER_SANDBOX_MOUNT_POINT"
 EXEC_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 EXEC_EXTENSION = "client.authentication.k8s.io/exec"
 _MODES: Mapping[str, InteractiveMode] = {"Never": "Never", "IfAvailable": "IfAvailable", "Always": "Always"}
@@ -54,8 +55,10 @@ def config_from_kubeconfig(
     return _resolve(documents, context, source)
 
 
-def in_cluster_config(folder: Path = SERVICE_ACCOUNT) -> ClusterConfig:
+def in_cluster_config(folder: Path | None = None) -> ClusterConfig:
     """Use the ServiceAccount that Kubernetes mounts into a Pod."""
+    # Containers that are processes of their host find their mounts under a folder that a variable names.
+    folder = folder or Path(os.environ.get(MOUNTS, "/"), SERVICE_ACCOUNT)
     host = os.environ.get("KUBERNETES_SERVICE_HOST", "")
     port = os.environ.get("KUBERNETES_SERVICE_PORT", "")
     if not host or not port:
