@@ -31,7 +31,8 @@ def set_up(
     """Send the records of the process, from a level on, to standard error in one format."""
     out = stream or sys.stderr
     handler = logging.StreamHandler(out)
-    handler.setFormatter(JsonLines() if log_format == "json" else TextLines(colour=out.isatty()))
+    lines = TextLines(colour=out.isatty(), whole=level <= logging.DEBUG)
+    handler.setFormatter(JsonLines() if log_format == "json" else lines)
     handler.addFilter(FoldedBursts())
     logging.basicConfig(level=level, handlers=[handler], force=True)
     for noisy in ("asyncio", "aiohttp.access"):
@@ -46,11 +47,12 @@ def fields_of(record: logging.LogRecord) -> Mapping[str, Any]:
 
 
 class TextLines(logging.Formatter):
-    """Time, level, message, then the fields as key=value."""
+    """Time, level, message, then the fields as key=value; of a failure the author's lines, or the `whole` of it."""
 
-    def __init__(self, *, colour: bool) -> None:
+    def __init__(self, *, colour: bool, whole: bool = False) -> None:
         super().__init__()
         self._colour = colour
+        self._whole = whole
 
     def format(self, record: logging.LogRecord) -> str:
         """Write one record."""
@@ -63,7 +65,9 @@ class TextLines(logging.Formatter):
         line = f"{self._paint(moment, _DIM)} {level} {record.getMessage()}"
         line += f"  {self._paint(told, _DIM)}" if told else ""
         if record.exc_info and record.exc_info[1] is not None:
-            line += "\n" + indent(crash_report(record.exc_info[1]), "    ")
+            failure = record.exc_info[1]
+            told = self.formatException(record.exc_info) if self._whole else crash_report(failure)
+            line += "\n" + indent(told, "    ")
         return line
 
     def _paint(self, text: str, code: str) -> str:
