@@ -99,6 +99,9 @@ def _put(obj: msgspec.Struct, wire: Wire) -> None:
         value = getattr(obj, attribute)
         if value is None:
             continue
+        # Most fields of most objects are empty: two empty values of one class are equal.
+        if not value and value.__class__ is omitted.__class__ and not omitted:
+            continue
         if value.__class__ not in _PLAIN:
             value = _wire_value(value)
         if omitted is _ALWAYS or value != omitted:
