@@ -11,7 +11,8 @@ import pytest_asyncio
 from kubewright.testing import Cluster, isolated
 
 COMMAND = [str(Path(sys.executable).with_name("kubewright")), "dev", "--pods=process"]
-STAND_IN = "registry.example/stand-in"
+STAND_IN, MANAGER = "registry.example/stand-in", "registry.example/myownshell"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 @pytest.fixture(scope="session")
@@ -19,7 +20,8 @@ def process_kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Generator[Pa
     """Run `kubewright dev --pods=process`."""
     path = tmp_path_factory.mktemp("processes") / "kubeconfig"
     stand_in = f"--run={STAND_IN}=sh -c 'echo standing in for $0; exec sleep 1000'"
-    command = [*COMMAND, f"--kubeconfig={path}", stand_in]
+    manager = f"--run={MANAGER}={COMMAND[0]} run {EXAMPLES / 'myownshell'}"
+    command = [*COMMAND, f"--kubeconfig={path}", stand_in, manager]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert "with your rights" in process.stdout.readline()
