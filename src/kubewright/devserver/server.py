@@ -7,12 +7,14 @@ import secrets
 import ssl
 from collections.abc import Collection, Coroutine, Iterable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from email.utils import formatdate
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
+
+from msgspec.structs import replace
 
 from .admission import AdmissionChain, standard_admission
 from .auth import (

@@ -1,8 +1,10 @@
 """What is particular to a kind, as data and small functions; the defaults suit a kind without particulars."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
+
+import msgspec
 
 from kubewright.api import FieldError, GroupVersionKind, names
 
@@ -160,8 +162,7 @@ def _finished(obj: Wire) -> bool:
     return True
 
 
-@dataclass(frozen=True, kw_only=True)
-class Strategy:
+class Strategy(msgspec.Struct, frozen=True, kw_only=True):
     """How one kind differs from a plain one."""
 
     default: Callable[[Wire], None] = _nothing
@@ -198,7 +199,7 @@ class Strategy:
     """Mark an object whose deletion waits for `deletable`, as a namespace does."""
     deletable: Callable[[Wire], bool] = _finished
     """Tell whether an object that is being deleted and has no finalizers may go."""
-    selectable_fields: Mapping[str, Callable[[Wire], str]] = field(
+    selectable_fields: Mapping[str, Callable[[Wire], str]] = msgspec.field(
         default_factory=dict[str, Callable[[Wire], str]]
     )
     """Field selectors beyond metadata.name and metadata.namespace."""
@@ -207,14 +208,14 @@ class Strategy:
     columns: Sequence[Column] = ()
     row: Callable[[Wire, float], list[Any]] | None = None
     """Give an object's cells at a time (seconds since the epoch)."""
-    reset_fields: Mapping[str, frozenset[tuple[str, ...]]] = field(
+    reset_fields: Mapping[str, frozenset[tuple[str, ...]]] = msgspec.field(
         default_factory=dict[str, frozenset[tuple[str, ...]]]
     )
     """By subresource ("" the object itself): paths that writers through it never own."""
     scale: ScaleAccess | None = None
-    parts: Mapping[str, Part] = field(default_factory=dict[str, Part])
+    parts: Mapping[str, Part] = msgspec.field(default_factory=dict[str, Part])
     """Subresources like the status, by name; `endpoints` win over them."""
-    endpoints: Mapping[str, Endpoint] = field(default_factory=dict[str, Endpoint])
+    endpoints: Mapping[str, Endpoint] = msgspec.field(default_factory=dict[str, Endpoint])
     """Subresources that the kind answers itself; under "" the kind itself, when it is never stored."""
     convert: Callable[[Wire, GroupVersionKind], Wire] = _same
     """Rewrite an object in another version of its kind."""

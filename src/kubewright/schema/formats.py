@@ -30,18 +30,17 @@ _HOSTNAME = (
     r"^([a-zA-Z0-9\p{S}\p{L}]((-?[a-zA-Z0-9\p{S}\p{L}]{0,62})?)"
     r"|([a-zA-Z0-9\p{S}\p{L}](([a-zA-Z0-9-\p{S}\p{L}]{0,61}[a-zA-Z0-9\p{S}\p{L}])?)(\.)){1,}([a-zA-Z\p{L}]){2,63})$"
 )
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-_TIME = re.compile(r"(\d{2}):(\d{2}):(\d{2})(.\d+)?(z|[+-]\d{2}:\d{2})", re.ASCII)
-_GO_DURATION = re.compile(r"[-+]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)", re.ASCII)
-_LOOSE_DURATION = re.compile(r"(\d+)\s*([A-Za-zµ]+)", re.ASCII)
+# Texts, which `re` compiles when they are first needed: few schemas name a format, and every start would pay for all.
+_DATE = r"(?a)\d{4}-\d{2}-\d{2}"
+_TIME = r"(?a)(\d{2}):(\d{2}):(\d{2})(.\d+)?(z|[+-]\d{2}:\d{2})"
+_GO_DURATION = r"(?a)[-+]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)"
+_LOOSE_DURATION = r"(?a)(\d+)\s*([A-Za-zµ]+)"
 _UNITS = (
     *("ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"),
     *("nano*", "micro*", "milli*", "sec*", "min*", "hour*", "day*", "week*"),
 )
 _WORD = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~\x80-\U0010ffff-]+"
-_ADDRESS = re.compile(
-    rf'(?:{_WORD}(?:\.{_WORD})*|"(?:[^"\\\r\n]|\\.)+")@(?:{_WORD}(?:\.{_WORD})*|\[[^\[\]\\]+\])'
-)
+_ADDRESS = rf'(?:{_WORD}(?:\.{_WORD})*|"(?:[^"\\\r\n]|\\.)+")@(?:{_WORD}(?:\.{_WORD})*|\[[^\[\]\\]+\])'
 _SHORT_NAME = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 
 
@@ -55,7 +54,7 @@ def _is_hostname(text: str) -> bool:
 
 
 def _is_date(text: str) -> bool:
-    if not _DATE.fullmatch(text):
+    if not re.fullmatch(_DATE, text):
         return False
     try:
         # Go knows a year 0, Python does not; it is a leap year like 2000.
@@ -69,14 +68,14 @@ def _is_date_time(text: str) -> bool:
     day, *times = text.lower().split("t")
     if not times or not _is_date(day):
         return False
-    match = _TIME.fullmatch(times[0])
+    match = re.fullmatch(_TIME, times[0])
     return match is not None and match[1] <= "23" and match[2] <= "59" and match[3] <= "59"
 
 
 def _is_duration(text: str) -> bool:
-    if _GO_DURATION.fullmatch(text):
+    if re.fullmatch(_GO_DURATION, text):
         return True
-    return any(_is_unit(unit.lower()) for _, unit in _LOOSE_DURATION.findall(text))
+    return any(_is_unit(unit.lower()) for _, unit in re.findall(_LOOSE_DURATION, text))
 
 
 def _is_unit(text: str) -> bool:
@@ -90,7 +89,7 @@ def _is_email(text: str) -> bool:
         display, _, address = address[:-1].rpartition("<")
         if any(char in "()<>[]:;@\\," for char in re.sub(r'"(?:[^"\\]|\\.)*"', "", display)):
             return False
-    return _ADDRESS.fullmatch(address) is not None
+    return re.fullmatch(_ADDRESS, address) is not None
 
 
 def _is_ip(text: str) -> bool:
