@@ -31,6 +31,7 @@ def test_the_commands_make_the_golden_project(golden: ModuleType, name: str, tmp
     assert (made / "requirements.lock").read_text() == (ROOT / "requirements" / "runtime.txt").read_text()
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", ["shop", "fleet"])
 def test_a_golden_project_passes_its_own_tests(name: str, tmp_path: Path, server_name: ServerName) -> None:
     """Nothing of the repository around it may help: it runs elsewhere."""
