@@ -1,6 +1,9 @@
 """install, deploy and their opposites, on whichever server the tests run; the kubelet there runs no real image."""
 
 import asyncio
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -39,6 +42,23 @@ async def command(cluster: Cluster, *arguments: str) -> int:
         return int(ended.value.code or 0)
 
     return await asyncio.to_thread(run)
+
+
+def interrupted(cluster: Cluster, *arguments: str) -> tuple[int, str]:
+    """Run a command until it waits, and press Ctrl-C."""
+    program = "from kubewright.cli import main; main()"
+    with subprocess.Popen(
+        [sys.executable, "-c", program, *arguments, "--kubeconfig", str(cluster.kubeconfig)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        while "waiting for" not in (line := process.stderr.readline()) and line:
+            pass
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate()
+        return process.returncode, told
 
 
 @pytest.fixture
@@ -116,7 +136,7 @@ async def test_a_deployment_that_was_interrupted_is_completed_by_the_next(
     assert await command(cluster, "uninstall", target) == 0
 
 
-async def test_a_deployment_that_does_not_start_is_explained(
+async def test_a_deployment_that_does_not_start_is_explained_and_may_be_interrupted(
     cluster: Cluster, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = operator(tmp_path, name)
@@ -124,11 +144,19 @@ async def test_a_deployment_that_does_not_start_is_explained(
     none = core_v1.ResourceQuota(
         Meta("none", namespace=f"{name}-system"), spec=core_v1.ResourceQuotaSpec(hard={"pods": "0"})
     )
-    await cluster.client.create(none)
+    none = await cluster.client.create(none)
     assert await command(cluster, "deploy", target, *IMAGE, "--timeout", "3") == 1
     told = capsys.readouterr().err
     assert f"{name}-system/{name}-controller-manager was not available within 3 s" in told
     assert "exceeded quota: none" in told
+
+    code, told = await asyncio.to_thread(interrupted, cluster, "deploy", target, *IMAGE)
+    assert code == 1
+    assert "Interrupted: what was done stays" in told
+    assert "Traceback" not in told
+
+    await cluster.client.delete(none)
+    assert await command(cluster, "deploy", target, *IMAGE) == 0
     assert await command(cluster, "undeploy", target) == 0
     assert await command(cluster, "uninstall", target) == 0
 

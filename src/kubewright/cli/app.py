@@ -116,6 +116,7 @@ def _exit_code(arguments: list[str] | None) -> int:
         click.echo(f"Error: {error}", err=True)
         return FAILED
     except (click.Abort, KeyboardInterrupt):
+        click.echo("Interrupted: what was done stays, and the same command goes on from there", err=True)
         return FAILED
     except Exception as error:
         click.echo(f"Error: {crash_report(error)}", err=True)
