@@ -13,18 +13,21 @@ from kubewright.controller import Operator, registration_rules, rules_for, webho
 from kubewright.testing import PATIENCE, Cluster
 
 QUIET = 0.3
+COMPANIONS = {"get": "watch", "list": "watch", "create": "patch"}
+"""Where a server cannot stream, a cache lists what it watches; an apply that makes an object takes both rights."""
 SPARED = ("events", "leases", "tokenreviews", "subjectaccessreviews")
 
 
-def rights_of(operator: Operator) -> set[tuple[str, str]]:
-    """List the resources of an operator's own roles that it must make use of."""
+def rights_of(operator: Operator) -> set[Right]:
+    """List the rights of an operator's own roles that it must make use of."""
     # The Secret of the webhooks' certificates is for replicas inside a cluster: one beside it needs none.
     rules = [*rules_for(operator), *webhook_rules(operator), *registration_rules(operator)]
     return {
-        (group, resource)
+        Right(group, resource, verb)
         for rule in rules
         for group in rule.api_groups
         for resource in rule.resources
+        for verb in rule.verbs
         if resource not in SPARED and not resource.endswith("/finalizers")
     }
 
@@ -77,5 +80,10 @@ async def test_a_whole_life_takes_every_right_it_has_and_costs_what_the_readme_s
     assert over == {}, costs
 
 
-def unused(operator: Operator, used: set[Right]) -> set[tuple[str, str]]:
-    return rights_of(operator) - {(right.group, right.resource) for right in used}
+def unused(operator: Operator, used: set[Right]) -> set[Right]:
+    """List what a role allows in vain; what goes with a used verb is not in vain."""
+    return {
+        right
+        for right in rights_of(operator) - used
+        if right.verb not in COMPANIONS or right._replace(verb=COMPANIONS[right.verb]) not in used
+    }
