@@ -35,3 +35,9 @@ def test_a_run_fills_its_own_column() -> None:
     (line,) = (line for line in text.splitlines() if line.startswith("| COM 3 |"))
     assert line.endswith("| yes | NO |")
     assert table(Report("real"), text) == text
+
+
+def test_the_written_table_has_the_cases_of_today() -> None:
+    written = (ROOT / "docs" / "acceptance.md").read_text()
+    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \|", written, re.MULTILINE)
+    assert [row for row in rows if row[0] != "case"] == [(case.id, case.case) for case in cases()]
