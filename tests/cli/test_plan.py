@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from kubewright.api import Kind, NotFound
-from kubewright.api.builtin import core_v1
+from kubewright.api import Kind, Meta, NotFound
+from kubewright.api.builtin import core_v1, rbac_v1
 from kubewright.cli.app import main
 from kubewright.testing import Cluster
 
@@ -168,6 +169,33 @@ async def test_an_outside_system_is_left_alone(desk: Desk, capsys: pytest.Captur
     target = desk.target(", lifespan=outside, planning=pretended")
     assert await desk.plan(target, words=("red",)) == 0
     assert "configmap/list-red" in capsys.readouterr().out
+
+
+async def test_a_user_of_one_namespace_may_plan_there_and_nowhere_else(
+    desk: Desk, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster, target = desk.cluster, desk.target()
+    await cluster.create(core_v1.ServiceAccount(Meta("planner")))
+    read = ["get", "list", "watch"]
+    rules = [
+        rbac_v1.PolicyRule(api_groups=[group], resources=[resource], verbs=read)
+        for group, resource in ((desk.group, "notes"), ("", "configmaps"))
+    ]
+    await cluster.create(rbac_v1.Role(Meta("planner"), rules=rules))
+    subject = rbac_v1.Subject(kind="ServiceAccount", name="planner", namespace=cluster.namespace)
+    role = rbac_v1.RoleRef(api_group="rbac.authorization.k8s.io", kind="Role", name="planner")
+    await cluster.create(rbac_v1.RoleBinding(Meta("planner"), role_ref=role, subjects=[subject]))
+    token = await cluster.client.token_request("planner", cluster.namespace)
+    document = yaml.safe_load(cluster.kubeconfig.read_text())
+    document["users"] = [{**document["users"][0], "user": {"token": token.token}}]
+    kubeconfig = tmp_path / "planner"
+    kubeconfig.write_text(yaml.safe_dump(document))
+    where = ("--kubeconfig", str(kubeconfig))
+    assert await desk.plan(target, *where, words=("red",)) == 0
+    assert "configmap/list-red" in capsys.readouterr().out
+    change = ("-f", str(tmp_path / "change.yaml"))
+    assert await asyncio.to_thread(run, "plan", target, *change, *where) == 1
+    assert "missing rule" in capsys.readouterr().err
 
 
 def test_a_plan_needs_a_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

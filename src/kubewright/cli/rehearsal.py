@@ -4,9 +4,10 @@ import asyncio
 import copy
 import logging
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
+from uuid import uuid4
 
 from kubewright.api import ApiError, Forbidden, Kind, KubewrightError, NotFound, kind_of
 from kubewright.api.builtin import core_v1
@@ -15,7 +16,7 @@ from kubewright.cli.compatibility import live_definition
 from kubewright.cli.installation import install_one
 from kubewright.cli.progress import Progress
 from kubewright.client import Client, Request, config_from_kubeconfig
-from kubewright.controller import Operator
+from kubewright.controller import Operator, rules_for
 from kubewright.devserver import Server
 from kubewright.generate import crds
 from kubewright.manager import Manager, ManagerOptions
@@ -58,25 +59,55 @@ class Copy:
 async def copy_state(
     client: Client, operator: Operator, further: Iterable[Kind], namespaces: Sequence[str]
 ) -> Copy:
-    """Read what the operator may see, and the further kinds, in some namespaces or in all."""
+    """Read what the operator may see, and the further kinds, in some namespaces or in all.
+
+    Raises Forbidden where the operator would read what the user may not: a plan would take it for missing.
+    """
+    seen = _read_kinds(operator)
     kinds = {(kind.group, kind.plural): kind for kind in (*kinds_of(operator), *further)}
     definitions = {item["metadata"]["name"]: item for item in crds(operator)}
-    objects = await _read(client, _NAMESPACES, ())
+    objects = await _namespaces(client, namespaces)
     for kind in kinds.values():
         name = f"{kind.plural}.{kind.group}"
         if not kind.builtin and name not in definitions and (live := await live_definition(client, name)):
             definitions[name] = _plain_definition(live)
-        objects += await _read(client, kind, namespaces) if kind != _NAMESPACES else []
+        if kind != _NAMESPACES:
+            objects += await _read(client, kind, namespaces, strict=(kind.group, kind.plural) in seen)
     return Copy(list(kinds.values()), list(definitions.values()), objects)
 
 
-async def _read(client: Client, kind: Kind, namespaces: Sequence[str]) -> list[Wire]:
+def _read_kinds(operator: Operator) -> set[tuple[str, str]]:
+    return {
+        (rule.api_groups[0], resource)
+        for rule in rules_for(operator)
+        for resource in rule.resources
+        if {"get", "list", "watch"} & set(rule.verbs)
+    }
+
+
+async def _namespaces(client: Client, chosen: Sequence[str]) -> list[Wire]:
+    """Read the namespaces; who may not is believed that the chosen ones are there."""
+    try:
+        return await _read(client, _NAMESPACES, ())
+    except Forbidden:
+        if not chosen:
+            raise
+    named = [{"name": name, "uid": str(uuid4())} for name in chosen]
+    form: Wire = {"apiVersion": "v1", "kind": "Namespace", "spec": {"finalizers": ["kubernetes"]}}
+    return [{**form, "metadata": metadata, "status": {"phase": "Active"}} for metadata in named]
+
+
+async def _read(client: Client, kind: Kind, namespaces: Sequence[str], *, strict: bool = True) -> list[Wire]:
     objects: list[Wire] = []
     places = namespaces if namespaces and kind.namespaced else ("",)
     for namespace in places:
-        # A kind that the cluster does not know yet has no objects; one that must not be read is not seen.
-        with suppress(NotFound, Forbidden):
+        try:
             objects += await client.list(kind, namespace=namespace)
+        except NotFound:
+            continue  # a kind that the cluster does not know yet has no objects
+        except Forbidden:
+            if strict:
+                raise
     return [{"apiVersion": kind.api_version, "kind": kind.kind, **item} for item in objects]
 
 
