@@ -1,12 +1,13 @@
 """HorizontalPodAutoscalers where there are no metrics: bounds are kept, and the status says why no more is done."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from kubewright.api import ApiError, Kind, Object
 from kubewright.api.builtin import apps_v1, autoscaling_v2
 from kubewright.client import Client
 from kubewright.controller import Context, Controller, Index, Result, Tuning, watch
+from kubewright.devcluster import clock
 
 NAME = "horizontal-pod-autoscaler"
 LOOK_AGAIN = timedelta(seconds=15)
@@ -62,7 +63,7 @@ class Autoscalers:
 
     async def reconcile(self, scaler: Autoscaler, ctx: Context) -> Result | None:
         """Look at the target once."""
-        now = datetime.now(UTC).replace(microsecond=0)
+        now = clock.now().replace(microsecond=0)
         status = autoscaling_v2.HorizontalPodAutoscalerStatus(
             observed_generation=scaler.metadata.generation or None,
             last_scale_time=scaler.status.last_scale_time,

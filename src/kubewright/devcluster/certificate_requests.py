@@ -1,10 +1,11 @@
 """CertificateSigningRequests: what was approved is signed, and what is old is removed."""
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from kubewright.api.builtin import certificates_v1
 from kubewright.controller import Context, Controller, Result, Tuning, needs
+from kubewright.devcluster import clock
 from kubewright.devcluster.conditions import is_true
 
 NAME = "csrsigning"
@@ -52,7 +53,7 @@ class Signer:
 
     async def reconcile(self, request: Request, ctx: Context) -> Result | None:
         """Sign what is approved, remove what is old."""
-        now = datetime.now(UTC)
+        now = clock.now()
         until = kept_until(request, now)
         if now >= until:
             await ctx.delete(request)

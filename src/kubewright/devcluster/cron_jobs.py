@@ -9,6 +9,7 @@ import msgspec
 from kubewright.api import AlreadyExists, Meta
 from kubewright.api.builtin import batch_v1, core_v1
 from kubewright.controller import Context, Controller, Index, Result, Tuning, needs, owned
+from kubewright.devcluster import clock
 from kubewright.devcluster.claims import family_of
 from kubewright.devcluster.conditions import is_true
 from kubewright.devcluster.cron import Schedule, ScheduleError
@@ -165,7 +166,7 @@ def _reference(job: batch_v1.Job) -> core_v1.ObjectReference:
 async def reconcile(owner: batch_v1.CronJob, ctx: Context) -> Result | None:
     """Start the Job that is due and look again when the next one is."""
     jobs = await ctx.list(jobs_by_owner, owner.metadata.uid)
-    work = Pass(owner, jobs, ctx, datetime.now(UTC))
+    work = Pass(owner, jobs, ctx, clock.now())
     again = await work.run()
     await ctx.patch_status(owner, work.status)
     return again

@@ -2,13 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import msgspec
 
 from kubewright.api import label_selector
 from kubewright.api.builtin import apps_v1, core_v1
 from kubewright.controller import Change, Context, Controller, Index, Result, Tuning, needs, owned, watch
+from kubewright.devcluster import clock
 from kubewright.devcluster.claims import claim, is_orphaned
 from kubewright.devcluster.leaving import unless_leaving
 from kubewright.devcluster.nodes import matches_node, tolerates
@@ -188,7 +189,7 @@ async def reconcile(owner: apps_v1.DaemonSet, ctx: Context) -> Result | None:
     revision = history.latest.metadata.labels[HASH]
     work = Pass(owner, await ctx.list(core_v1.Node), pods, revision, ctx)
     await work.step()
-    now = datetime.now(UTC)
+    now = clock.now()
     await ctx.patch_status(owner, work.status(now))
     await forget_old(history, work.used(), owner.spec.revision_history_limit, ctx)
     waits = [available_in(pod, owner.spec.min_ready_seconds, now) for pod in pods]

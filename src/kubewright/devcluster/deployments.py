@@ -1,11 +1,11 @@
 """Deployments: ReplicaSets by template, rolled over as the strategy says."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 from kubewright.api import AlreadyExists, label_selector
 from kubewright.api.builtin import apps_v1
 from kubewright.controller import Context, Controller, Index, Result, Tuning, needs, owned, watch
+from kubewright.devcluster import clock
 from kubewright.devcluster.claims import claim, family_of, is_orphaned
 from kubewright.devcluster.deployment_sets import (
     DESIRED,
@@ -190,7 +190,7 @@ async def reconcile(deployment: apps_v1.Deployment, ctx: Context) -> Result | No
     rollout = Rollout(deployment, sets, ctx)
     if deployment.metadata.deletion_timestamp is None:
         await rollout.step()
-    now = datetime.now(UTC).replace(microsecond=0)
+    now = clock.now().replace(microsecond=0)
     status, again = status_of(deployment, rollout.sets, rollout.new, now)
     status.collision_count = rollout.collisions
     await ctx.patch_status(deployment, status)

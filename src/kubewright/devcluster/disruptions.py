@@ -1,11 +1,12 @@
 """PodDisruptionBudgets: how many Pods may be evicted now."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from kubewright.api import Condition, controller_of, label_selector
 from kubewright.api.builtin import apps_v1, core_v1, policy_v1
 from kubewright.controller import Context, Controller, Index, Result, Tuning, watch
+from kubewright.devcluster import clock
 from kubewright.devcluster.pods import counts_anew, is_ready
 from kubewright.devcluster.rollouts import resolve
 
@@ -84,7 +85,7 @@ async def reconcile(budget: policy_v1.PodDisruptionBudget, ctx: Context) -> Resu
         for pod in found
         if selector.matches(pod.metadata.labels) and pod.status.phase not in ("Succeeded", "Failed")
     ]
-    now = datetime.now(UTC)
+    now = clock.now()
     status = status_of(budget, pods, await _expected(budget, pods, ctx), now)
     await ctx.patch_status(budget, status)
     return Result(after=EVICTION_TIME) if status.disrupted_pods else None

@@ -1,11 +1,12 @@
 """Jobs: Pods until enough have ended well, or too many badly. Each end is counted once, whatever fails meanwhile."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from kubewright.api import ApiError
 from kubewright.api.builtin import batch_v1, core_v1
 from kubewright.controller import Change, Context, Controller, Result, Tuning, needs, on, owned, watch
+from kubewright.devcluster import clock
 from kubewright.devcluster.conditions import condition_of, is_true
 from kubewright.devcluster.job_indexes import format_indexes, parse_indexes
 from kubewright.devcluster.job_policies import judge, success_told
@@ -311,13 +312,13 @@ async def reconcile(job: batch_v1.Job, ctx: Context) -> Result | None:
         return None
     if is_finished(job):
         return None
-    now = datetime.now(UTC)
+    now = clock.now()
     work = Pass(job, pods, ctx, now)
     await work.run()
     await ctx.patch_status(job, work.status)
     if work.again is None:
         return None
-    return Result(after=max(work.again - datetime.now(UTC), timedelta(milliseconds=1)))
+    return Result(after=max(work.again - clock.now(), timedelta(milliseconds=1)))
 
 
 async def release(pod: core_v1.Pod, ctx: Context) -> None:
@@ -338,7 +339,7 @@ async def expire(job: batch_v1.Job, ctx: Context) -> Result | None:
     ends = [
         item.last_transition_time for item in job.status.conditions if item.type in ("Complete", "Failed")
     ]
-    left = (ends[0] or datetime.now(UTC)) + timedelta(seconds=ttl) - datetime.now(UTC)
+    left = (ends[0] or clock.now()) + timedelta(seconds=ttl) - clock.now()
     if left > timedelta(0):
         return Result(after=left)
     await ctx.delete(job, propagation="Foreground")

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from kubewright.api import Meta, MicroTime, ObjectKey
 from kubewright.api.builtin import coordination_v1, core_v1
 from kubewright.controller import Change, Context, Controller, Index, Operator, Result, Tuning, needs, source
-from kubewright.devcluster import storage
+from kubewright.devcluster import clock, storage
 from kubewright.devcluster.places import HOST_IP, NODE, POD_NETWORK, ROOM, Place
 from kubewright.devcluster.stages import Stage, advance, is_over, stop
 
@@ -103,7 +103,7 @@ class Kubelet:
         """Move a Pod one stage on, or let it go."""
         if pod.spec.node_name != self._node:
             return None
-        now = datetime.now(UTC)
+        now = clock.now()
         place = Place(HOST_IP, await self._addresses.of(pod, ctx))
         if pod.metadata.deletion_timestamp is not None:
             ending = await self._runner.stop(pod, place, now) if self._runner is not None else None
@@ -116,7 +116,7 @@ class Kubelet:
         await self._report(pod, stage, ctx)
         if stage.again is None:
             return None
-        return Result(after=max(stage.again - datetime.now(UTC), timedelta(milliseconds=1)))
+        return Result(after=max(stage.again - clock.now(), timedelta(milliseconds=1)))
 
     async def _report(self, pod: core_v1.Pod, stage: Stage, ctx: Context) -> None:
         await ctx.patch_status(pod, stage.status)
@@ -150,13 +150,13 @@ class Heartbeat:
         """Say that the node is ready, and renew its lease."""
         if node.metadata.name != self._node:
             return None
-        now = datetime.now(UTC)
+        now = clock.now()
         await ctx.patch_status(node, node_status(node, self._version, now.replace(microsecond=0)))
-        clock = asyncio.get_running_loop().time
-        if clock() >= self._due:
+        elapsed = asyncio.get_running_loop().time
+        if elapsed() >= self._due:
             await ctx.apply(_lease(node.metadata.name), owned=False)
-            self._due = clock() + RENEW.total_seconds()
-        return Result(after=timedelta(seconds=max(self._due - clock(), 0.001)))
+            self._due = elapsed() + RENEW.total_seconds()
+        return Result(after=timedelta(seconds=max(self._due - elapsed(), 0.001)))
 
 
 def _lease(name: str) -> coordination_v1.Lease:

@@ -3,12 +3,13 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from kubewright.api import ApiError, Kind, Meta, MethodNotAllowed, NotFound, Object, ObjectKey
 from kubewright.api.builtin import core_v1
 from kubewright.client import Client
 from kubewright.controller import Context, Controller, Result, Scope, Tuning, needs, watch
+from kubewright.devcluster import clock
 from kubewright.devcluster.kinds import deletable_kinds
 
 NAME = "namespace-controller"
@@ -116,7 +117,7 @@ class Namespaces:
             self._held[uid] = await self._remove(await self._namespaced_kinds(), name, left)
         await ctx.patch_status(namespace, core_v1.NamespaceStatus(conditions=conditions_of(left)))
         if left.instances:
-            return Result(after=look_again_after(datetime.now(UTC) - since))
+            return Result(after=look_again_after(clock.now() - since))
         del self._held[uid]
         try:
             live = await self._client.get(core_v1.Namespace, name)

@@ -1,11 +1,12 @@
 """ReplicaSets: as many Pods as wanted, no more and no fewer."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from kubewright.api import ApiError, label_selector
 from kubewright.api.builtin import apps_v1, core_v1
 from kubewright.controller import Context, Controller, Index, Result, Tuning, needs, owned, watch
+from kubewright.devcluster import clock
 from kubewright.devcluster.claims import claim, is_orphaned
 from kubewright.devcluster.conditions import condition_of
 from kubewright.devcluster.leaving import unless_leaving
@@ -77,7 +78,7 @@ async def reconcile(replica_set: apps_v1.ReplicaSet, ctx: Context) -> Result | N
             await _scale(replica_set, pods, ctx)
         except ApiError as error:
             failure = error
-    now = datetime.now(UTC)
+    now = clock.now()
     told = failure.status.message if failure is not None else ""
     await ctx.patch_status(replica_set, status_of(replica_set, pods, told, now))
     if failure is not None:

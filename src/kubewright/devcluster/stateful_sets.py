@@ -1,10 +1,11 @@
 """StatefulSets: Pods with names that last, made and replaced in order."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from kubewright.api import AlreadyExists, Meta, from_wire, label_selector
 from kubewright.api.builtin import apps_v1, core_v1
 from kubewright.controller import Context, Controller, Index, Result, Tuning, needs, owned, watch
+from kubewright.devcluster import clock
 from kubewright.devcluster.claims import claim, is_orphaned
 from kubewright.devcluster.leaving import unless_leaving
 from kubewright.devcluster.pods import available_in, counts_anew, is_ready, pod_from, pods_by_family
@@ -234,7 +235,7 @@ async def reconcile(owner: apps_v1.StatefulSet, ctx: Context) -> Result | None:
     history = await record(owner, owner.spec.template, owner.spec.template.metadata.labels, ctx)
     work = Pass(owner, pods, history, ctx)
     await work.step()
-    now = datetime.now(UTC)
+    now = clock.now()
     await ctx.patch_status(owner, work.status(now))
     await forget_old(history, work.used(), owner.spec.revision_history_limit, ctx)
     waits = [available_in(pod, owner.spec.min_ready_seconds, now) for pod in work.members.values()]

@@ -6,6 +6,7 @@ under one revision), `definitions` (custom resources). Kinds, authentication and
 `identity` and `operation`.
 """
 
+from .clock import Clock
 from .faults import Attempt, Fault, Faults, Match
 from .server import Server, Statistics, Timing
 from .status import StatusError
@@ -13,6 +14,7 @@ from .streaming import CommandRequest, Containers, LogRequest, OutputStream, Run
 
 __all__ = [
     "Attempt",
+    "Clock",
     "CommandRequest",
     "Containers",
     "Fault",

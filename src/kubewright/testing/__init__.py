@@ -1,7 +1,8 @@
 """Test operators: one test on the embedded cluster, on a real control plane, or on a cluster that is there.
 
 The pytest plugin comes with the package: `--server embedded|real|existing` chooses, the fixture `cluster` gives
-each test a namespace of its own. `virtual_time` makes waiting cost nothing.
+each test a namespace of its own. `virtual_time` makes waiting cost nothing; `embedded` runs a whole cluster in that
+time, with faults to order.
 """
 
 from kubewright.testing.cluster import PATIENCE, Cluster
@@ -13,7 +14,7 @@ from kubewright.testing.environments import (
     RealEnvironment,
 )
 from kubewright.testing.hosting import RunningEnvironment
-from kubewright.testing.isolation import isolated
+from kubewright.testing.isolation import embedded, isolated
 from kubewright.testing.virtual_time import settle, virtual_time
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "ExistingEnvironment",
     "RealEnvironment",
     "RunningEnvironment",
+    "embedded",
     "find_binaries",
     "isolated",
     "settle",

@@ -1,7 +1,6 @@
 """What a test works with: a namespace of its own on some cluster, and an operator running there."""
 
 import asyncio
-import logging
 import os
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -14,18 +13,20 @@ from kubewright.api import Kind, NotFound, Object, kind_of
 from kubewright.client import Client, ClusterConfig
 from kubewright.client.recording import VARIABLE, Recording
 from kubewright.controller import Operator
+from kubewright.devserver import Faults
 from kubewright.manager import Manager, ManagerOptions
 from kubewright.schema import crd
 from kubewright.testing.accounts import grant, revoke
 from kubewright.testing.environments import ServerName
-from kubewright.testing.story import tell_story
+from kubewright.testing.recorder import Recorder
+from kubewright.testing.story import History, tell_story
 
 T = TypeVar("T", bound=Object)
 Wire = dict[str, Any]
 
 PATIENCE = 20.0
 """Seconds a test waits for a condition before it fails; only failures take that long."""
-_POLL = 0.02
+_POLL, _LONGEST_POLL, _PATIENT_SHARE = 0.02, 5.0, 0.05
 _OFF = "0"
 _ANY_PORT = "127.0.0.1:0"
 _CRDS = Kind(
@@ -42,15 +43,32 @@ class Cluster:
     """A namespace of one test on a cluster, with everything to drive it."""
 
     def __init__(
-        self, server: ServerName, client: Client, config: ClusterConfig, kubeconfig: Path, namespace: str
+        self,
+        server: ServerName,
+        client: Client,
+        config: ClusterConfig,
+        kubeconfig: Path,
+        namespace: str,
+        faults: Faults | None = None,
     ) -> None:
         self.server: ServerName = server
         self.client = client
         self.config = config
         self.kubeconfig = kubeconfig
         self.namespace = namespace
+        self._faults = faults
         self.log: deque[str] = deque(maxlen=200)
         """The last lines of the operators that run here."""
+        self._recorder = Recorder(self.log)
+
+    @property
+    def faults(self) -> Faults:
+        """Switch on trouble: requests that fail, take long or are cut, watches that end, a server that lags."""
+        if self._faults is None:
+            raise RuntimeError(
+                "faults would strike other tests too: use a cluster of the test's own, by `embedded_cluster` or `embedded()`"
+            )
+        return self._faults
 
     @asynccontextmanager
     async def running(
@@ -80,7 +98,7 @@ class Cluster:
             chosen = replace(chosen, webhook_reach="url")
         manager = Manager(operator, config, chosen)
         try:
-            with _recorded(self.log):
+            with self._recorder:
                 async with asyncio.TaskGroup() as group:
                     work = group.create_task(manager.run())
                     await _until_ready(manager, work)
@@ -126,15 +144,17 @@ class Cluster:
     ) -> Any:
         """Wait until an object is there and something holds of it; a failure tells the object's story."""
         namespace = self.namespace if kind_of(kind).namespaced else ""
+        history = History(asyncio.get_running_loop().time())
 
         async def look() -> Any:
             try:
                 found = await self.client.get(kind, name, namespace)
             except NotFound:
                 return None
+            history.see(found, asyncio.get_running_loop().time())
             return found if holds(found) else None
 
-        return await self._wait(look, kind, name, "did not become what the test waits for", timeout)
+        return await self._wait(look, kind, name, "did not become what the test waits for", timeout, history)
 
     async def eventually_gone(
         self, kind: type[Object] | Kind, name: str, *, timeout: float = PATIENCE
@@ -176,17 +196,26 @@ class Cluster:
         return found
 
     async def _wait(
-        self, look: Callable[[], Any], kind: type[Object] | Kind, name: str, failure: str, timeout: float
+        self,
+        look: Callable[[], Any],
+        kind: type[Object] | Kind,
+        name: str,
+        failure: str,
+        timeout: float,
+        history: History | None = None,
     ) -> Any:
+        clock = asyncio.get_running_loop().time
+        began = clock()
         try:
             async with asyncio.timeout(timeout):
                 while (found := await look()) is None:  # noqa: ASYNC110 (what is waited for lies in the cluster)
-                    await asyncio.sleep(_POLL)
+                    # The longer it takes the less a moment matters: a jump over hours costs few looks.
+                    await asyncio.sleep(min(max(_POLL, (clock() - began) * _PATIENT_SHARE), _LONGEST_POLL))
                 return found
         except TimeoutError:
             known = kind_of(kind)
             namespace = self.namespace if known.namespaced else ""
-            story = await tell_story(self.client, known, name, namespace, list(self.log))
+            story = await tell_story(self.client, known, name, namespace, list(self.log), history)
             raise AssertionError(f"{known.kind} {name} {failure} within {timeout:g} s\n{story}") from None
 
 
@@ -202,28 +231,3 @@ def _established(definition: Wire) -> bool:
     return any(
         item["type"] == "Established" and item["status"] == "True" for item in status.get("conditions") or ()
     )
-
-
-class _Recorder(logging.Handler):
-    def __init__(self, lines: deque[str]) -> None:
-        super().__init__()
-        self._lines = lines
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Keep the line."""
-        self._lines.append(self.format(record))
-
-
-class _recorded:  # noqa: N801 (reads as a word in `with`)
-    """Keep what the operator logs while the context is open."""
-
-    def __init__(self, lines: deque[str]) -> None:
-        self._handler = _Recorder(lines)
-        self._logger = logging.getLogger("kubewright")
-
-    def __enter__(self) -> None:
-        self._logger.addHandler(self._handler)
-        self._logger.setLevel(logging.INFO)
-
-    def __exit__(self, *failure: object) -> None:
-        self._logger.removeHandler(self._handler)

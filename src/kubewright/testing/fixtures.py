@@ -9,7 +9,7 @@ import pytest_asyncio
 from kubewright.testing.cluster import Cluster
 from kubewright.testing.environments import ServerName
 from kubewright.testing.hosting import RunningEnvironment
-from kubewright.testing.isolation import isolated
+from kubewright.testing.isolation import embedded, isolated
 
 
 @pytest.fixture(scope="session")
@@ -31,6 +31,13 @@ def environment(server_name: ServerName) -> Generator[RunningEnvironment, None, 
 async def cluster(environment: RunningEnvironment) -> AsyncGenerator[Cluster, None]:
     """Give a test a namespace of its own; it is deleted afterwards."""
     async with isolated(environment.name, environment.kubeconfig) as made:
+        yield made
+
+
+@pytest_asyncio.fixture
+async def embedded_cluster() -> AsyncGenerator[Cluster, None]:
+    """Give a test an embedded cluster of its own, whose faults it may switch on."""
+    async with embedded() as made:
         yield made
 
 

@@ -1,4 +1,4 @@
-"""A namespace of one's own on a cluster that others use too."""
+"""A namespace of one's own: on a cluster that others use too, or on one in the test's own event loop."""
 
 import asyncio
 import secrets
@@ -6,24 +6,44 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import yaml
+
 from kubewright.api import Meta
 from kubewright.api.builtin import core_v1
 from kubewright.client import Client, load_config
+from kubewright.devcluster import DevCluster, Scratch
+from kubewright.devserver import Faults
 from kubewright.testing.cluster import Cluster
 from kubewright.testing.environments import ServerName
 
 
 @asynccontextmanager
-async def isolated(server: ServerName, kubeconfig: Path) -> AsyncGenerator[Cluster, None]:
+async def isolated(
+    server: ServerName, kubeconfig: Path, *, faults: Faults | None = None
+) -> AsyncGenerator[Cluster, None]:
     """Make a namespace on the cluster of a kubeconfig, for as long as the context is open."""
     config = await asyncio.to_thread(load_config, kubeconfig)
     namespace = f"test-{secrets.token_hex(4)}"
     async with Client(config, field_manager="kubewright-testing") as client:
         await client.create(core_v1.Namespace(Meta(namespace)))
-        made = Cluster(server, client, config, kubeconfig, namespace)
+        made = Cluster(server, client, config, kubeconfig, namespace, faults)
         try:
             # Pods are refused until the namespace has its ServiceAccount.
             await made.eventually(core_v1.ServiceAccount, "default")
             yield made
         finally:
             await client.delete(core_v1.Namespace, namespace)
+
+
+@asynccontextmanager
+async def embedded() -> AsyncGenerator[Cluster, None]:
+    """Run a dev cluster in the current event loop: with faults to order and, on a loop that jumps, with its time."""
+    scratch = await asyncio.to_thread(Scratch.create, "kubewright-embedded-")
+    try:
+        async with DevCluster() as dev:
+            path = scratch.path / "kubeconfig"
+            await asyncio.to_thread(path.write_text, yaml.safe_dump(dev.kubeconfig()))
+            async with isolated("embedded", path, faults=dev.server.faults) as made:
+                yield made
+    finally:
+        await asyncio.to_thread(scratch.close)

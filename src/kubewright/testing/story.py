@@ -1,19 +1,67 @@
 """The story of an object, for the message of a test that waited in vain."""
 
-from collections.abc import Sequence
-from typing import Any
+import json
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
 
 import yaml
 
-from kubewright.api import Kind, KubewrightError
+from kubewright.api import Kind, KubewrightError, Object, to_wire
 from kubewright.client import Client
 
 _EVENTS = Kind(group="", version="v1", kind="Event", plural="events", builtin=True)
 _SKIPPED = ("managedFields", "uid", "resourceVersion")
 
 
-async def tell_story(client: Client, kind: Kind, name: str, namespace: str, log: Sequence[str]) -> str:
-    """Show the object as it is, its events, and the last lines of the operator's log."""
+_CHANGES = 12
+_MISSING = object()
+
+
+class History:
+    """The changes of one object, as far as somebody who looks now and then sees them."""
+
+    def __init__(self, began: float) -> None:
+        self._began = began
+        self._last: dict[str, Any] | None = None
+        self.lines: deque[str] = deque(maxlen=_CHANGES)
+
+    def see(self, found: Object | dict[str, Any], now: float) -> None:
+        """Note what differs from the state that was seen last."""
+        state = found if isinstance(found, dict) else to_wire(found)
+        if self._last is not None and state != self._last:
+            for line in differences(self._last, state):
+                self.lines.append(f"  {now - self._began:.2f} s: {line}")
+        self._last = state
+
+
+def differences(before: Any, after: Any, path: str = "") -> Iterator[str]:
+    """Say field by field what has changed; what the server only counts is left out."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        old, new = cast("dict[str, Any]", before), cast("dict[str, Any]", after)
+        for key in {**old, **new}:
+            if not (path == "metadata" and key in _SKIPPED):
+                yield from differences(
+                    old.get(key, _MISSING), new.get(key, _MISSING), f"{path}.{key}" if path else key
+                )
+    elif before != after:
+        yield f"{path}: {_shown(before)} -> {_shown(after)}"
+
+
+def _shown(value: Any) -> str:
+    text = "nothing" if value is _MISSING else json.dumps(value, default=str)
+    return text if len(text) <= 100 else f"{text[:97]}..."
+
+
+async def tell_story(
+    client: Client,
+    kind: Kind,
+    name: str,
+    namespace: str,
+    log: Sequence[str],
+    history: History | None = None,
+) -> str:
+    """Show the object as it is, its last changes, its events, and the last lines of the operator's log."""
     try:
         found = await client.get(kind, name, namespace)
     except KubewrightError as error:
@@ -23,6 +71,8 @@ async def tell_story(client: Client, kind: Kind, name: str, namespace: str, log:
         state = yaml.safe_dump({**found, "metadata": metadata}, sort_keys=False)
     events = await _events(client, name, namespace)
     parts = [state, "events:", *(events or ["  none"])]
+    if history is not None and history.lines:
+        parts += ["changes while the test waited:", *history.lines]
     if log:
         parts += ["log:", *(f"  {line}" for line in log[-20:])]
     return "\n".join(parts)

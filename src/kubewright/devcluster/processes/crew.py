@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 
 from kubewright.api import KubewrightError
 from kubewright.api.builtin import core_v1
+from kubewright.devcluster import clock
 from kubewright.devcluster.containers import Note, may_restart
 from kubewright.devcluster.places import Place
 from kubewright.devcluster.processes.facts import INITIALIZING, Ending, Fact, stage_of
@@ -35,7 +36,7 @@ class Crew:
         self._stopping = asyncio.Event()
         self._grace = 0.0
         self._facts: dict[str, Fact] = {}
-        now = datetime.now(UTC).replace(microsecond=0)
+        now = clock.now().replace(microsecond=0)
         spec, known = self.pod.spec, _known(self.pod)
         for item in (*spec.init_containers, *spec.containers):
             init = item in spec.init_containers

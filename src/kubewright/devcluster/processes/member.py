@@ -3,10 +3,11 @@
 import asyncio
 import signal
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from kubewright.api import KubewrightError
 from kubewright.api.builtin import core_v1
+from kubewright.devcluster import clock
 from kubewright.devcluster.containers import (
     CRASH_LOOP,
     Note,
@@ -220,4 +221,4 @@ class Member:
 
 
 def _now() -> datetime:
-    return datetime.now(UTC).replace(microsecond=0)
+    return clock.now().replace(microsecond=0)

@@ -1,0 +1,137 @@
+"""What a test works with: running operators, waiting, stories of failure, faults, time."""
+
+import asyncio
+import logging
+from datetime import timedelta
+from typing import Annotated
+
+import pytest
+
+import kubewright as kw
+from kubewright.api import Meta
+from kubewright.api.builtin import core_v1
+from kubewright.devcluster import ANNOTATION, Fate
+from kubewright.devserver import Match
+from kubewright.testing import Cluster, embedded, virtual_time
+from kubewright.testing.story import differences
+
+
+class LampSpec(kw.Model):
+    on: bool = False
+
+
+class LampStatus(kw.Model):
+    seen: Annotated[int, kw.Field(description="How often it was looked at.")] = 0
+
+
+class Lamp(kw.Resource[LampSpec, LampStatus], group="testing.kubewright.dev", version="v1"):
+    """A lamp."""
+
+
+def lamps(name: str = "lamps") -> kw.Operator:
+    """Make an operator that says what it sees."""
+
+    async def look(lamp: Lamp, ctx: kw.Context) -> None:
+        ctx.log.info("the lamp is seen by %s", name)
+        ctx.event("Seen", f"seen by {name}")
+        await ctx.patch_status(lamp, LampStatus(seen=1))
+
+    return kw.Operator(kw.Controller(Lamp, look, name=name), name=name)
+
+
+async def test_each_line_is_kept_once_however_many_operators_run(cluster: Cluster) -> None:
+    before = logging.getLogger("kubewright").level
+    async with cluster.running(lamps("first")), cluster.running(lamps("second")):
+        await cluster.create(Lamp(Meta("desk"), spec=LampSpec()))
+        await cluster.eventually(Lamp, "desk", lambda lamp: lamp.status.seen)
+    assert any(line.startswith("the lamp is seen by first") for line in cluster.log)
+    assert sum("Starting workers" in line for line in cluster.log) == 2
+    assert logging.getLogger("kubewright").level == before
+
+
+async def test_a_failure_tells_the_objects_story(cluster: Cluster) -> None:
+    async with cluster.running(lamps()):
+        made = await cluster.create(Lamp(Meta("desk"), spec=LampSpec()))
+        await cluster.eventually(Lamp, "desk", lambda lamp: lamp.status.seen)
+
+        story = ""
+
+        async def wait_in_vain() -> None:
+            nonlocal story
+            with pytest.raises(AssertionError) as caught:
+                await cluster.eventually(Lamp, "desk", lambda lamp: False, timeout=0.5)
+            story = str(caught.value)
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(wait_in_vain())
+            await asyncio.sleep(0)
+            await cluster.client.patch(made, {"spec": {"on": True}})
+    assert "Lamp desk did not become what the test waits for within 0.5 s" in story
+    assert "Normal Seen: seen by lamps" in story
+    assert "spec.on: false -> true" in story
+    assert "the lamp is seen by lamps" in story
+
+
+def test_differences_leave_out_what_is_only_counted() -> None:
+    before = {"metadata": {"resourceVersion": "1", "labels": {"a": "b"}}, "spec": {"size": 1}}
+    after = {"metadata": {"resourceVersion": "2"}, "spec": {"size": 2, "list": ["x"]}}
+    assert list(differences(before, after)) == [
+        'metadata.labels: {"a": "b"} -> nothing',
+        "spec.size: 1 -> 2",
+        'spec.list: nothing -> ["x"]',
+    ]
+
+
+async def test_settled_waits_for_quiet_and_fails_without_it(cluster: Cluster) -> None:
+    made = await cluster.create(core_v1.ConfigMap(Meta("busy")))
+    await cluster.settled(core_v1.ConfigMap, quiet=0.05)
+
+    async def disturb() -> None:
+        for number in range(1000):
+            await cluster.client.patch(made, {"data": {"count": str(number)}})
+            await asyncio.sleep(0.01)
+
+    async with asyncio.TaskGroup() as group:
+        work = group.create_task(disturb())
+        with pytest.raises(AssertionError, match="still change"):
+            await cluster.settled(core_v1.ConfigMap, quiet=30, timeout=0.5)
+        work.cancel()
+
+
+async def test_faults_are_refused_where_others_would_suffer(cluster: Cluster) -> None:
+    with pytest.raises(RuntimeError, match="embedded_cluster"):
+        _ = cluster.faults
+
+
+async def test_an_operator_gets_over_faults(embedded_cluster: Cluster) -> None:
+    cluster = embedded_cluster
+    async with cluster.running(lamps()):
+        writes = Match(verbs=("patch",), resource="lamps.testing.kubewright.dev")
+        with cluster.faults.add(match=writes, fail=500, times=2) as fault:
+            await cluster.create(Lamp(Meta("desk"), spec=LampSpec()))
+            await cluster.eventually(Lamp, "desk", lambda lamp: lamp.status.seen)
+        assert fault.hits == 2
+
+
+@virtual_time
+async def test_the_minutes_of_an_embedded_cluster_pass_in_no_time() -> None:
+    async with embedded() as cluster:
+        container = core_v1.Container(name="main", image="i")
+        pod = core_v1.Pod(
+            Meta("broken", annotations={ANNOTATION: Fate.CRASH_LOOP}),
+            spec=core_v1.PodSpec(containers=[container]),
+        )
+        await cluster.create(pod)
+
+        def restarted(found: core_v1.Pod) -> bool:
+            return any(item.restart_count >= 5 for item in found.status.container_statuses)
+
+        found = await cluster.eventually(
+            core_v1.Pod, "broken", restarted, timeout=timedelta(hours=1).total_seconds()
+        )
+        born, condition = found.metadata.creation_timestamp, found.status.container_statuses[0]
+        assert condition.last_state.terminated is not None
+        ended = condition.last_state.terminated.finished_at
+        assert born is not None
+        assert ended is not None
+        assert ended - born > timedelta(minutes=1)
