@@ -52,7 +52,7 @@ class Feed:
 
     def __init__(self, source: Source, selection: Selection, options: FeedOptions) -> None:
         self.selection = selection
-        self.undecodable = UndecodableObjects()
+        self.undecodable: UndecodableObjects = UndecodableObjects()
         self._source = source
         self._options = options
         self._store = Store(selection)
