@@ -11,6 +11,10 @@ def _revision(event: Event) -> int:
     return event.revision
 
 
+FRESH = 100
+"""How many of the last events keep their encoded frames."""
+
+
 class Collection:
     """Keep one resource's records, their history, and those who wait for the next change."""
 
@@ -90,6 +94,9 @@ class Collection:
                 insort(self._keys, event.key)
             self._records[event.key] = event.new
         self._events.append(event)
+        if len(self._events) > FRESH:
+            # Watchers that keep up have sent it; for one that lags its frames are made anew.
+            self._events[-FRESH - 1].frames.clear()
         self.latest = event.revision
         self.history_bytes += event.size
         self.wake()
