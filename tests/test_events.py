@@ -3,7 +3,7 @@ from typing import Any, cast
 
 import msgspec
 
-from kubewright.api import ConnectionFailed, Forbidden, NotFound, Status
+from kubewright.api import AlreadyExists, ConnectionFailed, Forbidden, NotFound, Status
 from kubewright.client import Answer, Client, Request
 from kubewright.events import BURST, MAX_PENDING, EventRecorder, Reference
 from kubewright.metrics import Registry
@@ -144,6 +144,19 @@ async def test_what_fails_for_a_moment_is_sent_later_and_what_is_refused_is_drop
         await asyncio.sleep(30)
         assert len(recording.wire.sent) == 1
         assert recording.dropped("error") == 1
+
+
+@virtual_time
+async def test_an_event_that_arrived_although_the_answer_was_lost_counts_as_sent() -> None:
+    async with Recording() as recording:
+        recording.wire.failures = [
+            ConnectionFailed("cut"),
+            AlreadyExists(Status(reason="AlreadyExists", code=409)),
+        ]
+        recording.recorder.record(POD, "Normal", "Seen", "it")
+        await asyncio.sleep(30)
+        assert recording.wire.sent == []
+        assert recording.dropped("error") == 0
 
 
 @virtual_time

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
-from kubewright.api import ApiError, ConnectionFailed, Kind, NotFound
+from kubewright.api import AlreadyExists, ApiError, ConnectionFailed, Kind, NotFound
 from kubewright.backoff import Backoff
 from kubewright.client import Client, requests
 from kubewright.metrics import Registry
@@ -218,6 +218,9 @@ class EventRecorder:
                 await self._update(told, series)
             else:
                 await self._client.raw(requests.create(self._document(told, series), EVENT))
+        except AlreadyExists:
+            # The names are ours alone: it arrived before, and the answer was lost or not waited for.
+            pass
         except NotFound:
             # Events expire; what is told again afterwards starts anew. In a namespace that is gone nobody listens.
             self._series.pop(told, None)
