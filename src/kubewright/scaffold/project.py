@@ -21,7 +21,14 @@ _RECORD = re.compile(r'(?ms)(^\[tool\.kubewright\]$.*?^version\s*=\s*")[^"]*(")'
 def project_files(name: str, *, domain: str, kubewright: str) -> dict[str, str]:
     """Write a project without kinds."""
     module = package_name(name)
-    values = {"name": name, "module": module, "domain": domain, "kubewright": kubewright}
+    group = "" if domain else f" --group {name}.example.com"
+    values = {
+        "name": name,
+        "module": module,
+        "domain": domain,
+        "group_option": group,
+        "kubewright": kubewright,
+    }
     files = {path: fill(template, **values) for path, template in _FILES.items()}
     files[f"{module}/__init__.py"] = fill("package.py", **values)
     files[LOCK] = lock()
