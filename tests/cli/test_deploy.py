@@ -46,7 +46,9 @@ async def command(cluster: Cluster, *arguments: str) -> int:
 
 def interrupted(cluster: Cluster, *arguments: str) -> tuple[int, str]:
     """Run a command until it waits, and press Ctrl-C."""
-    program = "from kubewright.cli import main; main()"
+    # A shell that runs the tests in the background has them, and what they start, ignore Ctrl-C.
+    heeding = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    program = f"{heeding}; from kubewright.cli import main; main()"
     with subprocess.Popen(
         [sys.executable, "-c", program, *arguments, "--kubeconfig", str(cluster.kubeconfig)],
         stdout=subprocess.DEVNULL,
