@@ -23,7 +23,8 @@ async def test_a_watch_of_metadata_leads_to_reconciles_and_holds_nothing_else(cl
         secret = await ctx.get(core_v1.Secret, "s")
         if secret is not None:
             read.append(secret.data["password"])
-        read.extend(found.data["password"] for found in await ctx.list(core_v1.Secret))
+        listed = await ctx.list(core_v1.Secret, namespace=box.metadata.namespace)
+        read.extend(found.data["password"] for found in listed)
 
     declared = Controller(Box, reconcile, watches=[watch(core_v1.Secret, map=to_boxes, metadata_only=True)])
     async with cluster.running(declared) as manager:
@@ -34,11 +35,11 @@ async def test_a_watch_of_metadata_leads_to_reconciles_and_holds_nothing_else(cl
         )
 
         async def seen() -> bool:
-            return len(read) == 2
+            return len(read) >= 2
 
         await cluster.eventually(seen)
         assert manager.statistics().cached_objects == 2
-    assert read == [b"secret", b"secret"]
+    assert set(read) == {b"secret"}
     assert {type(one) for one in given} == {Object}
     assert given[0].metadata.name == "s"
 
