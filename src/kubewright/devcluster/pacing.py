@@ -11,7 +11,7 @@ from kubewright.controller import Context, Result
 
 T = TypeVar("T", bound=Object)
 
-SHORTEST, LONGEST = 0.02, 0.25
+SHORTEST, LONGEST = 0.03, 0.25
 """Seconds between two looks: people do not see them, and a hundred Pods that start together come in a few."""
 SHARE = 4
 """How many times as long as the last look took."""
