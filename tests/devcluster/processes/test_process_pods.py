@@ -15,6 +15,8 @@ from kubewright.testing import Cluster
 
 Kubectl = Callable[..., Awaitable[str]]
 
+# The size comes after the start, by a message of its own.
+SHOW_SIZE = 'tty; while [ "$(stty size)" = "0 0" ]; do sleep 0.05; done; stty size; exit 4'
 TRAP = "trap 'echo goodbye; exit 3' TERM; echo ready; while :; do sleep 0.05; done"
 
 
@@ -256,7 +258,7 @@ async def test_a_shell_has_a_terminal_of_the_clients_size(cluster: Cluster, kube
         command = (
             f"stty rows 41 cols 101; {kubectl_path} --kubeconfig={cluster.kubeconfig} -n {cluster.namespace} "
         )
-        command += "exec -it host -- sh -c 'tty && stty size && exit 4'; echo code $?"
+        command += f"exec -it host -- sh -c '{SHOW_SIZE}'; echo code $?"
         process = await asyncio.create_subprocess_exec(
             "sh", "-c", command, stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True
         )
