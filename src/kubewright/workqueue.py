@@ -76,7 +76,8 @@ class WorkQueue(Generic[K]):
         self._delayed: list[tuple[float, int, _Entry[K]]] = []
         self._ready_count = 0
         self._next_order = 0
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None
+        self._timer_at = 0.0
         self._getters: deque[asyncio.Future[None]] = deque()
         self._idle_waiters: list[asyncio.Future[None]] = []
         self._shut_down = False
@@ -232,12 +233,14 @@ class WorkQueue(Generic[K]):
         while self._delayed and not self._is_delayed(self._delayed[0]):
             heapq.heappop(self._delayed)
         if self._timer is not None:
-            if self._delayed and self._timer.when() == self._delayed[0][0]:
+            if self._delayed and self._timer_at == self._delayed[0][0]:
                 return
             self._timer.cancel()
             self._timer = None
         if self._delayed:
-            self._timer = asyncio.get_running_loop().call_at(self._delayed[0][0], self._release_due)
+            # Remembered here: uvloop's handle of a moment that has passed does not know it.
+            self._timer_at = self._delayed[0][0]
+            self._timer = asyncio.get_running_loop().call_at(self._timer_at, self._release_due)
 
     def _release_due(self) -> None:
         self._timer = None
