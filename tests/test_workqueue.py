@@ -465,3 +465,17 @@ class QueueMachine(RuleBasedStateMachine):
 
 QueueMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
 TestQueueMachine = QueueMachine.TestCase
+
+
+def test_a_moment_that_has_passed_is_no_trouble_on_another_event_loop() -> None:
+    uvloop = pytest.importorskip("uvloop")
+
+    async def pass_by() -> list[str]:
+        queue = WorkQueue[str]()
+        for key in ("late", "later", "latest"):
+            # Shorter than the loop's clock can tell: due before the timer is set.
+            queue.add(key, after=1e-9)
+        return [await take(queue) for _ in range(3)]
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        assert sorted(runner.run(pass_by())) == ["late", "later", "latest"]
