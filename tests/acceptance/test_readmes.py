@@ -72,20 +72,29 @@ class Reader:
         try:
             async with asyncio.timeout(WITHIN):
                 while True:
-                    process = await asyncio.create_subprocess_exec(
-                        *(*self._kubectl, *words[1:]),
-                        cwd=ROOT,
-                        env=self._environment,
-                        stdout=asyncio.subprocess.PIPE,
-                        stderr=asyncio.subprocess.STDOUT,
-                    )
-                    out, _ = await process.communicate()
-                    if process.returncode == 0:
+                    code, said = await self._answer(words[1:])
+                    if code == 0:
                         return
-                    said = out.decode()
                     await asyncio.sleep(0.2)
         except TimeoutError:
-            raise AssertionError(f"{shlex.join(words)}: {said}") from None
+            _, there = await self._answer(["get", "pods,events", "-o", "yaml"])
+            raise AssertionError(f"{shlex.join(words)}: {said}\n{there}") from None
+
+    async def _answer(self, words: list[str]) -> tuple[int | None, str]:
+        process = await asyncio.create_subprocess_exec(
+            *(*self._kubectl, *words),
+            cwd=ROOT,
+            env=self._environment,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        try:
+            out, _ = await process.communicate()
+        except asyncio.CancelledError:
+            process.kill()
+            await process.communicate()
+            raise
+        return process.returncode, out.decode()
 
 
 @pytest.mark.timeout(240)

@@ -76,7 +76,8 @@ def test_a_kubeconfig_that_cannot_be_written(tmp_path: Path, capsys: pytest.Capt
 def test_a_port_that_is_taken(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        line = told(capsys, "run", shell, "--dev", "--metrics-bind-address", address)
+        no_probes = ("--health-probe-bind-address", "0")
+        line = told(capsys, "run", shell, "--dev", *no_probes, "--metrics-bind-address", address)
     assert f"cannot listen on {address}" in line
 
 
