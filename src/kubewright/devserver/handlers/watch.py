@@ -67,8 +67,10 @@ class Watch:
             if events:
                 cursor = await self._send_events(writer, events)
             elif self.options.bookmarks and now >= bookmark:
-                await writer.write(self._bookmark(self._newest()))
-                cursor = max(cursor, self._newest())
+                # Taken once: what changes while a slow reader is waited for comes after the bookmark.
+                reached = self._newest()
+                await writer.write(self._bookmark(reached))
+                cursor = max(cursor, reached)
                 bookmark = self._next_bookmark(now, deadline)
             else:
                 await collection.changed(min(deadline, bookmark) if self.options.bookmarks else deadline)
