@@ -4,9 +4,11 @@ import asyncio
 import json
 from typing import Any
 
+import pytest
 from devserver_http import MERGE, Http
 
 from kubewright.devserver import Server
+from kubewright.devserver.connection import Connection
 from kubewright.testing.virtual_time import virtual_time
 
 P = "/api/v1/namespaces/default/configmaps"
@@ -91,6 +93,27 @@ async def test_bookmarks_come_each_minute_and_before_the_end() -> None:
         assert 54 <= first <= 66
         assert 108 <= second <= 132
         assert 147.5 <= last <= 148.5
+
+
+@virtual_time
+async def test_what_changes_while_a_bookmark_waits_for_its_reader_is_told_after_it() -> None:
+    async with Server() as server, Http(server) as http:
+        write = Connection.write
+
+        async def slow(self: Connection, data: bytes) -> None:
+            await write(self, data)
+            if b'"BOOKMARK"' in data and not made:
+                made.append(await http.create(P, {"metadata": {"name": "meanwhile"}}))
+
+        made: list[Any] = []
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(Connection, "write", slow)
+            now = (await http.get(P))["metadata"]["resourceVersion"]
+            wire = await http.open()
+            wire.send("GET", f"{P}?watch=1&timeoutSeconds=90&allowWatchBookmarks=true&resourceVersion={now}")
+            await wire.head()
+            seen = [event["type"] async for event in wire.events()]
+    assert seen == ["BOOKMARK", "ADDED", "BOOKMARK"]
 
 
 @virtual_time

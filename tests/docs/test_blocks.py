@@ -1,4 +1,4 @@
-"""Every code block of the documentation is run, page by page, from top to bottom.
+"""The Python, YAML and console blocks of the documentation are run, page by page, from top to bottom.
 
 Python is executed in one module for each page; a test in it is run on the cluster. A block with a title is a file.
 Consoles are typed: what a page shows of a command's output must come out of it.
