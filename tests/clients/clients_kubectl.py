@@ -97,8 +97,11 @@ class Step:
     def of(cls, entry: Any) -> "Step":
         return cls(entry) if isinstance(entry, str) else cls(**entry)
 
-    async def play(self, kubectl: Kubectl) -> Printed:
-        """Run it, again and again where it waits for something."""
+    async def play(self, kubectl: Kubectl, wanted: str | None = None) -> Printed:
+        """Run it, again and again where it waits for something: what it says, or better all that is wanted.
+
+        A table has many rows that controllers fill in their own time, and `until` names only some of them.
+        """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + PATIENCE
         words = shlex.split(self.command.replace("NAMESPACE", kubectl.namespace))
@@ -106,7 +109,8 @@ class Step:
         while True:
             printed = await kubectl(*words, stdin=stdin, env=self.env)
             text = normal(printed.text, kubectl.namespace)
-            if not self.until or re.search(self.until, text) or loop.time() > deadline:
+            done = text == wanted if wanted is not None else re.search(self.until, text)
+            if not self.until or done or loop.time() > deadline:
                 return Printed(printed.status, text)
             await asyncio.sleep(0.2)
 
