@@ -24,25 +24,32 @@ class Entry(NamedTuple):
 
 COMMANDS: Mapping[str, Entry] = {
     "dev": Entry("kubewright.cli.dev", "Run an embedded cluster in the foreground."),
-    "run": Entry("kubewright.cli.run", "Run an operator."),
-    "install": Entry("kubewright.cli.install", "Install an operator's CRDs in the cluster."),
-    "uninstall": Entry("kubewright.cli.uninstall", "Remove an operator's CRDs from the cluster."),
-    "manifests": Entry("kubewright.cli.manifests", "Print all that an operator needs in a cluster as YAML."),
-    "deploy": Entry(
-        "kubewright.cli.deploy", "Bring an operator to the cluster; --dry-run shows the difference."
+    "run": Entry("kubewright.cli.run.command", "Run an operator."),
+    "install": Entry("kubewright.cli.definitions.install", "Install an operator's CRDs in the cluster."),
+    "uninstall": Entry("kubewright.cli.definitions.uninstall", "Remove an operator's CRDs from the cluster."),
+    "manifests": Entry(
+        "kubewright.cli.packages.manifests", "Print all that an operator needs in a cluster as YAML."
     ),
-    "undeploy": Entry("kubewright.cli.undeploy", "Take an operator from the cluster."),
-    "get": Entry("kubewright.cli.get", "Show objects of the cluster."),
-    "apply": Entry("kubewright.cli.apply", "Make objects of files so, by server-side apply."),
-    "delete": Entry("kubewright.cli.delete", "Delete objects by name."),
-    "plan": Entry("kubewright.cli.plan", "Show what an operator would do about a change; write nothing."),
-    "rbac": Entry("kubewright.cli.rbac", "Prove an operator's roles by its tests."),
-    "doctor": Entry("kubewright.cli.doctor", "Find what is wrong, and say how to mend it."),
-    "init": Entry("kubewright.cli.init", "Make a new project."),
-    "create": Entry("kubewright.cli.create", "Add a kind or a webhook to the project."),
-    "build": Entry("kubewright.cli.build", "Build the project's image."),
-    "bundle": Entry("kubewright.cli.bundle", "Make the project a bundle for OLM."),
-    "scorecard": Entry("kubewright.cli.scorecard", "Judge the bundle, and tell the capability level."),
+    "deploy": Entry(
+        "kubewright.cli.deployment.deploy",
+        "Bring an operator to the cluster; --dry-run shows the difference.",
+    ),
+    "undeploy": Entry("kubewright.cli.deployment.undeploy", "Take an operator from the cluster."),
+    "get": Entry("kubewright.cli.objects.get", "Show objects of the cluster."),
+    "apply": Entry("kubewright.cli.objects.apply", "Make objects of files so, by server-side apply."),
+    "delete": Entry("kubewright.cli.objects.delete", "Delete objects by name."),
+    "plan": Entry(
+        "kubewright.cli.plan.command", "Show what an operator would do about a change; write nothing."
+    ),
+    "rbac": Entry("kubewright.cli.rbac.command", "Prove an operator's roles by its tests."),
+    "doctor": Entry("kubewright.cli.doctor.command", "Find what is wrong, and say how to mend it."),
+    "init": Entry("kubewright.cli.project.init", "Make a new project."),
+    "create": Entry("kubewright.cli.project.create", "Add a kind or a webhook to the project."),
+    "build": Entry("kubewright.cli.packages.build", "Build the project's image."),
+    "bundle": Entry("kubewright.cli.packages.bundle", "Make the project a bundle for OLM."),
+    "scorecard": Entry(
+        "kubewright.cli.packages.scorecard", "Judge the bundle, and tell the capability level."
+    ),
     "completion": Entry("kubewright.cli.completion", "Print a script that completes commands in your shell."),
     "version": Entry("kubewright.cli.version", "Print the version."),
 }

@@ -1,0 +1,18 @@
+"""An operator's CRDs in a cluster: `install`, `uninstall`, and whether a change breaks what is stored."""
+
+from kubewright.cli.definitions.compatibility import CRDS, check_compatible, kind_in, live_definition
+from kubewright.cli.definitions.installation import (
+    FIELD_MANAGER,
+    install_one,
+    wait_established,
+)
+
+__all__ = [
+    "CRDS",
+    "FIELD_MANAGER",
+    "check_compatible",
+    "install_one",
+    "kind_in",
+    "live_definition",
+    "wait_established",
+]

@@ -1,0 +1,38 @@
+"""`kubewright install`."""
+
+from pathlib import Path
+
+import click
+
+from kubewright.cli.definitions.installation import FIELD_MANAGER, install
+from kubewright.cli.documents import differences, show
+from kubewright.cli.loops import run_program
+from kubewright.cli.options import cluster_options, target_argument
+from kubewright.cli.progress import Progress
+from kubewright.cli.target import load_operator
+from kubewright.client import Client, load_config
+from kubewright.generate import crds
+
+
+@click.command()
+@target_argument
+@click.option("--force", is_flag=True, help="Install CRDs even if stored objects break.")
+@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+@cluster_options
+def command(target: str, force: bool, dry_run: bool, kubeconfig: Path | None, context: str) -> None:
+    """Install the CRDs of TARGET in the cluster and wait until they are served.
+
+    A change that breaks objects which are stored is refused, with the list of what breaks.
+    """
+    definitions = crds(load_operator(target))
+    config = load_config(kubeconfig, context or None)
+
+    async def work() -> None:
+        async with Client(config) as client:
+            if not dry_run:
+                await install(client, definitions, Progress(), force=force)
+                return
+            lines = await differences(client, definitions, FIELD_MANAGER)
+            show(lines or ["nothing would change"])
+
+    run_program(work)

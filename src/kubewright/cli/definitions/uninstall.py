@@ -1,0 +1,43 @@
+"""`kubewright uninstall`."""
+
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from kubewright.cli.definitions.installation import uninstall
+from kubewright.cli.loops import run_program
+from kubewright.cli.options import cluster_options, target_argument
+from kubewright.cli.progress import Progress
+from kubewright.cli.target import load_operator
+from kubewright.client import Client, load_config
+from kubewright.generate import crds
+from kubewright.webhook import WebhookNames
+
+WEBHOOK_SERVER = "kubewright.webhook.server"
+
+
+@click.command()
+@target_argument
+@click.option("--with-resources", is_flag=True, help="Delete the objects of these kinds too.")
+@cluster_options
+def command(target: str, with_resources: bool, kubeconfig: Path | None, context: str) -> None:
+    """Remove the CRDs of TARGET from the cluster, and webhooks that a killed run has left there.
+
+    Refused while objects of these kinds exist: they would be deleted too.
+    """
+    operator = load_operator(target)
+    definitions = crds(operator)
+    config = load_config(kubeconfig, context or None)
+
+    async def work() -> None:
+        async with Client(config) as client:
+            progress = Progress()
+            if operator.webhooks:
+                names = WebhookNames(operator.name)
+                server = import_module(WEBHOOK_SERVER)
+                for cleared in await server.clear_leftovers(client, operator.webhooks, names):
+                    progress.done(f"{cleared} removed")
+            await uninstall(client, definitions, progress, with_resources=with_resources)
+
+    run_program(work)

@@ -1,0 +1,73 @@
+"""`kubewright deploy`."""
+
+from pathlib import Path
+
+import click
+
+from kubewright.cli.definitions import FIELD_MANAGER
+from kubewright.cli.deployment.leftovers import leftovers
+from kubewright.cli.deployment.rollout import AVAILABLE_WITHIN, deploy
+from kubewright.cli.documents import called, diff, differences, show
+from kubewright.cli.loops import run_program
+from kubewright.cli.options import cluster_options, target_argument
+from kubewright.cli.progress import Progress
+from kubewright.cli.target import load_operator
+from kubewright.client import Client, load_config
+from kubewright.generate import PARTS, USUAL_PARTS, Names, Settings, manifests
+
+
+@click.command()
+@target_argument
+@click.option("--image", required=True, help="Image of the operator.")
+@click.option(
+    "-n", "--namespace", "namespaces", multiple=True, help="Limit the operator to a namespace; repeatable."
+)
+@click.option(
+    "--with",
+    "further",
+    type=click.Choice([part for part in PARTS if part not in USUAL_PARTS]),
+    multiple=True,
+    help="Bring this part as well; repeatable.",
+)
+@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+@click.option("--force", is_flag=True, help="Change CRDs even if stored objects break.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0.0, min_open=True),
+    default=AVAILABLE_WITHIN,
+    show_default=True,
+    help="Seconds to wait until the Deployment is available.",
+)
+@cluster_options
+def command(
+    target: str,
+    image: str,
+    namespaces: tuple[str, ...],
+    further: tuple[str, ...],
+    dry_run: bool,
+    force: bool,
+    timeout: float,
+    kubeconfig: Path | None,
+    context: str,
+) -> None:
+    """Bring TARGET to the cluster: CRDs, roles, webhooks and its Deployment, and wait until it runs.
+
+    Run again, it completes what was interrupted and changes only what differs.
+    """
+    operator = load_operator(target)
+    settings = Settings(image=image, namespaces=namespaces)
+    documents = manifests(operator, (*USUAL_PARTS, *further), settings)
+    labels = Names(operator.name).labels
+    config = load_config(kubeconfig, context or None)
+
+    async def work() -> None:
+        async with Client(config) as client:
+            if not dry_run:
+                await deploy(client, documents, labels, Progress(), force=force, timeout=timeout)
+                return
+            lines = await differences(client, documents, FIELD_MANAGER)
+            async for _, item in leftovers(client, labels, documents):
+                lines += diff(called(item), item, None)
+            show(lines or ["nothing would change"])
+
+    run_program(work)

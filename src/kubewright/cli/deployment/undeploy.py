@@ -1,0 +1,32 @@
+"""`kubewright undeploy`."""
+
+from pathlib import Path
+
+import click
+
+from kubewright.cli.deployment.rollout import undeploy
+from kubewright.cli.loops import run_program
+from kubewright.cli.options import cluster_options, target_argument
+from kubewright.cli.progress import Progress
+from kubewright.cli.target import load_operator
+from kubewright.client import Client, load_config
+from kubewright.generate import PARTS, Names, manifests
+
+STAYING = ("crds", "samples")
+"""Parts that are users' data, or hold it."""
+
+
+@click.command()
+@target_argument
+@cluster_options
+def command(target: str, kubeconfig: Path | None, context: str) -> None:
+    """Take TARGET from the cluster; its CRDs, and with them all its objects, stay until `uninstall`."""
+    operator = load_operator(target)
+    documents = manifests(operator, [part for part in PARTS if part not in STAYING])
+    config = load_config(kubeconfig, context or None)
+
+    async def work() -> None:
+        async with Client(config) as client:
+            await undeploy(client, documents, Names(operator.name).labels, Progress())
+
+    run_program(work)

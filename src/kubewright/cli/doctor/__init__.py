@@ -1,0 +1,1 @@
+"""`kubewright doctor`: findings about this machine, the cluster and an operator, each with its remedy."""

@@ -1,0 +1,77 @@
+"""Is this machine fit, and does the cluster answer? Python, connection, version, identity, clock."""
+
+import platform
+import sys
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from importlib.metadata import version
+
+from kubewright.api import KubewrightError
+from kubewright.api.builtin import authentication_v1
+from kubewright.cli.doctor.finding import Finding, doubtful, failed, skipped, well
+from kubewright.client import Answer, Client, ClusterConfig, ServerVersion, requests
+
+OLDEST_PYTHON = (3, 11)
+OLDEST_SERVER, NEWEST_SERVER = 31, 36
+"""The minor versions of Kubernetes 1 that kubewright is made for."""
+TOLERATED_SKEW = 5.0
+"""Seconds; tokens and certificates are judged by both clocks."""
+
+
+def check_python() -> Finding:
+    """Look at the interpreter."""
+    told = f"{platform.python_version()} on {platform.system()}, kubewright {version('kubewright')}"
+    if sys.version_info < OLDEST_PYTHON:
+        return failed("python", told, "use Python 3.11 or newer")
+    return well("python", told)
+
+
+async def check_cluster(client: Client, config: ClusterConfig) -> tuple[list[Finding], bool]:
+    """Look at the cluster; tells, too, whether it answered at all."""
+    try:
+        answer = await client.raw(requests.get_path("/version"))
+        served = await client.server_version()
+    except KubewrightError as error:
+        remedy = f"check the server's address, your network and credentials in {config.source}"
+        return [failed("cluster", str(error), remedy)], False
+    where = f"{config.server} answers, namespace {config.namespace}"
+    return [
+        well("cluster", where),
+        _version(served),
+        await _identity(client),
+        _clock(answer),
+    ], True
+
+
+def _version(served: ServerVersion) -> Finding:
+    told = f"Kubernetes {served.git_version}"
+    minor = int("".join(filter(str.isdigit, served.minor)) or 0)
+    if served.major == "1" and OLDEST_SERVER <= minor <= NEWEST_SERVER:
+        return well("version", told)
+    known = f"1.{OLDEST_SERVER} to 1.{NEWEST_SERVER}"
+    if minor < OLDEST_SERVER:
+        return failed("version", told, f"kubewright works with {known}: upgrade the cluster")
+    return doubtful("version", told, f"kubewright was tested with {known}: look for a newer kubewright")
+
+
+async def _identity(client: Client) -> Finding:
+    try:
+        answered = await client.create(authentication_v1.SelfSubjectReview())
+    except KubewrightError as error:
+        return doubtful("identity", str(error), "have the role system:basic-user bound to you")
+    user = answered.status.user_info
+    return well("identity", f"{user.username} of {', '.join(user.groups)}")
+
+
+def _clock(answer: Answer) -> Finding:
+    text = answer.headers.get("Date", "")
+    if not text:
+        return skipped("clock", "the server tells no time")
+    # The header has whole seconds, so up to one of them is no skew.
+    skew = (datetime.now(UTC) - parsedate_to_datetime(text)).total_seconds()
+    if abs(skew) <= TOLERATED_SKEW:
+        return well("clock", f"agrees with the server within {TOLERATED_SKEW:.0f} s")
+    told = f"{abs(skew):.0f} s {'ahead of' if skew > 0 else 'behind'} the server"
+    return failed(
+        "clock", told, "synchronize the clocks (NTP): tokens and certificates are refused otherwise"
+    )

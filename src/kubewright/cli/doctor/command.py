@@ -1,0 +1,68 @@
+"""`kubewright doctor`: what is wrong between this machine, the cluster and an operator, and how to mend it."""
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from kubewright.api import KubewrightError
+from kubewright.cli.doctor.cluster import check_cluster, check_python
+from kubewright.cli.doctor.finding import Finding, failed
+from kubewright.cli.doctor.operator import check_operator
+from kubewright.cli.loops import run_program
+from kubewright.cli.options import cluster_options
+from kubewright.cli.progress import Progress
+from kubewright.cli.target import load_operator
+from kubewright.client import Client, ClusterConfig, load_config
+from kubewright.controller import Operator
+
+_COLOURS = {"ok": "green", "warning": "yellow", "failed": "red", "skipped": "bright_black"}
+
+
+@click.command()
+@click.argument("target", metavar="[TARGET]", required=False, default="")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@cluster_options
+def command(target: str, output: str, kubeconfig: Path | None, context: str) -> int:
+    """Examine this machine and the cluster; with TARGET, also what that operator needs there.
+
+    Exits with 1 if something must be mended. Nothing is changed.
+    """
+    operator = load_operator(target) if target else None
+
+    findings = [check_python()]
+    try:
+        config = load_config(kubeconfig, context or None)
+    except KubewrightError as error:
+        findings.append(failed("kubeconfig", str(error), "give --kubeconfig or --context, or mend it"))
+    else:
+        findings += run_program(lambda: _examine(config, operator, target))
+    click.echo(_shown(findings, output))
+    return int(any(finding.state == "failed" for finding in findings))
+
+
+async def _examine(config: ClusterConfig, operator: Operator | None, target: str) -> list[Finding]:
+    with Progress().waiting(f"asking {config.server}"):
+        async with Client(config) as client:
+            findings, answers = await check_cluster(client, config)
+            if answers and operator is not None:
+                findings += await check_operator(client, operator, target)
+            return findings
+
+
+def _shown(findings: Sequence[Finding], output: str) -> str:
+    if output == "json":
+        return json.dumps([asdict(finding) for finding in findings], indent=2)
+    width = max(len(finding.check) for finding in findings)
+    colour = sys.stdout.isatty()
+    lines: list[str] = []
+    for finding in findings:
+        state = f"{finding.state:<7}"
+        painted = click.style(state, fg=_COLOURS[finding.state]) if colour else state
+        lines.append(f"{painted}  {finding.check:<{width}}  {finding.detail}")
+        if finding.remedy:
+            lines.append(f"{'':<7}  {'':<{width}}  -> {finding.remedy}")
+    return "\n".join(lines)

@@ -1,0 +1,182 @@
+"""Is an operator at home in the cluster? Its CRDs, its rights, its webhooks' certificates, its Deployment."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from cryptography import x509
+
+from kubewright.api import Forbidden, Kind, KubewrightError, NotFound
+from kubewright.api.builtin import (
+    admissionregistration_v1,
+    apiextensions_v1,
+    apps_v1,
+    authorization_v1,
+    core_v1,
+)
+from kubewright.cli.definitions import live_definition
+from kubewright.cli.deployment import hindrance, pods_of
+from kubewright.cli.doctor.finding import Finding, doubtful, failed, skipped, well
+from kubewright.cli.documents import diff
+from kubewright.client import Client
+from kubewright.controller import Operator, PolicyRule, rules_for, webhook_rules
+from kubewright.generate import Names, crds
+from kubewright.schema import compare
+from kubewright.webhook import WebhookNames
+
+INSTALLING = (
+    PolicyRule(("apiextensions.k8s.io",), ("customresourcedefinitions",), ("create", "get", "patch")),
+)
+EXPIRES_SOON = timedelta(days=7)
+FIELD_MANAGER = "kubewright"
+_CRDS = Kind(
+    group="apiextensions.k8s.io",
+    version="v1",
+    kind="CustomResourceDefinition",
+    plural="customresourcedefinitions",
+    namespaced=False,
+    builtin=True,
+)
+Wire = dict[str, Any]
+
+
+async def check_operator(client: Client, operator: Operator, target: str) -> list[Finding]:
+    """Look at all that one operator needs in the cluster."""
+    return [
+        *await _definitions(client, operator, target),
+        await _rights(client, "rights to run", [*rules_for(operator), *webhook_rules(operator)]),
+        await _rights(client, "rights to install", INSTALLING),
+        await _certificates(client, operator, target),
+        await _deployment(client, operator, target),
+    ]
+
+
+async def _definitions(client: Client, operator: Operator, target: str) -> list[Finding]:
+    findings: list[Finding] = []
+    for definition in crds(operator):
+        name = definition["metadata"]["name"]
+        try:
+            findings.append(await _definition(client, definition, target))
+        except KubewrightError as error:
+            findings.append(failed(f"crd {name}", str(error), "ask for the right to read CRDs"))
+    return findings
+
+
+async def _definition(client: Client, definition: Wire, target: str) -> Finding:
+    name = definition["metadata"]["name"]
+    check, install = f"crd {name}", f"kubewright install {target}"
+    live = await live_definition(client, name)
+    if live is None:
+        return failed(check, "is not installed", install)
+    status: Wire = live.get("status") or {}
+    conditions: dict[str, Wire] = {item["type"]: item for item in status.get("conditions") or ()}
+    established = conditions.get("Established", {})
+    if established.get("status") != "True":
+        told = "; ".join(f"{item['reason']}: {item['message']}" for item in conditions.values())
+        return failed(check, f"is not served: {told}", "mend what the condition says")
+    if breaking := [change for change in compare(live, definition) if change.harm == "stored objects"]:
+        told = f"differs from the code and breaks stored objects: {breaking[0]}"
+        return failed(check, told, f"{install} --dry-run shows all of it")
+    try:
+        planned = await client.apply(definition, field_manager=FIELD_MANAGER, kind=_CRDS, dry_run=True)
+    except Forbidden:
+        return skipped(check, "is served; comparing it with the code takes the right to patch CRDs")
+    if _changed(live, planned):
+        return doubtful(check, "is served, but differs from the code", install)
+    return well(check, "is served and equal to the code")
+
+
+def _changed(live: Wire, planned: Wire) -> bool:
+    # Who converts versions is decided where the operator runs, not in its code.
+    spec = {name: value for name, value in planned["spec"].items() if name != "conversion"}
+    old = {name: value for name, value in live["spec"].items() if name != "conversion"}
+    return any(diff("", live | {"spec": old}, planned | {"spec": spec}))
+
+
+async def _rights(client: Client, check: str, rules: Iterable[PolicyRule]) -> Finding:
+    missing: list[str] = []
+    asked = 0
+    for rule in rules:
+        for resource in rule.resources:
+            for verb in rule.verbs:
+                asked += 1
+                if not await _may(client, rule.api_groups[0], resource, verb, (*rule.resource_names, "")[0]):
+                    missing.append(f"{verb} {'.'.join(filter(None, (resource, rule.api_groups[0])))}")
+    if not missing:
+        return well(check, f"all {asked} of them")
+    told = f"you may not {', '.join(missing)}"
+    return doubtful(check, told, "bind the roles of `kubewright manifests`, or take another context")
+
+
+async def _may(client: Client, group: str, resource: str, verb: str, name: str) -> bool:
+    plain, _, subresource = resource.partition("/")
+    attributes = authorization_v1.ResourceAttributes(
+        group=group, resource=plain, subresource=subresource, verb=verb, name=name
+    )
+    review = authorization_v1.SelfSubjectAccessReview(
+        spec=authorization_v1.SelfSubjectAccessReviewSpec(resource_attributes=attributes)
+    )
+    return (await client.create(review)).status.allowed
+
+
+async def _certificates(client: Client, operator: Operator, target: str) -> Finding:
+    check, names = "webhook certificates", WebhookNames(operator.name)
+    if not operator.webhooks:
+        return skipped(check, "the operator has no webhooks")
+    try:
+        secret = await client.get(core_v1.Secret, names.secret, Names(operator.name).namespace)
+        certificate = x509.load_pem_x509_certificate(secret.data["tls.crt"])
+    except NotFound:
+        return skipped(check, "the operator is not deployed here")
+    except Forbidden as error:
+        return skipped(check, str(error))
+    except (KeyError, ValueError):
+        remedy = f"delete the Secret {names.secret}: the operator makes a new one"
+        return failed(check, f"Secret {names.secret} holds no certificate", remedy)
+    left = certificate.not_valid_after_utc - datetime.now(UTC)
+    if left < EXPIRES_SOON:
+        told = f"expire on {certificate.not_valid_after_utc:%Y-%m-%d}, though the operator renews them"
+        return failed(check, told, f"is the operator running? kubewright deploy {target} --image ...")
+    trusted = await _trusted(client, operator, names)
+    if any(bundle != secret.data.get("ca.crt") for bundle in trusted):
+        return failed(
+            check, "the API server trusts another authority", "restart the operator: it writes its own anew"
+        )
+    return well(check, f"valid until {certificate.not_valid_after_utc:%Y-%m-%d}, trusted by the API server")
+
+
+async def _trusted(client: Client, operator: Operator, names: WebhookNames) -> list[bytes]:
+    bundles: list[bytes] = []
+    registered = (
+        (operator.webhooks.mutating, admissionregistration_v1.MutatingWebhookConfiguration, names.mutating),
+        (
+            operator.webhooks.validating,
+            admissionregistration_v1.ValidatingWebhookConfiguration,
+            names.validating,
+        ),
+    )
+    for declared, kind, name in registered:
+        if declared:
+            found = await client.get(kind, name)
+            bundles += [hook.client_config.ca_bundle for hook in found.webhooks]
+    for name in operator.webhooks.converted:
+        definition = await client.get(apiextensions_v1.CustomResourceDefinition, name)
+        conversion = definition.spec.conversion
+        if conversion is not None and conversion.webhook is not None:
+            client_config = conversion.webhook.client_config
+            bundles += [client_config.ca_bundle] if client_config is not None else []
+    return bundles
+
+
+async def _deployment(client: Client, operator: Operator, target: str) -> Finding:
+    names, check = Names(operator.name), "deployment"
+    try:
+        found = await client.get(apps_v1.Deployment, names.manager, names.namespace)
+    except NotFound:
+        return skipped(check, f"the operator is not deployed: kubewright deploy {target} --image ...")
+    except Forbidden as error:
+        return skipped(check, str(error))
+    if any(item.type == "Available" and item.status == "True" for item in found.status.conditions):
+        return well(check, f"{names.namespace}/{names.manager} is available")
+    why = hindrance(found, await pods_of(client, found))
+    return failed(check, f"{names.namespace}/{names.manager}: {why}", "mend what its Pods say")

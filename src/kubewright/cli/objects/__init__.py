@@ -1,0 +1,1 @@
+"""`get`, `apply` and `delete`, for a machine without kubectl."""

@@ -1,0 +1,106 @@
+"""`kubewright delete`, for a machine without kubectl."""
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from kubewright.api import GroupVersionKind, Kind, KubewrightError, NotFound
+from kubewright.cli.documents import find_resource, read_documents, split_names
+from kubewright.cli.loops import run_program
+from kubewright.cli.options import cluster_options
+from kubewright.cli.progress import Progress
+from kubewright.client import Client, load_config
+
+GONE_WITHIN = 120.0
+_POLL = 0.1
+Doomed = tuple[Kind, str, str]
+
+
+class StillThere(KubewrightError):
+    """An object does not go."""
+
+
+@click.command()
+@click.argument("resource", metavar="[KIND]", default="")
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.option(
+    "-f",
+    "--filename",
+    "files",
+    type=click.Path(path_type=Path, allow_dash=True),
+    multiple=True,
+    help="Delete the objects of a file or folder; - is standard input; repeatable.",
+)
+@click.option("-n", "--namespace", default="", help="Namespace; default: the context's.")
+@click.option("--ignore-not-found", is_flag=True, help="Count objects that are not there as deleted.")
+@click.option(
+    "--wait/--no-wait", "waiting", default=True, show_default=True, help="Wait until they are gone."
+)
+@cluster_options
+def command(
+    resource: str,
+    names: tuple[str, ...],
+    files: tuple[Path, ...],
+    namespace: str,
+    ignore_not_found: bool,
+    waiting: bool,
+    kubeconfig: Path | None,
+    context: str,
+) -> None:
+    """Delete objects: of a KIND by name, as KIND/NAME, or those of files."""
+    resource, names = split_names(resource, names)
+    if bool(files) == bool(names):
+        raise click.UsageError("name the objects as KIND NAME..., or give files with -f")
+    documents = read_documents(files)
+    config = load_config(kubeconfig, context or None)
+    place = namespace or config.namespace
+
+    async def work() -> None:
+        async with Client(config) as client:
+            doomed: list[Doomed] = []
+            if names:
+                kind = (await find_resource(client, resource)).kind
+                doomed = [(kind, name, place if kind.namespaced else "") for name in names]
+            for document in reversed(documents):
+                kind = await client.resolve(GroupVersionKind.parse(document["apiVersion"], document["kind"]))
+                where = document["metadata"].get("namespace", place) if kind.namespaced else ""
+                doomed.append((kind, document["metadata"]["name"], where))
+            for item in doomed:
+                await _delete(client, item, ignore_not_found=ignore_not_found, waiting=waiting)
+
+    run_program(work)
+
+
+async def _delete(client: Client, doomed: Doomed, *, ignore_not_found: bool, waiting: bool) -> None:
+    kind, name, namespace = doomed
+    try:
+        uid = (await client.get(kind, name, namespace))["metadata"]["uid"]
+        await client.delete(kind, name, namespace, propagation="Background")
+    except NotFound:
+        if not ignore_not_found:
+            raise
+        return
+    called = f"{kind.singular}{f'.{kind.group}' if kind.group else ''}/{name}"
+    if waiting:
+        await _wait_gone(client, doomed, uid, called)
+    click.echo(f"{called} deleted")
+
+
+async def _wait_gone(client: Client, doomed: Doomed, uid: str, called: str) -> None:
+    holders: list[str] = []
+    try:
+        with Progress().waiting(f"waiting until {called} is gone") as update:
+            async with asyncio.timeout(GONE_WITHIN):
+                while True:
+                    metadata = (await client.get(*doomed))["metadata"]
+                    if metadata["uid"] != uid:
+                        return
+                    holders = metadata.get("finalizers") or []
+                    update(f"waiting until {called} is gone: {', '.join(holders)}".rstrip(": "))
+                    await asyncio.sleep(_POLL)
+    except NotFound:
+        return
+    except TimeoutError:
+        why = f": finalizers hold it ({', '.join(holders)}); is their operator running?" if holders else ""
+        raise StillThere(f"{called} is still there after {GONE_WITHIN:.0f} s{why}") from None

@@ -1,0 +1,1 @@
+"""What is rendered from declarations and shipped: `manifests`, `build`, `bundle`, `scorecard`."""

@@ -1,0 +1,112 @@
+"""`kubewright build`: the project's image, by whichever builder this machine has."""
+
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from kubewright.api import ConfigError, KubewrightError
+from kubewright.cli.project import Project, the_project
+from kubewright.cli.project.additions import tell_changes
+
+BUILDERS = ("docker", "podman", "buildah")
+"""In the order in which they are looked for."""
+DOCKERFILE = "Dockerfile"
+
+
+class BuildError(KubewrightError):
+    """The image could not be built or brought to where it is wanted."""
+
+
+@click.command()
+@click.option("--image", default="", help="Name of the image; default: the project's name and version.")
+@click.option("--push", is_flag=True, help="Push it to its registry.")
+@click.option("--load", type=click.Choice(["kind"]), default=None, help="Load it into a local cluster.")
+@click.option("--cluster", default="kind", show_default=True, help="Name of the kind cluster.")
+@click.option("--platform", default="", help="Platform, like linux/arm64; default: this machine's.")
+@click.option("--build-arg", "build_args", multiple=True, help="NAME=VALUE for the Dockerfile; repeatable.")
+@click.option("--builder", type=click.Choice(BUILDERS), default=None, help="Builder; default: what is there.")
+def command(
+    image: str,
+    push: bool,
+    load: str | None,
+    cluster: str,
+    platform: str,
+    build_args: Sequence[str],
+    builder: str | None,
+) -> None:
+    """Build the image of the project around the current directory from its Dockerfile."""
+    project = the_project()
+    tell_changes(project)
+    if not (project.root / DOCKERFILE).is_file():
+        raise ConfigError(
+            f"{project.root / DOCKERFILE} is missing: `kubewright init {project.name}` beside it brings one"
+        )
+    image = image or f"{project.name}:{project.version}"
+    tool = _builder(builder)
+    kind = _program("kind", "install it, or load the image by hand") if load else ""
+    _run([tool, "build", *_options(image, platform, build_args), "."], project.root, f"{image} was not built")
+    if push:
+        _run(
+            [tool, "push", image], project.root, f"{image} was not pushed: are you logged in to its registry?"
+        )
+    if kind:
+        for line in _loading(tool, kind, image, cluster, project):
+            _run(line, project.root, f"{image} was not loaded into the kind cluster {cluster!r}")
+    done = [
+        f"built {image} with {tool}",
+        *(["pushed"] if push else []),
+        *([f"loaded into {cluster}"] if kind else []),
+    ]
+    click.echo(", ".join(done))
+
+
+def _options(image: str, platform: str, build_args: Sequence[str]) -> Iterator[str]:
+    yield from ("--file", DOCKERFILE, "--tag", image)
+    if platform:
+        yield from ("--platform", platform)
+    for argument in build_args:
+        yield from ("--build-arg", argument)
+
+
+def _builder(wanted: str | None) -> str:
+    if wanted is not None:
+        return _program(wanted, "install it, or leave --builder out")
+    for name in BUILDERS:
+        if shutil.which(name):
+            return name
+    raise ConfigError(f"there is none of {', '.join(BUILDERS)} on PATH: install one to build images")
+
+
+def _program(name: str, way: str) -> str:
+    if shutil.which(name) is None:
+        raise ConfigError(f"there is no {name} on PATH: {way}")
+    return name
+
+
+def _loading(tool: str, kind: str, image: str, cluster: str, project: Project) -> Iterator[list[str]]:
+    """kind reads docker's images itself; from another builder it takes an archive."""
+    if tool == "docker":
+        yield [kind, "load", "docker-image", image, "--name", cluster]
+        return
+    archive = str(project.root / f".{project.name}-image.tar")
+    if tool == "podman":
+        yield [tool, "save", "--format", "docker-archive", "--output", archive, image]
+    else:
+        yield [tool, "push", image, f"docker-archive:{archive}:{image}"]
+    try:
+        yield [kind, "load", "image-archive", archive, "--name", cluster]
+    finally:
+        Path(archive).unlink(missing_ok=True)
+
+
+def _run(line: list[str], folder: Path, failure: str) -> None:
+    click.echo(f"$ {' '.join(line)}", err=True)
+    try:
+        done = subprocess.run(line, cwd=folder, check=False)
+    except OSError as error:
+        raise BuildError(f"{line[0]} could not be run: {error.strerror}") from None
+    if done.returncode:
+        raise BuildError(f"{failure} ({line[0]} ended with {done.returncode}; see above)")

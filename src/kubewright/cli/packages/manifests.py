@@ -1,0 +1,158 @@
+"""`kubewright manifests`."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kubewright.api import KubewrightError, names
+from kubewright.cli.options import target_argument
+from kubewright.cli.packages.examples import written_samples
+from kubewright.cli.packages.rendered import differences, write_rendered
+from kubewright.cli.project import find_project
+from kubewright.cli.target import load_operator
+from kubewright.controller import Operator
+from kubewright.generate import (
+    DEFAULT_IMAGE,
+    HEADER,
+    PARTS,
+    USUAL_PARTS,
+    Chart,
+    Settings,
+    files_of,
+    helm,
+    kustomize,
+    manifests,
+    plain_yaml,
+    to_yaml,
+)
+
+FORMATS = ("yaml", "kustomize", "helm")
+
+
+class Stale(KubewrightError):
+    """Files are not what the declarations say."""
+
+
+def render(
+    operator: Operator,
+    parts: Sequence[str] = USUAL_PARTS,
+    *,
+    namespaces: Sequence[str] = (),
+    image: str = DEFAULT_IMAGE,
+) -> list[dict[str, Any]]:
+    """Render the chosen parts in the order in which a cluster must be given them."""
+    return manifests(operator, parts, Settings(image=image, namespaces=namespaces))
+
+
+def _parts(ctx: click.Context, parameter: click.Parameter, value: str) -> Sequence[str]:
+    chosen = [part.strip() for part in value.split(",") if part.strip()]
+    for part in chosen:
+        if part not in PARTS:
+            raise click.BadParameter(f"{part!r} is no part: choose from {', '.join(PARTS)}")
+    return chosen
+
+
+def _namespaces(ctx: click.Context, parameter: click.Parameter, value: Sequence[str]) -> Sequence[str]:
+    for namespace in value:
+        if troubles := names.dns1123_label(namespace):
+            raise click.BadParameter(f"{namespace!r}: {troubles[0]}")
+    return value
+
+
+def _account(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
+    if value and value.count("/") != 1:
+        raise click.BadParameter(f"{value!r} is no NAMESPACE/NAME of a ServiceAccount")
+    return value
+
+
+@click.command()
+@target_argument
+@click.option(
+    "--only", callback=_parts, default=",".join(USUAL_PARTS), show_default=True, help="Parts to render."
+)
+@click.option("--with", "further", callback=_parts, default="", help="Parts to render as well.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="yaml", show_default=True)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=None,
+    help="Write files to this directory.",
+)
+@click.option("--check", is_flag=True, help="Write nothing; fail where the files of --output are stale.")
+@click.option(
+    "-n",
+    "--namespace",
+    "namespaces",
+    multiple=True,
+    callback=_namespaces,
+    help="Limit the operator to a namespace; repeatable.",
+)
+@click.option("--image", default=DEFAULT_IMAGE, show_default=True, help="Image of the operator.")
+@click.option("--replicas", type=click.IntRange(min=0), default=None, help="Replicas; default: as declared.")
+@click.option(
+    "--metrics-reader",
+    callback=_account,
+    default="",
+    metavar="NAMESPACE/NAME",
+    help="ServiceAccount that may read the metrics, with the part monitoring.",
+)
+def command(
+    target: str,
+    only: Sequence[str],
+    further: Sequence[str],
+    form: str,
+    output: Path | None,
+    check: bool,
+    namespaces: Sequence[str],
+    image: str,
+    replicas: int | None,
+    metrics_reader: str,
+) -> None:
+    """Print what TARGET needs in a cluster as YAML, or write it to files.
+
+    Parts: crds, rbac, webhooks, deployment; monitoring (a ServiceMonitor), network (a NetworkPolicy) and
+    samples come when asked for. A kustomize tree and a Helm chart hold all parts.
+    """
+    if output is None and (check or form != "yaml"):
+        raise click.UsageError(f"{'--check' if check else f'--format {form}'} needs --output DIR")
+    operator = load_operator(target)
+    settings = Settings(
+        image=image,
+        namespaces=namespaces,
+        replicas=replicas,
+        metrics_reader=metrics_reader,
+        examples=written_samples(target),
+    )
+    parts = [*only, *further]
+    if output is None:
+        click.echo(to_yaml(manifests(operator, parts, settings)), nl=False)
+        return
+    tree = _tree(form, operator, parts, settings)
+    if not check:
+        write_rendered(output, tree)
+        return
+    found = differences(output, tree)
+    for line in found:
+        click.echo(line)
+    if found:
+        raise Stale(f"{output} is not what the declarations say: run the same command without --check")
+
+
+def _tree(form: str, operator: Operator, parts: Sequence[str], settings: Settings) -> Mapping[str, str]:
+    if form == "kustomize":
+        return kustomize(operator, settings)
+    if form == "helm":
+        return helm(operator, _chart(operator), settings)
+    files = files_of(manifests(operator, parts, settings))
+    return {name: HEADER + plain_yaml(document) for name, document in files.items()}
+
+
+def _chart(operator: Operator) -> Chart:
+    project = find_project()
+    if project is None:
+        return Chart(name=operator.name)
+    description = str(project.package.get("description", ""))
+    return Chart(name=operator.name, version=project.version, description=description)

@@ -1,0 +1,89 @@
+"""What became of objects: created, changed, deleted; pure functions on two states of a cluster."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from kubewright.cli.documents import called, diff
+
+Wire = dict[str, Any]
+Action = Literal["create", "change", "delete"]
+
+
+class Key(NamedTuple):
+    """Which object of a cluster, in whatever version."""
+
+    group: str
+    kind: str
+    namespace: str
+    name: str
+
+
+State = Mapping[Key, Wire]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One object that would not be as it is."""
+
+    action: Action
+    name: str
+    namespace: str
+    lines: tuple[str, ...]
+
+    def __str__(self) -> str:
+        place = f" in {self.namespace}" if self.namespace else ""
+        return f"{self.action} {self.name}{place}"
+
+
+def state_of(objects: Iterable[Wire]) -> dict[Key, Wire]:
+    """Lay objects out by their keys."""
+    return {key_of(obj): obj for obj in objects}
+
+
+def key_of(obj: Wire) -> Key:
+    """Say which object it is."""
+    group = obj["apiVersion"].rpartition("/")[0]
+    metadata = obj["metadata"]
+    return Key(group, obj["kind"], metadata.get("namespace", ""), metadata["name"])
+
+
+def changes(before: State, after: State) -> list[Change]:
+    """Compare two states; what goes with its last owner is deleted, too."""
+    after = _without_orphans(before, after)
+    return [
+        change
+        for key in sorted({**before, **after})
+        if (change := _change(before.get(key), after.get(key))) is not None
+    ]
+
+
+def _change(before: Wire | None, after: Wire | None) -> Change | None:
+    known: Wire = after or before or {}
+    lines = tuple(diff(called(known), before, after, status=True))
+    if not lines:
+        return None
+    action: Action = "create" if before is None else "delete" if after is None else "change"
+    return Change(action, called(known), known["metadata"].get("namespace", ""), lines)
+
+
+def _without_orphans(before: State, after: State) -> State:
+    """No garbage collector runs in a rehearsal: it would take owners for gone that were only not copied."""
+    gone = {_uid(obj) for key, obj in before.items() if _uid(after.get(key, {})) != _uid(obj)}
+    left = dict(after)
+    while orphans := [key for key, obj in left.items() if _is_orphan(obj, gone)]:
+        gone |= {_uid(left.pop(key)) for key in orphans}
+    return left
+
+
+def _is_orphan(obj: Wire, gone: set[str]) -> bool:
+    owners = list(_owners(obj))
+    return bool(owners) and gone.issuperset(owners)
+
+
+def _owners(obj: Wire) -> Iterator[str]:
+    return (owner["uid"] for owner in obj["metadata"].get("ownerReferences") or ())
+
+
+def _uid(obj: Wire) -> str:
+    return obj.get("metadata", {}).get("uid", "")

@@ -1,0 +1,182 @@
+"""`kubewright plan`: what an operator would do about a change, tried on a copy of the cluster's state."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kubewright.api import GroupVersionKind, Kind, NotFound, kind_of
+from kubewright.cli.documents import find_resource, read_documents, show
+from kubewright.cli.loops import run_program
+from kubewright.cli.options import cluster_options, target_argument
+from kubewright.cli.plan.changes import Change, changes
+from kubewright.cli.plan.rehearsal import Rehearsal, RehearsalError, Writes, copy_state, rehearsing
+from kubewright.cli.progress import Progress
+from kubewright.cli.target import load_operator
+from kubewright.client import Client, ClusterConfig, load_config
+from kubewright.controller import Operator
+
+SETTLED_WITHIN = 30.0
+FIELD_MANAGER = "kubewright-cli"
+Wire = dict[str, Any]
+
+
+class Outcome:
+    """What a plan found."""
+
+    def __init__(self, pending: list[Change], changes: list[Change], failures: list[str]) -> None:
+        self.pending = pending
+        """What the operator would do anyway, without the change."""
+        self.changes = changes
+        self.failures = failures
+
+
+def _deletions(ctx: click.Context, parameter: click.Parameter, value: Sequence[str]) -> Sequence[str]:
+    for item in value:
+        kind, slash, name = item.partition("/")
+        if not (kind and slash and name):
+            raise click.BadParameter(f"{item!r} is no KIND/NAME")
+    return value
+
+
+@click.command()
+@target_argument
+@click.option(
+    "-f",
+    "--filename",
+    "files",
+    type=click.Path(path_type=Path, allow_dash=True),
+    multiple=True,
+    help="Objects to apply: file or folder of YAML or JSON; - is standard input; repeatable.",
+)
+@click.option(
+    "--delete", "deletions", metavar="KIND/NAME", multiple=True, callback=_deletions, help="Object to delete."
+)
+@click.option(
+    "-n",
+    "--namespace",
+    "namespaces",
+    multiple=True,
+    help="Look only at this namespace; repeatable. The first is that of objects that name none.",
+)
+@click.option("-o", "--output", type=click.Choice(["diff", "json"]), default="diff", show_default=True)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0.0, min_open=True),
+    default=SETTLED_WITHIN,
+    show_default=True,
+    help="Seconds until the operator must be done.",
+)
+@cluster_options
+def command(
+    target: str,
+    files: tuple[Path, ...],
+    deletions: tuple[str, ...],
+    namespaces: tuple[str, ...],
+    output: str,
+    timeout: float,
+    kubeconfig: Path | None,
+    context: str,
+) -> int:
+    """Show what TARGET would create, change and delete if a change were applied; nothing is written.
+
+    The operator runs here, on a copy of what it may see in the cluster. Workloads do not run in the copy:
+    what it would do only after Pods have started is not shown. Exits with 1 if a reconcile fails.
+    """
+    operator = load_operator(target)
+    if operator.lifespan is not None and operator.planning is None:
+        raise RehearsalError(
+            f"operator {operator.name!r} has a lifespan, so it may touch an outside system: "
+            "give it one for planning, Operator(..., planning=...), that leaves that system alone"
+        )
+    if not files and not deletions:
+        raise click.UsageError("name a change: -f FILE or --delete KIND/NAME")
+    documents = read_documents(files)
+    config = load_config(kubeconfig, context or None)
+    outcome = run_program(lambda: _plan(operator, config, documents, deletions, namespaces, timeout))
+    _tell(outcome, output)
+    return int(bool(outcome.failures))
+
+
+async def _plan(
+    operator: Operator,
+    config: ClusterConfig,
+    documents: Sequence[Wire],
+    deletions: Sequence[str],
+    namespaces: Sequence[str],
+    timeout: float,
+) -> Outcome:
+    place = (*namespaces, config.namespace)[0]
+    with Progress().waiting("copying the cluster's state") as update:
+        async with Client(config) as client:
+            kinds = [await _kind(client, operator, document) for document in documents]
+            doomed = [(await find_resource(client, item.partition("/")[0])).kind for item in deletions]
+            copied = await copy_state(client, operator, (*kinds, *doomed), namespaces)
+        writes = Writes()
+        async with rehearsing(operator, copied, writes, namespaces) as rehearsal:
+            update("rehearsing without the change")
+            before = await rehearsal.state()
+            await rehearsal.settle(writes, timeout)
+            settled = await rehearsal.state()
+            update("rehearsing the change")
+            for document, kind in zip(documents, kinds, strict=True):
+                await _apply(rehearsal, document, kind, place)
+            for kind, item in zip(doomed, deletions, strict=True):
+                await rehearsal.client.delete(kind, item.partition("/")[2], place if kind.namespaced else "")
+            await rehearsal.settle(writes, timeout)
+            after = await rehearsal.state()
+            return Outcome(changes(before, settled), changes(settled, after), list(rehearsal.failures))
+
+
+async def _kind(client: Client, operator: Operator, document: Wire) -> Kind:
+    gvk = GroupVersionKind.parse(document["apiVersion"], document["kind"])
+    try:
+        return await client.resolve(gvk)
+    except NotFound:
+        # A kind that the operator brings need not be installed to plan with it.
+        for declared in operator.kinds:
+            kind = kind_of(declared)
+            if (kind.group, kind.version, kind.kind) == (gvk.group, gvk.version, gvk.kind):
+                return kind
+        raise
+
+
+async def _apply(rehearsal: Rehearsal, document: Wire, kind: Kind, namespace: str) -> None:
+    if kind.namespaced:
+        document["metadata"].setdefault("namespace", namespace)
+    await rehearsal.client.apply(document, field_manager=FIELD_MANAGER, kind=kind)
+
+
+def _tell(outcome: Outcome, output: str) -> None:
+    if output == "json":
+        document = {
+            "pending": [_wire(change) for change in outcome.pending],
+            "changes": [_wire(change) for change in outcome.changes],
+            "failures": outcome.failures,
+        }
+        click.echo(json.dumps(document, indent=2))
+        return
+    if outcome.pending:
+        click.echo("# what the operator would do anyway, without the change")
+        show(line for change in outcome.pending for line in change.lines)
+        click.echo("# what the change leads to")
+    show(line for change in outcome.changes for line in change.lines)
+    for failure in outcome.failures:
+        click.echo(f"failed: {failure}", err=True)
+    counts = {
+        action: sum(change.action == action for change in outcome.changes)
+        for action in ("create", "change", "delete")
+    }
+    told = ", ".join(f"{count} to {action}" for action, count in counts.items())
+    click.echo(f"plan: {told}; nothing was written")
+
+
+def _wire(change: Change) -> Wire:
+    return {
+        "action": change.action,
+        "object": change.name,
+        "namespace": change.namespace,
+        "diff": list(change.lines),
+    }

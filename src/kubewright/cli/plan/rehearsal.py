@@ -1,0 +1,233 @@
+"""Run an operator on a copy of a cluster's state, inside this process: nothing outside is written."""
+
+import asyncio
+import copy
+import logging
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+from kubewright.api import ApiError, Forbidden, Kind, KubewrightError, NotFound, kind_of
+from kubewright.api.builtin import core_v1
+from kubewright.cli.definitions import install_one, live_definition
+from kubewright.cli.plan.changes import State, state_of
+from kubewright.cli.progress import Progress
+from kubewright.client import Client, Request, config_from_kubeconfig
+from kubewright.controller import Operator, rules_for
+from kubewright.devserver import Server
+from kubewright.generate import crds
+from kubewright.manager import Manager, ManagerOptions
+
+QUIET = 0.3
+"""Seconds without work after which an operator counts as done; its watches answer within milliseconds here."""
+_POLL = 0.02
+_OFF = "0"
+_ANY_PORT = "127.0.0.1:0"
+_NAMESPACES = kind_of(core_v1.Namespace)
+# Nobody makes ServiceAccounts or readies nodes in a rehearsal.
+_DISABLED = ("ServiceAccount", "TaintNodesByCondition")
+Wire = dict[str, Any]
+
+
+class RehearsalError(KubewrightError):
+    """An operator cannot be tried on a copy."""
+
+
+def kinds_of(operator: Operator) -> list[Kind]:
+    """Give the kinds that an operator reads or writes, its own first."""
+    found: dict[tuple[str, str], Kind] = {}
+    for controller in operator.controllers:
+        own = [kind_of(controller.kind)]
+        others = [kind_of(item.kind) for item in (*controller.owns, *controller.watches)]
+        for kind in (*own, *others, *(need.kind for need in controller.needs)):
+            found.setdefault((kind.group, kind.plural), kind)
+    return list(found.values())
+
+
+class Copy:
+    """What was copied from a cluster: the definitions of its kinds, and their objects."""
+
+    def __init__(self, kinds: Sequence[Kind], definitions: Sequence[Wire], objects: Sequence[Wire]) -> None:
+        self.kinds = kinds
+        self.definitions = definitions
+        self.objects = objects
+
+
+async def copy_state(
+    client: Client, operator: Operator, further: Iterable[Kind], namespaces: Sequence[str]
+) -> Copy:
+    """Read what the operator may see, and the further kinds, in some namespaces or in all.
+
+    Raises Forbidden where the operator would read what the user may not: a plan would take it for missing.
+    """
+    seen = _read_kinds(operator)
+    kinds = {(kind.group, kind.plural): kind for kind in (*kinds_of(operator), *further)}
+    definitions = {item["metadata"]["name"]: item for item in crds(operator)}
+    objects = await _namespaces(client, namespaces)
+    for kind in kinds.values():
+        name = f"{kind.plural}.{kind.group}"
+        if not kind.builtin and name not in definitions and (live := await live_definition(client, name)):
+            definitions[name] = _plain_definition(live)
+        if kind != _NAMESPACES:
+            objects += await _read(client, kind, namespaces, strict=(kind.group, kind.plural) in seen)
+    return Copy(list(kinds.values()), list(definitions.values()), objects)
+
+
+def _read_kinds(operator: Operator) -> set[tuple[str, str]]:
+    return {
+        (rule.api_groups[0], resource)
+        for rule in rules_for(operator)
+        for resource in rule.resources
+        if {"get", "list", "watch"} & set(rule.verbs)
+    }
+
+
+async def _namespaces(client: Client, chosen: Sequence[str]) -> list[Wire]:
+    """Read the namespaces; who may not is believed that the chosen ones are there."""
+    try:
+        return await _read(client, _NAMESPACES, ())
+    except Forbidden:
+        if not chosen:
+            raise
+    named = [{"name": name, "uid": str(uuid4())} for name in chosen]
+    form: Wire = {"apiVersion": "v1", "kind": "Namespace", "spec": {"finalizers": ["kubernetes"]}}
+    return [{**form, "metadata": metadata, "status": {"phase": "Active"}} for metadata in named]
+
+
+async def _read(client: Client, kind: Kind, namespaces: Sequence[str], *, strict: bool = True) -> list[Wire]:
+    objects: list[Wire] = []
+    places = namespaces if namespaces and kind.namespaced else ("",)
+    for namespace in places:
+        try:
+            objects += await client.list(kind, namespace=namespace)
+        except NotFound:
+            continue  # a kind that the cluster does not know yet has no objects
+        except Forbidden:
+            if strict:
+                raise
+    return [{"apiVersion": kind.api_version, "kind": kind.kind, **item} for item in objects]
+
+
+def _plain_definition(live: Wire) -> Wire:
+    spec = {name: value for name, value in live["spec"].items() if name != "conversion"}
+    metadata = {"name": live["metadata"]["name"]}
+    return {"apiVersion": live["apiVersion"], "kind": live["kind"], "metadata": metadata, "spec": spec}
+
+
+class Rehearsal:
+    """An operator at work on a copy."""
+
+    def __init__(self, client: Client, manager: Manager, kinds: Sequence[Kind]) -> None:
+        self.client = client
+        self.failures: dict[str, None] = {}
+        """What went wrong in reconciles, each told once."""
+        self._manager = manager
+        self._kinds = kinds
+
+    async def state(self) -> State:
+        """Read the copy as it is now."""
+        objects: list[Wire] = []
+        for kind in self._kinds:
+            objects += await _read(self.client, kind, ())
+        return state_of(objects)
+
+    async def settle(self, writes: "Writes", timeout: float) -> None:
+        """Wait until the operator has nothing left to do now; what it wants to do later is left to later."""
+        loop = asyncio.get_running_loop()
+        since, seen = loop.time(), (-1, False)
+        try:
+            async with asyncio.timeout(timeout):
+                while loop.time() - since < QUIET:
+                    await asyncio.sleep(_POLL)
+                    queues = [item.queue for item in self._manager.statistics().controllers]
+                    busy = any(queue.ready or queue.in_flight for queue in queues)
+                    now = (writes.count, busy)
+                    if busy or now != seen:
+                        since, seen = loop.time(), now
+        except TimeoutError:
+            raise RehearsalError(
+                f"the operator still works after {timeout:.0f} s: does it write something new each time?"
+            ) from None
+
+
+class Writes:
+    """Count what the operator wrote: give `observe` to its configuration as observer."""
+
+    def __init__(self) -> None:
+        self.count: int = 0
+
+    def observe(self, request: Request, code: int, refusal: ApiError | None) -> None:
+        """Take note of a request."""
+        if request.method != "GET" and refusal is None:
+            self.count += 1
+
+
+@asynccontextmanager
+async def rehearsing(
+    operator: Operator, copied: Copy, writes: Writes, namespaces: Sequence[str]
+) -> AsyncGenerator[Rehearsal, None]:
+    """Run an operator on a copy while the context is open; its lifespan is the one for planning."""
+    stand_in = copy.copy(operator)
+    stand_in.lifespan = operator.planning
+    options = ManagerOptions(
+        namespaces=namespaces,
+        metrics_bind_address=_OFF,
+        health_probe_bind_address=_OFF,
+        webhook_bind_address=_ANY_PORT,
+        graceful_timeout=1.0,
+        watchdog=False,
+    )
+    async with Server(disable_admission_plugins=_DISABLED) as server:
+        config = await asyncio.to_thread(config_from_kubeconfig, server.kubeconfig())
+        async with Client(config) as client:
+            for definition in copied.definitions:
+                await install_one(client, definition, _Silent())
+            server.load(copied.objects)
+            manager = Manager(stand_in, replace(config, observer=writes.observe), options)
+            rehearsal = Rehearsal(client, manager, copied.kinds)
+            with _told_failures(rehearsal.failures):
+                async with asyncio.TaskGroup() as group:
+                    work = group.create_task(manager.run())
+                    ready = group.create_task(manager.ready.wait())
+                    await asyncio.wait({ready, work}, return_when=asyncio.FIRST_COMPLETED)
+                    ready.cancel()
+                    yield rehearsal
+                    work.cancel()
+
+
+class _Silent(Progress):
+    def done(self, text: str) -> None:
+        """Say nothing: what is installed in the copy is no news."""
+
+    def note(self, text: str) -> None:
+        """Say nothing."""
+
+
+class _Failures(logging.Handler):
+    def __init__(self, failures: dict[str, None]) -> None:
+        super().__init__(logging.ERROR)
+        self._failures = failures
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep what was told, once."""
+        cause = record.exc_info[1] if record.exc_info else None
+        text = f"{record.getMessage()}: {type(cause).__name__}: {cause}" if cause else record.getMessage()
+        self._failures[text] = None
+
+
+class _told_failures:  # noqa: N801 (reads as a word in `with`)
+    """Keep what the operator's controllers complain of, and keep it off the terminal."""
+
+    def __init__(self, failures: dict[str, None]) -> None:
+        self._handler = _Failures(failures)
+        self._logger = logging.getLogger("kubewright")
+
+    def __enter__(self) -> None:
+        self._logger.addHandler(self._handler)
+        self._propagated, self._logger.propagate = self._logger.propagate, False
+
+    def __exit__(self, *failure: object) -> None:
+        self._logger.removeHandler(self._handler)
+        self._logger.propagate = self._propagated

@@ -1,0 +1,140 @@
+"""`kubewright create api` and `kubewright create webhook`: additions to a project."""
+
+from pathlib import Path
+
+import click
+
+from kubewright.api import ConfigError
+from kubewright.cli.project.additions import add, declared_kinds, tell_changes
+from kubewright.cli.project.asking import known
+from kubewright.cli.project.settings import Project, the_project
+from kubewright.scaffold import (
+    Addition,
+    Declared,
+    Unclear,
+    add_class_keyword,
+    admission_files,
+    conversion_files,
+    group_trouble,
+    kind_files,
+    kind_trouble,
+    version_files,
+    version_trouble,
+)
+
+
+@click.group()
+def command() -> None:
+    """Add a kind or a webhook to the project around the current directory."""
+
+
+@command.command()
+@click.option("--group", default=None, help="API group; the project's domain is added to one without a dot.")
+@click.option("--version", default=None, help="Version, like v1 or v1alpha1.")
+@click.option("--kind", default=None, help="Kind in CamelCase.")
+@click.option("--plural", default="", help="Plural, where the usual one is wrong.")
+@click.option("--namespaced/--cluster", default=True, help="Whether its objects lie in namespaces.")
+def api(group: str | None, version: str | None, kind: str | None, plural: str, namespaced: bool) -> None:
+    """Add a kind with its controller, a test and a sample; or a further version of a kind that is there."""
+    project = the_project()
+    tell_changes(project)
+    kind = known(kind, "--kind", "Kind", kind_trouble)
+    version = known(version, "--version", "Version", version_trouble, default="v1" if group else None)
+    there = [each for each in declared_kinds(project) if each.kind == kind]
+    usual = there[0].group if there else _usual_group(project)
+    group = _whole(
+        known(group, "--group", "API group", lambda text: group_trouble(_whole(text, project)), usual),
+        project,
+    )
+    same = [each for each in there if each.group == group]
+    if any(each.version == version for each in same):
+        raise ConfigError(f"{kind} {version} of {group} is in {same[0].module} already: nothing was written")
+    if same:
+        _add_version(project, version, same)
+    else:
+        add(
+            project,
+            [
+                kind_files(
+                    project.module,
+                    group=group,
+                    version=version,
+                    kind=kind,
+                    plural=plural,
+                    namespaced=namespaced,
+                )
+            ],
+        )
+
+
+@command.command()
+@click.option("--kind", default=None, help="Kind that is there.")
+@click.option("--version", default="", help="Its version; default: the one that is stored.")
+@click.option("--defaulting", is_flag=True, help="Complete objects before they are stored.")
+@click.option("--validation", is_flag=True, help="Judge objects before they are stored.")
+@click.option("--conversion", is_flag=True, help="Convert between its versions.")
+def webhook(kind: str | None, version: str, defaulting: bool, validation: bool, conversion: bool) -> None:
+    """Add webhooks for a kind, each with its test."""
+    if not (defaulting or validation or conversion):
+        raise click.UsageError("say what for: --defaulting, --validation, --conversion")
+    project = the_project()
+    tell_changes(project)
+    kind = known(kind, "--kind", "Kind", kind_trouble)
+    there = [each for each in declared_kinds(project) if each.kind == kind]
+    if not there:
+        raise ConfigError(f"there is no kind {kind} in this project: add it with `kubewright create api`")
+    chosen = [each for each in there if each.version == version] if version else there
+    if not chosen:
+        raise ConfigError(
+            f"{kind} has no version {version}, only {', '.join(each.version for each in there)}"
+        )
+    additions: list[Addition] = []
+    for what, wanted in (("defaulting", defaulting), ("validation", validation)):
+        if wanted:
+            additions.append(admission_files(project.module, project.name, what, chosen[0]))
+    if conversion:
+        additions.append(conversion_files(project.module, there[0], _spoke(there, version)))
+    add(project, additions)
+
+
+def _usual_group(project: Project) -> str | None:
+    return f"{project.name}.{project.domain}" if project.domain else None
+
+
+def _whole(group: str, project: Project) -> str:
+    return group if "." in group or not project.domain else f"{group}.{project.domain}"
+
+
+def _spoke(versions: list[Declared], wanted: str) -> Declared:
+    hub, *spokes = versions
+    if not spokes:
+        raise ConfigError(
+            f"{hub.kind} has one version: add another with `kubewright create api --kind {hub.kind} --version V`"
+        )
+    chosen = [each for each in spokes if each.version == wanted] if wanted else spokes
+    if len(chosen) != 1:
+        names = ", ".join(each.version for each in spokes)
+        raise ConfigError(
+            f"{hub.kind} {hub.version} is stored: say with --version which of {names} to convert"
+        )
+    return chosen[0]
+
+
+def _add_version(project: Project, version: str, there: list[Declared]) -> None:
+    old = there[0]
+    if not (old.spec and old.status):
+        raise ConfigError(
+            f"{old.class_name} has no spec and status of its own: write version {version} by hand"
+        )
+    edited: dict[str, str] = {}
+    if len(there) == 1:
+        # Of several versions one is stored: the one whose objects are there already.
+        path = f"{old.module.replace('.', '/')}.py"
+        try:
+            source = Path(project.root, path).read_text(encoding="utf-8")
+            edited[path] = add_class_keyword(source, old.class_name, "stored", "True")
+        except (Unclear, OSError):
+            raise ConfigError(
+                f"{path}: say stored=True in the class {old.class_name} first: of two versions one is stored"
+            ) from None
+    add(project, [version_files(project.module, version=version, old=old)], edited)

@@ -1,0 +1,65 @@
+"""`kubewright init`: a new project, or what one lacks."""
+
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+
+from kubewright.api import ConfigError
+from kubewright.cli.project.additions import recorded, tell_changes
+from kubewright.cli.project.asking import known
+from kubewright.cli.project.settings import Project, read_project
+from kubewright.cli.project.trees import write_tree
+from kubewright.scaffold import domain_trouble, project_files, project_trouble
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option(
+    "--domain", default=None, help="Domain of its API groups, like example.com; may come with each group."
+)
+def command(name: str | None, domain: str | None) -> None:
+    """Make the project NAME in a folder of that name.
+
+    In a project that is there already, what it lacks is added; nothing is ever replaced.
+    """
+    name = known(name, "NAME", "Name of the project", project_trouble)
+    folder = Path(name)
+    project = _there(folder)
+    if project is not None:
+        tell_changes(project)
+        _complete(project)
+        return
+    domain = known(domain, "--domain", "Domain of its API groups", _domain_or_none, default="")
+    files = project_files(name, domain=domain, kubewright=version("kubewright"))
+    write_tree(folder, files)
+    for path in files:
+        click.echo(f"created {folder / path}")
+    group = "" if domain else f" --group {name}.example.com"
+    click.echo(f"\nNow add a kind:\n  cd {name}\n  kubewright create api{group} --version v1 --kind Example")
+
+
+def _domain_or_none(domain: str) -> str:
+    return domain_trouble(domain) if domain else ""
+
+
+def _there(folder: Path) -> Project | None:
+    """Find the project of a folder; refuse a folder that holds something else."""
+    try:
+        if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+            return None
+    except OSError as error:
+        raise ConfigError(f"cannot look into {folder}: {error.strerror}") from None
+    project = read_project(folder.resolve()) if folder.is_dir() else None
+    if project is None:
+        raise ConfigError(f"{folder} is there already and is no kubewright project: choose another name")
+    return project
+
+
+def _complete(project: Project) -> None:
+    files = project_files(project.name, domain=project.domain, kubewright=version("kubewright"))
+    missing = {path: text for path, text in files.items() if not (project.root / path).exists()}
+    write_tree(project.root, {**missing, **recorded(project)})
+    for path in missing:
+        click.echo(f"created {path}")
+    click.echo(f"kept {len(files) - len(missing)} files that were there")

@@ -1,0 +1,1 @@
+"""`kubewright rbac`: the rules of an operator compared with what it asked for."""

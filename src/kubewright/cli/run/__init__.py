@@ -1,0 +1,1 @@
+"""`kubewright run`: an operator at work, started again when its files change."""

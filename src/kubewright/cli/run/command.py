@@ -1,0 +1,196 @@
+"""`kubewright run`: an operator at work."""
+
+import asyncio
+import gc
+import logging
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kubewright.cli.kubeconfigs import write_kubeconfig
+from kubewright.cli.logs import LogFormat, OnlyControllers, set_up
+from kubewright.cli.loops import run_program, until_signalled
+from kubewright.cli.options import FILE, cluster_options, target_argument
+from kubewright.cli.progress import Progress
+from kubewright.cli.target import load_operator
+from kubewright.client import Client, ClusterConfig, load_config
+from kubewright.client.recording import Recording
+from kubewright.controller import Operator
+from kubewright.manager import Manager, ManagerOptions
+
+# Loaded only where they are asked for: an operator in a cluster needs neither a cluster of its own nor CRDs.
+DEVCLUSTER = "kubewright.devcluster"
+GENERATE = "kubewright.generate"
+INSTALLATION = "kubewright.cli.definitions.installation"
+RELOAD = "kubewright.cli.run.reload"
+
+
+def _namespaces(ctx: click.Context, parameter: click.Parameter, value: Sequence[str]) -> Sequence[str]:
+    """Take a list with commas as well, and an empty one for all: so OLM tells the namespaces to watch."""
+    return tuple(name for given in value for name in given.split(",") if name)
+
+
+@click.command()
+@target_argument
+@click.option("--dev", is_flag=True, help="Run on an embedded cluster of its own, with the CRDs installed.")
+@click.option("--install", "installing", is_flag=True, help="Install the CRDs first.")
+@click.option(
+    "--reload", "reloading", is_flag=True, help="Start again whenever a Python file of TARGET changes."
+)
+@click.option(
+    "--record-access", type=FILE, default=None, help="Add the rights it used to this file, for `rbac verify`."
+)
+@cluster_options
+@click.option(
+    "-n",
+    "--namespace",
+    "namespaces",
+    multiple=True,
+    callback=_namespaces,
+    help="Watch only this namespace, or these with commas; repeatable.",
+)
+@click.option("--leader-elect", is_flag=True, help="Work only while holding the lease.")
+@click.option("--leader-election-id", default="", help="Name of the lease; default: the operator's name.")
+@click.option(
+    "--leader-election-namespace", default="", help="Namespace of the lease; default: where it runs."
+)
+@click.option(
+    "--metrics-bind-address", default=":8080", show_default=True, help="Address of /metrics; 0 is off."
+)
+@click.option(
+    "--metrics-secure", is_flag=True, help="Serve /metrics with TLS to those whom the cluster allows."
+)
+@click.option(
+    "--health-probe-bind-address",
+    default=":8081",
+    show_default=True,
+    help="Address of /healthz and /readyz; 0 is off.",
+)
+@click.option(
+    "--webhook-bind-address", default=":9443", show_default=True, help="Address of webhooks; 0 is off."
+)
+@click.option(
+    "--webhook-reach",
+    type=click.Choice(["service", "url", "given"]),
+    default=None,
+    help="How the API server gets to webhooks; given: somebody else registers them. Default: found out.",
+)
+@click.option(
+    "--webhook-cert-dir",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    default=None,
+    help="Directory with tls.crt and tls.key for webhooks; default: certificates of its own.",
+)
+@click.option(
+    "--webhook-client-ca",
+    type=FILE,
+    default=None,
+    help="Answer webhooks only to clients with a certificate of these authorities.",
+)
+@click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("-v", "--verbose", is_flag=True, help="Log more.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    target: str,
+    dev: bool,
+    installing: bool,
+    reloading: bool,
+    record_access: Path | None,
+    kubeconfig: Path | None,
+    context: str,
+    log_format: LogFormat,
+    verbose: bool,
+    **options: Any,
+) -> None:
+    """Run the operator TARGET until SIGTERM or Ctrl-C.
+
+    The first signal lets reconciles end, a second one ends at once.
+    """
+    log = set_up(log_format, level=logging.DEBUG if verbose else logging.INFO)
+    if dev and (kubeconfig or context):
+        raise click.UsageError("--dev brings a cluster of its own: leave --kubeconfig and --context out")
+    if dev and record_access:
+        raise click.UsageError(
+            "--dev runs as an administrator: record on a cluster where the roles are bound"
+        )
+    if reloading:
+        # What is told here is what the child tells; a dev cluster's own doings are no news.
+        log.setLevel(logging.ERROR)
+        run_program(lambda: until_signalled(_reload(ctx, target, dev=dev)))
+        return
+    operator = load_operator(target)
+    log.addFilter(OnlyControllers([controller.name for controller in operator.controllers]))
+    if dev:
+        options["webhook_reach"] = "url"
+    else:
+        options["webhook_state"] = _webhook_state(operator.name)
+    manager_options = ManagerOptions(pause_gc=True, **options)
+
+    if dev:
+        with tempfile.TemporaryDirectory(prefix="kubewright-dev-") as folder:
+            path = Path(folder, "kubeconfig")
+            run_program(lambda: until_signalled(_run_on_dev_cluster(operator, manager_options, path)))
+        return
+    config, asked = load_config(kubeconfig, context or None), Recording()
+    if record_access is not None:
+        config = replace(config, observer=asked.observe)
+    try:
+        run_program(lambda: until_signalled(_run(operator, config, manager_options, installing=installing)))
+    finally:
+        if record_access is not None:
+            asked.append_to(record_access, operator.name)
+
+
+def _webhook_state(name: str) -> Path:
+    """Name the file that keeps the certificates of webhooks, so that a run after a crash changes nothing."""
+    folder = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(folder, "kubewright", "webhooks", f"{name}.json")
+
+
+async def _reload(ctx: click.Context, target: str, *, dev: bool) -> None:
+    """The dev cluster is this process's, so that it outlives the operator that is started again."""
+    reload = import_module(RELOAD)
+    arguments = ["run", *reload.arguments_of(ctx, without=("reloading", "dev"))]
+    if not dev:
+        await reload.run_reloading(arguments, reload.folder_of(target))
+        return
+    with tempfile.TemporaryDirectory(prefix="kubewright-dev-") as folder:
+        path = Path(folder, "kubeconfig")
+        async with import_module(DEVCLUSTER).DevCluster() as cluster:
+            await asyncio.to_thread(write_kubeconfig, path, cluster.kubeconfig())
+            click.echo(f"dev cluster at {cluster.url}: export KUBECONFIG={path}", err=True)
+            arguments += ["--install", "--kubeconfig", str(path)]
+            await reload.run_reloading(arguments, reload.folder_of(target))
+
+
+async def _run_on_dev_cluster(operator: Operator, options: ManagerOptions, path: Path) -> None:
+    async with import_module(DEVCLUSTER).DevCluster() as cluster:
+        await asyncio.to_thread(write_kubeconfig, path, cluster.kubeconfig())
+        click.echo(f"dev cluster at {cluster.url}: export KUBECONFIG={path}", err=True)
+        await _run(operator, cluster.config, options, installing=True)
+
+
+async def _run(
+    operator: Operator, config: ClusterConfig, options: ManagerOptions, *, installing: bool
+) -> None:
+    if installing:
+        async with Client(config) as client:
+            definitions = import_module(GENERATE).crds(operator)
+            await import_module(INSTALLATION).install(client, definitions, Progress())
+    manager = Manager(operator, config, options)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(_settle_memory(manager))
+        await manager.run()
+
+
+async def _settle_memory(manager: Manager) -> None:
+    """What the caches hold lives as long as the process: the garbage collector need not look at it again."""
+    await manager.synced.wait()
+    gc.freeze()

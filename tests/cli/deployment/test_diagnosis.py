@@ -1,0 +1,57 @@
+"""Why a Deployment does not start, on whichever server the tests run; Pods fare as their annotation says."""
+
+import pytest
+
+from kubewright.api import Meta
+from kubewright.api.builtin import apps_v1, core_v1, meta_v1
+from kubewright.cli.deployment.diagnosis import explain, hindrance, pods_of
+from kubewright.devcluster import ANNOTATION, Fate
+from kubewright.testing import Cluster
+
+
+def deployment(fate: Fate) -> apps_v1.Deployment:
+    labels = {"app": "web"}
+    container = core_v1.Container(name="web", image="registry.example/web:1")
+    template = core_v1.PodTemplateSpec(
+        metadata=Meta(labels=labels, annotations={ANNOTATION: fate}),
+        spec=core_v1.PodSpec(containers=[container]),
+    )
+    selector = meta_v1.LabelSelector(match_labels=labels)
+    return apps_v1.Deployment(
+        Meta("web"), spec=apps_v1.DeploymentSpec(replicas=1, selector=selector, template=template)
+    )
+
+
+async def wait_for_trouble(cluster: Cluster, reason: str) -> apps_v1.Deployment:
+    found = await cluster.eventually(apps_v1.Deployment, "web", lambda it: it.status.replicas == 1)
+    (pod,) = await cluster.client.list(core_v1.Pod, namespace=cluster.namespace, labels="app=web")
+    await cluster.eventually(
+        core_v1.Pod,
+        pod.metadata.name,
+        lambda it: any(
+            item.state.waiting is not None and item.state.waiting.reason == reason
+            for item in it.status.container_statuses
+        ),
+    )
+    return found
+
+
+@pytest.mark.parametrize(
+    ("fate", "reason", "told"),
+    [
+        (Fate.CRASH_LOOP, "CrashLoopBackOff", "ended with 1"),
+        (Fate.IMAGE_MISSING, "ImagePullBackOff", "ImagePullBackOff"),
+    ],
+)
+async def test_what_hinders_a_deployment_is_told(
+    cluster: Cluster, fate: Fate, reason: str, told: str
+) -> None:
+    await cluster.create(deployment(fate))
+    found = await wait_for_trouble(cluster, reason)
+    assert reason in hindrance(found, await pods_of(cluster.client, found))
+    story = await explain(cluster.client, found)
+    assert "container web of pod web-" in story
+    assert told in story
+    if fate is Fate.CRASH_LOOP:
+        # There is no container behind the Pod, so its log is asked for in vain; that is told, too.
+        assert "log" in story

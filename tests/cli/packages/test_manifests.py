@@ -1,0 +1,180 @@
+"""`kubewright manifests`: what it prints, what it writes, and that a server takes all of it."""
+
+import asyncio
+import importlib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from kubewright.api import GroupVersionKind
+from kubewright.cli.app import main
+from kubewright.cli.packages.examples import written_samples
+from kubewright.controller import Operator
+from kubewright.generate import PARTS, Names, Settings, manifests
+from kubewright.testing import Cluster
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+OPERATOR = '''
+import kubewright as kw
+
+class Spec(kw.Model):
+    size: int = 0
+
+class Status(kw.Model):
+    ready: int = 0
+
+class Parcel(kw.Resource[Spec, Status], group="parcels.example.com", version="v1"):
+    """A parcel."""
+
+@kw.controller(Parcel)
+async def parcels(parcel: Parcel, ctx: kw.Context) -> None:
+    pass
+
+operator = kw.Operator(parcels, name="parcels")
+'''
+MONITORS = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "servicemonitors.monitoring.coreos.com"},
+    "spec": {
+        "group": "monitoring.coreos.com",
+        "names": {"kind": "ServiceMonitor", "plural": "servicemonitors"},
+        "scope": "Namespaced",
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+                },
+            }
+        ],
+    },
+}
+
+
+def exit_code(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(["manifests", *arguments])
+    return int(ended.value.code or 0)
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> str:
+    path = tmp_path / "parcel_manifests.py"
+    path.write_text(OPERATOR)
+    return str(path)
+
+
+def test_parts_that_are_not_usual_come_when_asked_for(
+    target: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code(target) == 0
+    usual = {document["kind"] for document in yaml.safe_load_all(capsys.readouterr().out)}
+    assert not usual & {"ServiceMonitor", "NetworkPolicy", "Parcel"}
+    assert exit_code(target, "--with", "monitoring,network,samples") == 0
+    assert {"ServiceMonitor", "NetworkPolicy", "Parcel"} <= {
+        document["kind"] for document in yaml.safe_load_all(capsys.readouterr().out)
+    }
+
+
+@pytest.mark.parametrize("form", ["yaml", "kustomize", "helm"])
+def test_files_are_checked_against_the_declarations(
+    form: str, target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "out"
+    arguments = (target, "--format", form, "-o", str(folder))
+    assert exit_code(*arguments, "--check") == 1
+    assert not folder.exists()
+    assert exit_code(*arguments) == 0
+    assert exit_code(*arguments, "--check") == 0
+    capsys.readouterr()
+
+    stale = next(path for path in sorted(folder.rglob("*.yaml")) if "deployment-" in path.name)
+    stale.write_text(stale.read_text() + "# changed\n")
+    (folder / "mine.txt").write_text("mine")
+    first_line = stale.read_text().splitlines()[0]
+    (folder / "old.yaml").write_text(f"{first_line}\nkind: Old\n")
+    assert exit_code(*arguments, "--check") == 1
+    shown = capsys.readouterr()
+    assert shown.out.splitlines() == [f"stale: {stale}", f"no longer rendered: {folder / 'old.yaml'}"]
+    assert "run the same command without --check" in shown.err
+
+    assert exit_code(*arguments) == 0
+    assert exit_code(*arguments, "--check") == 0
+    assert not (folder / "old.yaml").exists()
+    assert (folder / "mine.txt").read_text() == "mine"
+
+
+def test_a_file_of_somebody_elses_is_never_replaced(
+    target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "out").mkdir()
+    mine = tmp_path / "out" / "deployment-parcels-controller-manager.yaml"
+    mine.write_text("mine: true\n")
+    assert exit_code(target, "-o", str(tmp_path / "out")) == 1
+    assert capsys.readouterr().err.count("\n") == 1
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [mine.name]
+    assert mine.read_text() == "mine: true\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--only", "everything"], 2, "'everything' is no part"),
+        (["--check"], 2, "--check needs --output"),
+        (["--format", "helm"], 2, "--format helm needs --output"),
+        (["-n", "Not_A_Name"], 2, "'Not_A_Name'"),
+        (["--metrics-reader", "prometheus"], 2, "no NAMESPACE/NAME"),
+        (["--replicas", "-1"], 2, "-1"),
+    ],
+)
+def test_mistakes_are_told(
+    arguments: list[str], code: int, message: str, target: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code(target, *arguments) == code
+    assert message in capsys.readouterr().err
+
+
+def test_a_target_is_needed_outside_a_project(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code() == 2
+    assert "Missing argument 'TARGET'" in capsys.readouterr().err
+
+
+def test_two_controllers_of_one_name_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "twice.py").write_text(
+        OPERATOR.replace("Operator(parcels,", "Operator(parcels, kw.Controller(Parcel, parcels.reconcile),")
+    )
+    assert exit_code("twice.py") == 1
+    shown = capsys.readouterr().err
+    assert "two controllers are named 'parcel'" in shown
+    assert shown.count("\n") == 1
+
+
+@pytest.mark.parametrize("namespaced", [False, True], ids=["everywhere", "in namespaces"])
+@pytest.mark.parametrize("name", ["mycustomresource", "myownshell", "foo", "vmgroup", "pulsarconsumer"])
+async def test_a_server_takes_everything_in_a_rehearsal(
+    cluster: Cluster, name: str, namespaced: bool
+) -> None:
+    operator: Operator = importlib.import_module(name).operator()
+    settings = Settings(
+        namespaces=[cluster.namespace] if namespaced else [],
+        replicas=2,
+        metrics_reader="monitoring/prometheus-k8s",
+        examples=await asyncio.to_thread(written_samples, str(EXAMPLES / name)),
+    )
+    await cluster.install(operator)
+    await cluster.client.apply(MONITORS, field_manager="kubewright-testing")
+    home = Names(operator.name).namespace
+    documents = manifests(operator, PARTS, settings)
+    assert home in {document["metadata"]["name"] for document in documents if document["kind"] == "Namespace"}
+    for document in documents:
+        kind = await cluster.client.resolve(GroupVersionKind.parse(document["apiVersion"], document["kind"]))
+        # A rehearsal makes no namespace for what comes after: take one that is there.
+        metadata = document["metadata"] | ({"namespace": cluster.namespace} if kind.namespaced else {})
+        answer = await cluster.client.apply(
+            {**document, "metadata": metadata}, field_manager="rehearsal", kind=kind, dry_run=True
+        )
+        assert answer["metadata"]["name"] == document["metadata"]["name"]

@@ -1,0 +1,73 @@
+"""What rendered Deployments say to `kubewright run` is what it understands."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kubewright as kw
+from kubewright.cli.run.command import command
+from kubewright.generate import Names, Package, Settings, cluster_service_version, deployment
+
+
+class Spec(kw.Model):
+    size: int = 0
+
+
+class Status(kw.Model):
+    ready: int = 0
+
+
+class Crate(kw.Resource[Spec, Status], group="example.com", version="v1"):
+    """A crate."""
+
+
+@kw.controller(Crate)
+async def crates(crate: Crate, ctx: kw.Context) -> None:
+    """Do nothing."""
+
+
+@kw.validates(Crate)
+def sensible(crate: Crate) -> None:
+    """Find nothing."""
+
+
+OPERATOR = kw.Operator(crates, name="crates", webhooks=[sensible], workload=kw.Workload(args=["-v"]))
+
+
+def understood(arguments: list[str]) -> dict[str, Any]:
+    return command.make_context("run", ["target", *arguments]).params
+
+
+@pytest.mark.parametrize(
+    ("given", "watched"),
+    [(["-n", "a,b", "-n", "c"], ("a", "b", "c")), (["--namespace="], ()), ([], ())],
+)
+def test_namespaces_come_one_by_one_or_with_commas(given: list[str], watched: tuple[str, ...]) -> None:
+    assert understood(given)["namespaces"] == watched
+
+
+def test_the_arguments_of_a_deployment_are_understood() -> None:
+    (rendered, *_) = deployment(OPERATOR, Names("crates"), image="a", namespaces=["x", "y"])
+    (container,) = rendered["spec"]["template"]["spec"]["containers"]
+    options = understood(container["args"])
+    assert options["namespaces"] == ("x", "y")
+    assert options["leader_elect"]
+    assert options["metrics_secure"]
+    assert options["verbose"]
+
+
+def test_the_arguments_of_a_bundle_are_understood(tmp_path: Path) -> None:
+    csv = cluster_service_version(OPERATOR, Package(name="crates", version="1.0.0"), Settings())
+    (installed,) = csv["spec"]["install"]["spec"]["deployments"]
+    (container,) = installed["spec"]["template"]["spec"]["containers"]
+    # Kubernetes puts the variable's value in; OLM makes the folder.
+    arguments = [
+        argument.replace("$(WATCH_NAMESPACE)", "a,b").replace(
+            "/tmp/k8s-webhook-server/serving-certs", str(tmp_path)
+        )
+        for argument in container["args"]
+    ]
+    options = understood(arguments)
+    assert options["namespaces"] == ("a", "b")
+    assert (options["webhook_reach"], options["webhook_cert_dir"]) == ("given", tmp_path)
