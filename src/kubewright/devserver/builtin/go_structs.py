@@ -2,13 +2,11 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from kubewright.api import FieldError
 
 
-@dataclass(frozen=True, slots=True)
 class StructError(FieldError):
     """An invalid value that is shown as it stands, not sorted by key."""
 
