@@ -1,11 +1,11 @@
 """Delays between attempts: exponential, capped, optionally jittered."""
 
 import random
-from dataclasses import dataclass
+
+import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class Backoff:
+class Backoff(msgspec.Struct, frozen=True):
     """Describe how long to wait before attempt 0, 1, 2, …
 
     The cap holds before jitter is added, so that clients which all reached it still spread out.

@@ -4,7 +4,6 @@ import builtins
 import sys
 import types
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from enum import Enum
 from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin
@@ -56,8 +55,7 @@ class _Guessing(dict[str, Any]):
         return _Unknown()
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
+class Names(msgspec.Struct, frozen=True):
     """The names that a class body sees."""
 
     module: dict[str, Any]

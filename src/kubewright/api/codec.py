@@ -24,7 +24,7 @@ _PLAIN = frozenset({str, int, float, bool})
 _EMPTY: tuple[Any, ...] = ("", [], {})
 _ALWAYS = object()
 _ZEROS: dict[Any, Any] = {str: "", int: 0, float: 0.0, bool: False, bytes: ""}
-_MISSING = re.compile(r"Object missing required field `(.+)`")
+_MISSING = r"Object missing required field `(.+)`"
 _encoder = msgspec.json.Encoder()
 _building = threading.RLock()
 
@@ -195,7 +195,7 @@ def _read_scalar(kind: type, value: Any) -> Any:
 def _located(cls: type, error: msgspec.ValidationError) -> DecodeError:
     text, _, path = str(error).partition(" - at `$")
     where = path.rstrip("`").lstrip(".")
-    missing = _MISSING.fullmatch(text)
+    missing = re.fullmatch(_MISSING, text)
     if missing:
         where, text = f"{where}.{missing[1]}".lstrip("."), "is required"
     text = text.replace("`", "")

@@ -17,8 +17,8 @@ _UNITS = {
     "m": 60_000_000_000,
     "h": 3_600_000_000_000,
 }
-_PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
-_WHOLE = re.compile(rf"[-+]?(?:{_PART.pattern})+", re.ASCII)
+_PART = r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)"
+_WHOLE = rf"[-+]?(?:{_PART})+"
 _MAX_NANOSECONDS = 2**63 - 1
 
 
@@ -26,10 +26,10 @@ def parse_duration(text: str) -> timedelta:
     """Read a duration as Go writes it; below a microsecond is cut off."""
     if text in ("0", "+0", "-0"):
         return timedelta()
-    if not _WHOLE.fullmatch(text):
+    if not re.fullmatch(_WHOLE, text, re.ASCII):
         raise DurationError(f'invalid duration "{text}": write it like 1h2m3.5s, with a unit for each number')
     total = 0
-    for number, unit in _PART.findall(text):
+    for number, unit in re.findall(_PART, text, re.ASCII):
         whole, _, fraction = number.partition(".")
         total += int(whole or 0) * _UNITS[unit] + int(fraction or 0) * _UNITS[unit] // 10 ** len(fraction)
     if total > _MAX_NANOSECONDS:

@@ -16,17 +16,18 @@ KubewrightError
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from kubewright.api.errors import KubewrightError
 from kubewright.api.status import Status
 
-_MISSING_RULE = re.compile(
+_MISSING_RULE = (
     r'cannot (?P<verb>\S+) resource "(?P<resource>[^"]+)" in API group "(?P<group>[^"]*)"'
     r'(?: in the namespace "(?P<namespace>[^"]+)")?'
 )
-_MISSING_PATH = re.compile(r'cannot (?P<verb>\S+) path "(?P<path>[^"]+)"')
-_MANAGER = re.compile(r'conflict with "(?P<manager>.*?)"(?: |$)')
+_MISSING_PATH = r'cannot (?P<verb>\S+) path "(?P<path>[^"]+)"'
+_MANAGER = r'conflict with "(?P<manager>.*?)"(?: |$)'
 
 
 class ApiError(KubewrightError):
@@ -72,8 +73,7 @@ class Unauthorized(ApiError):
         return self.hint or "check the token, certificate or plugin of the user in the kubeconfig"
 
 
-@dataclass(frozen=True, slots=True)
-class MissingRule:
+class MissingRule(msgspec.Struct, frozen=True):
     """Hold the one permission that a refused request lacked."""
 
     verb: str
@@ -98,9 +98,9 @@ class Forbidden(ApiError):
     def rule(self) -> MissingRule | None:
         """Return the RBAC rule that is missing; None when something else than a role forbids."""
         message = self.status.message
-        if found := _MISSING_RULE.search(message):
+        if found := re.search(_MISSING_RULE, message):
             return MissingRule(found["verb"], found["group"], found["resource"], found["namespace"] or "")
-        if found := _MISSING_PATH.search(message):
+        if found := re.search(_MISSING_PATH, message):
             return MissingRule(found["verb"], path=found["path"])
         return None
 
@@ -142,8 +142,7 @@ class AlreadyExists(ApiError):
     """An object of this name is already there."""
 
 
-@dataclass(frozen=True, slots=True)
-class FieldConflict:
+class FieldConflict(msgspec.Struct, frozen=True):
     """Hold one field of an apply that another manager owns."""
 
     field: str
@@ -160,7 +159,7 @@ class Conflict(ApiError):
         found: list[FieldConflict] = []
         for cause in self.status.details.causes:
             if cause.reason == "FieldManagerConflict":
-                manager = _MANAGER.search(cause.message)
+                manager = re.search(_MANAGER, cause.message)
                 found.append(FieldConflict(cause.field, manager["manager"] if manager else "", cause.message))
         return found
 

@@ -1,7 +1,6 @@
 """What an author says about a field or a kind beyond its Python type."""
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
 import msgspec
@@ -11,17 +10,18 @@ MapType = Literal["granular", "atomic"]
 ColumnType = Literal["string", "integer", "number", "boolean", "date"]
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A CEL rule of the schema: `Rule("self.min <= self.max", message="min is above max")`."""
-
-    rule: str
-    _: KW_ONLY
+class _RuleDetails(msgspec.Struct, frozen=True, kw_only=True):
     message: str = ""
     message_expression: str = ""
     reason: str = ""
     field_path: str = ""
     optional_old_self: bool | None = None
+
+
+class Rule(_RuleDetails, frozen=True):
+    """A CEL rule of the schema: `Rule("self.min <= self.max", message="min is above max")`."""
+
+    rule: str
 
 
 class Field(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,17 +62,18 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
     rules: Sequence[Rule] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column that `kubectl get` prints for a kind."""
-
-    name: str
-    json_path: str
-    _: KW_ONLY
+class _ColumnDetails(msgspec.Struct, frozen=True, kw_only=True):
     type: ColumnType = "string"
     format: str = ""
     description: str = ""
     priority: int = 0
+
+
+class Column(_ColumnDetails, frozen=True):
+    """A column that `kubectl get` prints for a kind."""
+
+    name: str
+    json_path: str
 
 
 class Scale(msgspec.Struct, frozen=True, kw_only=True):

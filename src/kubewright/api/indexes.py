@@ -1,14 +1,14 @@
 """Lookups that an author declares: the cache fills them, declaring them loads nothing that runs."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+import msgspec
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Index(Generic[T]):
+class Index(msgspec.Struct, Generic[T], frozen=True, eq=False):
     """Declare a lookup: the values under which each object of a kind is found."""
 
     kind: type[T]

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal, cast
+
+import msgspec
 
 ProblemType = Literal[
     "FieldValueInvalid",
@@ -119,8 +120,7 @@ def _as_json(value: Any) -> Any:
             return value
 
 
-@dataclass(frozen=True, slots=True)
-class FieldError:
+class FieldError(msgspec.Struct, frozen=True):
     """One thing that is wrong: what kind of trouble, at which field, with which value."""
 
     type: ProblemType

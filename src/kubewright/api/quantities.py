@@ -13,7 +13,7 @@ IntOrString = int | str
 Format = Literal["DecimalSI", "BinarySI", "DecimalExponent"]
 
 _PATTERN = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
-_SCAN = re.compile(r"([+-]?)0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)", re.ASCII)
+_SCAN = r"([+-]?)0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)"
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _DECIMAL_TEXT = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
@@ -91,7 +91,7 @@ class Quantity(Scalar):
         return self
 
     def _parse(self, text: str) -> None:
-        found = _SCAN.fullmatch(text)
+        found = re.fullmatch(_SCAN, text, re.ASCII)
         if not text or found is None:
             raise QuantityError(f"quantities must match the regular expression '{_PATTERN}'")
         sign, whole, fraction, suffix = found[1], found[2] or "0", found[3] or "", found[4]

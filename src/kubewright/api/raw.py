@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from copy import copy
 from datetime import datetime
 from typing import Literal, TypeVar
 
@@ -79,6 +80,10 @@ class RawObject(msgspec.Struct, gc=False, frozen=True, eq=False):
             return self
         self.meta.settle()
         return RawObject(self.meta, self.raw)
+
+    def copied(self) -> "RawObject":
+        """Return the object with a record of its own on the same bytes, for who wants to change the record."""
+        return RawObject(copy(self.meta), self.data, self.start, self.stop)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RawObject) and self.meta == other.meta and self.raw == other.raw

@@ -1,6 +1,5 @@
 """What happened to one object, as filters and maps see it."""
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, cast
 
@@ -41,8 +40,7 @@ def decode_as(kind: type[T] | Kind, raw: bytes) -> T:
     return cast("T", decode(cast("type[Object]", kind), raw))
 
 
-@dataclass(frozen=True)
-class Change(Generic[T]):
+class Change(msgspec.Struct, Generic[T], frozen=True, dict=True):
     """The states of one object before and after; typed views are decoded only when looked at."""
 
     kind: type[T] | Kind

@@ -2,9 +2,10 @@
 
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Generic, Protocol, TypeVar, cast
+
+import msgspec
 
 from kubewright.api import DeclarationError, Kind, kind_of, names
 from kubewright.backoff import RETRY_BACKOFF, Backoff
@@ -29,8 +30,7 @@ class Reconciler(Protocol[T_contra]):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tuning:
+class Tuning(msgspec.Struct, frozen=True, kw_only=True):
     """How a controller runs; the defaults suit nearly all.
 
     `timeout` bounds each reconcile. `elected=False` runs it on every replica. `threads` bounds

@@ -1,7 +1,8 @@
 """What a controller does beyond its kinds: declared, so that roles can be rendered and the context can serve it."""
 
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from kubewright.api import DeclarationError, Kind, kind_of
 
@@ -9,8 +10,7 @@ VERBS = frozenset({"get", "list", "watch", "create", "update", "patch", "delete"
 _SPECIAL_VERBS = frozenset({"bind", "escalate", "impersonate", "use", "approve", "sign", "attest"})
 
 
-@dataclass(frozen=True, slots=True)
-class Needs:
+class Needs(msgspec.Struct, frozen=True):
     """Verbs on a kind; made by `needs`."""
 
     kind: Kind

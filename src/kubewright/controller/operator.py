@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from kubewright.api import DeclarationError, Object, kind_of, names
 from kubewright.controller.declaration import Controller
@@ -11,8 +12,7 @@ from kubewright.controller.workload import Workload
 from kubewright.webhook import Admission, Authentication, Endpoints, Webhook
 
 
-@dataclass(frozen=True, slots=True)
-class Env:
+class Env(msgspec.Struct, frozen=True):
     """An environment variable of the operator's container: a value, or a key of a Secret or ConfigMap."""
 
     name: str

@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+import msgspec
 
 from kubewright.api import Kind, kind_of
 from kubewright.controller.declaration import Controller
@@ -23,8 +24,7 @@ class GroupResource(NamedTuple):
     resource: str
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyRule:
+class PolicyRule(msgspec.Struct, frozen=True):
     """One rule of a role."""
 
     api_groups: tuple[str, ...]

@@ -1,11 +1,11 @@
 """What a reconciler answers."""
 
-from dataclasses import dataclass
 from datetime import timedelta
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Result:
+
+class Result(msgspec.Struct, frozen=True):
     """Say when to look at the object again; returning None means: when something changes.
 
     The delay is stretched by up to a tenth, so that objects made together drift apart.

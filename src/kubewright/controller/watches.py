@@ -1,8 +1,9 @@
 """What leads to a reconcile: watched kinds, owned children, events from outside. All of it data."""
 
 from collections.abc import AsyncIterable, Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar, cast, overload
+
+import msgspec
 
 from kubewright.api import (
     DeclarationError,
@@ -26,8 +27,7 @@ Lookup = Callable[[Index[Any], str], Iterable[ObjectKey]]
 """Finds the keys that an index holds under a value."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class Scope(msgspec.Struct, frozen=True, kw_only=True):
     """Narrow what is watched: fewer objects in memory, fewer events; reads outside go to the server.
 
     `transform` is given each object's wire value before it is kept and returns what to keep of it; it must
@@ -47,8 +47,7 @@ class Scope:
 EVERYWHERE = Scope()
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Watch(Generic[T]):
+class Watch(msgspec.Struct, Generic[T], frozen=True, eq=False, kw_only=True):
     """Another kind whose changes lead to reconciles; made by `watch`."""
 
     kind: type[T] | Kind
@@ -129,8 +128,7 @@ def watch(
     return Watch(kind=kind, map=map, via=via, key=key, when=when, scope=scope, metadata_only=metadata_only)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Owned(Generic[T]):
+class Owned(msgspec.Struct, Generic[T], frozen=True, eq=False, kw_only=True):
     """A kind of children: their changes lead to their owner; made by `owned`."""
 
     kind: type[T] | Kind
@@ -209,8 +207,7 @@ def owned(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Source(Generic[E]):
+class Source(msgspec.Struct, Generic[E], frozen=True, eq=False):
     """Events from outside the cluster; made by `source`."""
 
     events: Callable[[], AsyncIterable[E]]

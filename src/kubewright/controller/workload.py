@@ -1,7 +1,8 @@
 """How an operator runs in a cluster, beside its image: replicas, arguments, volumes, resources."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from kubewright.api import DeclarationError, Quantity, QuantityError, names
 
@@ -9,8 +10,7 @@ SCRATCH = "tmp"
 """The volume that every operator has, because its root file system is read-only."""
 
 
-@dataclass(frozen=True, slots=True)
-class Volume:
+class Volume(msgspec.Struct, frozen=True):
     """A volume in the operator's container: a Secret, a ConfigMap, a claim, or an empty directory.
 
     `Volume("vcenter", "/etc/vcenter", secret="vcenter-login")`. `size` limits an empty directory. Secrets
@@ -44,8 +44,7 @@ class Volume:
             _check_quantity(what, "size", self.size)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workload:
+class Workload(msgspec.Struct, frozen=True, kw_only=True):
     """How the operator's Deployment looks: `Workload(replicas=2, limits={"memory": "1Gi"})`.
 
     `args` follow those that every operator is run with, and are options of `kubewright run`. `requests` and
@@ -55,8 +54,8 @@ class Workload:
     replicas: int = 1
     args: Sequence[str] = ()
     volumes: Sequence[Volume] = ()
-    requests: Mapping[str, str] = field(default_factory=dict[str, str])
-    limits: Mapping[str, str] = field(default_factory=dict[str, str])
+    requests: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    limits: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
 
     def __post_init__(self) -> None:
         if self.replicas < 0:

@@ -1,7 +1,7 @@
 """AdmissionReview in, AdmissionReview out: a pure function around the author's."""
 
-from base64 import b64encode
-from dataclasses import dataclass, field
+from binascii import b2a_base64
+from functools import cache
 from typing import Any, cast
 
 import msgspec
@@ -77,8 +77,13 @@ class _Review(msgspec.Struct, gc=False):
     request: _Request
 
 
-_reviews = msgspec.json.Decoder(_Review)
 _encoder = msgspec.json.Encoder()
+
+
+@cache
+def _decoder() -> msgspec.json.Decoder[_Review]:
+    """Return what reads a review; made when the first comes, because most operators have no webhooks."""
+    return msgspec.json.Decoder(_Review)
 
 
 class UserCodeFailed(Exception):
@@ -91,17 +96,16 @@ class UserCodeFailed(Exception):
         self.version = version
 
 
-@dataclass(slots=True)
-class _Verdict:
-    errors: list[FieldError] = field(default_factory=list[FieldError])
-    denials: list[Denial] = field(default_factory=list[Denial])
-    warnings: list[str] = field(default_factory=list[str])
-    notes: dict[str, str] = field(default_factory=dict[str, str])
+class _Verdict(msgspec.Struct):
+    errors: list[FieldError] = msgspec.field(default_factory=list[FieldError])
+    denials: list[Denial] = msgspec.field(default_factory=list[Denial])
+    warnings: list[str] = msgspec.field(default_factory=list[str])
+    notes: dict[str, str] = msgspec.field(default_factory=dict[str, str])
 
 
 def review_admission(webhook: Admission[Any], body: bytes) -> bytes:
     """Answer one AdmissionReview; raise BadReview for what is none, UserCodeFailed for what the author raised."""
-    review, version = read_review(_reviews, body, KIND, API_VERSION, OLD_API_VERSION)
+    review, version = read_review(_decoder(), body, KIND, API_VERSION, OLD_API_VERSION)
     wire = review.request
     if not wire.uid:
         raise BadReview("request.uid is missing")
@@ -120,7 +124,7 @@ def review_admission(webhook: Admission[Any], body: bytes) -> bytes:
     if not response["allowed"]:
         response["status"] = _refusal(verdict, webhook.kind, request)
     elif webhook.mutates and (operations := _patch(webhook.kind, subject, wire.object)):
-        response["patch"] = b64encode(_encoder.encode(operations)).decode()
+        response["patch"] = b2a_base64(_encoder.encode(operations), newline=False).decode()
         response["patchType"] = "JSONPatch"
     if verdict.warnings:
         response["warnings"] = verdict.warnings

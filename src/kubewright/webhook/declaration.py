@@ -27,7 +27,7 @@ AdmissionFunction = (
 
 LONGEST_TIMEOUT = 30
 MOST_CONDITIONS = 64
-_PATH = re.compile(r"(/[a-zA-Z0-9-_]+)+|/")
+_PATH = r"(/[a-zA-Z0-9-_]+)+|/"
 
 
 class Terms(TypedDict, total=False):
@@ -118,7 +118,7 @@ class Admission(Generic[T]):
             self._refuse(f"on={list(self.on)!r}: choose from {', '.join(allowed)}")
         if not 1 <= self.timeout <= LONGEST_TIMEOUT:
             self._refuse(f"timeout={self.timeout}: the API server waits 1 to {LONGEST_TIMEOUT} seconds")
-        if self.path and not _PATH.fullmatch(self.path):
+        if self.path and not re.fullmatch(_PATH, self.path):
             self._refuse(f"path={self.path!r}: use letters, digits, `-` and `_` between slashes: /judge/foo")
         if "of" in terms and not self.subresources:
             self._refuse('of= belongs to subresources=: name them, like subresources=["eviction"]')

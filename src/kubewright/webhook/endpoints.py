@@ -1,8 +1,9 @@
 """The webhooks of one operator: under which paths they are asked, and what they are called."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+import msgspec
 
 from kubewright.api import DeclarationError, kind_of
 from kubewright.webhook.authentication import Authentication
@@ -14,8 +15,7 @@ CONVERT_PATH = "/convert"
 Webhook: TypeAlias = Admission[Any] | Conversion[Any, Any] | Authentication
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(msgspec.Struct, frozen=True):
     """One admission webhook with its path and the name its configuration gives it."""
 
     webhook: Admission[Any]

@@ -1,12 +1,11 @@
 """What an admission function finds: field errors, refusals, warnings, notes for the audit log."""
 
-from dataclasses import dataclass
+import msgspec
 
 from kubewright.api import DeclarationError, FieldError, names
 
 
-@dataclass(frozen=True, slots=True)
-class Denial:
+class Denial(msgspec.Struct, frozen=True):
     """A refusal that is not about one field."""
 
     message: str
@@ -14,15 +13,13 @@ class Denial:
     reason: str = "Forbidden"
 
 
-@dataclass(frozen=True, slots=True)
-class Warned:
+class Warned(msgspec.Struct, frozen=True):
     """A text that the writer of the object is shown; it refuses nothing."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class AuditAnnotation:
+class AuditAnnotation(msgspec.Struct, frozen=True):
     """A note for the API server's audit log."""
 
     key: str

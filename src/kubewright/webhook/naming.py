@@ -1,10 +1,9 @@
 """What the webhook objects of an operator are called in a cluster, as kubebuilder calls them."""
 
-from dataclasses import dataclass
+import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookNames:
+class WebhookNames(msgspec.Struct, frozen=True):
     """Names of one operator's webhook objects."""
 
     operator: str

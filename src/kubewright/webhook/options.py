@@ -1,15 +1,15 @@
 """How webhooks are reached and how long their certificates live: choices, apart from what carries them out."""
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
+
+import msgspec
 
 Reach = Literal["service", "url", "given"]
 """How the API server gets here: through a Service, at an address, or as somebody else has arranged, as OLM does."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lifetimes:
+class Lifetimes(msgspec.Struct, frozen=True):
     """How long certificates live; each is renewed when a third of its life is left.
 
     `trust` is the time API servers get to learn of a new authority, `follow` the time replicas get to take

@@ -1,7 +1,6 @@
 """What an admission function is told about the request it judges."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -28,8 +27,7 @@ class User(msgspec.Struct, frozen=True, gc=False):
     extra: Mapping[str, Sequence[str]] = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdmissionRequest:
+class AdmissionRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The request beside its objects: who asks for what.
 
     `kind` and `resource` are those the object is given in; `request_kind`, `request_resource` and
@@ -47,6 +45,6 @@ class AdmissionRequest:
     request_subresource: str = ""
     name: str = ""
     namespace: str = ""
-    user: User = field(default_factory=User)
+    user: User = msgspec.field(default_factory=User)
     dry_run: bool = False
-    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    options: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])

@@ -1,7 +1,6 @@
 """The JSON patch that leads from one object to another."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast, get_args, get_origin
 
@@ -17,8 +16,7 @@ Operation = dict[str, Any]
 _MOST_COMPARISONS = 250_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Shape:
+class _Shape(msgspec.Struct, frozen=True):
     """What types say about a value: its fields, the type of its elements, the keys that tell elements apart."""
 
     annotation: Any = Any

@@ -13,7 +13,7 @@ Operation = Mapping[str, Any]
 MAX_COPIED = 3 * 1024 * 1024
 """How many bytes the copy operations of one patch may copy: without a bound each may double the document."""
 
-_INDEX = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_INDEX = r"[+-]?[0-9]+"
 
 
 def json_patch(document: Any, operations: Sequence[Operation]) -> Any:
@@ -173,14 +173,14 @@ def _find(holder: dict[str, Any], path: str) -> tuple[dict[str, Any] | list[Any]
 
 def _position(place: list[Any], key: str) -> int | None:
     """Return the index that a key names, if the list has it."""
-    index = int(key) if _INDEX.fullmatch(key) else None
+    index = int(key) if re.fullmatch(_INDEX, key, re.ASCII) else None
     if index is None or not -len(place) <= index < len(place):
         return None
     return index % len(place)
 
 
 def _index(place: list[Any], key: str) -> int:
-    if not _INDEX.fullmatch(key):
+    if not re.fullmatch(_INDEX, key, re.ASCII):
         raise PatchError(f'strconv.Atoi: parsing "{key}": invalid syntax')
     position = _position(place, key)
     if position is None:
@@ -204,7 +204,7 @@ def _add(place: dict[str, Any] | list[Any], key: str, value: Any) -> None:
         place[key] = value
     elif key == "-":
         place.append(value)
-    elif not _INDEX.fullmatch(key):
+    elif not re.fullmatch(_INDEX, key, re.ASCII):
         text = f'strconv.Atoi: parsing "{key}": invalid syntax'
         raise PatchError(f"value was not a proper array index: '{key}': {text}")
     else:

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
+
+import msgspec
 
 from kubewright.api.errors import SelectorError
 
-_TERM = re.compile(r"(.*?)(!=|==|=)(.*)", re.DOTALL)
+_TERM = r"(.*?)(!=|==|=)(.*)"
 _ESCAPED = frozenset("\\,=")
 
 
@@ -22,8 +23,7 @@ class FieldRequirement(NamedTuple):
         return f"{self.field}{self.operator}{_escape(self.value)}"
 
 
-@dataclass(frozen=True, slots=True)
-class FieldSelector:
+class FieldSelector(msgspec.Struct, frozen=True):
     """All conditions together; without any it selects everything."""
 
     requirements: tuple[FieldRequirement, ...] = ()
@@ -51,7 +51,7 @@ def parse_fields(text: str) -> FieldSelector:
     for part in sorted(_split(text)):
         if not part:
             continue
-        term = _TERM.fullmatch(part)
+        term = re.fullmatch(_TERM, part, re.DOTALL)
         if term is None:
             raise SelectorError(f"invalid selector: '{text}'; can't understand '{part}'")
         value = _unescape(term[3])

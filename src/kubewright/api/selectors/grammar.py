@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 from kubewright.api.errors import SelectorError
 
-_TOKEN = re.compile(r"[ \t\r\n]*(==|!=|[=!(),<>]|[^=!(),<> \t\r\n]+)")
+_WORD = r"[ \t\r\n]*(==|!=|[=!(),<>]|[^=!(),<> \t\r\n]+)"
 _OPERATORS = {"in": "in", "notin": "notin", "=": "=", "==": "==", "!=": "!=", ">": "gt", "<": "lt"}
 _SPECIAL = frozenset({"=", "==", "!=", "!", "(", ")", ",", "<", ">", ""})
 
@@ -26,7 +26,7 @@ class _Parser(Generic[T]):
         self, text: str, check_key: Callable[[str], None], make: Callable[[str, str, tuple[str, ...]], T]
     ) -> None:
         # The empty word at the end stands for the end of the text.
-        self.tokens = [*_TOKEN.findall(text.partition("\0")[0]), ""]
+        self.tokens = [*re.findall(_WORD, text.partition("\0")[0]), ""]
         self.position = 0
         self.check_key, self.make = check_key, make
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 import msgspec
@@ -19,8 +18,7 @@ _SIGNS = {"=": "=", "==": "==", "!=": "!=", "gt": ">", "lt": "<"}
 _MAX_INT64 = 2**63
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(msgspec.Struct, frozen=True):
     """One condition on one label."""
 
     key: str
@@ -57,8 +55,7 @@ class Requirement:
         return f"{self.key}{_SIGNS[self.operator]}{listed}"
 
 
-@dataclass(frozen=True, slots=True)
-class Selector:
+class Selector(msgspec.Struct, frozen=True):
     """All conditions together; without any it selects everything, unless it is said to select nothing."""
 
     requirements: tuple[Requirement, ...] = ()
