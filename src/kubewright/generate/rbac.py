@@ -1,8 +1,9 @@
 """The ServiceAccount an operator runs as, and the roles it needs: no more than its declarations say."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec import structs
 
 from kubewright.api import Kind, kind_of
 from kubewright.controller import (
@@ -55,9 +56,9 @@ def by_scope(rules: Sequence[PolicyRule], operator: Operator) -> tuple[list[Poli
         there = tuple(name for name in rule.resources if (group, name.partition("/")[0]) in clustered)
         here = tuple(name for name in rule.resources if name not in there)
         if here:
-            inside.append(replace(rule, resources=here))
+            inside.append(structs.replace(rule, resources=here))
         if there:
-            outside.append(replace(rule, resources=there))
+            outside.append(structs.replace(rule, resources=there))
         elif group == _EVENTS and own & clustered:
             # Events about an object without a namespace lie in "default", which may be none of those given.
             outside.append(rule)

@@ -7,7 +7,7 @@ from typing import Any
 from kubewright.api import FieldError
 
 
-class StructError(FieldError):
+class StructError(FieldError, frozen=True):
     """An invalid value that is shown as it stands, not sorted by key."""
 
     @property
