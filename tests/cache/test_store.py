@@ -44,6 +44,22 @@ def test_a_write_and_its_event_are_one_change(store: Store) -> None:
     assert shape(store.apply(obj(11))) == []
 
 
+def test_only_news_is_trimmed_and_kept_as_it_was_trimmed() -> None:
+    trimmed: list[str] = []
+
+    def trim(found: RawObject) -> RawObject:
+        trimmed.append(found.meta.resource_version)
+        return obj(int(found.meta.resource_version), labels={"in": "trimmed"})
+
+    store = Store(Selection(KIND, labels="in=yes"), trim)
+    store.record_write(obj(11))
+    store.apply(obj(11))
+    store.apply(obj(12))
+    store.record_write(obj(12))
+    assert trimmed == ["11", "12"]
+    assert store.objects[A].meta.labels == {"in": "trimmed"}
+
+
 def test_a_write_that_comes_after_its_event_is_no_change(store: Store) -> None:
     store.apply(obj(11))
     assert shape(store.record_write(obj(11))) == []

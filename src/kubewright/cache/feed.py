@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, aclosing, nullcontext
 from dataclasses import dataclass
 
-from kubewright.api import KubewrightError, ObjectKey, RawObject, raw_object
+from kubewright.api import KubewrightError, ObjectKey, RawObject
 from kubewright.cache.selection import Selection
 from kubewright.cache.source import Source
 from kubewright.cache.store import Change, Store
@@ -55,8 +55,8 @@ class Feed:
         self.undecodable: UndecodableObjects = UndecodableObjects()
         self._source = source
         self._options = options
-        self._store = Store(selection)
         self._trimmer = Trimmer(selection, options.field_managers)
+        self._store = Store(selection, self._trim)
         self._keepers: list[Subscriber] = []
         self._subscribers: list[Subscriber] = []
         self._synced = asyncio.Event()
@@ -139,9 +139,8 @@ class Feed:
 
     def record_write(self, raw: RawObject) -> None:
         """Take in the answer to a write of ours, so that it is read from here at once."""
-        # Trimming consumes a record; this one is the caller's, and other informers may be given it too.
-        # What is selected is judged by the whole object: a selector may name what is not kept.
-        self._tell(self._store.record_write(raw, self._trim(raw_object(raw.raw))))
+        # Trimming uses a record up; this one is the caller's, and other feeds may be given it too.
+        self._tell(self._store.record_write(raw.copied()))
 
     def record_delete(self, key: ObjectKey, uid: str, resource_version: str) -> None:
         """Take in that a delete of ours has ended the object; its last version may be unknown."""
@@ -155,7 +154,7 @@ class Feed:
     def _handle(self, event: Event) -> None:
         match event:
             case Applied(obj):
-                self._tell(self._store.apply(self._trim(obj)))
+                self._tell(self._store.apply(obj))
             case Deleted(obj):
                 self._tell(self._store.delete(obj))
             case Progressed(version):

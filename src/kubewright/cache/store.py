@@ -1,6 +1,6 @@
 """The objects of one selection as last known, from the watch and from our own writes alike."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -50,12 +50,15 @@ class Store:
     which the watch has told everything: an answer not newer than that brings no news, even about an
     object that is no longer there. Lists are read consistently, so none is older than `progress`; one
     may well be older than our own writes, and then neither revives nor removes what those did.
+
+    `trim` is given each object that is news, whole, and returns what to keep of it.
     """
 
-    def __init__(self, selection: Selection) -> None:
+    def __init__(self, selection: Selection, trim: Callable[[RawObject], RawObject] | None = None) -> None:
         self.objects: dict[ObjectKey, RawObject] = {}
         self.progress: str = ""
         self._selection = selection
+        self._trim = trim
         self._gone: dict[ObjectKey, _Gone] = {}
         self._listed: set[ObjectKey] | None = None
         self._filled = False
@@ -129,13 +132,13 @@ class Store:
                 if compare(version, gone.version) < 0 or (gone.final and gone.heard)
             }
 
-    def record_write(self, obj: RawObject, kept: RawObject | None = None) -> Sequence[Change]:
-        """Take in the answer to our own write, as if the watch had brought it; `kept` is what to keep of it."""
+    def record_write(self, obj: RawObject) -> Sequence[Change]:
+        """Take in the answer to our own write, as if the watch had brought it."""
         key, version = obj.meta.key, obj.meta.resource_version
         if not self._selection.admits(key) or self._told(version):
             return NOTHING
         if self._selection.selects(obj):
-            return self._put(key, kept or obj, initial=False)
+            return self._put(key, obj, initial=False)
         known, gone = self.objects.get(key), self._gone.get(key)
         if (known is not None and compare(version, known.meta.resource_version) <= 0) or (
             gone is not None and gone.refuses(obj)
@@ -173,12 +176,14 @@ class Store:
                 return NOTHING
             del self._gone[key]
         known = self.objects.get(key)
-        if known is None:
-            self.objects[key] = obj
-            return (Change(key, None, obj, initial),)
-        if compare(obj.meta.resource_version, known.meta.resource_version) <= 0:
+        # Not before it is clear that this is news: every write of ours comes a second time from the watch.
+        if known is not None and compare(obj.meta.resource_version, known.meta.resource_version) <= 0:
             return NOTHING
+        if self._trim is not None:
+            obj = self._trim(obj)
         self.objects[key] = obj
+        if known is None:
+            return (Change(key, None, obj, initial),)
         if known.meta.uid != obj.meta.uid:
             # Deleted and made again while nobody looked: two changes, as the watch would have told.
             return (Change(key, known, None), Change(key, None, obj))

@@ -15,7 +15,10 @@ def stamped(status: Wire, live: Wire, generation: int | None, now: datetime) -> 
     wanted = status.get("conditions")
     if not _are_conditions(wanted):
         return dict(status)
-    before = {known.get("type"): known for known in live.get("conditions") or ()}
+    held = live.get("conditions")
+    before: dict[Any, Wire] = {}
+    if _are_conditions(held):
+        before = {known["type"]: known for known in cast("Sequence[Wire]", held)}
     return dict(status) | {
         "conditions": [
             _stamp(condition, before.get(condition["type"], {}), generation, now)

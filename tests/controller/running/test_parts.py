@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from kubewright.controller import TerminalError, Undeclared
-from kubewright.controller.running.memory import AnswerMemory
+from kubewright.controller.running.memory import AnswerMemory, VersionMemory
 from kubewright.controller.running.reconciliation import is_terminal
 from kubewright.controller.running.threads import WorkerThreads
 from kubewright.controller.running.watchdog import Watchdog
@@ -33,6 +33,27 @@ def test_the_oldest_answer_is_forgotten_first() -> None:
     for uid in "abc":
         memory.remember(uid, "", 1, 2)
     assert [memory.settled(uid, "", 1, 2) for uid in "abc"] == [False, True, True]
+
+
+def test_a_version_that_was_as_desired_need_not_be_compared_again() -> None:
+    memory = VersionMemory()
+    assert not memory.fits("u", "", "5", {"a": 1})
+    memory.note("u", "", "5", {"a": 1, "b": 2})
+    assert memory.fits("u", "", "5", {"b": 2, "a": 1})
+    assert not memory.fits("u", "", "5", {"a": 1})
+    assert not memory.fits("u", "", "6", {"a": 1, "b": 2})
+    assert not memory.fits("u", "status", "5", {"a": 1, "b": 2})
+    assert not memory.fits("v", "", "5", {"a": 1, "b": 2})
+    memory.note("u", "", "6", {"a": 1})
+    assert not memory.fits("u", "", "5", {"a": 1, "b": 2})
+    assert memory.fits("u", "", "6", {"a": 1})
+
+
+def test_of_versions_the_oldest_is_forgotten_first_and_a_new_note_makes_it_young() -> None:
+    memory = VersionMemory(capacity=2)
+    for uid in "abac":
+        memory.note(uid, "", "1", {})
+    assert [memory.fits(uid, "", "1", {}) for uid in "abc"] == [True, False, True]
 
 
 def caused(error: Exception, cause: Exception) -> Exception:

@@ -4,10 +4,10 @@ from typing import Any
 
 from kubewright.api import Kind, PartialMeta, RawObject, parse
 from kubewright.controller.comparison import apply_difference, content_of, status_difference
-from kubewright.controller.ownership import Fields, applied_fields, read_entries
+from kubewright.controller.ownership import Fields, applied_fields
 from kubewright.controller.running.instruments import Instruments
-from kubewright.controller.running.memory import AnswerMemory
-from kubewright.controller.running.subjects import Subject, status_of, typed_wire
+from kubewright.controller.running.memory import AnswerMemory, VersionMemory
+from kubewright.controller.running.subjects import Subject, typed_status, typed_wire
 from kubewright.controller.running.surroundings import Surroundings
 
 Wire = dict[str, Any]
@@ -26,38 +26,70 @@ class Answers:
         self._surroundings = surroundings
         self._instruments = instruments
         self._memory = AnswerMemory()
+        self._versions = VersionMemory()
 
     def is_applied(self, child: Subject, desired: Wire, live: RawObject) -> bool:
         """Tell whether applying the desired object would change nothing."""
-        if apply_difference(desired, typed_wire(child.form, live), self._owned(live)) is None:
+        meta = live.meta
+        if self._versions.fits(meta.uid, "", meta.resource_version, desired):
             return True
-        return self._memory.settled(live.meta.uid, "", desired, _content(child.kind, live))
+        state: Wire = parse(live.raw)
+        if self._difference(child, desired, live, state) is not None:
+            return self._memory.settled(meta.uid, "", desired, _content(child.kind, state))
+        self._versions.note(meta.uid, "", meta.resource_version, desired)
+        return True
 
     def note(self, child: Subject, desired: Wire, answer: RawObject) -> None:
         """Learn from the answer to an apply."""
-        field = apply_difference(desired, typed_wire(child.form, answer), self._owned(answer))
+        meta = answer.meta
+        state: Wire = parse(answer.raw)
+        field = self._difference(child, desired, answer, state)
         if field is None:
-            self._memory.forget(answer.meta.uid, "")
-        elif self._memory.remember(answer.meta.uid, "", desired, _content(child.kind, answer)):
-            self._report(child.kind, answer.meta, field)
+            self._memory.forget(meta.uid, "")
+            self._versions.note(meta.uid, "", meta.resource_version, desired)
+        elif self._memory.remember(meta.uid, "", desired, _content(child.kind, state)):
+            self._report(child.kind, meta, field)
 
-    def is_status_applied(self, desired: Wire, live: RawObject, known: Wire) -> bool:
-        """Tell whether applying the desired status would change nothing; `known` is the live one."""
-        if status_difference(desired, known, self._owned(live, STATUS)) is None:
-            return True
-        return self._memory.settled(live.meta.uid, STATUS, desired, known)
+    def is_status_known(self, status: Wire, live: RawObject) -> bool:
+        """Tell whether this very version was found to have the status, whatever times are stamped into it."""
+        return self._versions.fits(live.meta.uid, STATUS, live.meta.resource_version, status)
 
-    def note_status(self, target: Subject, desired: Wire, answer: RawObject) -> None:
+    def is_status_applied(
+        self, target: Subject, status: Wire, desired: Wire, live: RawObject, state: Wire
+    ) -> bool:
+        """Tell whether applying the status, as `desired` once stamped, would change nothing of the live `state`."""
+        meta = live.meta
+        if self._status_difference(target, desired, live, state) is not None:
+            return self._memory.settled(meta.uid, STATUS, desired, state.get("status"))
+        self._versions.note(meta.uid, STATUS, meta.resource_version, status)
+        return True
+
+    def note_status(self, target: Subject, status: Wire, desired: Wire, answer: RawObject) -> None:
         """Learn from the answer to an apply of a status."""
-        answered = status_of(target.form, answer)
-        field = status_difference(desired, answered, self._owned(answer, STATUS))
+        meta = answer.meta
+        state: Wire = parse(answer.raw)
+        field = self._status_difference(target, desired, answer, state)
         if field is None:
-            self._memory.forget(answer.meta.uid, STATUS)
-        elif self._memory.remember(answer.meta.uid, STATUS, desired, answered):
-            self._report(target.kind, answer.meta, field)
+            self._memory.forget(meta.uid, STATUS)
+            self._versions.note(meta.uid, STATUS, meta.resource_version, status)
+        elif self._memory.remember(meta.uid, STATUS, desired, state.get("status")):
+            self._report(target.kind, meta, field)
 
-    def _owned(self, state: RawObject, subresource: str = "") -> Fields | None:
-        return applied_fields(read_entries(state.meta.managed_fields), self._manager, subresource)
+    def _difference(self, child: Subject, desired: Wire, live: RawObject, state: Wire) -> str | None:
+        owned = self._owned(state)
+        if apply_difference(desired, state, owned) is None:
+            return None
+        # The server may write the same quantity or time in another way: in typed form they are equal.
+        return apply_difference(desired, typed_wire(child.form, live), owned)
+
+    def _status_difference(self, target: Subject, desired: Wire, live: RawObject, state: Wire) -> str | None:
+        owned = self._owned(state, STATUS)
+        if status_difference(desired, state.get("status") or {}, owned) is None:
+            return None
+        return status_difference(desired, typed_status(target.form, live), owned)
+
+    def _owned(self, state: Wire, subresource: str = "") -> Fields | None:
+        return applied_fields(state["metadata"].get("managedFields") or (), self._manager, subresource)
 
     def _report(self, kind: Kind, meta: PartialMeta, field: str) -> None:
         self._instruments.applies_altered.inc()
@@ -65,5 +97,5 @@ class Answers:
         self._surroundings.tell(kind, meta, "Warning", "ApplyAltered", note)
 
 
-def _content(kind: Kind, state: RawObject) -> Wire:
-    return content_of(parse(state.raw), has_status=kind.status)
+def _content(kind: Kind, state: Wire) -> Wire:
+    return content_of(state, has_status=kind.status)

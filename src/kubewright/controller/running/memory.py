@@ -1,4 +1,4 @@
-"""What the server made of our applies where it did not take them as asked, so that we do not ask again in vain."""
+"""What came of our applies, so that the same is neither compared nor asked again in vain."""
 
 from collections import OrderedDict
 from hashlib import blake2b
@@ -38,6 +38,29 @@ class AnswerMemory:
     def forget(self, uid: str, part: str) -> None:
         """Forget it: the server took what was asked."""
         self._known.pop((uid, part), None)
+
+
+class VersionMemory:
+    """Remember which version of an object, or of a part of it, was found to be as desired.
+
+    An apply of the same to the same version changes nothing, so there is nothing to compare either.
+    """
+
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        self._capacity = capacity
+        self._known: dict[tuple[str, str], bytes] = {}
+
+    def fits(self, uid: str, part: str, version: str, desired: Any) -> bool:
+        """Tell whether this very version was found to be as desired."""
+        known = self._known.get((uid, part))
+        return known is not None and known == _hash((version, desired))
+
+    def note(self, uid: str, part: str, version: str, desired: Any) -> None:
+        """Note that this version is as desired."""
+        self._known.pop((uid, part), None)
+        self._known[uid, part] = _hash((version, desired))
+        if len(self._known) > self._capacity:
+            del self._known[next(iter(self._known))]
 
 
 def _hash(value: Any) -> bytes:

@@ -76,7 +76,7 @@ def typed_wire(form: Any, state: RawObject) -> Mapping[str, Any]:
     return cast("Wire", parse(state.raw))
 
 
-def status_of(form: Any, state: RawObject) -> Wire:
+def typed_status(form: Any, state: RawObject) -> Wire:
     """Return the object's status in the form that desired ones have."""
     if not isinstance(form, Kind):
         try:

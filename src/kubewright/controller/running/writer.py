@@ -31,7 +31,7 @@ from kubewright.controller.permissions import Permissions
 from kubewright.controller.running.answers import Answers
 from kubewright.controller.running.instruments import Instruments
 from kubewright.controller.running.reading import CachedReader
-from kubewright.controller.running.subjects import Subject, observes_generation, status_of, status_wire
+from kubewright.controller.running.subjects import Subject, observes_generation, status_wire
 from kubewright.controller.running.surroundings import Surroundings
 
 Wire = dict[str, Any]
@@ -166,14 +166,17 @@ class Writer:
         live = await reader.get_raw(kind, key)
         if live is None or (target.uid and live.meta.uid != target.uid):
             return target.given
-        known = status_of(target.form, live)
+        given = status_wire(target, status)
+        if self._answers.is_status_known(given, live):
+            return decode_as(target.form, live.raw)
+        state: Wire = parse(live.raw)
         desired = stamped(
-            status_wire(target, status),
-            known,
+            given,
+            state.get("status") or {},
             live.meta.generation if observes_generation(target, status) else None,
             datetime.now(UTC),
         )
-        if self._answers.is_status_applied(desired, live, known):
+        if self._answers.is_status_applied(target, given, desired, live, state):
             return decode_as(target.form, live.raw)
         document = {"metadata": _name(kind, key), "status": desired}
         try:
@@ -182,7 +185,7 @@ class Writer:
             )
         except NotFound:
             return target.given
-        self._answers.note_status(target, desired, answer)
+        self._answers.note_status(target, given, desired, answer)
         self._surroundings.record_write(kind, answer)
         return decode_as(target.form, answer.raw)
 
