@@ -3,12 +3,14 @@
 import asyncio
 import json
 import shutil
+import sys
+from pathlib import Path
 from typing import Any
 
 import msgspec
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.panel import Panel
+from rich.rule import Rule
 from rich.text import Text
 
 from foo import FooV1Alpha1
@@ -20,7 +22,7 @@ from myownshell import MyOwnShell
 from pulsarconsumer import PulsarConsumer
 from show.stage import NAMESPACE, Stage, set_up
 from show.story import Story
-from show.tables import table
+from show.tables import Tables
 from vmgroup import VmGroup
 
 AS_TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -29,10 +31,12 @@ BREATH = 2.5
 """Seconds between two steps: a person is watching."""
 LOOK = 0.5
 EVENTS = 5
+LEAST_TOLD = 4
+"""Lines of the story that every screen shows."""
 LOOK_WITH = (
     "kubectl get myownshells,vg,foos,deployments,pods"
     if shutil.which("kubectl")
-    else "kubewright get myownshells"
+    else f"{shutil.which('kubewright') or Path(sys.executable).with_name('kubewright')} get myownshells"
 )
 """What a person can type to look around."""
 Wire = dict[str, Any]
@@ -63,7 +67,7 @@ async def _play(stage: Stage, view: "View") -> None:
             view.done(await step.play())
         except AssertionError as error:
             view.failed(str(error).splitlines()[0])
-    view.tell("That was the story. Look around; Ctrl-C ends everything")
+    view.say("That was the story. Look around; Ctrl-C ends everything")
 
 
 async def _watch(stage: Stage, view: "View", screen: Live) -> None:
@@ -117,6 +121,7 @@ class View:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._told: list[Text] = []
+        self._drawn = Tables()
         self.tables: list[tuple[str, Wire]] = []
         self.pods = ""
         self.events: list[str] = []
@@ -124,41 +129,58 @@ class View:
 
     def tell(self, text: str) -> None:
         """Begin a step."""
-        self._told.append(Text(f"  {text}"))
+        self._told.append(Text.assemble(("… ", "yellow"), (text, "bold")))
+
+    def say(self, text: str) -> None:
+        """Say something that is no step."""
+        self._told.append(Text(text, style="bold"))
 
     def done(self, text: str) -> None:
         """End a step that went as it should."""
-        self._told[-1] = Text.assemble(("✓ ", "green"), self._told[-1].plain.strip(), (f": {text}", "dim"))
+        self._end("✓", text, "green", "dim")
 
     def failed(self, text: str) -> None:
         """End a step that did not."""
-        self._told[-1] = Text.assemble(("✗ ", "red"), self._told[-1].plain.strip(), (f": {text}", "red"))
+        self._end("✗", text, "red", "red")
 
-    def _latest(self) -> list[Text]:
-        """Give as much of the story's end as a third of the screen holds, the last step in any case."""
-        room, width = self._console.size.height // 3, max(1, self._console.size.width - 4)
+    def _end(self, mark: str, text: str, mark_style: str, style: str) -> None:
+        title = self._told[-1].plain[2:]
+        self._told[-1] = Text.assemble((f"{mark} ", mark_style), title, (f" → {text}", style))
+
+    def _latest(self, room: int) -> list[Text]:
+        """Give as much of the story's end as there is room for, the last step in any case."""
         shown: list[Text] = []
         for text in reversed(self._told):
-            room -= -(-text.cell_len // width)
+            room -= len(text.wrap(self._console, self._console.size.width))
             if shown and room < 0:
                 break
             shown.insert(0, text)
         return shown
 
     def render(self) -> RenderableType:
-        """Draw everything, the story first: what a small screen has no room for is cut at the end."""
-        parts: list[RenderableType] = [Panel(Group(*self._latest()), title="Story", title_align="left")]
-        if self.hint:
-            parts.append(_line(self.hint))
-            parts.append(_line(LOOK_WITH))
-        width = self._console.size.width
-        parts += [table(name, rows, width) for name, rows in self.tables if rows.get("rows")]
+        """Draw everything: resources always, of the story and the events as much as the screen has room for."""
+        width, height = self._console.size
+        below: list[RenderableType] = []
+        tables = [(name, rows) for name, rows in self.tables if rows.get("rows")]
+        below += [self._drawn.draw(name, rows, width) for name, rows in tables]
+        taken = sum(1 + len(rows["rows"]) for _, rows in tables)
         if self.pods:
-            parts.append(_line(f"Pods: {self.pods}"))
-        if self.events:
-            parts.append(Panel(Group(*map(_line, self.events)), title="Events", title_align="left"))
+            below.append(_line(f"Pods: {self.pods}"))
+        if self.hint:
+            below += [_line(self.hint, "cyan"), _line(LOOK_WITH, "cyan")]
+        # Headings are lines too, and Live needs the last one of the screen for its cursor.
+        free = height - taken - (3 if below else 0) - 3
+        story = self._latest(max(LEAST_TOLD, free - len(self.events)))
+        free -= sum(len(text.wrap(self._console, width)) for text in story)
+        parts: list[RenderableType] = [_heading("Story"), *story, _heading("Resources"), *below]
+        if self.events and free > 1:
+            parts += [_heading("Events"), *map(_line, self.events[-free + 1 :])]
         return Group(*parts)
 
 
-def _line(text: str) -> Text:
-    return Text(text, no_wrap=True, overflow="ellipsis")
+def _heading(text: str) -> Rule:
+    return Rule(Text(text, style="bold"), align="left", style="dim")
+
+
+def _line(text: str, style: str = "") -> Text:
+    return Text(text, style=style, no_wrap=True, overflow="ellipsis")

@@ -52,11 +52,15 @@ class Stage:
         )
         return lease.spec.holder_identity or ""
 
-    async def add_replica(self, stack: AsyncExitStack) -> None:
+    async def add_replica(self) -> None:
         """Start one more process of the MyOwnShell operator."""
-        replica = await Replica.start(EXAMPLES / REPLICATED, self.cluster.kubeconfig, NAMESPACE)
-        stack.push_async_callback(replica.stop)
-        self.replicas.append(replica)
+        self.replicas.append(await Replica.start(EXAMPLES / REPLICATED, self.cluster.kubeconfig, NAMESPACE))
+
+    async def stop_replicas(self) -> None:
+        """End the processes, all at once: nobody waits for one after the other."""
+        async with asyncio.TaskGroup() as group:
+            for replica in self.replicas:
+                group.create_task(replica.stop())
 
 
 @asynccontextmanager
@@ -76,9 +80,10 @@ async def set_up() -> AsyncGenerator[Stage, None]:
         stage = Stage(Cluster("embedded", client, server.config, kubeconfig, NAMESPACE))
         await stage.cluster.eventually(core_v1.ServiceAccount, "default")
         await stage.cluster.install(myownshell.operator())
-        await stage.add_replica(stack)
+        stack.push_async_callback(stage.stop_replicas)
+        await stage.add_replica()
         for sample in (mycustomresource, foo, vmgroup, pulsarconsumer):
             await stack.enter_async_context(stage.cluster.running(sample.operator()))
         await stage.leader()
-        await stage.add_replica(stack)
+        await stage.add_replica()
         yield stage

@@ -1,35 +1,55 @@
-"""Tables as `kubectl get` prints them, cut to the width of a terminal."""
+"""Tables as `kubectl get` prints them, cut to the width of a terminal; what has just changed stands out."""
 
+import time
 from typing import Any
 
 from rich.table import Table
+from rich.text import Text
 
-GAP = 2
 LEAST = 4
+FRESH = 3.0
+"""Seconds for which a change stands out."""
 Wire = dict[str, Any]
 
 
-def table(title: str, rows: Wire, width: int) -> Table:
-    """Draw the server's own table; where it is too wide, the widest columns are cut."""
-    shown = [
-        (number, column) for number, column in enumerate(rows["columnDefinitions"]) if not column["priority"]
-    ]
-    heads = [column["name"].upper() for _, column in shown]
-    cells = [[_cell(row["cells"][number]) for number, _ in shown] for row in rows["rows"]]
-    drawn = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, GAP, 0, 0))
-    for head, size in zip(heads, fitted([heads, *cells], width), strict=True):
-        drawn.add_column(head, no_wrap=True, overflow="ellipsis", width=size)
-    for line in cells:
-        drawn.add_row(*line)
-    return drawn
+class Tables:
+    """Draw the server's own tables, and remember what stood in them."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, str, str], tuple[str, float]] = {}
+
+    def draw(self, kind: str, rows: Wire, width: int) -> Table:
+        """Draw a table whose first column is headed by the kind; what is too wide for the terminal is cut."""
+        shown = [(at, it["name"]) for at, it in enumerate(rows["columnDefinitions"]) if not it["priority"]]
+        heads = [kind.upper(), *(name.upper() for _, name in shown[1:])]
+        cells = [[_cell(row["cells"][at]) for at, _ in shown] for row in rows["rows"]]
+        sizes, gap = fitted([heads, *cells], width)
+        drawn = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0))
+        for head, size in zip(heads, sizes, strict=True):
+            drawn.add_column(head, no_wrap=True, overflow="ellipsis", width=size)
+        for line in cells:
+            drawn.add_row(
+                *(self._text(kind, line[0], head, it) for head, it in zip(heads, line, strict=True))
+            )
+        return drawn
+
+    def _text(self, kind: str, name: str, head: str, value: str) -> Text:
+        now = time.monotonic()
+        before, since = self._seen.get((kind, name, head), (None, now - FRESH))
+        if value != before:
+            # What is seen for the first time is not a change, and an age changes all the time.
+            since = now if before is not None and head != "AGE" else now - FRESH
+            self._seen[kind, name, head] = (value, since)
+        return Text(value, style="bold yellow" if now - since < FRESH else "")
 
 
-def fitted(lines: list[list[str]], width: int) -> list[int]:
-    """Choose the columns' widths: as wide as their cells, less from the widest until all fit."""
+def fitted(lines: list[list[str]], width: int) -> tuple[list[int], int]:
+    """Choose the columns' widths and the gap: as wide as the cells; where that is too much, less from the widest."""
     sizes = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    while sum(sizes) + GAP * len(sizes) > width and max(sizes) > LEAST:
+    gap = 2 if sum(sizes) + 2 * (len(sizes) - 1) <= width else 1
+    while sum(sizes) + gap * (len(sizes) - 1) > width and max(sizes) > LEAST:
         sizes[sizes.index(max(sizes))] -= 1
-    return sizes
+    return sizes, gap
 
 
 def _cell(value: Any) -> str:

@@ -1,6 +1,7 @@
 """The demo tells its whole story, and leaves nothing behind however it ends."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
@@ -8,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-DEMO = Path(__file__).parents[2] / "examples" / "demo.py"
+ROOT = Path(__file__).parents[2]
+DEMO = ROOT / "examples" / "demo.py"
 SEEN = (
     "my-custom-resource-01 is Healthy, 02 is not",
     "5 of 5 shells are ready",
@@ -71,7 +73,36 @@ async def test_a_signal_ends_everything(tmp_path: Path, moment: str, number: sig
         assert line, (await process.communicate())[1].decode()
         told += line.decode()
     process.send_signal(number)
+    # Somebody impatient: cleaning up goes on.
+    process.send_signal(number)
     out, err = await asyncio.wait_for(process.communicate(), 20)
     assert (process.returncode, err.decode()) == (130, "")
     assert "nothing is left running" in out.decode()
     assert list((tmp_path / "tmp").iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only /proc tells of a process in its first moments")
+async def test_a_key_pressed_before_python_is_up_is_heard(tmp_path: Path) -> None:
+    process = await asyncio.create_subprocess_exec(
+        str(ROOT / "scripts" / "demo"),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        start_new_session=True,
+    )
+    while not _runs(process.pid, b"demo.py"):
+        await asyncio.sleep(0)
+    # As a terminal sends it: to all processes of the group.
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = await asyncio.wait_for(process.communicate(), 60)
+    assert (process.returncode, out.decode(), err.decode()) == (130, "", "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def _runs(parent: int, program: bytes) -> bool:
+    """Tell whether one of a process's children has been told to run a program."""
+    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    with contextlib.suppress(OSError):
+        return any(program in Path(f"/proc/{child}/cmdline").read_bytes() for child in children)
+    return False
