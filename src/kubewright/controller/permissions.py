@@ -53,8 +53,9 @@ class Permissions:
 
     def require(self, kind: Kind, *verbs: str, subresource: str = "") -> None:
         """Raise Undeclared, with the line to add, where the declaration does not cover the verbs."""
-        missing = [verb for verb in verbs if not self.allows(kind, verb, subresource)]
-        if missing:
+        granted = self.grants.get(_resource(kind, subresource), frozenset[str]())
+        if not granted.issuperset(verbs):
+            missing = [verb for verb in verbs if verb not in granted]
             arguments = ", ".join([kind.kind, *(f'"{verb}"' for verb in missing)])
             if subresource:
                 arguments += f', subresource="{subresource}"'

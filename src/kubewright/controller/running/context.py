@@ -11,8 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 from kubewright.api import Kind, Model, Object, PartialMeta, RawObject
 from kubewright.controller.change import Cause
 from kubewright.controller.context import Context, PatchType, Propagation, Reader
-from kubewright.controller.permissions import Permissions
-from kubewright.controller.running.reading import CachedReader, LiveReader
+from kubewright.controller.running.reading import CachedReader, Holdings, LiveReader
 from kubewright.controller.running.reporting import FieldLog
 from kubewright.controller.running.shelves import AnyShelf
 from kubewright.controller.running.surroundings import Surroundings, reference_to
@@ -33,7 +32,7 @@ class Services:
 
     kind: Kind
     surroundings: Surroundings
-    permissions: Permissions
+    holdings: Holdings
     shelves: Sequence[AnyShelf]
     writer: Writer
     threads: WorkerThreads
@@ -57,14 +56,11 @@ class RunningContext(Context):
         self.deadline = deadline
         self._services = services
         self._meta = state.meta
-        client, permissions = services.surroundings.client, services.permissions
-        self._live = LiveReader(client, permissions, state.meta.namespace)
-        self._cached = CachedReader(self._live, permissions, services.shelves)
 
     @property
     def live(self) -> Reader:
         """Read from the server, past the cache."""
-        return self._live
+        return LiveReader(self._services.holdings, self._meta.namespace)
 
     @property
     def client(self) -> Any:
@@ -86,7 +82,7 @@ class RunningContext(Context):
     async def apply(self, child: W, *, owned: bool | None = None, force: bool = True) -> W:
         """Make the child so by server-side apply and return what is there."""
         writer = self._services.writer
-        return await writer.apply(self._meta, writer.subject(child), self._cached, owned=owned, force=force)
+        return await writer.apply(self._meta, writer.subject(child), owned=owned, force=force)
 
     async def create(self, child: W, *, owned: bool | None = None) -> W:
         """Create the child; raises AlreadyExists where there is one."""
@@ -96,7 +92,7 @@ class RunningContext(Context):
     async def update(self, target: W, change: Callable[[W], None]) -> W:
         """Change an object and send the difference as a JSON patch."""
         writer = self._services.writer
-        return await writer.update(writer.subject(target), change, self._cached)
+        return await writer.update(writer.subject(target), change)
 
     async def patch(
         self,
@@ -113,7 +109,7 @@ class RunningContext(Context):
     async def patch_status(self, target: W, status: Model | Wire | None = None) -> W:
         """Apply the status fields of this controller where they differ."""
         writer = self._services.writer
-        return await writer.patch_status(writer.subject(target), status, self._cached)
+        return await writer.patch_status(writer.subject(target), status)
 
     async def delete(
         self,
@@ -128,7 +124,6 @@ class RunningContext(Context):
             writer.subject(target),
             propagation=propagation,
             grace_period_seconds=grace_period_seconds,
-            reader=self._cached,
         )
 
     def event(self, reason: str, note: str, *, action: str = "", related: Object | None = None) -> None:
@@ -144,6 +139,10 @@ class RunningContext(Context):
         call: Callable[[], R] = functools.partial(function, *args, **kwargs)
         context = contextvars.copy_context()
         return await self._services.threads.run(lambda: context.run(call))
+
+    @property
+    def _cached(self) -> CachedReader:
+        return CachedReader(self._services.holdings, self._meta.namespace)
 
     def _tell(
         self,

@@ -13,27 +13,56 @@ from kubewright.controller.permissions import Permissions
 from kubewright.controller.running.shelves import AnyShelf
 
 
+class Holdings:
+    """What one controller has at hand; what that does not surely hold is asked of the server."""
+
+    def __init__(self, client: Client, permissions: Permissions, shelves: Sequence[AnyShelf]) -> None:
+        self.client = client
+        self.permissions = permissions
+        self._shelves = shelves
+
+    async def get_raw(self, kind: Kind, key: ObjectKey) -> RawObject | None:
+        """Return one object as the server has it, or None where there is none."""
+        shelf = self.covering(kind, key)
+        if shelf is None or not shelf.whole:
+            return await self.ask(kind, key)
+        return shelf.get_raw(key)
+
+    async def ask(self, kind: Kind, key: ObjectKey) -> RawObject | None:
+        """Ask the server for one object; None where there is none."""
+        self.permissions.require(kind, "get")
+        try:
+            answer = await self.client.raw(requests.get(kind, key.name, key.namespace))
+        except NotFound:
+            return None
+        return raw_object(answer.body)
+
+    def covering(self, kind: Kind, key: ObjectKey) -> AnyShelf | None:
+        """Return the shelf that surely holds an object of this key, if there is one; best a whole one."""
+        found: AnyShelf | None = None
+        for shelf in self._shelves:
+            if shelf.kind == kind and shelf.covers(key):
+                if shelf.whole:
+                    return shelf
+                found = found or shelf
+        return found
+
+    def listing(self, kind: Kind, namespace: str) -> AnyShelf | None:
+        """Return the shelf that surely holds all objects of a namespace, or of all that are watched."""
+        return next((one for one in self._shelves if one.kind == kind and one.lists(namespace)), None)
+
+
 class LiveReader(Reader):
     """Ask the server."""
 
-    def __init__(self, client: Client, permissions: Permissions, namespace: str) -> None:
-        self._client = client
-        self._permissions = permissions
+    def __init__(self, holdings: Holdings, namespace: str) -> None:
+        self._holdings = holdings
         self._namespace = namespace
 
     async def get(self, kind: Any, name: str, namespace: str | None = None) -> Any:
         """Return one object, or None where there is none."""
-        raw = await self.get_raw(kind_of(kind), self.key(kind_of(kind), name, namespace))
+        raw = await self._holdings.ask(kind_of(kind), self.key(kind_of(kind), name, namespace))
         return None if raw is None else decode_as(kind, raw.raw)
-
-    async def get_raw(self, kind: Kind, key: ObjectKey) -> RawObject | None:
-        """Return one object as bytes, or None where there is none."""
-        self._permissions.require(kind, "get")
-        try:
-            answer = await self._client.raw(requests.get(kind, key.name, key.namespace))
-        except NotFound:
-            return None
-        return raw_object(answer.body)
 
     async def list(
         self, kind: Any, value: str | None = None, /, *, namespace: str = "", labels: str = ""
@@ -43,8 +72,8 @@ class LiveReader(Reader):
             index = cast("Index[Any]", kind)
             listed = await self.list(index.kind, namespace=namespace, labels=labels)
             return [found for found in listed if value in tuple(index.values(found))]
-        self._permissions.require(kind_of(kind), "list")
-        return builtins.list(await self._client.list(kind, namespace=namespace, labels=labels))
+        self._holdings.permissions.require(kind_of(kind), "list")
+        return builtins.list(await self._holdings.client.list(kind, namespace=namespace, labels=labels))
 
     def key(self, kind: Kind, name: str, namespace: str | None) -> ObjectKey:
         """Return the key that is meant: by default in the reconciled object's namespace."""
@@ -54,36 +83,27 @@ class LiveReader(Reader):
 
 
 class CachedReader(Reader):
-    """Read from the shelves of the controller; what they do not surely hold, from the server."""
+    """Read what the controller has at hand; the rest from the server."""
 
-    def __init__(self, live: LiveReader, permissions: Permissions, shelves: Sequence[AnyShelf]) -> None:
-        self._live = live
-        self._permissions = permissions
-        self._shelves = shelves
+    def __init__(self, holdings: Holdings, namespace: str) -> None:
+        self._holdings = holdings
+        self._live = LiveReader(holdings, namespace)
 
     async def get(self, kind: Any, name: str, namespace: str | None = None) -> Any:
         """Return one object, or None where there is none."""
         described = kind_of(kind)
         key = self._live.key(described, name, namespace)
-        shelf = self._shelf_covering(described, key)
+        shelf = self._holdings.covering(described, key)
         if shelf is None:
             return await self._live.get(kind, name, namespace)
         return shelf.get(key)
-
-    async def get_raw(self, kind: Kind, key: ObjectKey) -> RawObject | None:
-        """Return one object as the server has it, or None where there is none."""
-        shelf = self._shelf_covering(kind, key)
-        if shelf is None or not shelf.whole:
-            return await self._live.get_raw(kind, key)
-        return shelf.get_raw(key)
 
     async def list(
         self, kind: Any, value: str | None = None, /, *, namespace: str = "", labels: str = ""
     ) -> builtins.list[Any]:
         """Return the objects of a kind, or those an index holds under a value."""
         index = cast("Index[Any]", kind) if isinstance(kind, Index) else None
-        described = kind_of(index.kind if index is not None else kind)
-        shelf = next((one for one in self._shelves if one.kind == described and one.lists(namespace)), None)
+        shelf = self._holdings.listing(kind_of(index.kind if index is not None else kind), namespace)
         if shelf is None:
             if index is not None and value is not None:
                 return await self._live.list(index, value, namespace=namespace, labels=labels)
@@ -94,11 +114,6 @@ class CachedReader(Reader):
         if not namespace and not labels:
             return shelf.by_index(index, value or "")
         return [found for found in shelf.list(namespace, labels) if _key_of(found) in keys]
-
-    def _shelf_covering(self, kind: Kind, key: ObjectKey) -> AnyShelf | None:
-        """Return the shelf that surely holds an object of this key, if there is one; best a whole one."""
-        covering = [shelf for shelf in self._shelves if shelf.kind == kind and shelf.covers(key)]
-        return next((shelf for shelf in covering if shelf.whole), covering[0] if covering else None)
 
 
 def _key_of(found: Any) -> ObjectKey:

@@ -2,7 +2,6 @@
 
 import asyncio
 import inspect
-import uuid
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, cast
 
@@ -13,7 +12,7 @@ from kubewright.controller.declaration import Controller
 from kubewright.controller.errors import TerminalError, Undeclared
 from kubewright.controller.result import Result
 from kubewright.controller.running.context import RunningContext, Services
-from kubewright.controller.running.reporting import FieldLog, object_log
+from kubewright.controller.running.reporting import FieldLog, ReconcileLog
 from kubewright.controller.running.shelves import AnyShelf
 from kubewright.controller.watches import Owned
 
@@ -53,14 +52,15 @@ class Reconciliation(Generic[T]):
 
     def log_of(self, key: ObjectKey) -> FieldLog:
         """Return a logger for one reconcile of the key, with a reconcileID of its own."""
-        return object_log(self._log, self._kind, key, str(uuid.uuid4()))
+        return ReconcileLog(self._log, self._kind, key)
 
     async def reconcile(
         self, key: ObjectKey, log: FieldLog, causes: tuple[Cause, ...], deadline: float | None
     ) -> Result | None:
         """Bring the world in line with the object under this key, or with its absence."""
         state = self._own.get_raw(key)
-        await self._free_children(key, state)
+        if self._finalized_children:
+            await self._free_children(key, state)
         if state is None:
             return None
         finalizer = self._controller.finalizer_name

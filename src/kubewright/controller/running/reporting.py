@@ -1,6 +1,7 @@
 """Logs of one reconcile: each line carries the controller, the object and the reconcileID."""
 
 import logging
+import uuid
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
@@ -15,7 +16,12 @@ class FieldLog(logging.LoggerAdapter[logging.Logger]):
 
     def __init__(self, logger: logging.Logger, fields: Mapping[str, Any]) -> None:
         super().__init__(logger)
-        self.fields: dict[str, Any] = dict(fields)
+        self._fields = fields
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """Return what each record carries."""
+        return self._fields
 
     def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
         """Put the fields of the adapter and of the call into the record."""
@@ -23,23 +29,33 @@ class FieldLog(logging.LoggerAdapter[logging.Logger]):
         kwargs["extra"] = {FIELDS: {**self.fields, **given}}
         return msg, kwargs
 
-    def with_fields(self, **fields: Any) -> "FieldLog":
-        """Return a logger that adds these fields too."""
-        return FieldLog(self.logger, {**self.fields, **fields})
+
+class ReconcileLog(FieldLog):
+    """The logger of one reconcile; its reconcileID is made when it is first asked for: most runs say nothing."""
+
+    def __init__(self, log: FieldLog, kind: Kind, key: ObjectKey) -> None:
+        super().__init__(log.logger, log.fields)
+        self._kind = kind
+        self._key = key
+        self._complete = False
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """Return what each record carries."""
+        if not self._complete:
+            namespace, name = self._key
+            self._complete = True
+            self._fields = {
+                **self._fields,
+                self._kind.kind: {"namespace": namespace, "name": name},
+                "namespace": namespace,
+                "name": name,
+                "reconcileID": str(uuid.uuid4()),
+            }
+        return self._fields
 
 
 def controller_log(name: str, kind: Kind) -> FieldLog:
     """Return the logger of a controller, with controller-runtime's keys."""
     fields = {"controller": name, "controllerGroup": kind.group, "controllerKind": kind.kind}
     return FieldLog(logging.getLogger("kubewright.controller"), fields)
-
-
-def object_log(log: FieldLog, kind: Kind, key: ObjectKey, reconcile_id: str) -> FieldLog:
-    """Return the logger of one reconcile."""
-    fields = {
-        kind.kind: {"namespace": key.namespace, "name": key.name},
-        "namespace": key.namespace,
-        "name": key.name,
-        "reconcileID": reconcile_id,
-    }
-    return log.with_fields(**fields)

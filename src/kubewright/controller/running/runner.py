@@ -22,6 +22,7 @@ from kubewright.controller.permissions import Permissions
 from kubewright.controller.result import Result
 from kubewright.controller.running.context import Services
 from kubewright.controller.running.instruments import Instruments
+from kubewright.controller.running.reading import Holdings
 from kubewright.controller.running.reconciliation import (
     MalformedObject,
     Reconciliation,
@@ -76,13 +77,13 @@ class Runner(Generic[T]):
             Shelf(cache, watched.kind, watched.scope, namespaces, metadata_only=watched.metadata_only)
             for watched in controller.watches
         ]
-        permissions = Permissions(controller)
+        holdings = Holdings(surroundings.client, Permissions(controller), self._shelves)
         services = Services(
             kind=self._kind,
             surroundings=surroundings,
-            permissions=permissions,
+            holdings=holdings,
             shelves=self._shelves,
-            writer=Writer(controller, surroundings, permissions, self._instruments),
+            writer=Writer(controller, surroundings, holdings, self._instruments),
             threads=self._threads,
             reporter=controller.tuning.reporter,
         )
@@ -214,7 +215,7 @@ class Runner(Generic[T]):
         started = loop.time()
         self._instruments.active_workers.inc()
         try:
-            with self._surroundings.traces.reconcile(log.fields, causes):
+            with self._surroundings.traces.reconcile(log, causes):
                 result = await self._bounded(item.key, log, causes)
         except (KeyboardInterrupt, GeneratorExit):
             raise

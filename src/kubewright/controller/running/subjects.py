@@ -1,8 +1,6 @@
 """Objects as the writing verbs see them: the kind, the wire value, and the form they are given and returned in."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, cast
 
 from kubewright.api import DecodeError, Kind, Model, Object, ObjectKey, RawObject, parse, to_wire
@@ -11,22 +9,27 @@ from kubewright.controller.change import decode_as
 Wire = dict[str, Any]
 
 
-@dataclass(frozen=True)
 class Subject:
     """An object given to a verb, and its kind; its wire value is made when somebody needs it."""
 
-    kind: Kind
-    given: Object | Wire
+    __slots__ = ("_wire", "given", "kind")
+
+    def __init__(self, kind: Kind, given: Object | Wire) -> None:
+        self.kind = kind
+        self.given = given
+        self._wire: Wire | None = None
 
     @property
     def form(self) -> Any:
         """Return what its states are decoded to: the class, or the kind for wire values."""
         return type(self.given) if isinstance(self.given, Object) else self.kind
 
-    @cached_property
+    @property
     def wire(self) -> Wire:
         """Return the object as it is on the wire."""
-        return to_wire(self.given) if isinstance(self.given, Object) else self.given
+        if self._wire is None:
+            self._wire = to_wire(self.given) if isinstance(self.given, Object) else self.given
+        return self._wire
 
     @property
     def key(self) -> ObjectKey:

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from kubewright.client import Request
 from kubewright.controller.change import Cause
+from kubewright.controller.running.reporting import FieldLog
 
 Attributes = Mapping[str, str | Sequence[str]]
 
@@ -27,12 +28,12 @@ class Traces:
     def __init__(self, tracer: Tracer | None = None) -> None:
         self._tracer = tracer
 
-    def reconcile(self, fields: Mapping[str, Any], causes: Sequence[Cause]) -> AbstractContextManager[Any]:
+    def reconcile(self, log: FieldLog, causes: Sequence[Cause]) -> AbstractContextManager[Any]:
         """Return the span of a reconcile; it carries what its log lines do, and what led to it."""
         tracer = self._tracer
         if tracer is None:
             return _NO_SPAN
-        attributes: Attributes = {name: value for name, value in fields.items() if isinstance(value, str)}
+        attributes: Attributes = {name: value for name, value in log.fields.items() if isinstance(value, str)}
         told = {**attributes, "causes": [str(cause) for cause in causes]}
         return tracer.start_as_current_span("reconcile", attributes=told)
 

@@ -27,10 +27,9 @@ from kubewright.controller.children import check_controllable, sent_form, with_f
 from kubewright.controller.conditions import stamped
 from kubewright.controller.declaration import Controller
 from kubewright.controller.errors import Undeclared
-from kubewright.controller.permissions import Permissions
 from kubewright.controller.running.answers import Answers
 from kubewright.controller.running.instruments import Instruments
-from kubewright.controller.running.reading import CachedReader
+from kubewright.controller.running.reading import Holdings
 from kubewright.controller.running.subjects import Subject, observes_generation, status_wire
 from kubewright.controller.running.surroundings import Surroundings
 
@@ -47,7 +46,7 @@ class Writer:
         self,
         controller: Controller[Any],
         surroundings: Surroundings,
-        permissions: Permissions,
+        holdings: Holdings,
         instruments: Instruments,
     ) -> None:
         self._controller = controller
@@ -55,7 +54,8 @@ class Writer:
         self._manager = controller.field_manager
         self._formers = controller.tuning.former_field_managers
         self._surroundings = surroundings
-        self._permissions = permissions
+        self._holdings = holdings
+        self._permissions = holdings.permissions
         self._instruments = instruments
         self._answers = Answers(controller.name, self._manager, surroundings, instruments)
         self._owned = {kind_of(child.kind): child for child in controller.owns}
@@ -82,14 +82,12 @@ class Writer:
             )
         return Subject(kind, given)
 
-    async def apply(
-        self, owner: PartialMeta, child: Subject, reader: CachedReader, *, owned: bool | None, force: bool
-    ) -> Any:
+    async def apply(self, owner: PartialMeta, child: Subject, *, owned: bool | None, force: bool) -> Any:
         """Make the child so; returns what is there, in the form that it was given in."""
         kind = child.kind
         self._permissions.require(kind, "get", "create", "patch")
         desired, key = self._desired(owner, child, owned)
-        live = await reader.get_raw(kind, key)
+        live = await self._holdings.get_raw(kind, key)
         if live is not None:
             if self._is_owned(kind, owned):
                 check_controllable(live.meta, kind, owner)
@@ -113,10 +111,10 @@ class Writer:
         self._surroundings.record_write(child.kind, answer)
         return decode_as(child.form, answer.raw)
 
-    async def update(self, target: Subject, change: Callable[[Any], None], reader: CachedReader) -> Any:
+    async def update(self, target: Subject, change: Callable[[Any], None]) -> Any:
         """Change the object by the difference that the function makes; unknown fields survive."""
         self._permissions.require(target.kind, "get", "patch")
-        raw = await reader.get_raw(target.kind, target.key)
+        raw = await self._holdings.get_raw(target.kind, target.key)
         for _ in range(RACES):
             if raw is None:
                 raw = await self._read(target.kind, target.key)
@@ -159,11 +157,11 @@ class Writer:
         self._record(kind, answer)
         return decode_as(target.form, answer.raw)
 
-    async def patch_status(self, target: Subject, status: Model | Wire | None, reader: CachedReader) -> Any:
+    async def patch_status(self, target: Subject, status: Model | Wire | None) -> Any:
         """Apply the status where it differs from the live one; returns the target where it is gone."""
         kind, key = target.kind, target.key
         self._permissions.require(kind, "patch", subresource="status")
-        live = await reader.get_raw(kind, key)
+        live = await self._holdings.get_raw(kind, key)
         if live is None or (target.uid and live.meta.uid != target.uid):
             return target.given
         given = status_wire(target, status)
@@ -189,14 +187,12 @@ class Writer:
         self._surroundings.record_write(kind, answer)
         return decode_as(target.form, answer.raw)
 
-    async def delete(
-        self, target: Subject, *, propagation: Any, grace_period_seconds: int | None, reader: CachedReader
-    ) -> None:
+    async def delete(self, target: Subject, *, propagation: Any, grace_period_seconds: int | None) -> None:
         """Delete this very object; one that is gone or replaced is no error."""
         kind, key, uid = target.kind, target.key, target.uid
         self._permissions.require(kind, "delete")
         if not uid:
-            live = await reader.get_raw(kind, key)
+            live = await self._holdings.get_raw(kind, key)
             if live is None:
                 return
             uid = live.meta.uid
