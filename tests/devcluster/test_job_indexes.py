@@ -5,7 +5,7 @@ from kubewright.devcluster.job_indexes import format_indexes, parse_indexes
 
 
 def test_runs_are_written_as_ranges() -> None:
-    assert format_indexes([5, 0, 1, 2, 9, 8]) == "0-2,5,8-9"
+    assert format_indexes([5, 0, 1, 2, 9, 8]) == "0-2,5,8,9"
 
 
 @given(indexes=st.sets(st.integers(0, 500)))

@@ -160,3 +160,79 @@ async def test_a_deleted_job_takes_its_running_pods_along(cluster: Cluster) -> N
         return not await pods_of(cluster, "long")
 
     await until(gone)
+
+
+def indexed(name: str, fate: Fate | None = None, **spec: Any) -> batch_v1.Job:
+    return job(name, fate, completion_mode="Indexed", **spec)
+
+
+async def test_indexes_fail_one_by_one(cluster: Cluster) -> None:
+    await cluster.create(indexed("each", Fate.FAIL, completions=2, parallelism=2, backoff_limit_per_index=0))
+    failed = await cluster.eventually(batch_v1.Job, "each", has("Failed"))
+    assert (failed.status.failed_indexes, failed.status.completed_indexes) == ("0,1", "")
+    assert (failed.status.failed, failed.status.succeeded) == (2, 0)
+    assert [(item.type, item.reason, item.message) for item in failed.status.conditions] == [
+        (name, "FailedIndexes", "Job has failed indexes") for name in ("FailureTarget", "Failed")
+    ]
+    counts = {
+        item.metadata.annotations["batch.kubernetes.io/job-index-failure-count"]
+        for item in await pods_of(cluster, "each")
+    }
+    assert counts == {"0"}
+
+
+async def test_too_many_failed_indexes_end_a_job(cluster: Cluster) -> None:
+    made = indexed(
+        "few", Fate.FAIL, completions=3, parallelism=1, backoff_limit_per_index=0, max_failed_indexes=0
+    )
+    await cluster.create(made)
+    failed = await cluster.eventually(batch_v1.Job, "few", has("Failed"))
+    assert failed.status.failed_indexes == "0"
+    told = failed.status.conditions[-1]
+    assert (told.reason, told.message) == (
+        "MaxFailedIndexesExceeded",
+        "Job has exceeded the specified maximal number of failed indexes",
+    )
+
+
+async def test_a_failure_may_end_its_index_at_once(cluster: Cluster) -> None:
+    codes = batch_v1.PodFailurePolicyOnExitCodesRequirement(operator="In", values=[1])
+    rule = batch_v1.PodFailurePolicyRule(action="FailIndex", on_exit_codes=codes)
+    made = indexed("given-up", Fate.FAIL, completions=1, parallelism=1, backoff_limit_per_index=5)
+    made.spec.pod_failure_policy = batch_v1.PodFailurePolicy(rules=[rule])
+    await cluster.create(made)
+    failed = await cluster.eventually(batch_v1.Job, "given-up", has("Failed"))
+    assert (failed.status.failed_indexes, failed.status.failed) == ("0", 1)
+
+
+async def test_a_pod_that_is_deleted_counts_as_failed(cluster: Cluster) -> None:
+    await cluster.create(job("robbed", Fate.RUN))
+    await cluster.eventually(batch_v1.Job, "robbed", lambda found: found.status.ready == 1)
+    (lost,) = await pods_of(cluster, "robbed")
+    await cluster.client.delete(lost)
+    found = await cluster.eventually(
+        batch_v1.Job, "robbed", lambda found: found.status.failed == 1 and not found.status.terminating
+    )
+    assert found.status.uncounted_terminated_pods == batch_v1.UncountedTerminatedPods()
+
+
+async def test_fewer_side_by_side_are_no_failures(cluster: Cluster) -> None:
+    made = await cluster.create(job("wide", Fate.RUN, completions=3, parallelism=3))
+    await cluster.eventually(batch_v1.Job, "wide", lambda found: found.status.ready == 3)
+    await cluster.client.patch(made, {"spec": {"parallelism": 1}})
+    found = await cluster.eventually(
+        batch_v1.Job, "wide", lambda found: found.status.active == 1 and not found.status.terminating
+    )
+    assert found.status.failed == 0
+
+
+async def test_a_smaller_indexed_job_keeps_its_first_indexes(cluster: Cluster) -> None:
+    made = await cluster.create(indexed("shrunk", Fate.RUN, completions=2, parallelism=2))
+    await cluster.eventually(batch_v1.Job, "shrunk", lambda found: found.status.ready == 2)
+    await cluster.client.patch(made, {"spec": {"completions": 1, "parallelism": 1}})
+    found = await cluster.eventually(
+        batch_v1.Job, "shrunk", lambda found: found.status.active == 1 and not found.status.terminating
+    )
+    assert found.status.failed == 0
+    left = [item for item in await pods_of(cluster, "shrunk") if item.metadata.deletion_timestamp is None]
+    assert [item.metadata.annotations["batch.kubernetes.io/job-completion-index"] for item in left] == ["0"]

@@ -173,6 +173,15 @@ def test_a_stopped_pod_is_not_ready_and_has_ended_well() -> None:
     assert {item.type: item.status for item in stage.status.conditions}["Ready"] == "False"
 
 
+@pytest.mark.parametrize("policy", ["OnFailure", "Never"])
+def test_a_task_that_is_stopped_has_not_done_its_work(policy: str) -> None:
+    stage = stop(lived(pod(policy=policy), NOW), HERE, NOW + SECOND)
+    assert stage.status.phase == "Failed"
+    end = stage.status.container_statuses[0].state.terminated
+    assert end is not None
+    assert (end.exit_code, end.reason) == (143, "Error")
+
+
 @given(restarts=st.integers(0, 10**6))
 def test_backoff_grows_to_five_minutes_and_no_further(restarts: int) -> None:
     assert backoff(restarts) <= backoff(restarts + 1) <= timedelta(minutes=5)

@@ -107,16 +107,20 @@ def waiting(container: core_v1.Container, reason: str, message: str = "") -> cor
 
 
 def finished(
-    pod: core_v1.Pod, container: core_v1.Container, at: datetime, before: core_v1.ContainerStatus | None
+    pod: core_v1.Pod,
+    container: core_v1.Container,
+    at: datetime,
+    before: core_v1.ContainerStatus | None,
+    exit_code: int = 0,
 ) -> core_v1.ContainerStatus:
-    """Make the status of a container that has ended well."""
+    """Make the status of a container that has ended."""
     if before is not None and before.state.terminated is not None:
         return before
     running = before.state.running if before is not None else None
     restarts = before.restart_count if before is not None else 0
     end = core_v1.ContainerStateTerminated(
-        exit_code=0,
-        reason="Completed",
+        exit_code=exit_code,
+        reason="Error" if exit_code else "Completed",
         started_at=(running.started_at if running is not None else None) or at,
         finished_at=at,
         container_id=container_id(pod, container, restarts),

@@ -14,9 +14,10 @@ def parse_indexes(text: str) -> set[int]:
 
 
 def format_indexes(indexes: Iterable[int]) -> str:
-    """Write indexes, runs of three or more and pairs alike as ranges."""
+    """Write indexes, runs of three or more as ranges."""
     return ",".join(
-        str(first) if first == last else f"{first}-{last}" for first, last in _runs(sorted(set(indexes)))
+        f"{first}-{last}" if last > first + 1 else ",".join(map(str, range(first, last + 1)))
+        for first, last in _runs(sorted(set(indexes)))
     )
 
 

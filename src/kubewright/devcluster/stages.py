@@ -11,6 +11,8 @@ from kubewright.devcluster.fates import Fate, fate_of
 from kubewright.devcluster.places import Place
 
 SLOW_PULL = timedelta(seconds=30)
+INTERRUPTED = 143
+"""How a process ends that SIGTERM ends."""
 
 
 @dataclass(slots=True)
@@ -51,7 +53,7 @@ def advance(pod: core_v1.Pod, place: Place, now: datetime) -> Stage:
 
 
 def stop(pod: core_v1.Pod, place: Place, now: datetime) -> Stage:
-    """End a Pod that is being deleted: its processes stop at once, and well."""
+    """End a Pod that is being deleted: its processes stop at once; servers end well, tasks are interrupted."""
     moment = now.replace(microsecond=0)
     known = _known(pod.status.container_statuses)
     notes = [
@@ -61,7 +63,8 @@ def stop(pod: core_v1.Pod, place: Place, now: datetime) -> Stage:
     ]
     if is_over(pod):
         return Stage(pod.status, None, notes)
-    statuses = [finished(pod, item, moment, known.get(item.name)) for item in pod.spec.containers]
+    code = 0 if pod.spec.restart_policy == "Always" else INTERRUPTED
+    statuses = [finished(pod, item, moment, known.get(item.name), code) for item in pod.spec.containers]
     good = all(item.state.terminated and item.state.terminated.exit_code == 0 for item in statuses)
     status = status_at(pod, place, "Succeeded" if good else "Failed", moment)
     status.init_container_statuses = _initialized(pod, moment, stopping=True)

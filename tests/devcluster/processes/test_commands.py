@@ -3,8 +3,10 @@
 import sys
 from pathlib import Path
 
+import pytest
+
 from kubewright.api.builtin import core_v1
-from kubewright.devcluster.processes.commands import command_of, folder_of, runs_here
+from kubewright.devcluster.processes.commands import at_own_address, command_of, folder_of, runs_here
 from kubewright.devcluster.processes.environment import expanded
 
 
@@ -42,3 +44,22 @@ def test_a_folder_is_this_machines_or_lies_under_the_mounts(tmp_path: Path) -> N
     assert folder_of(container(working_dir=str(here)), tmp_path) == here
     assert folder_of(container(working_dir="/no/such"), tmp_path) == tmp_path / "no/such"
     assert folder_of(container(), tmp_path) == Path.cwd()
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        (":8081", "127.130.0.1:8081"),
+        ("--metrics-bind-address=:8443", "--metrics-bind-address=127.130.0.1:8443"),
+        ("--listen=0.0.0.0:80", "--listen=127.130.0.1:80"),
+        ("[::]:80", "127.130.0.1:80"),
+        ("tcp://0.0.0.0:80", "tcp://127.130.0.1:80"),
+        ("127.0.0.1:80", "127.0.0.1:80"),
+        ("--metrics-bind-address=0", "--metrics-bind-address=0"),
+        ("image:8080", "image:8080"),
+        ("12:30", "12:30"),
+        (":name", ":name"),
+    ],
+)
+def test_all_addresses_are_the_pods_own_in_a_pod(said: str, meant: str) -> None:
+    assert at_own_address(said, "127.130.0.1") == meant

@@ -78,12 +78,18 @@ def running(kubeconfig: Path, *arguments: str) -> "Generator[subprocess.Popen[st
             process.terminate()
 
 
+# Where /proc tells of it, also who made a session of its own is found.
+LEAVING = "trap '' TERM; sleep 1003 & first=$!; SETSID sleep 1005 & echo $$$$ $first $!; wait".replace(
+    "SETSID", "setsid" if sys.platform == "linux" else ""
+)
+
+
 def test_nothing_is_left_when_the_cluster_is_killed(tmp_path: Path) -> None:
     kubeconfig = tmp_path / "kubeconfig"
 
     async def fill(config: ClusterConfig) -> list[int]:
         async with Client(config) as client:
-            await begun(client, shell("one", "trap '' TERM; sleep 1003 & echo $$$$ $!; wait"))
+            await begun(client, shell("one", LEAVING))
             return [int(word) for word in (await printed(client, "one")).split()]
 
     async def gone(processes: list[int]) -> None:

@@ -5,9 +5,12 @@ import contextlib
 import ipaddress
 import os
 import signal
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from kubewright.api import Meta
 from kubewright.api.builtin import core_v1
@@ -135,6 +138,17 @@ async def test_a_pod_acts_as_its_service_account(
     assert await printed(cluster, "worker", "\n") == expected
 
 
+async def test_a_token_is_worth_nothing_without_its_pod(cluster: Cluster, kubectl: Kubectl) -> None:
+    where = "$CONTAINER_SANDBOX_MOUNT_POINT/var/run/secrets/kubernetes.io/serviceaccount/token"
+    await cluster.create(shell("bearer", f"cat {where}; echo; exec sleep 1000"))
+    token = (await printed(cluster, "bearer", "\n")).strip()
+    review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
+    status = (await cluster.client.create(review))["status"]
+    assert status["user"]["extra"]["authentication.kubernetes.io/pod-name"] == ["bearer"]
+    await kubectl("delete", "pod", "bearer", "--grace-period=1")
+    assert "authenticated" not in (await cluster.client.create(review))["status"]
+
+
 async def test_logs_can_be_followed_cut_and_dated(
     cluster: Cluster, kubectl: Kubectl, kubectl_path: Path
 ) -> None:
@@ -192,6 +206,15 @@ async def test_pods_that_end_succeed_or_fail(cluster: Cluster) -> None:
     assert (end.exit_code, end.reason, end.message) == (2, "Error", "why\n")
 
 
+async def test_a_container_leaves_a_message_about_its_end(cluster: Cluster) -> None:
+    script = "echo the disk is full > $CONTAINER_SANDBOX_MOUNT_POINT/tmp/why; exit 3"
+    await cluster.create(shell("dying", script, restart_policy="Never", termination_message_path="/tmp/why"))
+    dead = await cluster.eventually(core_v1.Pod, "dying", lambda pod: pod.status.phase == "Failed")
+    end = state_of(dead).terminated
+    assert end is not None
+    assert (end.exit_code, end.message) == (3, "the disk is full\n")
+
+
 async def test_init_containers_run_first_and_hand_over(cluster: Cluster, kubectl: Kubectl) -> None:
     pod = shell("second", "cat $CONTAINER_SANDBOX_MOUNT_POINT/work/note; sleep 1000")
     mount = core_v1.VolumeMount(name="work", mount_path="/work")
@@ -216,6 +239,17 @@ async def test_a_stubborn_pod_is_killed_when_its_grace_is_over(cluster: Cluster,
     assert all(is_alive(number) for number in processes)
     await kubectl("delete", "pod", "stubborn")
     assert not any(is_alive(number) for number in processes)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only /proc tells whose process has left its group")
+async def test_a_process_that_has_left_its_group_ends_with_the_container(
+    cluster: Cluster, kubectl: Kubectl
+) -> None:
+    await cluster.create(shell("leaver", "setsid sh -c 'echo $$$$; exec sleep 1002' & exec sleep 1000"))
+    number = int(await printed(cluster, "leaver", "\n"))
+    assert is_alive(number)
+    await kubectl("delete", "pod", "leaver", "--grace-period=1")
+    assert not is_alive(number)
 
 
 async def test_a_pod_deleted_by_force_leaves_nothing(cluster: Cluster, kubectl: Kubectl) -> None:
@@ -316,6 +350,19 @@ async def test_a_server_is_probed_at_the_pods_address(cluster: Cluster) -> None:
     )
     await cluster.create(pod)
     await cluster.eventually(core_v1.Pod, "web", is_running, timeout=30)
+
+
+async def test_two_pods_listen_on_the_same_port(cluster: Cluster) -> None:
+    program = "import socket, sys; host, port = sys.argv[1].split(':'); s = socket.create_server((host, int(port)))\nwhile True: s.accept()"
+    listens = core_v1.Probe(tcp_socket=core_v1.TCPSocketAction(port=18088), period_seconds=1)
+    for name in ("one", "two"):
+        pod = shell(name, "", readiness_probe=listens)
+        pod.spec.containers[0].command = ["python3", "-c", program, ":18088"]
+        await cluster.create(pod)
+    addresses = {
+        (await cluster.eventually(core_v1.Pod, name, is_running)).status.pod_ip for name in ("one", "two")
+    }
+    assert len(addresses) == 2
 
 
 async def test_a_container_that_fails_its_liveness_probe_is_started_again(cluster: Cluster) -> None:

@@ -1,7 +1,9 @@
 """Which command stands for a container on this machine."""
 
 import os
+import re
 import shutil
+import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -10,12 +12,30 @@ from kubewright.devcluster.processes.environment import expanded
 
 Images = Mapping[str, Sequence[str]]
 
+_EVERYWHERE = re.compile(r"((?:.*=)?(?:[a-z][a-z0-9+.-]*://)?)(?:0\.0\.0\.0|\[::\])?(:\d{1,5})")
+
 
 def command_of(container: core_v1.Container, images: Images, known: dict[str, str]) -> list[str]:
     """Give a container's command: that of its image if one is given, else its own; the arguments follow."""
     stand_in = images.get(container.image) or images.get(_untagged(container.image))
     words = list(stand_in) if stand_in else [expanded(word, known) for word in container.command]
     return [*words, *(expanded(word, known) for word in container.args)] if words else []
+
+
+def at_own_address(text: str, address: str) -> str:
+    """Put the Pod's address where a text names all addresses and a port: `:8081` means the Pod's own in a Pod."""
+    found = _EVERYWHERE.fullmatch(text)
+    return f"{found[1]}{address}{found[2]}" if found is not None else text
+
+
+def can_bind(address: str) -> bool:
+    """Tell whether this machine lets processes listen on an address; macOS knows only one of its loopback network."""
+    with socket.socket() as probe:
+        try:
+            probe.bind((address, 0))
+        except OSError:
+            return False
+    return True
 
 
 def runs_here(container: core_v1.Container, images: Images) -> bool:

@@ -15,6 +15,7 @@ MOUNTS = "CONTAINER_SANDBOX_MOUNT_POINT"
 """The variable that names the folder under which a container's mounts lie, as Kubernetes calls it for containers
 that are processes of the host."""
 _TOKEN_LIFE = timedelta(hours=1)
+_LAST_WORDS = "dev/termination-log"
 
 
 class File(NamedTuple):
@@ -83,6 +84,7 @@ async def _projected(values: Values, part: core_v1.VolumeProjection, mode: int |
             values.pod.metadata.namespace,
             audiences=(token.audience,) if token.audience else (),
             lifetime=timedelta(seconds=token.expiration_seconds) if token.expiration_seconds else _TOKEN_LIFE,
+            bound_to=values.pod,
         )
         return {token.path: File(made.token.encode(), 0o600)}
     return {}
@@ -155,6 +157,16 @@ class Sandbox:
                     place.rmdir()
                 place.symlink_to(target)
         return root
+
+    def last_words(self, container: core_v1.Container) -> Path:
+        """Give the empty file in which a container may leave a message about its end."""
+        file = _inside(
+            self.root / "containers" / container.name,
+            container.termination_message_path.lstrip("/") or _LAST_WORDS,
+        )
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"")
+        return file
 
     def remove(self) -> None:
         """Remove the folder."""

@@ -21,6 +21,7 @@ from kubewright.devcluster.processes.facts import Ending, Fact
 from kubewright.devcluster.processes.health import Health
 from kubewright.devcluster.processes.output import Output
 from kubewright.devcluster.processes.probes import ProbeError, check_command, check_http
+from kubewright.devcluster.processes.strays import kill_strays
 from kubewright.devcluster.processes.surroundings import Prepared, Surroundings
 from kubewright.devcluster.processes.values import Unprepared
 
@@ -29,6 +30,7 @@ WELL = timedelta(minutes=10)
 """A container that ran so long is started again as if it had never failed."""
 _CANNOT_START = 128
 _MESSAGE_LINES, _MESSAGE_BYTES = 80, 2048
+_LAST_WORDS_BYTES = 4096
 
 
 class Member:
@@ -149,7 +151,8 @@ class Member:
             care.cancel()
         self.child = None
         self.output.end()
-        return Ending(code, began, _now(), message=self._last_words(code))
+        message = await asyncio.to_thread(_cleared, prepared)
+        return Ending(code, began, _now(), message=message or self._last_lines(code))
 
     async def _care(self, child: Child, health: Health) -> None:
         """Run the start hook, then the probes; end the process where they want that."""
@@ -202,7 +205,7 @@ class Member:
     def _grace(self) -> float:
         return float(self._surroundings.pod.spec.termination_grace_period_seconds or 0)
 
-    def _last_words(self, code: int) -> str:
+    def _last_lines(self, code: int) -> str:
         if code and self.container.termination_message_policy == "FallbackToLogsOnError":
             return self.output.last(_MESSAGE_LINES, _MESSAGE_BYTES)
         return ""
@@ -218,6 +221,16 @@ class Member:
         except TimeoutError:
             return False
         return True
+
+
+def _cleared(prepared: Prepared) -> str:
+    """End what the container left behind, commands beside it included; gives the message that it left."""
+    kill_strays(prepared.mark)
+    try:
+        with prepared.last_words.open("rb") as file:
+            return file.read(_LAST_WORDS_BYTES).decode(errors="replace")
+    except OSError:
+        return ""
 
 
 def _now() -> datetime:

@@ -10,9 +10,16 @@ from urllib.parse import urlsplit
 from kubewright.api.builtin import core_v1
 from kubewright.client import Client
 from kubewright.devcluster.places import Place
-from kubewright.devcluster.processes.commands import Images, command_of, folder_of
+from kubewright.devcluster.processes.commands import (
+    Images,
+    at_own_address,
+    can_bind,
+    command_of,
+    folder_of,
+)
 from kubewright.devcluster.processes.environment import environment
 from kubewright.devcluster.processes.folders import MOUNTS, Content, Sandbox, content
+from kubewright.devcluster.processes.strays import MARK
 from kubewright.devcluster.processes.values import Unprepared, Values
 from kubewright.devcluster.processes.warden import Warden
 
@@ -38,6 +45,9 @@ class Prepared:
     command: list[str]
     environment: dict[str, str]
     folder: Path
+    mark: str
+    last_words: Path
+    """Where the container may leave a message about its end."""
 
 
 class Surroundings:
@@ -55,12 +65,18 @@ class Surroundings:
         mounted = {item.name for item in container.volume_mounts}
         await self._fill((item for item in self.pod.spec.volumes if item.name in mounted), tokens=True)
         mounts = await asyncio.to_thread(self._mount, container)
-        variables = await environment(self._values, container, self._given(mounts))
+        last_words = await asyncio.to_thread(self._sandbox.last_words, container)
+        mark = f"{self.machine.warden.name}/{self.pod.metadata.uid}/{container.name}"
+        variables = await environment(self._values, container, {**self._given(mounts), MARK: mark})
         folder = await asyncio.to_thread(folder_of, container, mounts)
         command = command_of(container, self.machine.images, variables)
         if not command:
             raise Unprepared(f"the image {container.image} stands for no command")
-        return Prepared(command, variables, folder)
+        if not self.pod.spec.host_network and can_bind(self.address):
+            for name in {item.name for item in container.env} & variables.keys():
+                variables[name] = at_own_address(variables[name], self.address)
+            command = [at_own_address(word, self.address) for word in command]
+        return Prepared(command, variables, folder, mark, last_words)
 
     async def refresh(self, *, tokens: bool) -> None:
         """Bring files of the cluster up to date: ConfigMaps and Secrets change, tokens expire."""

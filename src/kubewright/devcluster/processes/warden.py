@@ -1,10 +1,14 @@
 """A helper process that ends what is left when its owner is gone, however that ended."""
 
+import secrets
 import subprocess
 import sys
 from typing import Self
 
-# It knows every process group that lives, and its standard input ends with its owner.
+from kubewright.devcluster.processes.strays import MARK
+
+# It knows every process group that lives, and its standard input ends with its owner. Who left its group has
+# inherited the owner's mark (where there is a /proc to see that).
 _PROGRAM = """
 import os, signal, sys
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -17,27 +21,36 @@ for group in living:
         os.killpg(group, signal.SIGKILL)
     except OSError:
         pass
+for number in os.listdir("/proc") if os.path.isdir("/proc") else ():
+    try:
+        with open("/proc/" + number + "/environ", "rb") as file:
+            if any(variable.startswith(sys.argv[1].encode()) for variable in file.read().split(b"\\0")):
+                os.kill(int(number), signal.SIGKILL)
+    except OSError:
+        pass
 """
 
 
 class Warden:
     """Watch over process groups; start and stop block, telling of a group does not."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+    def __init__(self, process: "subprocess.Popen[bytes]", name: str) -> None:
         self._process = process
+        self.name = name
+        """What the marks of all its processes begin with."""
 
     @classmethod
     def start(cls) -> Self:
         """Start the helper, in a session of its own: a Ctrl-C is for its owner."""
-        return cls(
-            subprocess.Popen(
-                [sys.executable, "-I", "-S", "-c", _PROGRAM],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                bufsize=0,
-                start_new_session=True,
-            )
+        name = secrets.token_hex(8)
+        helper = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", _PROGRAM, f"{MARK}={name}/"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            bufsize=0,
+            start_new_session=True,
         )
+        return cls(helper, name)
 
     def stop(self) -> None:
         """Let it end what is left, and wait for it."""
