@@ -1,7 +1,7 @@
 """Manifests from declarations: pure functions from an operator to Kubernetes documents.
 
 `crds`, `rbac`, `users`, `webhooks`, `deployment`, `metrics`, `network` and `samples` render one part each,
-`manifests` puts them together; `kustomize` and `helm` lay the same documents out as trees of files, `olm` as
+`manifests` puts them together, `installer` says what it takes to bring them; `kustomize` and `helm` lay the same documents out as trees of files, `olm` as
 a bundle, which `scorecard` and `capability` judge. `names` says what everything is called, `documents` how it is written.
 """
 
@@ -10,6 +10,7 @@ from kubewright.generate.crds import crds
 from kubewright.generate.deployment import deployment
 from kubewright.generate.documents import HEADER, file_name, files_of, plain_yaml, to_yaml
 from kubewright.generate.helm import Chart, helm
+from kubewright.generate.installer import installer
 from kubewright.generate.kustomize import kustomize
 from kubewright.generate.manifests import DEFAULT_IMAGE, PARTS, USUAL_PARTS, Settings, manifests
 from kubewright.generate.names import Names
@@ -41,6 +42,7 @@ __all__ = [
     "file_name",
     "files_of",
     "helm",
+    "installer",
     "kustomize",
     "level_of",
     "manifests",

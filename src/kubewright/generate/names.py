@@ -55,6 +55,11 @@ class Names:
         return f"{self.operator}-webhook-role"
 
     @property
+    def installer(self) -> str:
+        """Name the roles of whoever installs the operator."""
+        return f"{self.operator}-installer"
+
+    @property
     def monitor(self) -> str:
         """Name the ServiceMonitor."""
         return f"{self.operator}-controller-manager-metrics-monitor"

@@ -11,6 +11,8 @@ import yaml
 from kubewright.api import Meta
 from kubewright.api.builtin import core_v1
 from kubewright.cli.app import main
+from kubewright.cli.target import load_operator
+from kubewright.generate import Names, rbac
 from kubewright.testing import Cluster
 
 OPERATOR = '''
@@ -86,19 +88,48 @@ async def test_crds_are_compared_with_the_code(
     assert await asyncio.to_thread(run, "uninstall", target, *where) == 0
 
 
+async def account(cluster: Cluster, name: str, folder: Path) -> Path:
+    """Write the kubeconfig of a new ServiceAccount."""
+    await cluster.create(core_v1.ServiceAccount(Meta(name)))
+    token = await cluster.client.token_request(name, cluster.namespace)
+    document = yaml.safe_load(cluster.kubeconfig.read_text())
+    document["users"] = [{**document["users"][0], "user": {"token": token.token}}]
+    kubeconfig = folder / "kubeconfig"
+    kubeconfig.write_text(yaml.safe_dump(document))
+    return kubeconfig
+
+
 async def test_missing_rights_are_named(
     cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    await cluster.create(core_v1.ServiceAccount(Meta("nobody")))
-    token = await cluster.client.token_request("nobody", cluster.namespace)
-    document = yaml.safe_load(cluster.kubeconfig.read_text())
-    document["users"] = [{**document["users"][0], "user": {"token": token.token}}]
-    kubeconfig = tmp_path / "kubeconfig"
-    kubeconfig.write_text(yaml.safe_dump(document))
+    kubeconfig = await account(cluster, "nobody", tmp_path)
     group = f"{cluster.namespace}.example.com"
     found = await findings(capsys, kubeconfig, operator(tmp_path, group))
     assert f"get patients.{group}" in found["rights to run"]["detail"]
     assert "missing rule" in found[f"crd patients.{group}"]["detail"]
+
+
+async def test_rights_in_the_namespaces_of_the_operator_are_enough(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kubeconfig = await account(cluster, "local", tmp_path)
+    group = f"{cluster.namespace}.example.com"
+    target = operator(tmp_path, group)
+    patients = await asyncio.to_thread(load_operator, target)
+    for document in rbac(patients, Names("local"), [cluster.namespace]):
+        if document["kind"] in ("Role", "RoleBinding") and document["metadata"]["name"].startswith(
+            "local-manager"
+        ):
+            for subject in document.get("subjects", ()):
+                subject |= {"name": "local", "namespace": cluster.namespace}
+            await cluster.client.apply(document, field_manager="test")
+    found = await findings(capsys, kubeconfig, target)
+    assert f"get patients.{group}, " in found["rights to run"]["detail"]
+    found = await findings(capsys, kubeconfig, target, "-n", cluster.namespace)
+    assert found["rights to run"]["state"] == "ok"
+    found = await findings(capsys, kubeconfig, target, "-n", cluster.namespace, "-n", "elsewhere")
+    assert f"get patients.{group} in elsewhere" in found["rights to run"]["detail"]
+    assert f"in {cluster.namespace}" not in found["rights to run"]["detail"]
 
 
 def test_a_cluster_that_does_not_answer_is_one_finding(

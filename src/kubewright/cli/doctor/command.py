@@ -25,8 +25,17 @@ _COLOURS = {"ok": "green", "warning": "yellow", "failed": "red", "skipped": "bri
 @click.command()
 @click.argument("target", metavar="[TARGET]", required=False, default="")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "-n",
+    "--namespace",
+    "namespaces",
+    multiple=True,
+    help="Namespace that the operator is run for, as with `run`; repeatable. Default: as its scopes say.",
+)
 @cluster_options
-def command(target: str, output: str, kubeconfig: Path | None, context: str) -> int:
+def command(
+    target: str, output: str, namespaces: tuple[str, ...], kubeconfig: Path | None, context: str
+) -> int:
     """Examine this machine and the cluster; with TARGET, also what that operator needs there.
 
     Exits with 1 if something must be mended. Nothing is changed.
@@ -39,17 +48,19 @@ def command(target: str, output: str, kubeconfig: Path | None, context: str) -> 
     except KubewrightError as error:
         findings.append(failed("kubeconfig", str(error), "give --kubeconfig or --context, or mend it"))
     else:
-        findings += run_program(lambda: _examine(config, operator, target))
+        findings += run_program(lambda: _examine(config, operator, target, namespaces))
     click.echo(_shown(findings, output))
     return int(any(finding.state == "failed" for finding in findings))
 
 
-async def _examine(config: ClusterConfig, operator: Operator | None, target: str) -> list[Finding]:
+async def _examine(
+    config: ClusterConfig, operator: Operator | None, target: str, namespaces: Sequence[str]
+) -> list[Finding]:
     with Progress().waiting(f"asking {config.server}"):
         async with Client(config) as client:
             findings, answers = await check_cluster(client, config)
             if answers and operator is not None:
-                findings += await check_operator(client, operator, target)
+                findings += await check_operator(client, operator, target, namespaces)
             return findings
 
 

@@ -1,6 +1,6 @@
 """Is an operator at home in the cluster? Its CRDs, its rights, its webhooks' certificates, its Deployment."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,12 +11,12 @@ from kubewright.api.builtin import (
     admissionregistration_v1,
     apiextensions_v1,
     apps_v1,
-    authorization_v1,
     core_v1,
 )
 from kubewright.cli.definitions import live_definition
 from kubewright.cli.deployment import hindrance, pods_of
 from kubewright.cli.doctor.finding import Finding, doubtful, failed, skipped, well
+from kubewright.cli.doctor.rights import check_rights, places_of, questions
 from kubewright.cli.documents import diff
 from kubewright.client import Client
 from kubewright.controller import Operator, PolicyRule, rules_for, webhook_rules
@@ -40,12 +40,15 @@ _CRDS = Kind(
 Wire = dict[str, Any]
 
 
-async def check_operator(client: Client, operator: Operator, target: str) -> list[Finding]:
-    """Look at all that one operator needs in the cluster."""
+async def check_operator(
+    client: Client, operator: Operator, target: str, namespaces: Sequence[str] = ()
+) -> list[Finding]:
+    """Look at all that one operator needs in the cluster, limited to namespaces where it is."""
+    running = questions((*rules_for(operator), *webhook_rules(operator)), places_of(operator, namespaces))
     return [
         *await _definitions(client, operator, target),
-        await _rights(client, "rights to run", [*rules_for(operator), *webhook_rules(operator)]),
-        await _rights(client, "rights to install", INSTALLING),
+        await check_rights(client, "rights to run", running),
+        await check_rights(client, "rights to install", questions(INSTALLING)),
         await _certificates(client, operator, target),
         await _deployment(client, operator, target),
     ]
@@ -91,32 +94,6 @@ def _changed(live: Wire, planned: Wire) -> bool:
     spec = {name: value for name, value in planned["spec"].items() if name != "conversion"}
     old = {name: value for name, value in live["spec"].items() if name != "conversion"}
     return any(diff("", live | {"spec": old}, planned | {"spec": spec}))
-
-
-async def _rights(client: Client, check: str, rules: Iterable[PolicyRule]) -> Finding:
-    missing: list[str] = []
-    asked = 0
-    for rule in rules:
-        for resource in rule.resources:
-            for verb in rule.verbs:
-                asked += 1
-                if not await _may(client, rule.api_groups[0], resource, verb, (*rule.resource_names, "")[0]):
-                    missing.append(f"{verb} {'.'.join(filter(None, (resource, rule.api_groups[0])))}")
-    if not missing:
-        return well(check, f"all {asked} of them")
-    told = f"you may not {', '.join(missing)}"
-    return doubtful(check, told, "bind the roles of `kubewright manifests`, or take another context")
-
-
-async def _may(client: Client, group: str, resource: str, verb: str, name: str) -> bool:
-    plain, _, subresource = resource.partition("/")
-    attributes = authorization_v1.ResourceAttributes(
-        group=group, resource=plain, subresource=subresource, verb=verb, name=name
-    )
-    review = authorization_v1.SelfSubjectAccessReview(
-        spec=authorization_v1.SelfSubjectAccessReviewSpec(resource_attributes=attributes)
-    )
-    return (await client.create(review)).status.allowed
 
 
 async def _certificates(client: Client, operator: Operator, target: str) -> Finding:

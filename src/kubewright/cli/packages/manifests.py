@@ -22,6 +22,7 @@ from kubewright.generate import (
     Settings,
     files_of,
     helm,
+    installer,
     kustomize,
     manifests,
     plain_yaml,
@@ -93,6 +94,13 @@ def _account(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
 @click.option("--image", default=DEFAULT_IMAGE, show_default=True, help="Image of the operator.")
 @click.option("--replicas", type=click.IntRange(min=0), default=None, help="Replicas; default: as declared.")
 @click.option(
+    "--installer",
+    "subject",
+    default="",
+    metavar="SUBJECT",
+    help="Print instead what lets a user, or NAMESPACE/NAME of a ServiceAccount, install it.",
+)
+@click.option(
     "--metrics-reader",
     callback=_account,
     default="",
@@ -110,12 +118,18 @@ def command(
     image: str,
     replicas: int | None,
     metrics_reader: str,
+    subject: str,
 ) -> None:
     """Print what TARGET needs in a cluster as YAML, or write it to files.
 
     Parts: crds, rbac, webhooks, deployment; monitoring (a ServiceMonitor), network (a NetworkPolicy) and
     samples come when asked for. A kustomize tree and a Helm chart hold all parts.
+    --installer prints what an administrator grants first to whoever applies them, server-side.
     """
+    if subject and (output or check or form != "yaml" or further):
+        raise click.UsageError(
+            "--installer prints plain YAML for all parts: give it with -n and --image only"
+        )
     if output is None and (check or form != "yaml"):
         raise click.UsageError(f"{'--check' if check else f'--format {form}'} needs --output DIR")
     operator = load_operator(target)
@@ -126,6 +140,9 @@ def command(
         metrics_reader=metrics_reader,
         examples=written_samples(target),
     )
+    if subject:
+        click.echo(to_yaml(installer(operator, subject, settings)), nl=False)
+        return
     parts = [*only, *further]
     if output is None:
         click.echo(to_yaml(manifests(operator, parts, settings)), nl=False)

@@ -1,0 +1,88 @@
+"""What whoever installs an operator must be granted first: its objects by name, and the rights they hand on.
+
+No role holds `escalate` or `bind`. Kubernetes lets people grant what they have themselves, so whoever installs
+has the operator's rights, and an operator that asks for more than before is not installed until an administrator
+has seen it.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from kubewright.controller import Operator
+from kubewright.generate.manifests import PARTS, USUAL, Settings, manifests
+from kubewright.generate.names import Names
+from kubewright.generate.rbac import RBAC, named
+
+_GROUP = RBAC.partition("/")[0]
+# With server-side apply the name of what is made is known when it is authorized, so `create` can be limited too.
+_VERBS = ["create", "delete", "get", "patch"]
+# To say why a Deployment does not become available.
+_TELLING: list[dict[str, Any]] = [
+    {"apiGroups": [""], "resources": ["events", "pods"], "verbs": ["list"]},
+    {"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]},
+]
+Wire = dict[str, Any]
+
+
+def installer(operator: Operator, subject: str, settings: Settings = USUAL) -> list[Wire]:
+    """Render the operator's namespace and what lets a user, or a ServiceAccount (`namespace/name`), install all else.
+
+    It covers every part but samples: those are for users of the kinds.
+    """
+    names = Names(operator.name)
+    documents = manifests(operator, [part for part in PARTS if part != "samples"], settings)
+    places: defaultdict[str, list[Wire]] = defaultdict(list)
+    for document in documents:
+        places[document["metadata"].get("namespace", "")].append(document)
+    rendered = [document for document in documents if document["kind"] == "Namespace"]
+    for namespace, there in sorted(places.items()):
+        rules = [*_by_name(there), *_handed_on(there)]
+        if namespace == names.namespace:
+            rules += _TELLING
+        rendered += _granted(names, namespace, rules, subject)
+    return rendered
+
+
+def _by_name(documents: Iterable[Wire]) -> list[Wire]:
+    found: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for document in documents:
+        group = document["apiVersion"].rpartition("/")[0]
+        found[group, _plural(document["kind"])].append(document["metadata"]["name"])
+    return [
+        {"apiGroups": [group], "resources": [plural], "resourceNames": sorted(called), "verbs": _VERBS}
+        for (group, plural), called in sorted(found.items())
+    ]
+
+
+def _handed_on(documents: Iterable[Wire]) -> list[Wire]:
+    rules: list[Wire] = []
+    for document in documents:
+        rules += [rule for rule in document.get("rules", ()) if rule not in rules]
+    return rules
+
+
+def _plural(kind: str) -> str:
+    word = kind.lower()
+    return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
+
+
+def _granted(names: Names, namespace: str, rules: Sequence[Wire], subject: str) -> list[Wire]:
+    kind = "Role" if namespace else "ClusterRole"
+    role = named(RBAC, kind, names.installer, names, namespace)
+    binding = named(RBAC, f"{kind}Binding", names.installer, names, namespace)
+    reference = {"apiGroup": _GROUP, "kind": kind, "name": names.installer}
+    for document in (role, binding):
+        # They are the administrator's: what is no longer asked for is found by labels, and they must not be.
+        del document["metadata"]["labels"]
+    return [
+        {**role, "rules": list(rules)},
+        {**binding, "roleRef": reference, "subjects": [_subject(subject)]},
+    ]
+
+
+def _subject(text: str) -> Wire:
+    namespace, slash, account = text.partition("/")
+    if slash:
+        return {"kind": "ServiceAccount", "name": account, "namespace": namespace}
+    return {"apiGroup": _GROUP, "kind": "User", "name": text}

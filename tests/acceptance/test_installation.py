@@ -1,0 +1,94 @@
+"""From manifests to work: installed by somebody with no more than the rights to, run as the account they bring."""
+
+import asyncio
+import signal
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+import yaml
+from acceptance_commands import CommandFailed, kubewright
+from acceptance_replica import Replica
+from acceptance_samples import SAMPLES, Sample
+from acceptance_stories import PATIENCE, STORIES, Stage
+
+import kubewright as kw
+from kubewright.api.builtin import core_v1, rbac_v1
+from kubewright.client.recording import read_recordings
+from kubewright.generate import Names
+from kubewright.testing import Cluster
+
+IMAGE = "registry.example/operator:1"
+INSTALLER = "installer"
+Launch = Callable[..., Awaitable[Replica]]
+
+
+async def kubeconfig_of(cluster: Cluster, account: str, namespace: str, folder: Path) -> Path:
+    """Write a kubeconfig with a ServiceAccount's token and nothing else."""
+    token = await cluster.client.token_request(account, namespace)
+    document = yaml.safe_load(await asyncio.to_thread(cluster.kubeconfig.read_text))
+    document["users"] = [{"name": user["name"], "user": {"token": token.token}} for user in document["users"]]
+    path = folder / f"{account}.kubeconfig"
+    await asyncio.to_thread(path.write_text, yaml.safe_dump(document))
+    return path
+
+
+@pytest_asyncio.fixture
+async def installer(sample: Sample, cluster: Cluster, tmp_path: Path) -> AsyncGenerator[Path, None]:
+    """Give the kubeconfig of an account that an administrator let install this operator."""
+    names = Names(sample.operator().name)
+    await cluster.eventually_gone(core_v1.Namespace, names.namespace, timeout=PATIENCE)
+    await cluster.create(core_v1.ServiceAccount(kw.Meta(INSTALLER)))
+    granted = tmp_path / "installer.yaml"
+    subject = f"{cluster.namespace}/{INSTALLER}"
+    document = await kubewright("manifests", str(sample.target), "--installer", subject)
+    await asyncio.to_thread(granted.write_text, document)
+    await kubewright("apply", "-f", str(granted), f"--kubeconfig={cluster.kubeconfig}")
+    yield await kubeconfig_of(cluster, INSTALLER, cluster.namespace, tmp_path)
+    await cluster.client.delete(rbac_v1.ClusterRoleBinding, names.installer)
+    await cluster.client.delete(rbac_v1.ClusterRole, names.installer)
+
+
+@pytest.mark.timeout(400)
+async def test_installed_with_least_rights_it_works_with_least_rights(
+    sample: Sample, cluster: Cluster, installer: Path, launch: Launch, tmp_path: Path
+) -> None:
+    target, names = str(sample.target), Names(sample.operator().name)
+    rendered, recording = tmp_path / "manifests.yaml", tmp_path / "accesses.jsonl"
+    await asyncio.to_thread(rendered.write_text, await kubewright("manifests", target, "--image", IMAGE))
+    await kubewright("apply", "-f", str(rendered), f"--kubeconfig={installer}")
+
+    account = await kubeconfig_of(cluster, names.account, names.namespace, tmp_path)
+    operator = await launch(
+        sample.target,
+        f"--kubeconfig={account}",
+        "--leader-elect",
+        f"--leader-election-namespace={names.namespace}",
+        "--webhook-reach=url",
+        f"--record-access={recording}",
+    )
+    await operator.wait_says("Starting workers", timeout=PATIENCE)
+    stage = Stage(sample, cluster, tmp_path / "vcenter.json")
+    for step in STORIES[sample.name]:
+        await step.play(stage)
+    assert await operator.ended(signal.SIGTERM, timeout=30) == 0
+
+    told = await kubewright("rbac", "verify", target, "--recording", str(recording))
+    assert "rights were used and no other was asked for" in told
+    runs = await asyncio.to_thread(read_recordings, recording)
+    assert [access for run in runs for access in run.accesses if access.denied] == []
+    await kubewright("undeploy", target, f"--kubeconfig={installer}")
+
+
+@pytest.mark.parametrize("sample", [SAMPLES[0]], indirect=True, ids=lambda sample: sample.name)
+async def test_an_operator_that_grew_is_not_installed_with_the_rights_of_before(
+    sample: Sample, installer: Path, tmp_path: Path
+) -> None:
+    rendered = await kubewright("manifests", str(sample.target), "--only", "rbac")
+    role = next(item for item in yaml.safe_load_all(rendered) if item["kind"] == "ClusterRole")
+    role["rules"].append({"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]})
+    grown = tmp_path / "grown.yaml"
+    await asyncio.to_thread(grown.write_text, yaml.safe_dump(role))
+    with pytest.raises(CommandFailed, match="attempting to grant RBAC permissions not currently held"):
+        await kubewright("apply", "-f", str(grown), f"--kubeconfig={installer}")
