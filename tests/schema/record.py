@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import ssl
 import sys
 import time
@@ -12,9 +13,13 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import schema_cases as cases
+import schema_definitions
+import schema_judgements
 import schema_kinds as kinds
-import schema_rules as rules
+import schema_ratchets as ratchets
+import schema_rules
+import schema_values
+from schema_documents import definition
 
 from kubewright.testing.controlplane import ControlPlane
 
@@ -44,7 +49,7 @@ class Server:
 
     def serve(self, schema: Any, marker: str) -> None:
         """Install the kind with this schema and wait until requests are checked by it."""
-        document = cases.definition(schema)
+        document = definition(schema)
         status, answer = self.send("POST", CRDS, document)
         if status == 409:
             _, current = self.send("GET", f"{CRDS}/things.ex.io")
@@ -127,32 +132,34 @@ def updates(
 
 def record(server: Server) -> None:
     found: dict[str, Any] = {
-        "definitions": definitions(server, cases.DEFINITIONS),
+        "definitions": definitions(server, schema_definitions.DEFINITIONS),
         "kinds": accepted(server, {**kinds.CRDS, "odd": kinds.ODD}),
-        "values": values(server, cases.WIDE, cases.VALUES, "enumNull"),
+        "values": values(server, schema_values.WIDE, schema_values.VALUES, "enumNull"),
         "ratchets": updates(
             server,
-            cases.RATCHET_OLD,
-            cases.RATCHET_NEW,
-            cases.RATCHET_BEFORE,
-            cases.RATCHETS,
+            ratchets.OLD,
+            ratchets.NEW,
+            ratchets.BEFORE,
+            ratchets.UPDATES,
             ("byname", "maxLength"),
         ),
-        "rule definitions": definitions(server, rules.DEFINITIONS),
+        "rule definitions": definitions(server, schema_rules.DEFINITIONS),
         "rule values": {
             name: values(server, group["schema"], group["specs"], group["marker"])
-            for name, group in rules.VALUES.items()
+            for name, group in schema_judgements.VALUES.items()
         },
         "rule updates": {
             name: updates(
                 server, group["old"], group["new"], group["before"], group["specs"], group["markers"]
             )
-            for name, group in rules.UPDATES.items()
+            for name, group in schema_judgements.UPDATES.items()
         },
     }
     OBSERVED.mkdir(exist_ok=True)
     for name, content in found.items():
         text = json.dumps(content, indent=1, ensure_ascii=False, sort_keys=True)
+        # The server numbers the type of `self`, another number each time.
+        text = re.sub(r"selfType\d+", "selfType", text)
         (OBSERVED / f"{name.replace(' ', '_')}.json").write_text(text + "\n")
 
 

@@ -4,14 +4,14 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-import schema_cases as cases
+import schema_documents as documents
 
 from kubewright.schema import compare
 
-_OLD = cases.definition(
-    cases.obj(
+_OLD = documents.definition(
+    documents.obj(
         {
-            "spec": cases.obj(
+            "spec": documents.obj(
                 {
                     "size": {"type": "integer", "format": "int32", "minimum": 0, "maximum": 10},
                     "mode": {"type": "string", "enum": ["a", "b"]},

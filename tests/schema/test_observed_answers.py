@@ -3,24 +3,27 @@
 from copy import deepcopy
 
 import pytest
-import schema_cases as cases
+import schema_definitions as definitions
+import schema_judgements as judgements
+import schema_ratchets as ratchets
 import schema_rules as rules
+import schema_values as values
 from schema_answers import answers, causes, seen, thing
 
 from kubewright.schema import apply_defaults, check_crd, prune, validate
 
 
-@pytest.mark.parametrize("name", cases.DEFINITIONS)
+@pytest.mark.parametrize("name", definitions.DEFINITIONS)
 def test_a_definition_is_refused_as_by_the_real_server(name: str) -> None:
-    assert causes(check_crd(cases.DEFINITIONS[name])) == seen(answers("definitions")[name])
+    assert causes(check_crd(definitions.DEFINITIONS[name])) == seen(answers("definitions")[name])
 
 
-@pytest.mark.parametrize("name", cases.VALUES)
+@pytest.mark.parametrize("name", values.VALUES)
 def test_a_value_is_pruned_defaulted_and_refused_as_by_the_real_server(name: str) -> None:
-    answer, value = answers("values")[name], thing(deepcopy(cases.VALUES[name]))
-    dropped = prune(cases.WIDE, value)
-    apply_defaults(cases.WIDE, value)
-    assert causes(validate(cases.WIDE, value)) == seen(answer)
+    answer, value = answers("values")[name], thing(deepcopy(values.VALUES[name]))
+    dropped = prune(values.WIDE, value)
+    apply_defaults(values.WIDE, value)
+    assert causes(validate(values.WIDE, value)) == seen(answer)
     if answer["accepted"]:
         assert value["spec"] == answer["spec"]
     if "strict" in answer:
@@ -30,9 +33,9 @@ def test_a_value_is_pruned_defaulted_and_refused_as_by_the_real_server(name: str
         assert dropped == []
 
 
-@pytest.mark.parametrize("name", cases.RATCHETS)
+@pytest.mark.parametrize("name", ratchets.UPDATES)
 def test_an_update_ratchets_as_on_the_real_server(name: str) -> None:
-    errors = validate(cases.RATCHET_NEW, thing(cases.RATCHETS[name]), old=thing(cases.RATCHET_BEFORE))
+    errors = validate(ratchets.NEW, thing(ratchets.UPDATES[name]), old=thing(ratchets.BEFORE))
     assert causes(errors) == seen(answers("ratchets")[name])
 
 
@@ -42,10 +45,14 @@ def test_rules_compile_and_are_priced_as_by_the_real_server(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("group", "name"), [(group, name) for group, content in rules.VALUES.items() for name in content["specs"]]
+    ("group", "name"),
+    [(group, name) for group, content in judgements.VALUES.items() for name in content["specs"]],
 )
 def test_rules_judge_a_value_as_on_the_real_server(group: str, name: str) -> None:
-    schema, value = rules.VALUES[group]["schema"], thing(deepcopy(rules.VALUES[group]["specs"][name]))
+    schema, value = (
+        judgements.VALUES[group]["schema"],
+        thing(deepcopy(judgements.VALUES[group]["specs"][name])),
+    )
     prune(schema, value)
     apply_defaults(schema, value)
     assert causes(validate(schema, value)) == seen(answers("rule_values")[group][name])
@@ -53,9 +60,9 @@ def test_rules_judge_a_value_as_on_the_real_server(group: str, name: str) -> Non
 
 @pytest.mark.parametrize(
     ("group", "name"),
-    [(group, name) for group, content in rules.UPDATES.items() for name in content["specs"]],
+    [(group, name) for group, content in judgements.UPDATES.items() for name in content["specs"]],
 )
 def test_rules_judge_an_update_as_on_the_real_server(group: str, name: str) -> None:
-    content = rules.UPDATES[group]
+    content = judgements.UPDATES[group]
     errors = validate(content["new"], thing(content["specs"][name]), old=thing(content["before"]))
     assert causes(errors) == seen(answers("rule_updates")[group][name])

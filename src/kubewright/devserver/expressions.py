@@ -150,7 +150,7 @@ def compile_in(place: cel.Environment, text: str, *wanted: cel.Type) -> cel.Prog
         raise ExpressionError(f"compilation failed: {error}") from None
     except cel.EvaluationError as error:
         raise ExpressionError(f"program instantiation failed: {error}") from None
-    if wanted and program.type not in wanted:
+    if wanted and not any(program.type.same(kind) for kind in wanted):
         if len(wanted) == 1:
             raise ExpressionError(f"must evaluate to {wanted[0]} but got {program.type}")
         listed = " ".join("null_type" if kind.kind == "null" else str(kind) for kind in wanted)

@@ -222,6 +222,18 @@ STEPS = [
         },
         bound={"paramRef": {"name": "x", "parameterNotFoundAction": "Deny"}},
     ),
+    *add(
+        "protobuf",
+        {
+            "expression": "variables.name == 'never'",
+            "messageExpression": "'waited ' + string(google.protobuf.Duration{seconds: 5}) + ' for ' + variables.name",
+        },
+        "google.protobuf.Struct{fields: {'a': 1}}.a == 1.0",
+        "google.protobuf.Int32Value{value: 3000000000 + size(object.metadata.name)} > 0",
+        variables=[
+            {"name": "name", "expression": "google.protobuf.StringValue{value: object.metadata.name}"}
+        ],
+    ),
     *add("annotated", "true", auditAnnotations=[{"key": "k", "valueExpression": "'v'"}]),
     *add("probe", "false"),
     Step(
@@ -262,6 +274,7 @@ STEPS = [
             "params-allowed",
             "params-unknown",
             "annotated",
+            "protobuf",
         )
     ),
     create("condition", "condition-not-met"),
@@ -276,6 +289,8 @@ STEPS = [
     bad("reference", "foo.bar"),
     bad("type", "'text'"),
     bad("empty", " "),
+    bad("wrapped-is-fine", "google.protobuf.BoolValue{value: true}"),
+    bad("wrapped-type", "google.protobuf.Int32Value{value: 'a'} == 1"),
     bad("nothing"),
     bad("message-type", {"expression": "true", "messageExpression": "1"}),
     bad("message-empty", {"expression": "true", "message": " "}),

@@ -37,9 +37,11 @@ from kubewright.schema.cel.types import (
     map_of,
     optional_of,
     param,
+    struct,
     type_of,
 )  # fmt: skip
 from kubewright.schema.cel.values import Uint
+from kubewright.schema.cel.wellknown import EMPTY, NULL_VALUE, WellKnown
 
 TYPE_NAMES: dict[str, Type] = {
     "bool": BOOL,
@@ -53,6 +55,7 @@ TYPE_NAMES: dict[str, Type] = {
     "null_type": NULL,
     "google.protobuf.Timestamp": TIMESTAMP,
     "google.protobuf.Duration": DURATION,
+    EMPTY: struct(EMPTY),
     "type": type_of(DYN),
     "optional_type": optional_of(DYN),
     **{name: Type("opaque", name) for name in ("net.IP", "net.CIDR")},
@@ -69,7 +72,7 @@ class Checked:
     overloads: dict[Expr, list[Overload]] = field(default_factory=dict[Expr, list[Overload]])
     names: set[str] = field(default_factory=set[str])
     qualified: dict[Expr, str] = field(default_factory=dict[Expr, str])
-    messages: dict[Expr, MessageType] = field(default_factory=dict[Expr, MessageType])
+    messages: dict[Expr, MessageType | WellKnown] = field(default_factory=dict[Expr, MessageType | WellKnown])
     undefined: set[str] = field(default_factory=set[str])
 
     @property
@@ -151,6 +154,8 @@ class _Checker:
                 return scope[name]
         if name in TYPE_NAMES:
             return type_of(TYPE_NAMES[name])
+        if name == NULL_VALUE:
+            return INT
         message = self._messages.find(name)
         if message is None:
             return None
@@ -188,7 +193,7 @@ class _Checker:
 
     def _struct_field(self, node: Expr, struct: str, name: str) -> Type:
         message = self._messages.find(struct)
-        if message is not None:
+        if isinstance(message, MessageType):
             return (message.fields or {}).get(name, DYN)
         declared = self._structs.get(struct)
         if declared is None or name not in declared.fields:
@@ -300,7 +305,9 @@ class _Checker:
             if message.fields is None:
                 continue
             expected = message.fields.get(field_name(entry))
-            if expected is None or not self.mapping.assignable(expected, found):
+            if expected is None and isinstance(message, WellKnown):
+                self._report(entry.offset, f"undefined field '{field_name(entry)}'")
+            elif expected is None or not self.mapping.assignable(expected, found):
                 text = f"expected type of field '{field_name(entry)}' is '{expected or ''}'"
                 provided = self.mapping.substitute(found)
                 self._report(entry.offset, f"{text} but provided type is '{provided}'")

@@ -67,6 +67,9 @@ class _Estimator:
             self._paths[node] = local.path if local is not None else (node.name,)
             return ONE
         if isinstance(node, Select):
+            if node in self._checked.qualified:
+                self._paths[node] = (self._checked.qualified[node],)
+                return ONE
             return self._select(node)
         if isinstance(node, Call):
             return self._call(node)

@@ -199,7 +199,7 @@ class _Compiler:
 
 def _is_loose(kind: Type) -> bool:
     """Tell whether values of a type must be looked at before a call, because checking could not see them."""
-    return kind.kind in ("dyn", "param", "error", "null")
+    return kind.nullable or kind.kind in ("dyn", "param", "error", "null")
 
 
 def _is_constant(node: Expr) -> bool:

@@ -20,7 +20,30 @@ from kubewright.schema.cel.values import parse_duration, parse_timestamp
 from kubewright.schema.patterns import PatternError, compile_pattern
 
 _CONVERSIONS = ("bool", "bytes", "double", "duration", "int", "string", "timestamp", "uint")
+_PLAIN = (
+    "bool",
+    "bytes",
+    "double",
+    "duration",
+    "int",
+    "list",
+    "map",
+    "null",
+    "string",
+    "timestamp",
+    "type",
+    "uint",
+)
 _VERB_TYPES: dict[str, tuple[tuple[str, ...], str]] = {
+    "s": (
+        _PLAIN,
+        (
+            "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, "
+            "durations, and timestamps"
+        ),
+    ),
+    "f": (("double", "string"), "fixed-point clause can only be used on doubles"),
+    "e": (("double", "string"), "scientific clause can only be used on doubles"),
     "d": (("int", "uint"), "decimal clause can only be used on integers"),
     "o": (("int", "uint"), "octal clause can only be used on integers"),
     "b": (("int", "uint", "bool"), "only integers and bools can be formatted as binary"),
@@ -32,6 +55,11 @@ _VERB_TYPES: dict[str, tuple[tuple[str, ...], str]] = {
         ("int", "uint", "string", "bytes"),
         "only integers, byte buffers, and strings can be formatted as hex",
     ),
+}
+_RUNTIME_NAMES = {
+    "null": "null_type",
+    "timestamp": "google.protobuf.Timestamp",
+    "duration": "google.protobuf.Duration",
 }
 
 
@@ -99,17 +127,29 @@ def _template(node: Call, checked: Checked) -> Iterator[Issue]:
         if position >= len(listed.elements):
             yield Issue(node.offset, f"index {position} out of range")
             return
-        element = listed.elements[position]
-        fitting, problem = _VERB_TYPES.get(verb, ((), ""))
-        kind = checked.types[element]
-        if problem and kind.kind not in (*fitting, "dyn"):
-            yield Issue(element.offset, f"error during formatting: {problem}, was given {kind}")
+        yield from _filling(verb, listed.elements[position], checked)
+
+
+def _filling(verb: str, element: Expr, checked: Checked) -> Iterator[Issue]:
+    """Check what a place in a template is filled with; texts are made of whole lists and maps."""
+    fitting, problem = _VERB_TYPES[verb]
+    kind = checked.types[element]
+    if kind.kind not in (*fitting, "dyn", "param"):
+        name = _RUNTIME_NAMES.get(kind.kind) or kind.name or kind.kind
+        yield Issue(element.offset, f"error during formatting: {problem}, was given {name}")
+    elif verb == "s" and isinstance(element, CreateList):
+        for item in element.elements:
+            yield from _filling(verb, item, checked)
+    elif verb == "s" and isinstance(element, CreateMap):
+        for entry in element.entries:
+            yield from _filling(verb, entry.key, checked)
+            yield from _filling(verb, entry.value, checked)
 
 
 def _mixed_list(node: CreateList, checked: Checked) -> Iterator[Issue]:
     kinds = [_content(checked.types[item], at in node.optional) for at, item in enumerate(node.elements)]
     for element, kind in zip(node.elements, kinds, strict=True):
-        if kind != kinds[0]:
+        if not kind.same(kinds[0]):
             yield Issue(element.offset, f"expected type '{kinds[0]}' but found '{kind}'")
             return
 
@@ -122,9 +162,9 @@ def _mixed_map(node: CreateMap, checked: Checked) -> Iterator[Issue]:
     value_type = _content(checked.types[first.value], first.optional)
     for entry in node.entries[1:]:
         key, value = checked.types[entry.key], _content(checked.types[entry.value], entry.optional)
-        if key != key_type:
+        if not key.same(key_type):
             yield Issue(entry.key.offset, f"expected type '{key_type}' but found '{key}'")
-        if value != value_type:
+        if not value.same(value_type):
             yield Issue(entry.value.offset, f"expected type '{value_type}' but found '{value}'")
 
 

@@ -1,7 +1,7 @@
 """Object literals with a type: `Object{spec: Object.spec{replicas: 3}}`, `JSONPatch{op: "remove", path: "/spec"}`."""
 
 import base64
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ from kubewright.schema.cel.frames import Frame, Step
 from kubewright.schema.cel.overloads import Library
 from kubewright.schema.cel.types import DYN, STRING, Type, struct
 from kubewright.schema.cel.values import Duration, Message, Timestamp, Value, type_name
+from kubewright.schema.cel.wellknown import WELL_KNOWN, WellKnown
 
 MESSAGE_COST = 40
 _EXACT = 2**53 - 1
@@ -41,8 +42,10 @@ class MessageTypes:
     def __init__(self, types: Iterable[MessageType] = ()) -> None:
         self._types = {kind.name: kind for kind in types}
 
-    def find(self, name: str) -> MessageType | None:
+    def find(self, name: str) -> MessageType | WellKnown | None:
         """Return a type by its name; any name below that of an open type is an open type itself."""
+        if name in WELL_KNOWN:
+            return WELL_KNOWN[name]
         root = self._types.get(name.partition(".")[0])
         if root is not None and root.fields is None:
             return MessageType(name)
@@ -60,11 +63,11 @@ def _escaped_key(key: str) -> str:
     return key.replace("~", "~0").replace("/", "~1")
 
 
-def creation(kind: MessageType, fields: list[tuple[str, Step, bool]]) -> Step:
+def creation(kind: MessageType | WellKnown, fields: list[tuple[str, Step, bool]]) -> Step:
     """Make an object of a type from its fields: name, value, and whether the value may be absent."""
-    texts = frozenset(name for name, field in (kind.fields or {}).items() if field == STRING)
+    make = kind.create if isinstance(kind, WellKnown) else _maker(kind)
 
-    def step(frame: Frame) -> Message:
+    def step(frame: Frame) -> Value:
         content: dict[str, Any] = {}
         for name, value_step, optional in fields:
             value = value_step(frame)
@@ -73,14 +76,24 @@ def creation(kind: MessageType, fields: list[tuple[str, Step, bool]]) -> Step:
                     content.pop(name, None)
                     continue
                 value = value.value
-            if name in texts and not isinstance(value, str):
-                shown = type_name(value)
-                raise EvaluationError(f"unexpected type {shown} for {kind.name}Type '{name}' field")
             content[name] = value
         frame.charge(MESSAGE_COST)
-        return Message(kind.name, content, texts)
+        return make(content)
 
     return step
+
+
+def _maker(kind: MessageType) -> Callable[[dict[str, Any]], Message]:
+    texts = frozenset(name for name, field in (kind.fields or {}).items() if field == STRING)
+
+    def make(content: dict[str, Any]) -> Message:
+        for name in texts & content.keys():
+            if not isinstance(content[name], str):
+                shown = type_name(content[name])
+                raise EvaluationError(f"unexpected type {shown} for {kind.name}Type '{name}' field")
+        return Message(kind.name, content, texts)
+
+    return make
 
 
 def misplaced(message: Message) -> list[str]:

@@ -10,11 +10,12 @@ from kubewright.schema.cel.frames import Frame, Step
 from kubewright.schema.cel.overloads import Overload, accepts
 from kubewright.schema.cel.types import Declared
 from kubewright.schema.cel.values import NONE, OpaqueValue, Optional, TypeValue, Value, equal
+from kubewright.schema.cel.wellknown import NULL_VALUE
 
 
 def variable(name: str) -> Step:
-    """Read a variable, or a type by its name."""
-    constant = TypeValue(name) if name in TYPE_NAMES else None
+    """Read a variable, or a type or constant by its name."""
+    constant = TypeValue(name) if name in TYPE_NAMES else 0 if name == NULL_VALUE else None
 
     def step(frame: Frame) -> Any:
         frame.cost += 1

@@ -16,12 +16,20 @@ class Type:
     kind: Kind
     name: str = ""
     params: tuple["Type", ...] = ()
+    nullable: bool = False
 
     def __str__(self) -> str:
         if self.kind == "error":
             return "!error!"
+        if self.nullable:
+            return f"wrapper({self.kind})"
         name = self.name or self.kind
         return f"{name}({', '.join(map(str, self.params))})" if self.params else name
+
+    def same(self, other: "Type") -> bool:
+        """Tell whether values of both types are alike; one of them may be a wrapper that can be null."""
+        shape, others = (self.kind, self.name, len(self.params)), (other.kind, other.name, len(other.params))
+        return shape == others and all(map(Type.same, self.params, other.params))
 
 
 DYN = Type("dyn")
@@ -71,6 +79,11 @@ def opaque(name: str) -> Type:
 def param(name: str) -> Type:
     """Return a type parameter."""
     return Type("param", name)
+
+
+def wrapper(content: Type) -> Type:
+    """Return the type of a message that wraps a plain value, or null."""
+    return Type(content.kind, nullable=True)
 
 
 def is_optional(candidate: Type) -> bool:
@@ -137,7 +150,7 @@ class Mapping:
                 len(right.params),
             )
             return same_shape and all(map(self.matches, left.params, right.params))
-        return left == right
+        return left.same(right)
 
     def substitute(self, candidate: Type, *, to_dyn: bool = False) -> Type:
         """Replace parameters by what they stand for; free ones by dyn where asked."""
@@ -180,7 +193,7 @@ class Mapping:
 
 
 def _nullable(candidate: Type) -> bool:
-    return candidate.kind in ("null", "opaque", "struct", "timestamp", "duration")
+    return candidate.nullable or candidate.kind in ("null", "opaque", "struct", "timestamp", "duration")
 
 
 def _less_specific(left: Type, right: Type) -> bool:

@@ -4,6 +4,7 @@ import math
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
+from decimal import Decimal
 from typing import Any, ClassVar
 
 from kubewright.schema.cel.errors import EvaluationError, no_such_overload
@@ -41,9 +42,10 @@ class Duration:
     nanoseconds: int
 
     def __str__(self) -> str:
-        seconds = f"{abs(self.nanoseconds) // SECOND}"
-        fraction = f"{abs(self.nanoseconds) % SECOND:09d}".rstrip("0")
-        return f"{'-' if self.nanoseconds < 0 else ''}{seconds}{'.' + fraction if fraction else ''}s"
+        # The API server writes seconds as a float, whose digits do not reach to the nanoseconds of years.
+        length = abs(self.nanoseconds)
+        seconds = Decimal(repr(length // SECOND + length % SECOND / 1e9)).normalize()
+        return f"{'-' if self.nanoseconds < 0 else ''}{seconds:f}s"
 
 
 @dataclass(frozen=True, order=True, slots=True)

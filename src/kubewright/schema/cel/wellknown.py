@@ -1,0 +1,230 @@
+"""Messages of Protocol Buffers that every expression may make: `google.protobuf.Int32Value{value: 1}` is 1."""
+
+import base64
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kubewright.schema.cel import types
+from kubewright.schema.cel.errors import EvaluationError
+from kubewright.schema.cel.types import DYN, STRING, Type, list_of, map_of
+from kubewright.schema.cel.values import (
+    SECOND,
+    Duration,
+    Message,
+    OpaqueValue,
+    Optional,
+    Timestamp,
+    TypeValue,
+    Uint,
+    Value,
+    checked_timestamp,
+    type_name,
+)
+from kubewright.schema.values import INT64_MAX, INT64_MIN
+
+PREFIX = "google.protobuf."
+EMPTY = f"{PREFIX}Empty"
+NULL_VALUE = f"{PREFIX}NullValue.NULL_VALUE"
+_JSON = "*structpb.Value"
+_JSON_MAP = map_of(STRING, DYN)
+_JSON_LIST = list_of(DYN)
+_EXACT = 2**53 - 1
+
+Reader = Callable[[Value], Any]
+"""Turns a value into what a field holds, or raises."""
+
+
+@dataclass(frozen=True, slots=True)
+class WellKnown:
+    """A type of message whose values are those of the language: numbers, texts, maps, times."""
+
+    name: str
+    type: Type
+    fields: Mapping[str, Type]
+    readers: Mapping[str, Reader]
+    make: Callable[[dict[str, Any]], Value]
+
+    def create(self, given: Mapping[str, Value]) -> Value:
+        """Return what a message with these fields stands for."""
+        return self.make({field: self._read(field, value) for field, value in given.items()})
+
+    def _read(self, field: str, value: Value) -> Any:
+        repeated = {"list": list, "map": dict}.get(self.fields[field].kind)
+        if repeated is not None and self.name != f"{PREFIX}Value" and not isinstance(value, repeated):
+            raise EvaluationError(f"unsupported field type for {self.name}.{field}: {type_name(value)}")
+        try:
+            return self.readers[field](value)
+        except EvaluationError as error:
+            text = f"field type conversion error for {self.name}.{field} value type: {error}"
+            raise EvaluationError(text) from None
+
+
+def json_value(value: Value) -> Value:
+    """Return a value as JSON has it: numbers are doubles, times and bytes are texts."""
+    match value:
+        case None | bool() | str() | float():
+            return value
+        case int():
+            # A double is exact up to here; greater numbers are texts.
+            return float(value) if -_EXACT <= value <= _EXACT else str(int(value))
+        case bytes():
+            return base64.b64encode(value).decode()
+        case Timestamp() | Duration():
+            return str(value)
+        case list():
+            return [json_value(item) for item in value]
+        case dict():
+            return {_text(key): json_value(item) for key, item in value.items()}
+        case Optional():
+            return json_value(value.value)
+        case TypeValue():
+            raise EvaluationError("type conversion not supported for 'type'")
+        case OpaqueValue():
+            raise EvaluationError(
+                f"type conversion error from '{type_name(value).rpartition('.')[2]}' to '{_JSON}'"
+            )
+
+
+def _refused(value: Value, target: str) -> EvaluationError:
+    """Return the error of a value of another type; each type of the API server words it its own way."""
+    match value:
+        case str():
+            return EvaluationError(f"unsupported native conversion from string to '{target}'")
+        case bool():
+            return EvaluationError(f"type conversion error from bool to '{target}'")
+        case int():
+            return EvaluationError(f"unsupported type conversion from '{type_name(value)}' to {target}")
+        case float():
+            return EvaluationError(f"type conversion error from Double to '{target}'")
+        case _:
+            return EvaluationError(f"type conversion error from '{type_name(value)}' to '{target}'")
+
+
+def _exactly(kind: type, target: str) -> Reader:
+    def read(value: Value) -> Any:
+        if value.__class__ is not kind:
+            raise _refused(value, target)
+        return value
+
+    return read
+
+
+_text = _exactly(str, "string")
+
+
+def _integer(kind: type[int], target: str, least: int, most: int) -> Reader:
+    exactly, problem = _exactly(kind, target), "integer overflow"
+
+    def read(value: Value) -> Any:
+        number = exactly(value)
+        if not least <= number <= most:
+            raise EvaluationError(problem if kind is int else f"unsigned {problem}")
+        return number
+
+    return read
+
+
+def _float32(value: Value) -> float:
+    number: float = _exactly(float, "float32")(value)
+    try:
+        return struct.unpack("f", struct.pack("f", number))[0]
+    except OverflowError:
+        return float("inf") if number > 0 else float("-inf")
+
+
+def _json_of(kind: type, target: str) -> Reader:
+    def read(value: Value) -> Any:
+        if not isinstance(value, kind):
+            raise _refused(value, target)
+        return json_value(value)
+
+    return read
+
+
+def _null(value: Value) -> None:
+    _exactly(int, "protoreflect.EnumNumber")(value)
+
+
+_INT32 = _integer(int, "int32", -(2**31), 2**31 - 1)
+_INT64 = _integer(int, "int64", INT64_MIN, INT64_MAX)
+_UINT32 = _integer(Uint, "uint32", 0, 2**32 - 1)
+_UINT64 = _integer(Uint, "uint64", 0, 2**64 - 1)
+_MAP, _LIST = _json_of(dict, "*structpb.Struct"), _json_of(list, "*structpb.ListValue")
+_BOOL, _DOUBLE, _BYTES = _exactly(bool, "bool"), _exactly(float, "float64"), _exactly(bytes, "[]uint8")
+
+
+def _duration(fields: dict[str, int]) -> Duration:
+    nanoseconds = _nanoseconds(fields)
+    return Duration(min(max(nanoseconds, INT64_MIN), INT64_MAX))
+
+
+def _nanoseconds(fields: dict[str, int]) -> int:
+    return fields.get("seconds", 0) * SECOND + fields.get("nanos", 0)
+
+
+def _wrapper(name: str, kind: Type, reader: Reader, empty: Value) -> WellKnown:
+    def make(fields: dict[str, Any]) -> Value:
+        return fields.get("value", empty)
+
+    return WellKnown(f"{PREFIX}{name}", types.wrapper(kind), {"value": kind}, {"value": reader}, make)
+
+
+def _time(name: str, kind: Type, make: Callable[[dict[str, int]], Value]) -> WellKnown:
+    fields, readers = {"seconds": types.INT, "nanos": types.INT}, {"seconds": _INT64, "nanos": _INT32}
+    return WellKnown(f"{PREFIX}{name}", kind, fields, readers, make)
+
+
+_TYPES = [
+    _wrapper("BoolValue", types.BOOL, _BOOL, False),
+    _wrapper("BytesValue", types.BYTES, _BYTES, b""),
+    _wrapper("DoubleValue", types.DOUBLE, _DOUBLE, 0.0),
+    _wrapper("FloatValue", types.DOUBLE, _float32, 0.0),
+    _wrapper("Int32Value", types.INT, _INT32, 0),
+    _wrapper("Int64Value", types.INT, _INT64, 0),
+    _wrapper("StringValue", STRING, _text, ""),
+    _wrapper("UInt32Value", types.UINT, _UINT32, Uint(0)),
+    _wrapper("UInt64Value", types.UINT, _UINT64, Uint(0)),
+    _time("Duration", types.DURATION, _duration),
+    _time("Timestamp", types.TIMESTAMP, lambda fields: checked_timestamp(_nanoseconds(fields))),
+    WellKnown(
+        f"{PREFIX}Struct",
+        _JSON_MAP,
+        {"fields": _JSON_MAP},
+        {"fields": json_value},
+        lambda fields: fields.get("fields", {}),
+    ),
+    WellKnown(
+        f"{PREFIX}ListValue",
+        _JSON_LIST,
+        {"values": _JSON_LIST},
+        {"values": json_value},
+        lambda fields: fields.get("values", []),
+    ),
+    WellKnown(
+        f"{PREFIX}Value",
+        DYN,
+        {
+            "null_value": types.INT,
+            "number_value": types.DOUBLE,
+            "string_value": STRING,
+            "bool_value": types.BOOL,
+            "struct_value": _JSON_MAP,
+            "list_value": _JSON_LIST,
+        },
+        {
+            "null_value": _null,
+            "number_value": _DOUBLE,
+            "string_value": _text,
+            "bool_value": _BOOL,
+            "struct_value": _MAP,
+            "list_value": _LIST,
+        },
+        lambda fields: next(reversed(fields.values()), None),
+    ),
+    WellKnown(EMPTY, types.struct(EMPTY), {}, {}, lambda fields: Message(EMPTY, fields)),
+]
+
+WELL_KNOWN: dict[str, WellKnown] = {kind.name: kind for kind in _TYPES}
+"""The types by their names."""
