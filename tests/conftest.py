@@ -11,6 +11,7 @@ import pytest
 from blockbuster import BlockBuster
 
 sys.path.insert(0, str(Path(__file__).parent / "acceptance"))
+sys.path.insert(0, str(Path(__file__).parent / "http"))
 
 from acceptance_report import Reporter
 

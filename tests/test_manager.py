@@ -8,9 +8,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 import yaml
+from http_wire import connected, trusting_anybody
 
 from kubewright.api import Conflict, Meta, NotFound
 from kubewright.api.builtin import coordination_v1, core_v1, rbac_v1
@@ -52,8 +52,9 @@ def options(**changes: Any) -> ManagerOptions:
 
 
 async def asked(port: int, path: str) -> tuple[int, str]:
-    async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{port}{path}") as answer:
-        return answer.status, await answer.text()
+    async with connected(port) as wire:
+        reply = await wire.ask("GET", path)
+        return reply.status, reply.text
 
 
 async def test_probes_and_metrics_are_served(cluster: Cluster) -> None:  # noqa: F811 (a fixture)
@@ -487,8 +488,6 @@ async def test_secure_metrics_are_given_to_whom_the_cluster_allows(cluster: Clus
 
 
 async def asked_securely(port: int, token: str) -> tuple[int, str]:
-    headers = {"Authorization": f"Bearer {token}"}
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=False)) as session:
-        url = f"https://127.0.0.1:{port}/metrics"
-        async with session.get(url, headers=headers) as answer:
-            return answer.status, await answer.text()
+    async with connected(port, trusting_anybody()) as wire:
+        reply = await wire.ask("GET", "/metrics", headers={"Authorization": f"Bearer {token}"})
+        return reply.status, reply.text

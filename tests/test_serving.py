@@ -5,12 +5,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
-import aiohttp
 import msgspec
 import pytest
+from http_wire import connected, trusting_anybody
 from prometheus_client.parser import text_string_to_metric_families
 
 from kubewright.client import Answer, Client, Request
+from kubewright.http.server import Routes
 from kubewright.metrics import Registry
 from kubewright.serving import (
     Address,
@@ -27,13 +28,12 @@ LOOPBACK = Address("127.0.0.1", 0)
 
 
 @asynccontextmanager
-async def asking(server: HttpServer, scheme: str = "http") -> AsyncIterator[Any]:
-    connector = aiohttp.TCPConnector(ssl=False)
-    async with server, aiohttp.ClientSession(connector=connector) as session:
+async def asking(server: HttpServer, tls: ssl.SSLContext | None = None) -> AsyncIterator[Any]:
+    async with server, connected(server.port, tls) as wire:
 
         async def ask(path: str, **headers: str) -> tuple[int, str]:
-            async with session.get(f"{scheme}://127.0.0.1:{server.port}{path}", headers=headers) as answer:
-                return answer.status, await answer.text()
+            reply = await wire.ask("GET", path, headers=headers)
+            return reply.status, reply.text
 
         yield ask
 
@@ -59,9 +59,9 @@ def test_an_address_that_is_none_is_refused_with_an_example(text: str) -> None:
 
 
 async def test_a_port_that_is_taken_is_named() -> None:
-    async with HttpServer(LOOPBACK, []) as first:
+    async with HttpServer(LOOPBACK, Routes([])) as first:
         with pytest.raises(BindError, match=f"cannot listen on 127.0.0.1:{first.port}"):
-            async with HttpServer(Address("127.0.0.1", first.port), []):
+            async with HttpServer(Address("127.0.0.1", first.port), Routes([])):
                 pass
 
 
@@ -69,7 +69,7 @@ async def test_checks_tell_what_is_wrong() -> None:
     checks = Checks("readyz")
     trouble: list[str] = []
     checks.add("caches", lambda: trouble[0] if trouble else None)
-    async with asking(HttpServer(LOOPBACK, checks.routes)) as ask:
+    async with asking(HttpServer(LOOPBACK, Routes(checks.routes))) as ask:
         assert await ask("/readyz") == (200, "ok")
         assert await ask("/readyz?verbose") == (200, "[+]ping ok\n[+]caches ok\nreadyz check passed\n")
         trouble.append("pods: forbidden")
@@ -88,7 +88,7 @@ async def test_metrics_are_shown_in_the_text_format() -> None:
     registry.counter("jobs_total", "Jobs done", ("kind",)).labels(kind="a").inc(3)
     registry.gauge("depth", "Now waiting").labels().set(2)
     registry.histogram("seconds", "Time taken", buckets=(1.0, 5.0)).labels().observe(3)
-    async with asking(HttpServer(LOOPBACK, MetricsPage(registry).routes)) as ask:
+    async with asking(HttpServer(LOOPBACK, Routes(MetricsPage(registry).routes))) as ask:
         status, text = await ask("/metrics")
     assert status == 200
     families = {family.name: family for family in text_string_to_metric_families(text)}
@@ -132,7 +132,9 @@ async def test_secure_metrics_ask_the_cluster_who_may_read_and_remember_the_answ
     authority = Authority()
     page = MetricsPage(Registry(), Guard(cast(Client, authority)))
     certificate = await asyncio.to_thread(ServingCertificate)
-    async with asking(HttpServer(LOOPBACK, page.routes, tls=certificate.context), "https") as ask:
+    async with asking(
+        HttpServer(LOOPBACK, Routes(page.routes), tls=certificate.context), trusting_anybody()
+    ) as ask:
         assert (await ask("/metrics"))[0] == 401
         assert (await ask("/metrics", Authorization="Basic eA=="))[0] == 401
         assert authority.asked == []
@@ -150,7 +152,7 @@ async def test_who_may_not_read_is_told_so() -> None:
     authority = Authority()
     authority.allowed = False
     page = MetricsPage(Registry(), Guard(cast(Client, authority)))
-    async with asking(HttpServer(LOOPBACK, page.routes)) as ask:
+    async with asking(HttpServer(LOOPBACK, Routes(page.routes))) as ask:
         status, text = await ask("/metrics", Authorization="Bearer good")
     assert (status, text) == (403, "Authorization denied for user prometheus\n")
 

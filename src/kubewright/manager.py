@@ -14,6 +14,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
+import msgspec
+
 from kubewright.cache import Cache
 from kubewright.client import Client, ClusterConfig
 from kubewright.controller import Controller, Operator
@@ -35,6 +37,7 @@ from kubewright.election import (
     default_identity,
 )
 from kubewright.events import EventRecorder, Reference
+from kubewright.http.server import Routes
 from kubewright.metrics import Registry
 from kubewright.serving import Checks, Guard, HttpServer, parse_address
 from kubewright.webhook import Lifetimes, Reach
@@ -86,8 +89,7 @@ class ManagerOptions:
 DEFAULTS = ManagerOptions()
 
 
-@dataclass(frozen=True, slots=True)
-class ManagerStatistics:
+class ManagerStatistics(msgspec.Struct, frozen=True):
     """Count what runs."""
 
     leading: bool
@@ -191,19 +193,19 @@ class Manager:
         probes = parse_address(options.health_probe_bind_address)
         if probes is not None:
             routes = [*self.liveness.routes, *self.readiness.routes]
-            self.probe_port = (await stack.enter_async_context(HttpServer(probes, routes))).port
+            self.probe_port = (await stack.enter_async_context(HttpServer(probes, Routes(routes)))).port
         metrics = parse_address(options.metrics_bind_address)
         if metrics is None:
             return
         page_type = (await asyncio.to_thread(import_module, METRICS_PAGE)).MetricsPage
         if not options.metrics_secure:
-            server = HttpServer(metrics, page_type(self.metrics).routes)
+            server = HttpServer(metrics, Routes(page_type(self.metrics).routes))
         else:
             serving = await asyncio.to_thread(import_module, SERVING_CERTIFICATES)
             certificate = await asyncio.to_thread(serving.ServingCertificate, options.metrics_cert_dir)
             stack.callback(group.create_task(certificate.follow(), name="certificate").cancel)
             page = page_type(self.metrics, Guard(client))
-            server = HttpServer(metrics, page.routes, tls=certificate.context)
+            server = HttpServer(metrics, Routes(page.routes), tls=certificate.context)
         self.metrics_port = (await stack.enter_async_context(server)).port
 
     async def _serve_webhooks(self, stack: AsyncExitStack, group: asyncio.TaskGroup, client: Client) -> None:

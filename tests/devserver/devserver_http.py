@@ -1,32 +1,21 @@
-"""HTTP/1.1 over asyncio streams, as bare as it gets: what the tests of the embedded server speak."""
+"""Requests to the embedded server, as the administrator."""
 
 import asyncio
 import base64
 import json
 import ssl
-from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, Self
 
+from http_wire import Reply, Wire
+
 from kubewright.devserver import Server
 
 MERGE = {"Content-Type": "application/merge-patch+json"}
 APPLY = {"Content-Type": "application/apply-patch+yaml"}
-
-
-@dataclass
-class Reply:
-    """An answer with its body whole."""
-
-    status: int
-    headers: dict[str, str]
-    body: bytes
-
-    def json(self) -> Any:
-        return json.loads(self.body)
 
 
 def client_context(server: Server) -> ssl.SSLContext:
@@ -40,53 +29,6 @@ def client_context(server: Server) -> ssl.SSLContext:
         )
         context.load_cert_chain(file)
     return context
-
-
-class Wire:
-    """One connection."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.reader = reader
-        self.writer = writer
-
-    def send(
-        self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None
-    ) -> None:
-        lines = [f"{method} {path} HTTP/1.1", "Host: test", f"Content-Length: {len(body)}"]
-        lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
-        self.writer.write("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
-
-    async def head(self) -> tuple[int, dict[str, str]]:
-        text = (await self.reader.readuntil(b"\r\n\r\n")).decode()
-        first, *lines = text.strip().split("\r\n")
-        headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
-        return int(first.split()[1]), headers
-
-    async def reply(self) -> Reply:
-        status, headers = await self.head()
-        if headers.get("transfer-encoding") == "chunked":
-            body = b"".join([chunk async for chunk in self.chunks()])
-        else:
-            body = await self.reader.readexactly(int(headers.get("content-length", "0")))
-        return Reply(status, headers, body)
-
-    async def chunks(self) -> AsyncIterator[bytes]:
-        while size := int(await self.reader.readline(), 16):
-            yield await self.reader.readexactly(size)
-            await self.reader.readline()
-        await self.reader.readline()
-
-    async def events(self) -> AsyncIterator[dict[str, Any]]:
-        async for chunk in self.chunks():
-            for line in chunk.splitlines():
-                yield json.loads(line)
-
-    async def close(self) -> None:
-        self.writer.close()
-        try:
-            await self.writer.wait_closed()
-        except (ConnectionError, ssl.SSLError):
-            pass
 
 
 class Http:

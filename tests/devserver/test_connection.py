@@ -6,7 +6,8 @@ import resource
 from collections.abc import Iterator
 
 import pytest
-from devserver_http import Http, Wire
+from devserver_http import Http
+from http_wire import Wire
 
 from kubewright.devserver import Server
 from kubewright.devserver.connection import MAX_BODY

@@ -5,7 +5,8 @@ import ssl
 from pathlib import Path
 
 import pytest
-from devserver_http import MERGE, Http, Wire
+from devserver_http import MERGE, Http
+from http_wire import Wire
 
 from kubewright.devserver import Server
 

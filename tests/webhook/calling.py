@@ -3,11 +3,11 @@
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import aiohttp
+from http_wire import Reply, Wire, connected
 
 from kubewright.metrics import Registry
 from kubewright.serving import Address
@@ -21,25 +21,19 @@ from kubewright.webhook.server.http import WebhookServer
 @dataclass
 class Called:
     server: WebhookServer
-    session: aiohttp.ClientSession
+    wire: Wire
+    """A connection that requests share, as those of an API server do."""
     metrics: Registry
     context: FollowingContext
     bundle: Bundle
 
-    def __post_init__(self) -> None:
-        # One for all requests, so that they share a connection.
-        self.trust = trust(self.bundle)
+    async def post(self, path: str, body: bytes, **headers: str) -> tuple[int, bytes]:
+        reply = await asked(self.wire, path, body, **headers)
+        return reply.status, reply.body
 
-    @property
-    def url(self) -> str:
-        return f"https://127.0.0.1:{self.server.port}"
-
-    async def post(self, path: str, body: Any, **options: Any) -> tuple[int, bytes]:
-        headers = {"Content-Type": "application/json", **options.pop("headers", {})}
-        async with self.session.post(
-            f"{self.url}{path}", data=body, headers=headers, ssl=self.trust, **options
-        ) as response:
-            return response.status, await response.read()
+    def connect(self, bundle: Bundle | None = None) -> AbstractAsyncContextManager[Wire]:
+        """Open another connection, by somebody who trusts the authority of a bundle."""
+        return connected(self.server.port, trust(bundle or self.bundle))
 
     def samples(self, name: str) -> dict[tuple[str, ...], float]:
         return {
@@ -48,6 +42,11 @@ class Called:
             if family.name == name
             for sample in family.samples
         }
+
+
+async def asked(wire: Wire, path: str, body: bytes, **headers: str) -> Reply:
+    """Post a review."""
+    return await wire.ask("POST", path, body, {"Content-Type": "application/json", **headers})
 
 
 def trust(bundle: Bundle) -> ssl.SSLContext:
@@ -62,5 +61,5 @@ async def called(webhooks: Sequence[Any], context: FollowingContext | None = Non
     server = WebhookServer(
         Address("127.0.0.1", 0), answerers_for(Endpoints(webhooks), metrics), chosen, metrics
     )
-    async with server, aiohttp.ClientSession() as session:
-        yield Called(server, session, metrics, chosen, bundle)
+    async with server, connected(server.port, trust(bundle)) as wire:
+        yield Called(server, wire, metrics, chosen, bundle)

@@ -4,10 +4,8 @@ import logging
 import ssl
 import threading
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 
-import aiohttp
 import pytest
 
 import kubewright as kw
@@ -18,7 +16,7 @@ from kubewright.webhook.server.authority import begin, utc_now
 from kubewright.webhook.server.context import FollowingContext
 from kubewright.webhook.server.http import SLOW, WebhookServer
 
-from .calling import called, trust
+from .calling import asked, called, trust
 from .kinds import Widget, WidgetSpec, WidgetV1Alpha1, colored, from_alpha, from_beta, sensible
 from .reviews import admission_review, body, conversion_review
 
@@ -77,28 +75,32 @@ async def test_bad_requests_get_a_review_that_says_why() -> None:
 async def test_other_requests_are_refused_by_http() -> None:
     async with called(ALL) as server:
         good = body(admission_review(widget()))
-        assert (await server.post("/nowhere", good))[0] == 404
-        assert (await server.post(VALIDATE, good, headers={"Content-Type": "text/yaml"}))[0] == 415
-        async with server.session.get(f"{server.url}{VALIDATE}", ssl=trust(server.bundle)) as response:
-            assert response.status == 405
+        for path, kind, status in ((("/nowhere"), "application/json", 404), (VALIDATE, "text/yaml", 415)):
+            async with server.connect() as wire:
+                assert (await wire.ask("POST", path, good, {"Content-Type": kind})).status == status
+        async with server.connect() as wire:
+            assert (await wire.ask("GET", VALIDATE)).status == 405
+        assert server.samples("controller_runtime_webhook_requests_total") == {
+            (VALIDATE, "415"): 1,
+            (VALIDATE, "405"): 1,
+        }
 
 
 async def test_a_body_that_is_too_large_is_not_read() -> None:
+    megabyte = b"x" * 1024 * 1024
+    head = f"POST {VALIDATE} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
     async with called(ALL) as server:
-
-        async def chunks(count: int) -> AsyncIterator[bytes]:
-            for _ in range(count):
-                yield b"x" * 1024 * 1024
-
-        for headers in ({"Content-Length": str(10 * 1024 * 1024)}, {}):
-            try:
-                status, _ = await server.post(VALIDATE, chunks(10), headers=headers)
-                assert status == 413
-            except aiohttp.ClientConnectionError:
-                # The server hung up on us while we were still sending.
-                pass
+        async with server.connect() as wire:
+            wire.writer.write(f"{head}Content-Length: 10000000\r\n\r\n".encode())
+            assert (await wire.head())[0] == 413
+        async with server.connect() as wire:
+            wire.writer.write(f"{head}Transfer-Encoding: chunked\r\n\r\n".encode())
+            for _ in range(8):
+                wire.writer.write(b"%x\r\n%b\r\n" % (len(megabyte), megabyte))
+            assert (await wire.head())[0] == 413
         status, _ = await server.post(VALIDATE, body(admission_review(widget())))
         assert status == 200
+        assert server.samples("controller_runtime_webhook_requests_total")[VALIDATE, "413"] == 2
 
 
 async def test_a_client_without_tls_gets_nothing() -> None:
@@ -221,13 +223,36 @@ async def test_requests_in_flight_end_before_the_server_does() -> None:
 async def test_a_draining_server_asks_its_callers_to_leave() -> None:
     async with called([sensible]) as server:
         server.server.drain()
-        async with server.session.post(
-            f"{server.url}{VALIDATE}",
-            data=body(admission_review(widget())),
-            headers={"Content-Type": "application/json"},
-            ssl=trust(server.bundle),
-        ) as response:
-            assert (response.status, response.headers["Connection"]) == (200, "close")
+        reply = await asked(server.wire, VALIDATE, body(admission_review(widget())))
+        assert (reply.status, reply.headers["connection"]) == (200, "close")
+        assert await server.wire.ended()
+
+
+async def test_a_caller_that_hangs_up_is_not_answered() -> None:
+    entered, held = threading.Event(), threading.Event()
+
+    @kw.validates(Widget)
+    def slow(widget: Widget) -> None:
+        if widget.spec.color == "slow":
+            entered.set()
+            held.wait(5)
+        else:
+            burn()
+
+    async with called([slow]) as server:
+        assert (await server.post(VALIDATE, body(admission_review(widget()))))[0] == 200
+        async with server.connect() as wire:
+            wire.send(
+                "POST",
+                VALIDATE,
+                body(admission_review(widget("slow"))),
+                {"Content-Type": "application/json"},
+            )
+            await asyncio.to_thread(entered.wait, 5)
+            assert server.samples("controller_runtime_webhook_requests_in_flight")[VALIDATE,] == 1
+        while server.samples("controller_runtime_webhook_requests_in_flight")[VALIDATE,]:
+            await asyncio.sleep(0.001)
+        held.set()
 
 
 async def test_a_new_certificate_is_shown_to_new_connections_while_old_ones_go_on() -> None:
@@ -237,19 +262,11 @@ async def test_a_new_certificate_is_shown_to_new_connections_while_old_ones_go_o
         fresh = begin(["127.0.0.1"], Lifetimes(), utc_now())
         await asyncio.to_thread(server.context.load, fresh.certificate, fresh.key)
         assert (await server.post(VALIDATE, good))[0] == 200
-        async with (
-            aiohttp.ClientSession() as stranger,
-            stranger.post(
-                f"{server.url}{VALIDATE}",
-                data=good,
-                headers={"Content-Type": "application/json"},
-                ssl=trust(fresh),
-            ) as response,
-        ):
-            assert response.status == 200
-        async with aiohttp.ClientSession() as stranger:
-            with pytest.raises(aiohttp.ClientConnectorCertificateError):
-                await stranger.post(f"{server.url}{VALIDATE}", data=good, ssl=trust(server.bundle))
+        async with server.connect(fresh) as stranger:
+            assert (await asked(stranger, VALIDATE, good)).status == 200
+        with pytest.raises(ssl.SSLCertVerificationError):
+            async with server.connect():
+                pass
 
 
 async def test_clients_can_be_asked_for_a_certificate(tmp_path: Path) -> None:
@@ -257,7 +274,7 @@ async def test_clients_can_be_asked_for_a_certificate(tmp_path: Path) -> None:
     client_ca = tmp_path / "client-ca.crt"
     await asyncio.to_thread(client_ca.write_bytes, authority.ca_bundle)
     async with called([sensible], FollowingContext(client_ca)) as server:
-        with pytest.raises(aiohttp.ClientError):
+        with pytest.raises((ssl.SSLError, ConnectionError, asyncio.IncompleteReadError)):
             await server.post(VALIDATE, body(admission_review(widget())))
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from aiohttp import web
+from kubewright.http.server import Request, Response, Route, text
 
 Check = Callable[[], str | None]
 """Returns None when all is well, else what is wrong."""
@@ -26,19 +26,19 @@ class Checks:
         return {name: reason for name, reason in found if reason is not None}
 
     @property
-    def routes(self) -> list[web.RouteDef]:
+    def routes(self) -> list[Route]:
         """Return the paths to serve."""
         return [
-            web.get(f"/{self.name}", self._serve_all),
-            web.get(f"/{self.name}/", self._serve_all),
-            web.get(f"/{self.name}/{{check}}", self._serve_one),
+            Route(f"/{self.name}", self._serve_all),
+            Route(f"/{self.name}/", self._serve_all),
+            Route(f"/{self.name}/*", self._serve_one),
         ]
 
-    async def _serve_all(self, request: web.Request) -> web.Response:
-        excluded = request.query.getall("exclude", [])
+    def _serve_all(self, request: Request) -> Response:
+        excluded = request.query.get("exclude", [])
         failures = self.failures(excluded)
         if not failures and "verbose" not in request.query:
-            return web.Response(text="ok")
+            return text(200, "ok")
         lines: list[str] = []
         for name in self._checks:
             if name in excluded:
@@ -53,13 +53,13 @@ class Checks:
             if name not in self._checks
         ]
         lines.append(f"{self.name} check {'failed' if failures else 'passed'}")
-        return web.Response(text="\n".join(lines) + "\n", status=500 if failures else 200)
+        return text(500 if failures else 200, "\n".join(lines) + "\n")
 
-    async def _serve_one(self, request: web.Request) -> web.Response:
-        check = self._checks.get(request.match_info["check"])
+    def _serve_one(self, request: Request) -> Response:
+        check = self._checks.get(request.path.rpartition("/")[2])
         if check is None:
-            return web.Response(status=404, text="404 page not found\n")
+            return text(404, "404 page not found\n")
         reason = check()
         if reason is not None:
-            return web.Response(status=500, text=f"internal server error: {reason}\n")
-        return web.Response(text="ok")
+            return text(500, f"internal server error: {reason}\n")
+        return text(200, "ok")

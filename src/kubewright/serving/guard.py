@@ -7,10 +7,10 @@ from hashlib import sha256
 from typing import Any
 
 import msgspec
-from aiohttp import web
 
 from kubewright.api import ApiError, ConnectionFailed, Kind
 from kubewright.client import Client, requests
+from kubewright.http.server import Request, Response, text
 
 TOKEN_LIFE = 60.0
 ALLOWED_LIFE = 300.0
@@ -51,19 +51,19 @@ class Guard:
         self._users: dict[bytes, tuple[float, _User | None]] = {}
         self._decisions: dict[tuple[str, str, str], tuple[float, bool]] = {}
 
-    async def refusal(self, request: web.Request) -> web.Response | None:
+    async def refusal(self, request: Request) -> Response | None:
         """Return the answer to somebody who may not read the path; None to those who may."""
-        kind, _, token = request.headers.get("Authorization", "").partition(" ")
+        kind, _, token = request.headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer" or not token:
-            return web.Response(status=401, text="Unauthorized\n")
+            return text(401, "Unauthorized\n")
         try:
             user = await self._authenticated(token.strip())
             if user is None:
-                return web.Response(status=401, text="Unauthorized\n")
+                return text(401, "Unauthorized\n")
             if not await self._authorized(user, request.path, request.method.lower()):
-                return web.Response(status=403, text=f"Authorization denied for user {user.name}\n")
+                return text(403, f"Authorization denied for user {user.name}\n")
         except (ApiError, ConnectionFailed):
-            return web.Response(status=500, text="Authentication failed\n")
+            return text(500, "Authentication failed\n")
         return None
 
     async def _authenticated(self, token: str) -> _User | None:

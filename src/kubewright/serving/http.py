@@ -1,14 +1,13 @@
 """A small HTTP server on one address."""
 
 import ssl
-from collections.abc import Iterable
 from typing import NamedTuple, Self
 
-from aiohttp import web
-
 from kubewright.api import KubewrightError
+from kubewright.http import server
+from kubewright.http.server import Handler, Limits
 
-SHUTDOWN_TIMEOUT = 5.0
+GRACE = 5.0
 
 
 class BindError(KubewrightError):
@@ -32,36 +31,24 @@ def parse_address(text: str) -> Address | None:
     return Address(host.removeprefix("[").removesuffix("]"), int(port))
 
 
-class HttpServer:
-    """Serve some paths on one address, from `async with` to its end."""
+class HttpServer(server.HttpServer):
+    """Serve on one address, from `async with` to its end."""
 
     def __init__(
-        self, address: Address, routes: Iterable[web.RouteDef], *, tls: ssl.SSLContext | None = None
+        self,
+        address: Address,
+        handler: Handler,
+        *,
+        tls: ssl.SSLContext | None = None,
+        limits: Limits = Limits(),  # noqa: B008 (frozen)
+        grace: float = GRACE,
     ) -> None:
+        super().__init__(handler, address.host, address.port, tls=tls, limits=limits, grace=grace)
         self._address = address
-        self._tls = tls
-        self._app = web.Application()
-        self._app.add_routes(routes)
-        self._runner = web.AppRunner(
-            self._app,
-            access_log=None,
-            handle_signals=False,
-            keepalive_timeout=90.0,
-            shutdown_timeout=SHUTDOWN_TIMEOUT,
-        )
-        self.port: int = address.port
 
     async def __aenter__(self) -> Self:
-        await self._runner.setup()
-        host, port = self._address
-        site = web.TCPSite(self._runner, host or None, port, ssl_context=self._tls)
         try:
-            await site.start()
+            return await super().__aenter__()
         except OSError as error:
-            await self._runner.cleanup()
+            host, port = self._address
             raise BindError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
-        self.port = self._runner.addresses[0][1]
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._runner.cleanup()

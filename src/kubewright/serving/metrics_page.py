@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Iterable, Sequence
 
-from aiohttp import web
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from kubewright.http.server import Request, Response, Route
 from kubewright.metrics import Registry
 from kubewright.serving.guard import Guard
 
@@ -22,11 +22,11 @@ class MetricsPage:
         self._process = ProcessCollector(registry=None)
 
     @property
-    def routes(self) -> list[web.RouteDef]:
+    def routes(self) -> list[Route]:
         """Return the paths to serve."""
-        return [web.get("/metrics", self._serve)]
+        return [Route("/metrics", self._serve)]
 
-    async def _serve(self, request: web.Request) -> web.Response:
+    async def _serve(self, request: Request) -> Response:
         if self._guard is not None:
             refusal = await self._guard.refusal(request)
             if refusal is not None:
@@ -35,8 +35,8 @@ class MetricsPage:
         of_process = await asyncio.to_thread(lambda: list(self._process.collect()))
         moment = CollectorRegistry(auto_describe=False)
         moment.register(_Moment([*_families(self._registry), *of_process]))
-        encoder, content_type = choose_encoder(request.headers.get("Accept", ""))
-        return web.Response(body=encoder(moment), headers={"Content-Type": content_type})
+        encoder, content_type = choose_encoder(request.headers.get("accept", ""))
+        return Response(200, encoder(moment), content_type)
 
 
 class _Moment(Collector):

@@ -4,7 +4,8 @@ import asyncio
 from typing import Any
 
 import pytest
-from devserver_http import Http, Wire
+from devserver_http import Http
+from http_wire import Wire
 
 from kubewright.devserver import Match, Server
 from kubewright.testing.virtual_time import virtual_time

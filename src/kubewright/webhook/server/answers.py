@@ -4,9 +4,10 @@ import logging
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from kubewright.api import kind_of
+from kubewright.http.server import Response, text
 from kubewright.metrics import Registry
 from kubewright.webhook import (
     CONVERT_PATH,
@@ -34,21 +35,13 @@ TOKEN_BODY = 1024 * 1024
 _log = logging.getLogger("kubewright.webhook")
 
 
-class Answer(NamedTuple):
-    """One HTTP answer."""
-
-    body: bytes
-    status: int = 200
-    content_type: str = "application/json"
-
-
 class Answerer(ABC):
     """Turns bodies into answers; plain functions, for the event loop or a thread."""
 
     largest_body: int
 
     @abstractmethod
-    def answer(self, body: bytes) -> Answer:
+    def answer(self, body: bytes) -> Response:
         """Answer one review; raise BadReview for what is none."""
 
     @abstractmethod
@@ -67,11 +60,11 @@ class AdmissionAnswerer(Answerer):
             "controller_runtime_webhook_panics_total", "Exceptions in admission functions"
         ).labels()
 
-    def answer(self, body: bytes) -> Answer:
+    def answer(self, body: bytes) -> Response:
         """Judge one object."""
         webhook = self._endpoint.webhook
         try:
-            return Answer(review_admission(webhook, body))
+            return Response(200, review_admission(webhook, body))
         except UserCodeFailed as error:
             cause = error.__cause__
             self._panics.inc()
@@ -85,8 +78,8 @@ class AdmissionAnswerer(Answerer):
             told = f"{self._endpoint.name} failed: {type(cause).__name__}: {cause}"
             if webhook.failure_policy == "Ignore":
                 # A review would be a verdict. An HTTP error is a failure, which the API server ignores as declared.
-                return Answer(f"{told}\n".encode(), 500, "text/plain")
-            return Answer(failure(error.uid, 500, "InternalError", told, error.version))
+                return text(500, f"{told}\n")
+            return Response(200, failure(error.uid, 500, "InternalError", told, error.version))
 
     def refusal(self, message: str) -> bytes:
         """Refuse the object that the body may have been about."""
@@ -118,14 +111,14 @@ class ConversionAnswerer(Answerer):
             "controller_runtime_conversion_webhook_panics_total", "Exceptions in conversion functions"
         ).labels()
 
-    def answer(self, body: bytes) -> Answer:
+    def answer(self, body: bytes) -> Response:
         """Convert the objects of one request."""
         answer = review_conversion(self._versions, body)
         for error in answer.surprises:
             self._panics.inc()
             fields = {"fields": {"webhook": CONVERT_PATH}}
             _log.error("A conversion failed: %s", error, exc_info=error, extra=fields)
-        return Answer(answer.body)
+        return Response(200, answer.body)
 
     def refusal(self, message: str) -> bytes:
         """Convert nothing."""
@@ -143,10 +136,10 @@ class TokenAnswerer(Answerer):
             "controller_runtime_webhook_panics_total", "Exceptions in admission functions"
         ).labels()
 
-    def answer(self, body: bytes) -> Answer:
+    def answer(self, body: bytes) -> Response:
         """Judge one token."""
         try:
-            return Answer(review_token(self._authentication, body))
+            return Response(200, review_token(self._authentication, body))
         except TokenFailed as error:
             self._panics.inc()
             cause = error.__cause__
@@ -154,7 +147,7 @@ class TokenAnswerer(Answerer):
             place = traceback.extract_tb(cause.__traceback__)[-1] if cause is not None else None
             fields = {"fields": {"webhook": self._authentication.path, "at": str(place)}}
             _log.error("A token could not be judged: %s", type(cause).__name__, extra=fields)
-            return Answer(error.answer)
+            return Response(200, error.answer)
 
     def refusal(self, message: str) -> bytes:
         """Authenticate nobody."""

@@ -1,0 +1,1 @@
+"""HTTP/1.1 on asyncio and httptools: `http.client` asks, `http.server` answers; neither knows Kubernetes."""

@@ -1,0 +1,34 @@
+"""HTTP/1.1 for servers: an asyncio protocol on httptools, and what is listened with.
+
+In reading order: `server` (listening, from start to stop), `connection` (one client), `reader` (bytes become
+requests), `requests` and `answers` (values), `handler` and `routes` (who answers), `limits` (when it is enough).
+"""
+
+from .answers import JSON, TEXT, Answer, DateField, Fields, Response, Stream, Upgrade, Writer, text
+from .connection import Connection
+from .handler import Handler
+from .limits import Limits
+from .requests import Request, split_target
+from .routes import Route, Routes
+from .server import HttpServer
+
+__all__ = [
+    "JSON",
+    "TEXT",
+    "Answer",
+    "Connection",
+    "DateField",
+    "Fields",
+    "Handler",
+    "HttpServer",
+    "Limits",
+    "Request",
+    "Response",
+    "Route",
+    "Routes",
+    "Stream",
+    "Upgrade",
+    "Writer",
+    "split_target",
+    "text",
+]

@@ -1,0 +1,133 @@
+"""A listening server: it takes connections in, sweeps out those that take too long, and stops gracefully."""
+
+import asyncio
+import ssl
+from collections.abc import Coroutine
+from contextlib import AsyncExitStack
+from typing import Any, Self
+
+from .connection import Connection
+from .handler import Handler
+from .limits import Limits
+from .reader import Room
+
+SWEEP_SECONDS = 5.0
+# A peer that does not answer to the end of TLS is not worth a longer wait.
+_GOODBYE_SECONDS = 1.0
+
+
+class HttpServer:
+    """Serve a handler on one address, from `async with` to its end; an empty host means every interface.
+
+    On leaving no more connections are taken, requests under way are answered for `grace` seconds with the
+    wish that their clients leave, and what is then left is cut off.
+    """
+
+    def __init__(
+        self,
+        handler: Handler,
+        host: str,
+        port: int,
+        *,
+        tls: ssl.SSLContext | None = None,
+        limits: Limits = Limits(),  # noqa: B008 (frozen)
+        grace: float = 5.0,
+    ) -> None:
+        self._handler = handler
+        self._host = host
+        self._tls = tls
+        self._grace = grace
+        self._stack = AsyncExitStack()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._gone = asyncio.Event()
+        self._leaving = False
+        self.limits: Limits = limits
+        self.room: Room = Room(limits.held)
+        self.draining: bool = False
+        self.connections: set[Connection] = set()
+        self.port: int = port
+
+    @property
+    def tasks(self) -> int:
+        """Count the requests that are being answered in tasks."""
+        return len(self._tasks)
+
+    async def __aenter__(self) -> Self:
+        loop = asyncio.get_running_loop()
+        secure = self._tls is not None
+        listener = await loop.create_server(
+            lambda: Connection(self._handler, self, loop),
+            self._host or None,
+            self.port,
+            ssl=self._tls,
+            backlog=1024,
+            ssl_handshake_timeout=self.limits.receive_seconds if secure else None,
+            ssl_shutdown_timeout=_GOODBYE_SECONDS if secure else None,
+        )
+        self.port = listener.sockets[0].getsockname()[1]
+        self._group = asyncio.TaskGroup()
+        # Entered after the listening, so that an address in use is told as it is and not in a group.
+        await self._stack.enter_async_context(self._group)
+        sweeper = self._group.create_task(self._sweep())
+        self._stack.callback(sweeper.cancel)
+        self._stack.callback(self._cut_off)
+        self._stack.push_async_callback(self._finish)
+        self._stack.callback(listener.close)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+
+    def drain(self) -> None:
+        """Ask clients, with each answer, to open no more requests on the connections they hold."""
+        self.draining = True
+
+    async def _finish(self) -> None:
+        self.drain()
+        self._leaving = True
+        for connection in list(self.connections):
+            connection.leave()
+        try:
+            async with asyncio.timeout(self._grace):
+                while self.connections:
+                    self._gone.clear()
+                    await self._gone.wait()
+        except TimeoutError:
+            pass
+
+    def _cut_off(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        for connection in list(self.connections):
+            connection.abort()
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run work until it ends or the server does."""
+        task = self._group.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def opened(self, connection: Connection) -> None:
+        """Take a connection in; where there are too many, the one that was silent for longest makes room."""
+        self.connections.add(connection)
+        if self._leaving:
+            connection.close()
+        elif len(self.connections) > self.limits.connections:
+            silent = [(item.idle_since, item) for item in self.connections if item is not connection]
+            idle = [(since, item) for since, item in silent if since is not None]
+            longest = min(idle, key=lambda found: found[0], default=(0.0, connection))[1]
+            longest.abort()
+
+    def closed(self, connection: Connection) -> None:
+        """Learn that a connection is gone."""
+        self.connections.discard(connection)
+        if not self.connections:
+            self._gone.set()
+
+    async def _sweep(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            for connection in list(self.connections):
+                connection.expire(loop.time())
