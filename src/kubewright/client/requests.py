@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypedDict, cast
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -36,6 +36,23 @@ PATCH_TYPES: Mapping[PatchType, str] = {
 _PLAIN = re.compile(r"[A-Za-z0-9._:-]+")
 LIST_TIMEOUT = 60.0
 """The server's own limit for requests that are no watch."""
+
+
+class Selection(TypedDict, total=False):
+    """Which objects of a kind are meant: in one namespace or in all, by selectors, as of a version."""
+
+    namespace: str
+    labels: str
+    fields: str
+    resource_version: str
+
+
+class WriteOptions(TypedDict, total=False):
+    """What every write can be told: who writes, to try it only, and what to do about fields nobody knows."""
+
+    field_manager: str
+    dry_run: bool
+    field_validation: FieldValidation
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, gc=False):

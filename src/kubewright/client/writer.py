@@ -1,7 +1,7 @@
 """Writing verbs: create, apply, patch, replace, update, delete."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, Unpack, overload
 
 from kubewright.api import (
     Conflict,
@@ -16,7 +16,7 @@ from kubewright.api import (
 )
 from kubewright.client import requests
 from kubewright.client.reader import Reader
-from kubewright.client.requests import FieldValidation, PatchType, Propagation, Wire
+from kubewright.client.requests import PatchType, Propagation, Wire, WriteOptions
 
 T = TypeVar("T", bound=Object)
 
@@ -27,43 +27,17 @@ class Writer(Reader):
     """Write to one cluster; objects without a class are wire dictionaries, their kind given or discovered."""
 
     @overload
-    async def create(
-        self,
-        obj: T,
-        *,
-        dry_run: bool = False,
-        field_manager: str = "",
-        field_validation: FieldValidation = "",
-        kind: None = None,
-    ) -> T: ...
+    async def create(self, obj: T, *, kind: None = None, **options: Unpack[WriteOptions]) -> T: ...
     @overload
     async def create(
-        self,
-        obj: Wire,
-        *,
-        dry_run: bool = False,
-        field_manager: str = "",
-        field_validation: FieldValidation = "",
-        kind: Kind | None = None,
+        self, obj: Wire, *, kind: Kind | None = None, **options: Unpack[WriteOptions]
     ) -> Wire: ...
     async def create(
-        self,
-        obj: Object | Wire,
-        *,
-        dry_run: bool = False,
-        field_manager: str = "",
-        field_validation: FieldValidation = "",
-        kind: Kind | None = None,
+        self, obj: Object | Wire, *, kind: Kind | None = None, **options: Unpack[WriteOptions]
     ) -> Any:
         """Create an object and return it as the server completed it."""
         chosen = await self._kind_for(obj, kind)
-        request = requests.create(
-            obj,
-            chosen,
-            field_manager=field_manager or self.field_manager,
-            dry_run=dry_run,
-            field_validation=field_validation,
-        )
+        request = requests.create(obj, chosen, **self._managed(options))
         return await self._read(_shape(obj, chosen), request)
 
     @overload
@@ -71,91 +45,54 @@ class Writer(Reader):
         self,
         obj: T,
         *,
-        field_manager: str = "",
         force: bool = True,
         subresource: str = "",
-        dry_run: bool = False,
-        field_validation: FieldValidation = "",
         kind: None = None,
+        **options: Unpack[WriteOptions],
     ) -> T: ...
     @overload
     async def apply(
         self,
         obj: Wire,
         *,
-        field_manager: str = "",
         force: bool = True,
         subresource: str = "",
-        dry_run: bool = False,
-        field_validation: FieldValidation = "",
         kind: Kind | None = None,
+        **options: Unpack[WriteOptions],
     ) -> Wire: ...
     async def apply(
         self,
         obj: Object | Wire,
         *,
-        field_manager: str = "",
         force: bool = True,
         subresource: str = "",
-        dry_run: bool = False,
-        field_validation: FieldValidation = "",
         kind: Kind | None = None,
+        **options: Unpack[WriteOptions],
     ) -> Any:
         """State what an object shall be (server-side apply); without force, `Conflict.fields` tells who disagrees."""
         chosen = await self._kind_for(obj, kind)
-        request = requests.apply(
-            obj,
-            chosen,
-            field_manager=field_manager or self.field_manager,
-            force=force,
-            subresource=subresource,
-            dry_run=dry_run,
-            field_validation=field_validation,
-        )
+        request = requests.apply(obj, chosen, force=force, subresource=subresource, **self._managed(options))
         return await self._read(_shape(obj, chosen), request)
 
     @overload
     async def replace(
-        self,
-        obj: T,
-        *,
-        subresource: str = "",
-        dry_run: bool = False,
-        field_manager: str = "",
-        field_validation: FieldValidation = "",
-        kind: None = None,
+        self, obj: T, *, subresource: str = "", kind: None = None, **options: Unpack[WriteOptions]
     ) -> T: ...
     @overload
     async def replace(
-        self,
-        obj: Wire,
-        *,
-        subresource: str = "",
-        dry_run: bool = False,
-        field_manager: str = "",
-        field_validation: FieldValidation = "",
-        kind: Kind | None = None,
+        self, obj: Wire, *, subresource: str = "", kind: Kind | None = None, **options: Unpack[WriteOptions]
     ) -> Wire: ...
     async def replace(
         self,
         obj: Object | Wire,
         *,
         subresource: str = "",
-        dry_run: bool = False,
-        field_manager: str = "",
-        field_validation: FieldValidation = "",
         kind: Kind | None = None,
+        **options: Unpack[WriteOptions],
     ) -> Any:
         """Put an object in the place of its namesake; prefer `update`, which keeps fields the class does not know."""
         chosen = await self._kind_for(obj, kind)
-        request = requests.replace(
-            obj,
-            chosen,
-            subresource=subresource,
-            field_manager=field_manager or self.field_manager,
-            dry_run=dry_run,
-            field_validation=field_validation,
-        )
+        request = requests.replace(obj, chosen, subresource=subresource, **self._managed(options))
         return await self._read(_shape(obj, chosen), request)
 
     @overload
@@ -169,9 +106,7 @@ class Writer(Reader):
         type: PatchType = "merge",
         subresource: str = "",
         force: bool = False,
-        dry_run: bool = False,
-        field_manager: str = "",
-        field_validation: FieldValidation = "",
+        **options: Unpack[WriteOptions],
     ) -> T: ...
     @overload
     async def patch(
@@ -184,9 +119,7 @@ class Writer(Reader):
         type: PatchType = "merge",
         subresource: str = "",
         force: bool = False,
-        dry_run: bool = False,
-        field_manager: str = "",
-        field_validation: FieldValidation = "",
+        **options: Unpack[WriteOptions],
     ) -> Wire: ...
     async def patch(
         self,
@@ -198,9 +131,7 @@ class Writer(Reader):
         type: PatchType = "merge",  # noqa: A002 (the word of the whole API)
         subresource: str = "",
         force: bool = False,
-        dry_run: bool = False,
-        field_manager: str = "",
-        field_validation: FieldValidation = "",
+        **options: Unpack[WriteOptions],
     ) -> Any:
         """Change parts of an object, given itself or by kind and name, in one of the four forms of patches."""
         shape, name, namespace = _locate(target, name, namespace)
@@ -211,10 +142,8 @@ class Writer(Reader):
             patch,
             type=type,
             subresource=subresource,
-            field_manager=field_manager or self.field_manager,
             force=force,
-            dry_run=dry_run,
-            field_validation=field_validation,
+            **self._managed(options),
         )
         return await self._read(shape, request)
 
@@ -314,6 +243,9 @@ class Writer(Reader):
                 dry_run=dry_run,
             )
         )
+
+    def _managed(self, options: WriteOptions) -> WriteOptions:
+        return {**options, "field_manager": options.get("field_manager") or self.field_manager}
 
     async def _kind_for(self, obj: Object | Wire, kind: Kind | None) -> Kind:
         if kind is not None:
