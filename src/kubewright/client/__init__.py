@@ -48,7 +48,7 @@ from kubewright.client.discovery import ApiResource, ServerVersion
 from kubewright.client.kubeconfig import config_from_kubeconfig, in_cluster_config, load_config
 from kubewright.client.reader import ObjectList
 from kubewright.client.requests import Request
-from kubewright.client.transport import Answer
+from kubewright.http.client import Answer
 
 __all__ = [
     "AlreadyExists",

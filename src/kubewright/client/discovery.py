@@ -14,7 +14,7 @@ from kubewright.api import (
     UnexpectedAnswer,
 )
 from kubewright.client.requests import JSON, Request, get_path
-from kubewright.client.transport import Answer
+from kubewright.http.client import Answer
 
 T = TypeVar("T")
 _AGGREGATED = "as=APIGroupDiscoveryList"

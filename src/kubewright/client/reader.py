@@ -5,7 +5,7 @@ import random
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from functools import cache, partial
-from typing import Any, Generic, Self, TypeVar, cast, overload
+from typing import Any, Generic, Self, TypeVar, Unpack, cast, overload
 
 import msgspec
 
@@ -32,8 +32,9 @@ from kubewright.client import requests
 from kubewright.client.config import ClusterConfig, RateLimit
 from kubewright.client.discovery import ApiResource, Discovery, ServerVersion
 from kubewright.client.lines import LineSplitter
-from kubewright.client.requests import Request, Wire
-from kubewright.client.transport import Answer, Transport
+from kubewright.client.requests import Request, Selection, Wire
+from kubewright.client.transport import Transport
+from kubewright.http.client import Answer
 from kubewright.metrics import Registry
 
 T = TypeVar("T", bound=Object)
@@ -117,45 +118,17 @@ class Reader:
 
     @overload
     async def list(
-        self,
-        kind: type[T],
-        *,
-        namespace: str = "",
-        labels: str = "",
-        fields: str = "",
-        resource_version: str = "",
-        limit: int = PAGE,
+        self, kind: type[T], *, limit: int = PAGE, **selection: Unpack[Selection]
     ) -> ObjectList[T]: ...
     @overload
     async def list(
-        self,
-        kind: Kind,
-        *,
-        namespace: str = "",
-        labels: str = "",
-        fields: str = "",
-        resource_version: str = "",
-        limit: int = PAGE,
+        self, kind: Kind, *, limit: int = PAGE, **selection: Unpack[Selection]
     ) -> ObjectList[Wire]: ...
     async def list(
-        self,
-        kind: type[T] | Kind,
-        *,
-        namespace: str = "",
-        labels: str = "",
-        fields: str = "",
-        resource_version: str = "",
-        limit: int = PAGE,
+        self, kind: type[T] | Kind, *, limit: int = PAGE, **selection: Unpack[Selection]
     ) -> ObjectList[T] | ObjectList[Wire]:
         """Read a whole collection, page by page of `limit`; no namespace means all of them."""
-        page_request = partial(
-            requests.list_page,
-            kind_of(kind),
-            namespace=namespace,
-            labels=labels,
-            fields=fields,
-            resource_version=resource_version,
-        )
+        page_request = partial(requests.list_page, kind_of(kind), **selection)
         items: Any = []
         token = ""
         while True:
@@ -182,12 +155,9 @@ class Reader:
         self,
         kind: type[Object] | Kind,
         *,
-        namespace: str = "",
-        labels: str = "",
-        fields: str = "",
-        resource_version: str = "",
         limit: int = PAGE,
         metadata_only: bool = False,
+        **selection: Unpack[Selection],
     ) -> AsyncGenerator[RawList, None]:
         """Yield the pages of a collection as bytes with metadata, so that no more than one is held.
 
@@ -196,14 +166,7 @@ class Reader:
         token = ""
         while True:
             request = requests.list_page(
-                kind_of(kind),
-                namespace=namespace,
-                labels=labels,
-                fields=fields,
-                resource_version=resource_version,
-                limit=limit,
-                continue_token=token,
-                metadata_only=metadata_only,
+                kind_of(kind), limit=limit, continue_token=token, metadata_only=metadata_only, **selection
             )
             body = (await self._transport.send(request)).body
             try:
@@ -220,13 +183,10 @@ class Reader:
         self,
         kind: type[Object] | Kind,
         *,
-        namespace: str = "",
-        labels: str = "",
-        fields: str = "",
-        resource_version: str = "",
         initial_events: bool = False,
         metadata_only: bool = False,
         timeout: float | None = None,
+        **selection: Unpack[Selection],
     ) -> AsyncGenerator[WatchEvent, None]:
         """Yield events until the server ends the watch; `Expired` when the version is too old to go on from.
 
@@ -235,13 +195,10 @@ class Reader:
         """
         arrivals = self.watch_raw(
             kind,
-            namespace=namespace,
-            labels=labels,
-            fields=fields,
-            resource_version=resource_version,
             initial_events=initial_events,
             metadata_only=metadata_only,
             timeout=timeout,
+            **selection,
         )
         async with aclosing(arrivals):
             async for events in arrivals:
@@ -252,25 +209,19 @@ class Reader:
         self,
         kind: type[Object] | Kind,
         *,
-        namespace: str = "",
-        labels: str = "",
-        fields: str = "",
-        resource_version: str = "",
         initial_events: bool = False,
         metadata_only: bool = False,
         timeout: float | None = None,
+        **selection: Unpack[Selection],
     ) -> AsyncGenerator[Sequence[WatchEvent], None]:
         """Yield the events of a watch, as many at once as have arrived; they share the bytes they came in."""
         seconds = timeout if timeout is not None else WATCH_SECONDS * (1 + random.random())
         request = requests.watch(
             kind_of(kind),
-            namespace=namespace,
-            labels=labels,
-            fields=fields,
-            resource_version=resource_version,
             initial_events=initial_events,
             timeout_seconds=max(1, round(seconds)),
             metadata_only=metadata_only,
+            **selection,
         )
         async with self._transport.stream(request, idle=seconds + WATCH_MARGIN) as stream:
             splitter = LineSplitter()

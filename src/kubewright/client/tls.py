@@ -27,6 +27,8 @@ def tls_context(config: ClusterConfig, certificate: bytes, key: bytes) -> ssl.SS
         context = ssl.create_default_context()
     if certificate:
         _show(context, certificate, key, config.source)
+    # Else a gateway that has HTTP/2 as well might choose it.
+    context.set_alpn_protocols(["http/1.1"])
     return context
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import socket
 from collections.abc import Callable
-from typing import Any
 
 _KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3), ("TCP_USER_TIMEOUT", 60_000))
 
@@ -30,11 +29,13 @@ class Sockets:
         self._none_open = asyncio.Event()
         self._none_open.set()
 
-    def make(self, address: tuple[Any, ...]) -> socket.socket:
-        """Make a socket that notices within about a minute that its peer has vanished."""
-        made = _CountedSocket(address[0], address[1], address[2], self._closed)
+    def make(self, family: int, type_: int, proto: int) -> socket.socket:
+        """Make a socket that does not block and notices within about a minute that its peer has vanished."""
+        made = _CountedSocket(family, type_, proto, self._closed)
         self._open += 1
         self._none_open.clear()
+        made.setblocking(False)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for option, value in _KEEPALIVE:
             if hasattr(socket, option):

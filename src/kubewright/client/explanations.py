@@ -1,0 +1,108 @@
+"""Say in one line why a request came to nothing: from what the connection or the server's answer tells (pure)."""
+
+import os
+
+from kubewright.api import (
+    ConnectionFailed,
+    ConnectionLost,
+    DecodeError,
+    Status,
+    TimedOut,
+    UnexpectedAnswer,
+    decode,
+    error_from_status,
+)
+from kubewright.client.redaction import hide_secret_data
+from kubewright.client.requests import JSON, Request
+from kubewright.client.tls import explain_tls
+from kubewright.http.client import (
+    Answer,
+    Broken,
+    ConnectTimedOut,
+    ExchangeFailed,
+    HandshakeFailed,
+    Malformed,
+    NotSent,
+    ProxyRefused,
+    Silent,
+    Unreachable,
+)
+
+_GATEWAY = (429, 502, 503, 504)
+_EXCERPT = 200
+
+
+def explain_failure(
+    error: ExchangeFailed, request: Request, server: str, patience: float
+) -> ConnectionFailed:
+    """Say why no whole answer came."""
+    asked = f"{request.verb} {request.object}"
+    match error:
+        case ConnectTimedOut():
+            return TimedOut(f"{asked}: no connection to {server} in time")
+        case Silent():
+            return TimedOut(f"{asked}: {server} did not answer within {patience:g} s", sent=True)
+        case HandshakeFailed():
+            return ConnectionFailed(f"{asked}: {explain_tls(error.cause, server)}")
+        case Unreachable():
+            what = f"the proxy to {server}" if error.proxy else server
+            return ConnectionFailed(f"{asked}: {what} cannot be reached: {_os_text(error.cause)}")
+        case ProxyRefused():
+            return ConnectionFailed(f"{asked}: the proxy to {server} refused with HTTP {error.status}")
+        case Malformed():
+            return ConnectionFailed(f"{asked}: {server} does not answer in HTTP", sent=True)
+        case NotSent():
+            return ConnectionLost(
+                f"{asked}: the connection to {server} was closed before the request was out"
+            )
+        case Broken(begun=True, cause=None):
+            return ConnectionLost(
+                f"{asked}: the connection to {server} broke in the middle of the answer", sent=True
+            )
+        case Broken(cause=cause) if cause is not None:
+            return ConnectionFailed(f"{asked}: {explain_tls(cause, server)}", sent=True)
+        case _:
+            return ConnectionLost(f"{asked}: the connection to {server} broke", sent=True)
+
+
+def explain_refusal(request: Request, answer: Answer, body: bytes, server: str) -> Exception:
+    """Make the error of an answer that says no."""
+    content_type = answer.headers.get("Content-Type")
+    status = Status(code=answer.status)
+    if content_type.startswith(JSON):
+        try:
+            status = decode(Status, body)
+        except DecodeError:
+            return explain_surprise(request, answer, server)
+        status.code = status.code or answer.status
+    elif content_type.startswith("text/plain"):
+        status.message = body[:_EXCERPT].decode(errors="replace").strip()
+    elif answer.status in _GATEWAY:
+        status.message = answer.reason
+    else:
+        return explain_surprise(request, answer, server)
+    if request.body and request.resource == "secrets":
+        status.message = hide_secret_data(status.message, request.body)
+        for cause in status.details.causes:
+            cause.message = hide_secret_data(cause.message, request.body)
+    given = answer.headers.get("Retry-After")
+    return error_from_status(
+        status,
+        verb=request.verb,
+        object=request.object,
+        retry_after=float(given) if given.isdecimal() else None,
+    )
+
+
+def explain_surprise(request: Request, answer: Answer, server: str) -> UnexpectedAnswer:
+    """Say that what answered is no API server."""
+    what = answer.headers.get("Content-Type") or "no content type"
+    return UnexpectedAnswer(
+        f"{request.verb} {request.object}: {server} answered HTTP {answer.status} with {what}, which is not "
+        "Kubernetes' API: check the server's address and any proxy between"
+    )
+
+
+def _os_text(error: OSError) -> str:
+    number = error.errno
+    return os.strerror(number) if number and number > 0 else error.strerror or "unknown host"

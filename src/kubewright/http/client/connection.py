@@ -1,0 +1,351 @@
+"""One connection to a server: a request goes out, its answer comes in whole or piece by piece."""
+
+import asyncio
+import ssl
+from enum import Enum, auto
+from typing import NamedTuple, cast
+
+import httptools
+
+from kubewright.http.client.failures import Broken, ExchangeFailed, Malformed, NotSent, Silent
+from kubewright.http.client.headers import Field, Headers
+from kubewright.http.client.inflation import Inflater
+from kubewright.http.client.wire import Wire
+
+MAX_HEAD = 1024 * 1024
+HIGH_WATER = 1024 * 1024
+"""A reader that is this many bytes behind is not read for; the server then waits."""
+PIECE = 64 * 1024
+"""A body longer than this goes out in pieces, each when there is room for it."""
+_ROUNDING = 0.002
+_NO_HEADERS = Headers()
+
+
+class Answer(NamedTuple):
+    """An answer; the body of one that is read piece by piece is empty."""
+
+    status: int
+    reason: str
+    headers: Headers
+    body: bytes
+
+
+class _Goal(Enum):
+    HEAD = auto()
+    PIECE = auto()
+    WHOLE = auto()
+    ROOM = auto()
+
+
+class Connection(asyncio.Protocol):
+    """Ask one thing after the other; whoever asks sees to it that nobody else does meanwhile."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._wire: Wire | None = None
+        self._pieces: list[bytes] = []
+        # The parser calls this for each chunk: a built-in, so that ten thousand chunks need no frame of Python.
+        self.on_body = self._pieces.append
+        self._parser: httptools.HttpResponseParser | None = httptools.HttpResponseParser(self)
+        self._waiter: asyncio.Future[None] | None = None
+        self._goal = _Goal.HEAD
+        self._due: float | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_due = 0.0
+        self._asking = False
+        self._full = False
+        self._paused = False
+        self._failure: ExchangeFailed | None = None
+        self._reset()
+
+    def _reset(self) -> None:
+        self._fields: list[Field] = []
+        self._headers = _NO_HEADERS
+        self._reason = b""
+        self._status = 0
+        self._received = 0
+        self._headed = False
+        self._done = False
+        self._lasting = False
+        self._until_end = False
+        self._inflater: Inflater | None = None
+        self._unpacked = 0
+
+    @property
+    def usable(self) -> bool:
+        """Tell whether a request can be sent, as far as is known."""
+        return self._wire is not None and not self._wire.is_closing()
+
+    # The side that asks.
+
+    async def ask(self, head: bytes, body: bytes, due: float) -> Answer:
+        """Send a request and return its whole answer."""
+        await self._send(head, body, due)
+        await self._reach(_Goal.WHOLE, due)
+        return self._answer(self._gathered())
+
+    async def begin(self, head: bytes, body: bytes, due: float) -> Answer:
+        """Send a request and return once the answer's headers are there."""
+        await self._send(head, body, due)
+        await self._reach(_Goal.HEAD, due)
+        return self._answer(b"")
+
+    async def rest(self, due: float) -> bytes:
+        """Return all of the body that was not read yet."""
+        self._go_on()
+        await self._reach(_Goal.WHOLE, due)
+        return self._gathered()
+
+    async def read(self, idle: float) -> bytes:
+        """Return what has come of the body since the last call; wait if nothing has; nothing is the end."""
+        if not self._pieces:
+            await self._reach(_Goal.PIECE, self._loop.time() + idle)
+        return self._gathered()
+
+    def finish(self, keep_for: float) -> bool:
+        """End the exchange; tell whether the connection can serve another one within so many seconds."""
+        if not (self._done and self._lasting and self.usable):
+            self.close()
+            return False
+        self._asking = False
+        self._wait_until(self._loop.time() + keep_for)
+        return True
+
+    def close(self) -> None:
+        """Take leave of the server, at once if it still has something to say."""
+        self._due = None
+        if self._wire is None:
+            return
+        if self._asking and not self._done:
+            self._wire.abort()
+        else:
+            self._wire.close()
+
+    def detach(self) -> Wire | None:
+        """Give the wire away, for something else to be spoken on it."""
+        wire, self._wire = self._wire, None
+        self.connection_lost(None)
+        return wire
+
+    async def _send(self, head: bytes, body: bytes, due: float) -> None:
+        wire = self._wire
+        if wire is None or wire.is_closing():
+            raise NotSent
+        self._reset()
+        self._asking = True
+        if len(body) <= PIECE:
+            wire.write(head + body)
+            return
+        wire.write(head)
+        for start in range(0, len(body), PIECE):
+            if self._full:
+                await self._reach(_Goal.ROOM, due)
+            if self._done:
+                # The answer is there before the request is out: the server does not want the rest.
+                self._lasting = False
+                return
+            wire.write(body[start : start + PIECE])
+
+    async def _reach(self, goal: _Goal, due: float) -> None:
+        self._goal = goal
+        while not self._reached():
+            if self._failure is not None:
+                raise self._failure
+            self._wait_until(due)
+            self._waiter = self._loop.create_future()
+            await self._waiter
+        self._due = None
+
+    def _reached(self) -> bool:
+        if self._done:
+            return True
+        goal = self._goal
+        if goal is _Goal.WHOLE:
+            return False
+        if goal is _Goal.PIECE:
+            return bool(self._pieces)
+        if goal is _Goal.HEAD:
+            return self._headed
+        return not self._full
+
+    def _answer(self, body: bytes) -> Answer:
+        return Answer(self._status, self._reason.decode("latin-1"), self._headers, body)
+
+    def _gathered(self) -> bytes:
+        pieces = self._pieces
+        data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        pieces.clear()
+        self._unpacked = 0
+        self._received = 0
+        self._go_on()
+        return data
+
+    def _go_on(self) -> None:
+        if self._paused and self._wire is not None:
+            self._paused = False
+            self._wire.resume_reading()
+
+    # Time: one timer for a connection, which is moved only when something is due before it.
+
+    def _wait_until(self, due: float) -> None:
+        self._due = due
+        if self._timer is not None:
+            if self._timer_due <= due:
+                return
+            self._timer.cancel()
+        self._timer_due = due
+        self._timer = self._loop.call_at(due, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        due = self._due
+        if due is None:
+            return
+        if self._loop.time() < due - _ROUNDING:
+            self._wait_until(due)
+        elif self._asking:
+            self._fail(Silent())
+        else:
+            self.close()
+
+    # The event loop's side.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin on a transport of the event loop."""
+        self.attach(cast("asyncio.Transport", transport))
+
+    def attach(self, wire: Wire) -> None:
+        """Begin: requests can go out."""
+        self._wire = wire
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End: whatever is still waited for will not come."""
+        self._wire = None
+        # The parser holds our methods, and we the parser: without this only the garbage collector parts them.
+        self._parser = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._asking and not self._done and self._failure is None:
+            whole = self._inflater is None or self._inflater.complete
+            if self._until_end and exc is None and whole:
+                self._done = True
+            else:
+                cause = exc if isinstance(exc, ssl.SSLError) else None
+                self._failure = Broken(begun=self._headed, cause=cause)
+        self._wake()
+
+    def pause_writing(self) -> None:
+        """Hold a long body back."""
+        self._full = True
+
+    def resume_writing(self) -> None:
+        """Let a long body go on."""
+        self._full = False
+        if self._goal is _Goal.ROOM:
+            self._wake()
+
+    def eof_received(self) -> bool:
+        """Close when the server has nothing more to say."""
+        return False
+
+    def data_received(self, data: bytes) -> None:
+        """Feed the parser, and wake who waits for what is there now."""
+        if not self._asking or self._done or self._parser is None:
+            # Nobody asked: a server that says good-bye, or answers twice.
+            self._lasting = False
+            self.close()
+            return
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            self._lasting = False
+            if not self._done:
+                self._fail(Malformed(str(error)))
+                return
+        if self._inflater is not None and not self._unpack(self._inflater):
+            return
+        if self._goal is not _Goal.WHOLE and not self._done:
+            self._count(len(data))
+        if self._waiter is not None and self._reached():
+            self._wake()
+
+    def _count(self, size: int) -> None:
+        """Bound what is held for a reader that is slow, or for headers that do not end."""
+        self._received += size
+        if self._received > HIGH_WATER and not self._paused and self._wire is not None:
+            if self._headed:
+                self._paused = True
+                self._wire.pause_reading()
+            else:
+                self._fail(Malformed(f"headers of more than {MAX_HEAD} bytes"))
+
+    def _unpack(self, inflater: Inflater) -> bool:
+        """Replace the packed pieces that have just come by what they hold."""
+        packed = b"".join(self._pieces[self._unpacked :])
+        del self._pieces[self._unpacked :]
+        try:
+            if data := inflater.feed(packed):
+                self._pieces.append(data)
+        except Malformed as failure:
+            self._done = False
+            self._fail(failure)
+            return False
+        self._unpacked = len(self._pieces)
+        if self._done and not inflater.complete:
+            self._done = False
+            self._fail(Broken(begun=True))
+            return False
+        return True
+
+    def _fail(self, failure: ExchangeFailed) -> None:
+        if self._failure is None:
+            self._failure = failure
+        if self._wire is not None:
+            self._wire.abort()
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+        self._waiter = None
+
+    # The parser's side.
+
+    def on_message_begin(self) -> None:
+        """Start an answer, or refuse one that nobody asked for."""
+        if self._done:
+            raise Malformed("more came than the answer")
+        self._fields = []
+        self._reason = b""
+
+    def on_status(self, reason: bytes) -> None:
+        """Collect the text beside the status, which may come in pieces."""
+        self._reason += reason
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Collect a header; what trails the body is none."""
+        if not self._headed:
+            self._fields.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        """Learn what kind of body comes."""
+        assert self._parser is not None
+        self._status = self._parser.get_status_code()
+        if self._status < 200:
+            return
+        self._headed = True
+        self._received = 0
+        headers = self._headers = Headers(self._fields)
+        self._until_end = (
+            "Content-Length" not in headers and "chunked" not in headers.get("Transfer-Encoding", "").lower()
+        )
+        if headers.get("Content-Encoding", "").lower() == "gzip":
+            self._inflater = Inflater()
+
+    def on_message_complete(self) -> None:
+        """Note that the answer is whole, and whether the server goes on listening."""
+        assert self._parser is not None
+        if self._status >= 200:
+            self._done = True
+            self._lasting = self._parser.should_keep_alive()

@@ -1,0 +1,104 @@
+"""Open connections: dial, shake hands, and have a proxy let us through."""
+
+import asyncio
+import ssl
+
+from kubewright.http.client.connection import Connection
+from kubewright.http.client.dialling import dial
+from kubewright.http.client.failures import (
+    Broken,
+    ConnectTimedOut,
+    HandshakeFailed,
+    ProxyRefused,
+    Unreachable,
+)
+from kubewright.http.client.heads import head_of
+from kubewright.http.client.route import Place, Route
+from kubewright.http.client.sockets import Sockets
+from kubewright.http.client.tls import TlsWire
+
+CONNECT_TIMEOUT = 10.0
+
+
+async def connect(route: Route, sockets: Sockets, patience: float) -> Connection:
+    """Return a connection on which requests to the server can be sent."""
+    patience = min(CONNECT_TIMEOUT, patience)
+    try:
+        async with asyncio.timeout(patience):
+            if route.proxy is None:
+                return await _reach(route.server, route.tls, route.server_name, sockets)
+            return await _through(route.proxy, route, sockets, patience)
+    except ssl.SSLError as error:
+        raise HandshakeFailed(error) from None
+    except TimeoutError as error:
+        if error.errno is not None:
+            raise Unreachable(error, proxy=route.proxy is not None) from None
+        raise ConnectTimedOut from None
+    except OSError as error:
+        raise Unreachable(error, proxy=route.proxy is not None) from None
+
+
+async def _reach(place: Place, tls: ssl.SSLContext | None, name: str, sockets: Sockets) -> Connection:
+    loop = asyncio.get_running_loop()
+    connection = Connection(loop)
+    sock = await dial(place.host, place.port, sockets)
+    try:
+        if not place.secure:
+            await loop.create_connection(lambda: connection, sock=sock)
+            return connection
+        wire = _tls_wire(tls, name or place.host, connection)
+        await loop.create_connection(lambda: wire, sock=sock)
+    except BaseException:
+        sock.close()
+        raise
+    return await _shaken(wire, connection)
+
+
+async def _through(proxy: Place, route: Route, sockets: Sockets, patience: float) -> Connection:
+    connection = await _reach(proxy, route.tls, "", sockets)
+    if not route.server.secure:
+        return connection
+    try:
+        await _ask_for_way(connection, proxy, route.server, patience)
+    except BaseException:
+        connection.close()
+        raise
+    below = connection.detach()
+    if below is None:
+        raise ConnectionResetError
+    connection = Connection(asyncio.get_running_loop())
+    wire = _tls_wire(route.tls, route.server_name or route.server.host, connection)
+    below.set_protocol(wire)
+    wire.attach(below)
+    return await _shaken(wire, connection)
+
+
+async def _ask_for_way(connection: Connection, proxy: Place, server: Place, patience: float) -> None:
+    where = f"{server.name}:{server.port}"
+    fields = [("Host", where)]
+    if proxy.authorization:
+        fields.append(("Proxy-Authorization", proxy.authorization))
+    due = asyncio.get_running_loop().time() + patience
+    try:
+        answer = await connection.begin(
+            b"CONNECT %b HTTP/1.1\r\n%b\r\n" % (where.encode(), head_of(fields)), b"", due
+        )
+    except Broken:
+        raise ConnectionResetError from None
+    if not 200 <= answer.status < 300:
+        raise ProxyRefused(answer.status)
+
+
+def _tls_wire(tls: ssl.SSLContext | None, name: str, connection: Connection) -> TlsWire:
+    if tls is None:
+        raise ValueError("a secure route needs a TLS context")
+    return TlsWire(tls, name, connection)
+
+
+async def _shaken(wire: TlsWire, connection: Connection) -> Connection:
+    try:
+        await wire.ready
+    except BaseException:
+        wire.abort()
+        raise
+    return connection

@@ -1,0 +1,75 @@
+"""The connections to one server: kept between requests, the warmest first, closed when nobody wants them."""
+
+import asyncio
+
+from kubewright.http.client.connection import Answer, Connection
+from kubewright.http.client.opening import connect
+from kubewright.http.client.route import Route
+from kubewright.http.client.sockets import Sockets
+
+KEPT_FOR = 60.0
+"""Seconds that a connection waits for its next request."""
+GOODBYE_TIMEOUT = 1.0
+
+
+class Pool:
+    """Exchange requests for answers, over as many connections as there are requests at a time."""
+
+    def __init__(self, route: Route) -> None:
+        self.route = route
+        self._sockets = Sockets()
+        self._idle: list[Connection] = []
+        self._busy: dict[Connection, Route] = {}
+
+    async def ask(self, head: bytes, body: bytes, patience: float) -> Answer:
+        """Send a request and return its whole answer."""
+        due = asyncio.get_running_loop().time() + patience
+        connection = self._kept() or await self._opened(patience)
+        try:
+            return await connection.ask(head, body, due)
+        finally:
+            self.give_back(connection)
+
+    async def begin(self, head: bytes, body: bytes, patience: float) -> tuple[Answer, Connection]:
+        """Return the head of an answer, and the connection to read its body from and to give back."""
+        due = asyncio.get_running_loop().time() + patience
+        connection = self._kept() or await self._opened(patience)
+        try:
+            return await connection.begin(head, body, due), connection
+        except BaseException:
+            self.give_back(connection)
+            raise
+
+    def give_back(self, connection: Connection) -> None:
+        """Keep a connection whose answer was read to its end for the next request, close any other."""
+        if self._busy.pop(connection, None) is not self.route:
+            connection.close()
+        elif connection.finish(KEPT_FOR):
+            self._idle.append(connection)
+
+    def reroute(self, route: Route) -> None:
+        """Go another way from now on, or the same with other credentials; what is under way ends on the old one."""
+        self.route = route
+        while self._idle:
+            self._idle.pop().close()
+
+    async def close(self) -> None:
+        """Close all connections, and wait until they are closed, but not for a server that does not answer."""
+        for connection in (*self._idle, *self._busy):
+            connection.close()
+        self._idle.clear()
+        await self._sockets.all_closed(GOODBYE_TIMEOUT)
+
+    def _kept(self) -> Connection | None:
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.usable:
+                self._busy[connection] = self.route
+                return connection
+        return None
+
+    async def _opened(self, patience: float) -> Connection:
+        route = self.route
+        connection = await connect(route, self._sockets, patience)
+        self._busy[connection] = route
+        return connection
