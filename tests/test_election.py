@@ -1,9 +1,9 @@
 import asyncio
 import itertools
 import threading
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from kubewright.api import Conflict, ConnectionFailed, Status
 from kubewright.client import ClusterConfig

@@ -12,7 +12,6 @@ import socket
 import threading
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -48,8 +47,7 @@ def default_identity() -> str:
     return f"{socket.gethostname()}_{uuid.uuid4()}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaseTimes:
+class LeaseTimes(msgspec.Struct, frozen=True, kw_only=True):
     """How long a lease lasts, in seconds.
 
     After `main_loop_silence` without an answer from the main loop the lease is no longer renewed.
@@ -73,18 +71,16 @@ class LeaseTimes:
         return max(1.0, self.renew_deadline / 2)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ElectionOptions:
+class ElectionOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Name the lease and this replica."""
 
     name: str
     namespace: str
-    identity: str = field(default_factory=default_identity)
-    times: LeaseTimes = field(default_factory=LeaseTimes)
+    identity: str = msgspec.field(default_factory=default_identity)
+    times: LeaseTimes = msgspec.field(default_factory=LeaseTimes)
 
 
-@dataclass(frozen=True, slots=True)
-class LeaseRecord:
+class LeaseRecord(msgspec.Struct, frozen=True):
     """What a Lease says; `version` is the resourceVersion it was read at."""
 
     holder: str
@@ -197,7 +193,9 @@ class Elector:
         record = await self._store.read()
         if record is not None and record.holder == self._options.identity:
             now = _micro_time()
-            await self._store.write(replace(record, holder="", duration=1, acquired=now, renewed=now))
+            await self._store.write(
+                msgspec.structs.replace(record, holder="", duration=1, acquired=now, renewed=now)
+            )
 
     async def _attempt(self, timeout: float) -> bool:
         """Try once to take or renew the lease; failures to reach the server count as no."""
@@ -231,7 +229,7 @@ class Elector:
             if record.holder and not ours and now < self._observed_at + record.duration:
                 return False
             moment = _micro_time()
-            taken = replace(
+            taken = msgspec.structs.replace(
                 record,
                 holder=options.identity,
                 duration=self._seconds,

@@ -5,9 +5,10 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
+
+import msgspec
 
 from kubewright.api import AlreadyExists, ApiError, ConnectionFailed, Kind, NotFound
 from kubewright.backoff import Backoff
@@ -67,8 +68,7 @@ class _Told(NamedTuple):
     note: str
 
 
-@dataclass(slots=True)
-class _Series:
+class _Series(msgspec.Struct):
     """How often the same was told, and how much of that the server knows."""
 
     name: str
@@ -85,8 +85,7 @@ class _Series:
         return self.count > self.sent
 
 
-@dataclass(slots=True)
-class _Bucket:
+class _Bucket(msgspec.Struct):
     tokens: float
     at: float
 

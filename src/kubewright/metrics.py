@@ -2,17 +2,17 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from math import inf
 from typing import Any, Generic, Literal, TypeVar, cast
+
+import msgspec
 
 DEFAULT_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 MetricKind = Literal["counter", "gauge", "histogram"]
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(msgspec.Struct, frozen=True):
     """Hold one line of the exposition: its full name, its labels, its value."""
 
     name: str
@@ -20,8 +20,7 @@ class Sample:
     value: float
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(msgspec.Struct, frozen=True):
     """Hold all the samples of one declared metric at one moment."""
 
     name: str

@@ -4,8 +4,9 @@ import asyncio
 import heapq
 from collections import deque
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+import msgspec
 
 from kubewright.backoff import RETRY_BACKOFF, Backoff
 from kubewright.metrics import Gauge, Registry, exponential_buckets
@@ -23,8 +24,7 @@ class QueueShutDown(Exception):
     """The queue was shut down and hands out nothing more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Item(Generic[K]):
+class Item(msgspec.Struct, Generic[K], frozen=True):
     """Hold a key handed out, the priority it had, and since when it was ready."""
 
     key: K
@@ -32,8 +32,7 @@ class Item(Generic[K]):
     queued_at: float
 
 
-@dataclass(frozen=True, slots=True)
-class QueueStatistics:
+class QueueStatistics(msgspec.Struct, frozen=True):
     """Count the keys by where they are; a key in flight that was added again counts twice."""
 
     ready: int

@@ -4,7 +4,8 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, aclosing, nullcontext
-from dataclasses import dataclass
+
+import msgspec
 
 from kubewright.api import KubewrightError, ObjectKey, RawObject
 from kubewright.cache.selection import Selection
@@ -36,8 +37,7 @@ class CacheSyncTimeout(KubewrightError):
     """An informer did not get its objects in time; the message says which and what the server answered."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class FeedOptions:
+class FeedOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Hold what all feeds of a cache share."""
 
     metrics: Registry

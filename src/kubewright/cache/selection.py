@@ -1,9 +1,10 @@
 """Which objects an informer holds: a kind, perhaps one namespace, perhaps selectors."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
+
+import msgspec
 
 from kubewright.api import Kind, ObjectKey, RawObject, parse, parse_fields, parse_labels
 
@@ -13,8 +14,7 @@ _label_selector = lru_cache(maxsize=256)(parse_labels)
 _field_selector = lru_cache(maxsize=256)(parse_fields)
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(msgspec.Struct, frozen=True):
     """Name what to watch; equal selections share one informer.
 
     `transform` is given each object's wire value before it is kept, and returns what to keep.

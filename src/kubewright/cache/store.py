@@ -1,7 +1,6 @@
 """The objects of one selection as last known, from the watch and from our own writes alike."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -19,8 +18,7 @@ class Change(msgspec.Struct, gc=False, frozen=True):
     initial: bool = False
 
 
-@dataclass(slots=True)
-class _Gone:
+class _Gone(msgspec.Struct):
     """Remember an object that our own write took away, until the watch has told so too.
 
     `final`: it was deleted, so its uid never returns. Otherwise it left the selection and may come

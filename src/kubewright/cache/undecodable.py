@@ -1,13 +1,13 @@
 """Objects that do not fit their class: each reported once, none in the way of the others."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from kubewright.api import ObjectKey, RawObject
 
 
-@dataclass(frozen=True, slots=True)
-class Undecodable:
+class Undecodable(msgspec.Struct, frozen=True):
     """Hold an object, and why it could not be read or indexed."""
 
     key: ObjectKey

@@ -3,12 +3,11 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import TypedDict
 
 import msgspec
 
-from kubewright.api import DecodeError, KubewrightError, RawObject, Status, WatchEvent
+from kubewright.api import ConnectionLost, DecodeError, KubewrightError, RawObject, Status, WatchEvent
 from kubewright.backoff import Backoff
 from kubewright.cache.patience import OutOfPatience, Patience
 from kubewright.cache.selection import Selection
@@ -72,20 +71,17 @@ Event = Restarted | Applied | Deleted | Progressed | Synced | Failed
 Events = Sequence[Event]
 
 
-@dataclass(frozen=True, slots=True)
-class Streaming:
+class Streaming(msgspec.Struct, frozen=True):
     """Take the present state as the first events of a watch, then go on watching (WatchList)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(msgspec.Struct, frozen=True):
     """Take the present state from a list, in pages unless they expired under us."""
 
     limit: int = PAGE_SIZE
 
 
-@dataclass(frozen=True, slots=True)
-class Watching:
+class Watching(msgspec.Struct, frozen=True):
     """Follow changes since a version."""
 
     resource_version: str
@@ -136,6 +132,7 @@ class _Watcher:
         self._state: State = self._afresh()
         self._failures = 0
         self._failed_at = float("-inf")
+        self._heard = False
         self._silences = 0
         label = {"name": selection.kind.resource}
         self._lists = metrics.counter(
@@ -153,6 +150,7 @@ class _Watcher:
     async def events(self) -> AsyncGenerator[Events, None]:
         while True:
             started = _now()
+            self._heard = False
             try:
                 async with aclosing(self._enter(self._state)) as arrivals:
                     async for events in arrivals:
@@ -245,11 +243,13 @@ class _Watcher:
         if meta.annotations.get(INITIAL_EVENTS_END) != "true":
             raise InitialEventsMissing("an ordinary bookmark came before the initial events had ended")
         self._state = Watching(meta.resource_version)
+        self._heard = True
         return Synced(meta.resource_version)
 
     def _follow(self, events: Sequence[WatchEvent]) -> Events:
         told = [_translate(event) for event in events]
         if told:
+            self._heard = True
             self._silences = 0
             # Only now: where one of them could not be translated, all come again.
             self._state = Watching(events[-1].object.meta.resource_version)
@@ -269,7 +269,14 @@ class _Watcher:
             self._state = Listing(limit=0)
         elif code in _REFUSED or code == _EXPIRED or _unreadable(error) or self._silent(lasted):
             self._state = self._afresh()
+        if lasted >= SHORT_WATCH and self._was_served(error):
+            # What fails now is another failure than the one before, and may be over as soon.
+            self._failures = 0
         return Failed(error, self._rest(error, code), code in _REFUSED)
+
+    def _was_served(self, error: KubewrightError) -> bool:
+        """Return whether the server answered before it failed; one without news is heard of only when it is lost."""
+        return self._heard or (isinstance(error, ConnectionLost) and error.sent)
 
     def _afresh(self) -> State:
         return Streaming() if self._streams else Listing()

@@ -47,10 +47,6 @@ class Permissions:
         self._controller = controller.name
         self.grants: Mapping[GroupResource, frozenset[str]] = _grants_of(controller)
 
-    def allows(self, kind: Kind, verb: str, subresource: str = "") -> bool:
-        """Tell whether the declaration covers the verb."""
-        return verb in self.grants.get(_resource(kind, subresource), frozenset())
-
     def require(self, kind: Kind, *verbs: str, subresource: str = "") -> None:
         """Raise Undeclared, with the line to add, where the declaration does not cover the verbs."""
         granted = self.grants.get(_resource(kind, subresource), frozenset[str]())

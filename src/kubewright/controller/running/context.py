@@ -5,8 +5,9 @@ import contextvars
 import functools
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
+
+import msgspec
 
 from kubewright.api import Kind, Model, Object, PartialMeta, RawObject
 from kubewright.controller.change import Cause
@@ -26,8 +27,7 @@ W = TypeVar("W", bound=Object | dict[str, Any])
 Wire = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Services:
+class Services(msgspec.Struct, frozen=True, kw_only=True):
     """What all reconciles of one controller share."""
 
     kind: Kind

@@ -10,8 +10,9 @@ import asyncio
 import random
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable
 from contextlib import AsyncExitStack, aclosing
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
+
+import msgspec
 
 from kubewright.api import DecodeError, Forbidden, Kind, KubewrightError, ObjectKey, RawObject, kind_of
 from kubewright.cache import Change as CacheChange
@@ -43,8 +44,7 @@ JITTER = 0.1
 MAX_CAUSES = 5
 
 
-@dataclass(frozen=True, slots=True)
-class RunnerStatistics:
+class RunnerStatistics(msgspec.Struct, frozen=True):
     """Count what one controller did and has to do."""
 
     controller: str

@@ -2,7 +2,8 @@
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from kubewright.api import Kind, PartialMeta, RawObject
 from kubewright.cache import Cache
@@ -31,8 +32,7 @@ class MalformedObjects:
         return True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     """Collaborators of the runners; where a lease is held, `client` refuses writes once it ran out.
 
     `namespaces` limits every namespaced kind; empty means all.
@@ -44,7 +44,7 @@ class Surroundings:
     metrics: Registry
     namespaces: Sequence[str] = ()
     traces: Traces = NO_TRACES
-    malformed: MalformedObjects = field(default_factory=MalformedObjects)
+    malformed: MalformedObjects = msgspec.field(default_factory=MalformedObjects)
 
     def record_write(self, kind: Kind, answer: RawObject) -> None:
         """Let the answer to a write enter every feed of its kind, by the door of the watch events."""
