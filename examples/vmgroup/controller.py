@@ -10,6 +10,7 @@ import kubewright as kw
 from vmgroup.kinds import VmGroup, VmGroupStatus
 from vmgroup.machines import belongs_to, folder_of, machine_names, status_of
 from vmgroup.provider import Machine, Provider, ProviderError, provider
+from vmgroup.rehearsal import Rehearsal
 
 OPERATIONS_AT_ONCE = 3
 RETRY_AFTER = timedelta(seconds=20)
@@ -58,6 +59,13 @@ class VmGroups:
         async with provider(os.environ.get("VMGROUP_PROVIDER", "simulator")) as self._provider:
             yield
         self._provider = None
+
+    @asynccontextmanager
+    async def rehearsal(self) -> AsyncGenerator[None, None]:
+        """Look at the provider, and only pretend to change it: for `kubewright plan`."""
+        async with self.session():
+            self._provider = Rehearsal(self.provider)
+            yield
 
     async def reconcile(self, group: VmGroup, ctx: kw.Context) -> kw.Result | None:
         """Bring the number of running machines to `spec.replicas`."""
@@ -142,6 +150,7 @@ def operator(*, resync: timedelta = RESYNC) -> kw.Operator:
         ),
         name="vmgroup",
         lifespan=groups.session,
+        planning=groups.rehearsal,
         env=[
             *(kw.Env(name, config_map="vmgroup", optional=True) for name in SETTINGS),
             # The provider that needs them says so; the simulator runs without.

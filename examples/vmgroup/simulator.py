@@ -96,7 +96,8 @@ class Simulator:
     async def open(cls, file: Path) -> Self:
         """Use a file, which is made unless it is there."""
         simulator = cls(file)
-        await simulator._change(lambda _: None)
+        if not await asyncio.to_thread(file.exists):
+            await simulator._change(lambda _: None)
         return simulator
 
     async def has_template(self, template: str) -> bool:

@@ -16,6 +16,34 @@ data: {a: b}
 """
 
 
+LAMPS = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: lamps.GROUP}
+spec:
+  group: GROUP
+  scope: Namespaced
+  names: {kind: Lamp, plural: lamps, singular: lamp, listKind: LampList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            required: [watts]
+            properties: {watts: {type: integer, minimum: 1}}
+---
+apiVersion: GROUP/v1
+kind: Lamp
+metadata: {name: desk}
+spec: {watts: 5}
+"""
+
+
 async def command(cluster: Cluster, *arguments: str) -> int:
     def run() -> int:
         with pytest.raises(SystemExit) as ended:
@@ -86,3 +114,34 @@ async def test_a_file_without_objects_is_told(
     path.write_text("- 1\n")
     assert await command(cluster, "apply", "-f", str(path)) == 1
     assert "holds something that is no object" in capsys.readouterr().err
+
+
+async def test_a_rehearsal_holds_an_object_against_the_definition_beside_it(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    group = f"{cluster.namespace}.example.com"
+    path = tmp_path / "lamps.yaml"
+    await asyncio.to_thread(path.write_text, LAMPS.replace("GROUP", group))
+    assert await command(cluster, "apply", "-f", str(path), "--dry-run") == 0
+    said = capsys.readouterr()
+    assert "+  watts: 5" in said.out
+    assert said.err == f"note: lamp.{group}/desk was checked against the CRD beside it alone\n"
+
+    wrong = LAMPS.replace("GROUP", group).replace("watts: 5", "watts: 0, colour: red")
+    await asyncio.to_thread(path.write_text, wrong)
+    assert await command(cluster, "apply", "-f", str(path), "--dry-run") == 1
+    assert capsys.readouterr().err == (
+        f'Error: lamp.{group}/desk is invalid: unknown field "spec.colour"; '
+        "spec.watts: Invalid value: 0: spec.watts in body should be greater than or equal to 1\n"
+    )
+    assert await command(cluster, "get", "crd", f"lamps.{group}") == 1
+
+
+async def test_a_rehearsal_leaves_a_definition_that_is_none_to_the_server(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "lamps.yaml"
+    broken = LAMPS.replace("GROUP", "x.example.com").replace("  - name: v1", "  - names: v1")
+    await asyncio.to_thread(path.write_text, broken)
+    assert await command(cluster, "apply", "-f", str(path), "--dry-run") == 1
+    assert capsys.readouterr().err.startswith("Error: ")

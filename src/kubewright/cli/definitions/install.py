@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from kubewright.cli.definitions.installation import FIELD_MANAGER, install
-from kubewright.cli.documents import differences, show
+from kubewright.cli.documents import differences, show_comparison
 from kubewright.cli.loops import run_program
 from kubewright.cli.options import cluster_options, target_argument
 from kubewright.cli.progress import Progress
@@ -32,7 +32,6 @@ def command(target: str, force: bool, dry_run: bool, kubeconfig: Path | None, co
             if not dry_run:
                 await install(client, definitions, Progress(), force=force)
                 return
-            lines = await differences(client, definitions, FIELD_MANAGER)
-            show(lines or ["nothing would change"])
+            show_comparison(await differences(client, definitions, FIELD_MANAGER))
 
     run_program(work)

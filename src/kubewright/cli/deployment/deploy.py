@@ -7,7 +7,7 @@ import click
 from kubewright.cli.definitions import FIELD_MANAGER
 from kubewright.cli.deployment.leftovers import leftovers
 from kubewright.cli.deployment.rollout import AVAILABLE_WITHIN, deploy
-from kubewright.cli.documents import called, diff, differences, show
+from kubewright.cli.documents import called, diff, differences, show_comparison
 from kubewright.cli.loops import run_program
 from kubewright.cli.options import cluster_options, target_argument
 from kubewright.cli.progress import Progress
@@ -65,9 +65,9 @@ def command(
             if not dry_run:
                 await deploy(client, documents, labels, Progress(), force=force, timeout=timeout)
                 return
-            lines = await differences(client, documents, FIELD_MANAGER)
+            found = await differences(client, documents, FIELD_MANAGER)
             async for _, item in leftovers(client, labels, documents):
-                lines += diff(called(item), item, None)
-            show(lines or ["nothing would change"])
+                found.lines.extend(diff(called(item), item, None))
+            show_comparison(found)
 
     run_program(work)

@@ -3,12 +3,13 @@
 import difflib
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import yaml
 
-from kubewright.api import GroupVersionKind, Kind, NotFound
+from kubewright.api import GroupVersionKind, Kind, KubewrightError, NotFound
+from kubewright.cli.documents.brought import Brought, brought_kinds
 from kubewright.cli.documents.resources import called
 from kubewright.client import Client
 
@@ -17,26 +18,55 @@ _SERVER_SIDE = ("uid", "resourceVersion", "creationTimestamp", "generation", "ma
 Wire = dict[str, Any]
 
 
-async def differences(client: Client, documents: Sequence[Wire], field_manager: str) -> list[str]:
-    """Give the lines of a diff between what is there and what would be, by the server's own dry run."""
-    lines: list[str] = []
+class InvalidDocument(KubewrightError):
+    """An object does not fit the kind that comes with it."""
+
+
+class Comparison(NamedTuple):
+    """What would change, as lines of a diff, and what the server could not be asked about."""
+
+    lines: list[str]
+    unrehearsed: list[str]
+
+
+async def differences(client: Client, documents: Sequence[Wire], field_manager: str) -> Comparison:
+    """Compare what is there with what would be, by the server's own dry run.
+
+    A server cannot rehearse what goes into a kind or a namespace that it does not have yet: such an object is
+    held against the CRD among the documents, and told of.
+    """
+    brought, found = brought_kinds(documents), Comparison([], [])
     for document in documents:
-        kind = await client.resolve(GroupVersionKind.parse(document["apiVersion"], document["kind"]))
-        name, namespace = document["metadata"]["name"], document["metadata"].get("namespace", "")
+        gvk = GroupVersionKind.parse(document["apiVersion"], document["kind"])
         try:
-            live = await client.get(kind, name, namespace)
+            kind = await client.resolve(gvk)
         except NotFound:
-            live = None
-        lines += diff(called(document), live, await _planned(client, document, kind, field_manager))
-    return lines
+            if gvk not in brought:
+                raise
+            _check(document, brought[gvk])
+            found.lines.extend(diff(called(document), None, document))
+            found.unrehearsed.append(f"{called(document)} was checked against the CRD beside it alone")
+            continue
+        live = await _live(client, kind, document)
+        try:
+            planned = await client.apply(document, field_manager=field_manager, kind=kind, dry_run=True)
+        except NotFound:
+            planned = document
+            found.unrehearsed.append(f"{called(document)} was not checked: its namespace is not there yet")
+        found.lines.extend(diff(called(document), live, planned))
+    return found
 
 
-async def _planned(client: Client, document: Wire, kind: Kind, field_manager: str) -> Wire:
+async def _live(client: Client, kind: Kind, document: Wire) -> Wire | None:
     try:
-        return await client.apply(document, field_manager=field_manager, kind=kind, dry_run=True)
+        return await client.get(kind, document["metadata"]["name"], document["metadata"].get("namespace", ""))
     except NotFound:
-        # Its namespace would be made by the same deployment: the server cannot rehearse what comes after.
-        return document
+        return None
+
+
+def _check(document: Wire, brought: Brought) -> None:
+    if troubles := brought.troubles(document):
+        raise InvalidDocument(f"{called(document)} is invalid: {'; '.join(troubles)}")
 
 
 def diff(name: str, before: Wire | None, after: Wire | None, *, status: bool = False) -> Iterator[str]:
@@ -44,6 +74,13 @@ def diff(name: str, before: Wire | None, after: Wire | None, *, status: bool = F
     return difflib.unified_diff(
         _lines(before, status), _lines(after, status), f"live/{name}", f"planned/{name}", lineterm=""
     )
+
+
+def show_comparison(found: Comparison) -> None:
+    """Print what would change, and say on standard error what the server could not be asked about."""
+    show(found.lines or ["nothing would change"])
+    for note in found.unrehearsed:
+        click.echo(f"note: {note}", err=True)
 
 
 def show(lines: Iterable[str]) -> None:

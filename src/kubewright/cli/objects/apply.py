@@ -1,18 +1,27 @@
 """`kubewright apply`: server-side apply, for a machine without kubectl."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
-from kubewright.api import GroupVersionKind
+from kubewright.api import GroupVersionKind, Kind, NotFound
 from kubewright.cli.definitions import wait_established
-from kubewright.cli.documents import called, differences, read_documents, show
+from kubewright.cli.documents import (
+    brought_kinds,
+    called,
+    differences,
+    read_documents,
+    show_comparison,
+)
 from kubewright.cli.loops import run_program
 from kubewright.cli.options import cluster_options
 from kubewright.cli.progress import Progress
 from kubewright.client import Client, load_config
 
 FIELD_MANAGER = "kubewright-cli"
+Wire = dict[str, Any]
 
 
 @click.command()
@@ -39,25 +48,52 @@ def command(
     kubeconfig: Path | None,
     context: str,
 ) -> None:
-    """Make the objects of files so, by server-side apply; a kind that a file brings may be used after it."""
+    """Make the objects of files so, by server-side apply; a kind that a file brings may be used after it.
+
+    With --dry-run, objects of such a kind are held against its CRD alone: no server can rehearse them before.
+    """
     documents = read_documents(files)
     config = load_config(kubeconfig, context or None)
 
+    place = namespace or config.namespace
+
     async def work() -> None:
         async with Client(config) as client:
-            for document in documents:
-                kind = await client.resolve(GroupVersionKind.parse(document["apiVersion"], document["kind"]))
-                if kind.namespaced:
-                    document["metadata"].setdefault("namespace", namespace or config.namespace)
-                if not dry_run:
-                    await client.apply(
-                        document, field_manager=FIELD_MANAGER, force=force_conflicts, kind=kind
-                    )
-                    if document["kind"] == "CustomResourceDefinition":
-                        await wait_established(client, document["metadata"]["name"], Progress())
-                    click.echo(f"{called(document)} serverside-applied")
             if dry_run:
-                lines = await differences(client, documents, FIELD_MANAGER)
-                show(lines or ["nothing would change"])
+                await _rehearse(client, documents, place)
+            else:
+                await _apply(client, documents, place, force=force_conflicts)
 
     run_program(work)
+
+
+async def _apply(client: Client, documents: Sequence[Wire], namespace: str, *, force: bool) -> None:
+    for document in documents:
+        kind = await client.resolve(_gvk(document))
+        _place(document, kind, namespace)
+        await client.apply(document, field_manager=FIELD_MANAGER, force=force, kind=kind)
+        if document["kind"] == "CustomResourceDefinition":
+            await wait_established(client, document["metadata"]["name"], Progress())
+        click.echo(f"{called(document)} serverside-applied")
+
+
+async def _rehearse(client: Client, documents: Sequence[Wire], namespace: str) -> None:
+    brought = brought_kinds(documents)
+    for document in documents:
+        try:
+            kind = await client.resolve(_gvk(document))
+        except NotFound:
+            if _gvk(document) not in brought:
+                raise
+            kind = brought[_gvk(document)].kind
+        _place(document, kind, namespace)
+    show_comparison(await differences(client, documents, FIELD_MANAGER))
+
+
+def _place(document: Wire, kind: Kind, namespace: str) -> None:
+    if kind.namespaced:
+        document["metadata"].setdefault("namespace", namespace)
+
+
+def _gvk(document: Wire) -> GroupVersionKind:
+    return GroupVersionKind.parse(document["apiVersion"], document["kind"])

@@ -1,0 +1,74 @@
+"""Kinds that documents bring along: their CRDs are among them, so a server may not know them yet."""
+
+import copy
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import msgspec
+
+from kubewright.api import GroupVersionKind, Kind
+from kubewright.schema import compile_schema
+
+Wire = dict[str, Any]
+
+
+class Brought(NamedTuple):
+    """A version of a kind as its CRD describes it."""
+
+    kind: Kind
+    schema: Wire
+
+    def troubles(self, document: Wire) -> list[str]:
+        """Say what is wrong with an object, by the schema alone: no webhook and no policy is asked."""
+        validator, value = compile_schema(self.schema), copy.deepcopy(document)
+        unknown = [f'unknown field "{field}"' for field in validator.prune(value)]
+        validator.apply_defaults(value)
+        return [*unknown, *map(str, validator.validate(value))]
+
+
+class _Schema(msgspec.Struct):
+    open_api_v3_schema: Wire = msgspec.field(name="openAPIV3Schema", default_factory=dict[str, Any])
+
+
+class _Version(msgspec.Struct):
+    name: str
+    served: bool = True
+    schema: _Schema = msgspec.field(default_factory=_Schema)
+
+
+class _Names(msgspec.Struct):
+    kind: str
+    plural: str
+
+
+class _Definition(msgspec.Struct):
+    group: str
+    names: _Names
+    scope: str
+    versions: list[_Version]
+
+
+def brought_kinds(documents: Iterable[Wire]) -> Mapping[GroupVersionKind, Brought]:
+    """Find the kinds that CRDs among the documents define; a CRD that is none is left to the server to refuse."""
+    found: dict[GroupVersionKind, Brought] = {}
+    for document in documents:
+        if document["kind"] != "CustomResourceDefinition":
+            continue
+        with suppress(msgspec.ValidationError):
+            definition = msgspec.convert(document.get("spec"), _Definition)
+            found |= {each.kind.gvk: each for each in _versions(definition)}
+    return found
+
+
+def _versions(definition: _Definition) -> Iterator[Brought]:
+    for version in definition.versions:
+        if version.served:
+            kind = Kind(
+                group=definition.group,
+                version=version.name,
+                kind=definition.names.kind,
+                plural=definition.names.plural,
+                namespaced=definition.scope == "Namespaced",
+            )
+            yield Brought(kind, version.schema.open_api_v3_schema)

@@ -1,0 +1,54 @@
+"""plan of the sample with an outside system, as its README says it: neither cluster nor outside is changed."""
+
+import asyncio
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import kubewright as kw
+from kubewright.cli.app import main
+from kubewright.testing import Cluster
+from vmgroup import VmGroup, VmGroupSpec, operator
+
+ROOT = Path(__file__).parents[3]
+SPEC: dict[str, Any] = {"cpu": 1, "memory": 1, "template": "vm-operator-template"}
+README = (ROOT / "examples" / "vmgroup" / "README.md").read_text()
+
+
+def plan(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    return int(ended.value.code or 0)
+
+
+async def test_machines_are_planned_and_none_is_made(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world = tmp_path / "vcenter.json"
+    monkeypatch.setenv("VMGROUP_SIMULATOR", str(world))
+    monkeypatch.chdir(ROOT)
+    async with cluster.running(operator()):
+        await cluster.create(VmGroup(kw.Meta("vg-1"), spec=VmGroupSpec(**SPEC, replicas=2)))
+        await cluster.eventually(VmGroup, "vg-1", lambda it: it.status.current_replicas == 2)
+    before = await asyncio.to_thread(world.read_text)
+    found = re.search(r"^kubewright (plan .*)$", README, re.MULTILINE)
+    assert found is not None
+    words = [*shlex.split(found[1]), "-n", cluster.namespace, f"--kubeconfig={cluster.kubeconfig}"]
+
+    assert await asyncio.to_thread(plan, *words) == 0
+    told = capsys.readouterr().out
+    assert "+  currentReplicas: 3" in told
+    assert "plan: 0 to create, 1 to change, 0 to delete; nothing was written" in told
+    assert await asyncio.to_thread(world.read_text) == before
+    assert (await cluster.get(VmGroup, "vg-1")).spec.replicas == 2
+
+    fewer = tmp_path / "fewer.yaml"
+    document = {"apiVersion": VmGroup.__kind__.api_version, "kind": "VmGroup", "metadata": {"name": "vg-1"}}
+    await asyncio.to_thread(fewer.write_text, yaml.safe_dump({**document, "spec": {**SPEC, "replicas": 1}}))
+    assert await asyncio.to_thread(plan, *words[:2], "-f", str(fewer), *words[4:]) == 0
+    assert "+  currentReplicas: 1" in capsys.readouterr().out
+    assert await asyncio.to_thread(world.read_text) == before
