@@ -19,6 +19,8 @@ _OLD = documents.definition(
                     "tags": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
                     "more": {"type": "object", "additionalProperties": {"type": "integer"}},
                     "maybe": {"type": "string", "nullable": True},
+                    "set": {"type": "string", "default": "x"},
+                    "inner": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
                 }
             )
         }
@@ -36,7 +38,8 @@ def _changed(**fields: Any) -> dict[str, Any]:
         elif name == "required":
             spec["required"] = change
         else:
-            spec["properties"][name] = {**spec["properties"].get(name, {}), **change}
+            merged = {**spec["properties"].get(name, {}), **change}
+            spec["properties"][name] = {key: value for key, value in merged.items() if value is not None}
     return new
 
 
@@ -63,6 +66,11 @@ def _said(new: dict[str, Any]) -> list[str]:
         ({"tags": {"x-kubernetes-list-type": "atomic"}}, "properties[tags].x-kubernetes-list-type: changed from set to atomic: applies merge otherwise"),
         ({"name": {"default": "x"}}, "properties[name].default: default x added: objects that left it out now read otherwise"),
         ({"name": {"x-kubernetes-validations": [{"rule": "self != ''"}]}}, "properties[name].x-kubernetes-validations[0]: rule added: self != ''"),
+        ({"set": {"default": "y"}}, "properties[set].default: changed from x: objects that left it out now read otherwise"),
+        ({"set": {"default": None}}, "properties[set].default: default x removed: objects that left it out now read without"),
+        ({"set": {"default": None}, "required": ["set"]}, "required: set is now required and has no default"),
+        ({"inner": {"x-kubernetes-embedded-resource": True}}, "properties[inner].x-kubernetes-embedded-resource: must now be an object with apiVersion, kind and metadata"),
+        ({"inner": {"x-kubernetes-preserve-unknown-fields": None}}, "properties[inner].x-kubernetes-preserve-unknown-fields: removed: unknown fields are dropped"),
         ({"more": {"additionalProperties": {"type": "string"}}}, "properties[more].additionalProperties.type: changed from integer to string"),
     ],
 )  # fmt: skip
@@ -101,6 +109,50 @@ def test_versions_names_and_subresources_count_too() -> None:
     unserved = deepcopy(_OLD)
     unserved["spec"]["versions"][0]["served"] = False
     assert [change.harm for change in compare(_OLD, unserved)] == ["readers"]
+
+
+def test_a_field_that_was_required_and_loses_its_default_breaks_what_is_stored() -> None:
+    old = _changed(required=["set"])
+    new = deepcopy(old)
+    del new["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["set"][
+        "default"
+    ]
+    said = {change.harm: change.message for change in compare(old, new)}
+    assert said["stored objects"] == "set is required and has lost its default"
+    assert compare(old, old) == []
+
+
+def test_what_clients_select_scale_and_call_the_kind_by_counts_too() -> None:
+    old = deepcopy(_OLD)
+    old["spec"]["names"]["shortNames"] = ["th"]
+    old["spec"]["versions"][0].update(
+        selectableFields=[{"jsonPath": ".spec.mode"}],
+        subresources={"scale": {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}},
+    )
+    new = deepcopy(old)
+    new["spec"]["names"]["shortNames"] = ["thing"]
+    new["spec"]["versions"][0]["selectableFields"] = []
+    new["spec"]["versions"][0]["subresources"]["scale"]["specReplicasPath"] = ".spec.replicas"
+    assert [(str(change), change.harm) for change in compare(old, new)] == [
+        ("spec.names.shortNames: th removed", "readers"),
+        ("spec.versions[v1].selectableFields: .spec.mode removed: nobody can select by it", "readers"),
+        (
+            "spec.versions[v1].subresources.scale.specReplicasPath: changed from .spec.size to .spec.replicas",
+            "writers",
+        ),
+    ]
+
+
+def test_versions_that_are_no_longer_converted_are_read_cut_short() -> None:
+    old = deepcopy(_OLD)
+    old["spec"]["versions"].append({"name": "v2", "served": True, "schema": {}})
+    new = deepcopy(old)
+    old["spec"]["conversion"] = {"strategy": "Webhook"}
+    said = (
+        "spec.conversion.strategy: changed from Webhook to None: versions are read with the fields they share"
+    )
+    assert [str(change) for change in compare(old, new)] == [said]
+    assert compare(new, old) == []
 
 
 def test_a_version_that_objects_are_stored_in_may_not_go() -> None:

@@ -41,6 +41,15 @@ def _identity(old_crd: dict[str, Any], new_crd: dict[str, Any]) -> Iterator[Brea
         before, after = part(old, "names").get(name), part(new, "names").get(name)
         if before != after:
             yield Breaking(f"spec.names.{name}", "stored objects", f"changed from {before} to {after}")
+    lost = sorted(
+        set(part(old, "names").get("shortNames") or ()) - set(part(new, "names").get("shortNames") or ())
+    )
+    if lost:
+        yield Breaking("spec.names.shortNames", "readers", f"{', '.join(lost)} removed")
+    strategies = [part(spec, "conversion").get("strategy") or "None" for spec in (old, new)]
+    if strategies == ["Webhook", "None"] and len(_listed(new)) > 1:
+        text = "changed from Webhook to None: versions are read with the fields they share"
+        yield Breaking("spec.conversion.strategy", "readers", text)
     stored: list[str] = part(old_crd, "status").get("storedVersions") or []
     present = {version["name"] for version in _listed(new)}
     for name in stored:
@@ -61,16 +70,33 @@ def _versions(old: dict[str, Any], new: dict[str, Any]) -> Iterator[Breaking]:
             continue
         if before.get("served") and not version.get("served"):
             yield Breaking(path, "readers", "version no longer served")
-        for subresource in ("status", "scale"):
-            if subresource in part(before, "subresources") and subresource not in part(
-                version, "subresources"
-            ):
-                yield Breaking(f"{path}.subresources.{subresource}", "writers", "subresource removed")
-        if "status" in part(version, "subresources") and "status" not in part(before, "subresources"):
-            text = "subresource added: writes to the main resource no longer change status"
-            yield Breaking(f"{path}.subresources.status", "writers", text)
+        yield from _selectable(before, version, path)
+        yield from _subresources(part(before, "subresources"), part(version, "subresources"), path)
         schemas = (part(before, "schema", "openAPIV3Schema"), part(version, "schema", "openAPIV3Schema"))
         yield from _schema(*schemas, f"{path}.schema.openAPIV3Schema")
+
+
+def _selectable(old: dict[str, Any], new: dict[str, Any], path: str) -> Iterator[Breaking]:
+    kept = {field.get("jsonPath") for field in new.get("selectableFields") or ()}
+    for field in old.get("selectableFields") or ():
+        if field.get("jsonPath") not in kept:
+            text = f"{field.get('jsonPath')} removed: nobody can select by it"
+            yield Breaking(f"{path}.selectableFields", "readers", text)
+
+
+def _subresources(old: dict[str, Any], new: dict[str, Any], path: str) -> Iterator[Breaking]:
+    for name in ("status", "scale"):
+        if name in old and name not in new:
+            yield Breaking(f"{path}.subresources.{name}", "writers", "subresource removed")
+    if "status" in new and "status" not in old:
+        text = "subresource added: writes to the main resource no longer change status"
+        yield Breaking(f"{path}.subresources.status", "writers", text)
+    if "scale" in old and "scale" in new:
+        for word, before in part(old, "scale").items():
+            after = part(new, "scale").get(word)
+            if after != before:
+                where = f"{path}.subresources.scale.{word}"
+                yield Breaking(where, "writers", f"changed from {before} to {after}")
 
 
 def _listed(spec: dict[str, Any]) -> list[dict[str, Any]]:
@@ -113,6 +139,10 @@ def _types(old: Schema, new: Schema, path: str) -> Iterator[Breaking]:
     preserve = "x-kubernetes-preserve-unknown-fields"
     if old.get(preserve) and not new.get(preserve):
         yield Breaking(f"{path}.{preserve}", "stored objects", "removed: unknown fields are dropped")
+    embedded = "x-kubernetes-embedded-resource"
+    if new.get(embedded) and not old.get(embedded):
+        text = "must now be an object with apiVersion, kind and metadata"
+        yield Breaking(f"{path}.{embedded}", "stored objects", text)
 
 
 def _type(schema: Schema) -> str:
@@ -161,6 +191,9 @@ def _values(old: Schema, new: Schema, path: str) -> Iterator[Breaking]:
     if "default" in new and not same(new["default"], old.get("default")):
         text = f"changed from {old['default']}" if "default" in old else f"default {new['default']} added"
         yield Breaking(f"{path}.default", "readers", f"{text}: objects that left it out now read otherwise")
+    if "default" in old and "default" not in new:
+        text = f"default {old['default']} removed: objects that left it out now read without"
+        yield Breaking(f"{path}.default", "readers", text)
 
 
 def _lists(old: Schema, new: Schema, path: str) -> Iterator[Breaking]:
@@ -184,6 +217,13 @@ def _fields(old: Schema, new: Schema, path: str) -> Iterator[Breaking]:
             yield Breaking(
                 f"{path}.properties[{name}]", "stored objects", "field removed: its values are dropped"
             )
-    for name in sorted(set(new.get("required") or ()) - set(old.get("required") or ())):
-        if properties(new).get(name, {}).get("default") is None:
+    asked = set(old.get("required") or ())
+    for name in sorted(new.get("required") or ()):
+        if properties(new).get(name, {}).get("default") is not None:
+            continue
+        if name not in asked:
             yield Breaking(f"{path}.required", "stored objects", f"{name} is now required and has no default")
+        elif properties(old).get(name, {}).get("default") is not None:
+            yield Breaking(
+                f"{path}.required", "stored objects", f"{name} is required and has lost its default"
+            )
