@@ -10,7 +10,7 @@ import os
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 from urllib.parse import quote, urlsplit
 
 from kubewright.api import (
@@ -35,7 +35,8 @@ from kubewright.client.server_warnings import WarningLog
 from kubewright.client.tls import certificate_expiry, tls_context
 from kubewright.http.client import (
     Answer,
-    Connection,
+    Body,
+    Exchange,
     ExchangeFailed,
     Place,
     Pool,
@@ -53,16 +54,16 @@ Fence = Callable[[], None]
 class Stream:
     """An answer that comes in pieces; `idle` is how many seconds may pass between two of them."""
 
-    def __init__(self, connection: Connection, status: int, about: str) -> None:
+    def __init__(self, body: Body, status: int, about: str) -> None:
         self.idle = 0.0
         self.status = status
-        self.connection = connection
+        self.body = body
         self._about = about
 
     async def read(self) -> bytes:
         """Return all that has come since the last call, waiting if nothing has, or nothing at the end."""
         try:
-            return await self.connection.read(self.idle)
+            return await self.body.read(self.idle)
         except Silent:
             raise TimedOut(f"{self._about}: the stream was silent for {self.idle:.0f} s", sent=True) from None
         except ExchangeFailed:
@@ -98,23 +99,23 @@ class Transport:
         self._counters: dict[tuple[str, str], Counter] = {}
         self._warnings = WarningLog()
         self._authenticator = Authenticator(_source_of(config))
-        self._pool: Pool | None = None
+        self._pool: Exchange[Any] | None = None
         self._preparing = asyncio.Lock()
         self._prepared_for: Credential | None = None
         self._heads: dict[tuple[str, str], bytes] = {}
 
     async def __aenter__(self) -> Self:
-        self._pool = Pool(self._route)
+        self._pool = Pool(self._route) if self._config.exchange is None else self._config.exchange()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._pool is not None:
-            pool, self._pool = self._pool, None
-            await pool.close()
+        if self._exchange is not None:
+            exchange, self._exchange = self._exchange, None
+            await exchange.close()
 
     async def send(self, request: Request, fence: Fence | None = None) -> Answer:
         """Send a request and return its whole answer, or raise what went wrong."""
-        return await self._repeated(request, self._exchange, None if request.method == "GET" else fence)
+        return await self._repeated(request, self._whole, None if request.method == "GET" else fence)
 
     @asynccontextmanager
     async def stream(self, request: Request, *, idle: float) -> AsyncGenerator[Stream, None]:
@@ -125,7 +126,7 @@ class Transport:
             yield stream
         finally:
             if self._pool is not None:
-                self._pool.give_back(stream.connection)
+                self._pool.give_back(stream.body)
 
     async def _repeated(
         self,
@@ -162,11 +163,11 @@ class Transport:
                 left -= delay
                 await asyncio.sleep(delay)
 
-    async def _exchange(self, request: Request, patience: float, fence: Fence | None) -> Answer:
+    async def _whole(self, request: Request, patience: float, fence: Fence | None) -> Answer:
         """Make one attempt and return the whole answer."""
-        pool, head = await self._prepared(request, fence)
+        exchange, head = await self._prepared(request, fence)
         try:
-            answer = await pool.ask(head, request.body, patience)
+            answer = await exchange.ask(head, request.body, patience)
         except ExchangeFailed as error:
             raise self._explained(error, request) from None
         except BaseException:
@@ -183,10 +184,10 @@ class Transport:
 
     async def _begin(self, request: Request, patience: float, fence: Fence | None) -> Stream:
         """Make one attempt and return once the answer's headers are there."""
-        pool, head = await self._prepared(request, fence)
+        exchange, head = await self._prepared(request, fence)
         due = asyncio.get_running_loop().time() + patience
         try:
-            answer, connection = await pool.begin(head, request.body, patience)
+            answer, body = await pool.begin(head, request.body, patience)
         except ExchangeFailed as error:
             raise self._explained(error, request) from None
         except BaseException:
@@ -195,40 +196,45 @@ class Transport:
         try:
             self._note(request, answer)
             if answer.status >= 300:
-                body = await connection.rest(due)
-                raise explain_refusal(request, answer, body, self._server)
+                raise explain_refusal(request, answer, await body.rest(due), self._server)
             if request.accept.startswith(JSON):
                 self._check_json(request, answer)
         except ExchangeFailed as error:
-            pool.give_back(connection)
+            pool.give_back(body)
             raise self._explained(error, request) from None
         except BaseException:
-            pool.give_back(connection)
+            pool.give_back(body)
             raise
-        return Stream(connection, answer.status, f"{request.verb} {request.object}")
+        return Stream(body, answer.status, f"{request.verb} {request.object}")
 
-    async def _prepared(self, request: Request, fence: Fence | None) -> tuple[Pool, bytes]:
+    async def _prepared(self, request: Request, fence: Fence | None) -> tuple[Exchange[Any], bytes]:
         """Make what one attempt sends before its body, with the credential of this moment."""
         pool = self._pool
         if pool is None:
             raise ConfigError("the client is not open: use `async with Client(config) as client`")
         credential = self._authenticator.current() or await self._authenticator.renew()
         if credential is not self._prepared_for:
-            await self._prepare(pool, credential)
+            await self._prepare(exchange, credential)
         if fence is not None:
             fence()
         path = f"{self._prefix}{request.path}"
-        target = pool.route.target(f"{path}?{request.query}" if request.query else path)
-        return pool, request_of(request.method, target, self._head_of(request, credential), request.body)
+        target = self._route.target(f"{path}?{request.query}" if request.query else path)
+        return exchange, request_of(request.method, target, self._head_of(request, credential), request.body)
 
-    async def _prepare(self, pool: Pool, credential: Credential) -> None:
+    async def _prepare(self, pool: Exchange[Any], credential: Credential) -> None:
         async with self._preparing:
             before = self._prepared_for
             if before is credential:
                 return
             route = self._route
-            if (route.server.secure or (route.proxy is not None and route.proxy.secure)) and (
-                before is None or (before.certificate, before.key) != (credential.certificate, credential.key)
+            secure = route.server.secure or (route.proxy is not None and route.proxy.secure)
+            if (
+                isinstance(pool, Pool)
+                and secure
+                and (
+                    before is None
+                    or (before.certificate, before.key) != (credential.certificate, credential.key)
+                )
             ):
                 tls = await asyncio.to_thread(
                     tls_context, self._config, credential.certificate, credential.key

@@ -1,6 +1,7 @@
 """Ask HTTP/1.1 servers: connections kept between requests, proxies, TLS, answers whole or piece by piece."""
 
-from kubewright.http.client.connection import Answer, Connection
+from kubewright.http.client.exchange import Answer, Body, Exchange
+from kubewright.http.client.exchange import Body, Exchange
 from kubewright.http.client.failures import (
     Broken,
     ConnectTimedOut,
@@ -12,20 +13,21 @@ from kubewright.http.client.failures import (
     Silent,
     Unreachable,
 )
+from kubewright.http.client.headers import Headers
 from kubewright.http.client.heads import head_of, request_of
-from kubewright.http.client.opening import CONNECT_TIMEOUT
 from kubewright.http.client.pool import Pool
 from kubewright.http.client.route import Place, Route
-from kubewright.http.client.sockets import Sockets
 
 __all__ = [
-    "CONNECT_TIMEOUT",
     "Answer",
+    "Body",
     "Broken",
     "ConnectTimedOut",
-    "Connection",
+    "Exchange",
+    "Exchange",
     "ExchangeFailed",
     "HandshakeFailed",
+    "Headers",
     "Malformed",
     "NotSent",
     "Place",
@@ -33,7 +35,6 @@ __all__ = [
     "ProxyRefused",
     "Route",
     "Silent",
-    "Sockets",
     "Unreachable",
     "head_of",
     "request_of",

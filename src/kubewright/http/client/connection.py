@@ -3,10 +3,11 @@
 import asyncio
 import ssl
 from enum import Enum, auto
-from typing import NamedTuple, cast
+from typing import cast
 
 import httptools
 
+from kubewright.http.client.exchange import Answer
 from kubewright.http.client.failures import Broken, ExchangeFailed, Malformed, NotSent, Silent
 from kubewright.http.client.headers import Field, Headers
 from kubewright.http.client.inflation import Inflater
@@ -19,15 +20,6 @@ PIECE = 64 * 1024
 """A body longer than this goes out in pieces, each when there is room for it."""
 _ROUNDING = 0.002
 _NO_HEADERS = Headers()
-
-
-class Answer(NamedTuple):
-    """An answer; the body of one that is read piece by piece is empty."""
-
-    status: int
-    reason: str
-    headers: Headers
-    body: bytes
 
 
 class _Goal(Enum):

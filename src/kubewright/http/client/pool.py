@@ -2,7 +2,8 @@
 
 import asyncio
 
-from kubewright.http.client.connection import Answer, Connection
+from kubewright.http.client.connection import Connection
+from kubewright.http.client.exchange import Answer
 from kubewright.http.client.opening import connect
 from kubewright.http.client.route import Route
 from kubewright.http.client.sockets import Sockets
@@ -10,6 +11,20 @@ from kubewright.http.client.sockets import Sockets
 KEPT_FOR = 60.0
 """Seconds that a connection waits for its next request."""
 GOODBYE_TIMEOUT = 1.0
+
+
+class _KeptBody:
+    """The rest of an answer, whose connection goes back to the pool."""
+
+    def __init__(self, pool: "Pool", connection: Connection) -> None:
+        self._pool = pool
+        self.read = connection.read
+        self.rest = connection.rest
+        self._connection = connection
+
+    def leave(self) -> None:
+        """Give the connection back."""
+        self._pool.give_back(self._connection)
 
 
 class Pool:
@@ -30,12 +45,12 @@ class Pool:
         finally:
             self.give_back(connection)
 
-    async def begin(self, head: bytes, body: bytes, patience: float) -> tuple[Answer, Connection]:
-        """Return the head of an answer, and the connection to read its body from and to give back."""
+    async def begin(self, head: bytes, body: bytes, patience: float) -> tuple[Answer, _KeptBody]:
+        """Send a request and return the head of its answer, and the body to be read."""
         due = asyncio.get_running_loop().time() + patience
         connection = self._kept() or await self._opened(patience)
         try:
-            return await connection.begin(head, body, due), connection
+            return await connection.begin(head, body, due), _KeptBody(self, connection)
         except BaseException:
             self.give_back(connection)
             raise

@@ -47,6 +47,11 @@ class Route:
     server_name: str = ""
     """Whom the server's certificate must name, if not its host."""
 
+    @property
+    def needs_tls(self) -> bool:
+        """Tell whether a context is needed to go this way."""
+        return self.server.secure or (self.proxy is not None and self.proxy.secure)
+
     def target(self, path: str) -> str:
         """Return what a request line says: only a proxy that forwards in the clear is told the server."""
         if self.proxy is None or self.server.secure:
