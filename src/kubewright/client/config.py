@@ -8,7 +8,6 @@ from typing import Any, Literal
 from kubewright.api import ApiError
 from kubewright.client.requests import Request
 from kubewright.http.client import Exchange
-from kubewright.http.client import Exchange
 
 InteractiveMode = Literal["Never", "IfAvailable", "Always"]
 Observer = Callable[[Request, int, ApiError | None], None]
@@ -62,7 +61,7 @@ class ClusterConfig:
     """Describe one cluster, one identity and one namespace; secrets stay out of its repr.
 
     `source` says where it comes from, for messages; `observer` is told what is asked with it and what comes of it.
-    `exchange` makes what takes the place of connections, where the server is in this process.
+    `exchange` makes what requests go through in place of connections, for a server in this very process.
     """
 
     server: str
@@ -86,7 +85,6 @@ class ClusterConfig:
     source: str = "the given configuration"
     observer: Observer | None = field(default=None, repr=False, compare=False)
     exchange: Callable[[], Exchange] | None = field(default=None, repr=False, compare=False)
-    exchange: Callable[[], Exchange[Any]] | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ import asyncio
 import os
 import ssl
 from collections.abc import Mapping
+from dataclasses import replace
 from urllib.parse import urlencode, urlsplit
 
 from kubewright.api import ConnectionFailed
@@ -24,9 +25,8 @@ async def ask_provider(
         server = Place.of(url)
         proxy = proxy_for(url, "", os.environ)
         route = Route(server, Place.of(proxy) if proxy else None)
-        if server.secure or (route.proxy is not None and route.proxy.secure):
-            tls = await asyncio.to_thread(_trust, provider)
-            route = Route(server, route.proxy, tls)
+        if route.needs_tls:
+            route = replace(route, tls=await asyncio.to_thread(_trust, provider))
         return await _exchange(route, url, form, basic)
     except (ExchangeFailed, ValueError) as error:
         # Their own text may show the proxy's password.

@@ -10,7 +10,7 @@ import os
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 from urllib.parse import quote, urlsplit
 
 from kubewright.api import (
@@ -99,13 +99,14 @@ class Transport:
         self._counters: dict[tuple[str, str], Counter] = {}
         self._warnings = WarningLog()
         self._authenticator = Authenticator(_source_of(config))
-        self._pool: Exchange[Any] | None = None
+        self._exchange: Exchange | None = None
         self._preparing = asyncio.Lock()
         self._prepared_for: Credential | None = None
         self._heads: dict[tuple[str, str], bytes] = {}
 
     async def __aenter__(self) -> Self:
-        self._pool = Pool(self._route) if self._config.exchange is None else self._config.exchange()
+        given = self._config.exchange
+        self._exchange = Pool(self._route) if given is None else given()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -125,8 +126,7 @@ class Transport:
         try:
             yield stream
         finally:
-            if self._pool is not None:
-                self._pool.give_back(stream.body)
+            stream.body.leave()
 
     async def _repeated(
         self,
@@ -187,7 +187,7 @@ class Transport:
         exchange, head = await self._prepared(request, fence)
         due = asyncio.get_running_loop().time() + patience
         try:
-            answer, body = await pool.begin(head, request.body, patience)
+            answer, body = await exchange.begin(head, request.body, patience)
         except ExchangeFailed as error:
             raise self._explained(error, request) from None
         except BaseException:
@@ -200,17 +200,17 @@ class Transport:
             if request.accept.startswith(JSON):
                 self._check_json(request, answer)
         except ExchangeFailed as error:
-            pool.give_back(body)
+            body.leave()
             raise self._explained(error, request) from None
         except BaseException:
-            pool.give_back(body)
+            body.leave()
             raise
         return Stream(body, answer.status, f"{request.verb} {request.object}")
 
-    async def _prepared(self, request: Request, fence: Fence | None) -> tuple[Exchange[Any], bytes]:
+    async def _prepared(self, request: Request, fence: Fence | None) -> tuple[Exchange, bytes]:
         """Make what one attempt sends before its body, with the credential of this moment."""
-        pool = self._pool
-        if pool is None:
+        exchange = self._exchange
+        if exchange is None:
             raise ConfigError("the client is not open: use `async with Client(config) as client`")
         credential = self._authenticator.current() or await self._authenticator.renew()
         if credential is not self._prepared_for:
@@ -221,16 +221,14 @@ class Transport:
         target = self._route.target(f"{path}?{request.query}" if request.query else path)
         return exchange, request_of(request.method, target, self._head_of(request, credential), request.body)
 
-    async def _prepare(self, pool: Exchange[Any], credential: Credential) -> None:
+    async def _prepare(self, exchange: Exchange, credential: Credential) -> None:
         async with self._preparing:
             before = self._prepared_for
             if before is credential:
                 return
-            route = self._route
-            secure = route.server.secure or (route.proxy is not None and route.proxy.secure)
             if (
-                isinstance(pool, Pool)
-                and secure
+                isinstance(exchange, Pool)
+                and self._route.needs_tls
                 and (
                     before is None
                     or (before.certificate, before.key) != (credential.certificate, credential.key)
@@ -240,7 +238,7 @@ class Transport:
                     tls_context, self._config, credential.certificate, credential.key
                 )
                 # It also parts us from connections that were opened with the old certificate.
-                pool.reroute(replace(route, tls=tls))
+                exchange.reroute(replace(self._route, tls=tls))
             self._heads = {}
             self._prepared_for = credential
 

@@ -1,7 +1,6 @@
 """Ask HTTP/1.1 servers: connections kept between requests, proxies, TLS, answers whole or piece by piece."""
 
 from kubewright.http.client.exchange import Answer, Body, Exchange
-from kubewright.http.client.exchange import Body, Exchange
 from kubewright.http.client.failures import (
     Broken,
     ConnectTimedOut,
@@ -23,7 +22,6 @@ __all__ = [
     "Body",
     "Broken",
     "ConnectTimedOut",
-    "Exchange",
     "Exchange",
     "ExchangeFailed",
     "HandshakeFailed",
