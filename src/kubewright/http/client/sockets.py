@@ -20,6 +20,11 @@ class _CountedSocket(socket.socket):
             self._told()
         super().close()
 
+    def detach(self) -> int:
+        """Give the descriptor away, which uvloop asks for when it closes it."""
+        self._told()
+        return super().detach()
+
 
 class Sockets:
     """Make the sockets of one client, and wait until all of them are closed."""
