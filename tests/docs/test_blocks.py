@@ -1,7 +1,9 @@
-"""The Python, YAML and console blocks of the documentation are run, page by page, from top to bottom.
+"""Every block of the documentation is run, page by page, from top to bottom; or says itself why not.
 
 Python is executed in one module for each page; a test in it is run on the cluster. A block with a title is a file.
-Consoles are typed: what a page shows of a command's output must come out of it.
+Consoles are typed: what a page shows of a command's output must come out of it, line by line in that order. A plan
+of the code (a block without a language) names files and what is in them: both must be there. Help is compared with
+its generator. A block that needs more than a machine with Python begins with `# not run here:` and the reason.
 """
 
 import asyncio
@@ -9,12 +11,14 @@ import inspect
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import types
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +29,11 @@ from kubewright.testing import Cluster
 
 ROOT = Path(__file__).parents[2]
 # Decisions sketch what they decide: their fragments are not typed by readers.
+HELP = ROOT / "docs" / "reference" / "cli.md"
 PAGES = sorted(
     path.relative_to(ROOT)
     for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
-    if path.parent.name != "decisions"
+    if path.parent.name != "decisions" and path != HELP
 )
 FENCE = re.compile(
     r"^```(?P<language>\w*)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
@@ -38,8 +43,10 @@ KUBECONFIG = re.compile(r"export KUBECONFIG=(\S+)")
 # What stays up: the page goes on while it runs.
 LASTING = "run"
 READY = "Starting workers"
-# What needs more than this machine has; pages show it as text or shell.
-UNTYPED = ("text", "shell", "")
+UNRUN = re.compile(r"# not run here: \S.+")
+PLANNED = re.compile(r"(?P<names>[A-Z]\w+(?:\.\w+)?|[a-z_]+)[^\n]*?\s{2,}(?P<file>[a-z_/]+\.py)")
+# Where there is no kubectl, what kubewright does as well.
+THIN = ("get", "apply", "delete")
 OFF = ("--metrics-bind-address", "0", "--health-probe-bind-address", "0")
 
 
@@ -75,6 +82,8 @@ class Page:
         self.module = types.ModuleType(f"page_{path.stem.replace('-', '_')}")
 
     def follow(self, block: Block) -> None:
+        if UNRUN.match(block.text):
+            return
         match block.language:
             case "python":
                 self._python(block)
@@ -83,8 +92,20 @@ class Page:
                 self._write(block)
             case "console":
                 self._console(block)
+            case "" if ".py" in block.text:
+                self._look_up(block)
+            case "" if self._path.stem == "architecture":
+                for line in block.text.splitlines():
+                    assert find_spec(f"kubewright.{line.split()[0]}"), f"{self._path}: there is no {line!r}"
             case _:
-                assert block.language in UNTYPED, f"{self._path}:{block.line}: {block.language} is not run"
+                raise AssertionError(f"{self._path}:{block.line}: is neither run nor says why not")
+
+    def _look_up(self, block: Block) -> None:
+        """Find each name of a plan in the file beside it."""
+        for match in PLANNED.finditer(block.text):
+            source = (ROOT / "src" / "kubewright" / match["file"]).read_text()
+            for name in match["names"].split("."):
+                assert re.search(rf"\b{name}\b", source), f"{self._path}: {match['file']} has no {name}"
 
     def _python(self, block: Block) -> None:
         if included := INCLUDED.search(block.text):
@@ -112,14 +133,21 @@ class Page:
         for part in parts[1:]:
             typed, _, shown = part.partition("\n")
             output = self._type(shlex.split(typed, comments=True), f"{self._path}:{block.line}: {typed}")
-            for line in shown.splitlines():
-                assert line in output, f"{self._path}:{block.line}: {typed} did not tell {line!r}:\n{output}"
+            told = iter(map(_plain, output.splitlines()))
+            for line in filter(None, map(_plain, shown.splitlines())):
+                # Searching the rest of what is left keeps the order.
+                assert any(line in other for other in told), (
+                    f"{self._path}:{block.line}: {typed} did not tell {line!r}, or not there:\n{output}"
+                )
 
     def _type(self, command: list[str], where: str) -> str:
         if command[0] == "cd":
             self._folder = self._folder / command[1]
             return ""
-        assert command[0] in ("kubewright", "python"), f"{where}: only kubewright and python are run"
+        if command[0] == "kubectl" and shutil.which("kubectl") is None:
+            assert command[1] in THIN, f"{where}: there is no kubectl, and kubewright has no such command"
+            command = ["kubewright", *command[1:]]
+        assert command[0] in ("kubewright", "kubectl", "python"), f"{where}: {command[0]} is not run"
         if command[:2] == ["kubewright", LASTING]:
             return self._leave_running(command)
         done = subprocess.run(
@@ -151,6 +179,11 @@ class Page:
         raise AssertionError(f"{shlex.join(command)} ended:\n{output}")
 
 
+def _plain(line: str) -> str:
+    """Columns may be wider or narrower from one run to the next."""
+    return " ".join(line.split())
+
+
 def cases_in(module: types.ModuleType) -> Iterator[Any]:
     for name, value in vars(module).items():
         if name.startswith("test_") and inspect.iscoroutinefunction(value):
@@ -176,3 +209,22 @@ async def test_what_a_page_shows_works(
             await asyncio.to_thread(page.follow, block)
         for test in cases_in(page.module):
             await test(cluster)
+
+
+def test_the_page_of_commands_is_what_they_say() -> None:
+    generator = [sys.executable, str(ROOT / "tools" / "generate_cli_reference.py"), "--check"]
+    done = subprocess.run(generator, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert not UNRUN.search(HELP.read_text())
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "examples").glob("*/README.md")), ids=lambda it: it.parent.name
+)
+def test_a_samples_commands_are_run_by_its_own_tests(path: Path) -> None:
+    """The first console by tests/acceptance/test_readmes.py, plans by tests/cli/plan/test_samples.py."""
+    first, *others = list(blocks(path))
+    assert first.language == "console"
+    for block in others:
+        assert block.language == "console", f"{path}:{block.line}"
+        assert all(line.startswith("kubewright plan ") for line in block.text.splitlines()), block
