@@ -10,7 +10,7 @@ from devserver_http import Http
 from http_wire import Wire
 
 from kubewright.devserver import Server
-from kubewright.devserver.connection import MAX_BODY
+from kubewright.devserver.front import MAX_BODY
 
 MANY_FILES = 4096
 P = "/api/v1/namespaces/default/configmaps"

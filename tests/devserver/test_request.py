@@ -2,7 +2,8 @@
 
 import pytest
 
-from kubewright.devserver.request import Request, request_info, split_target
+from kubewright.devserver.request import request_info
+from kubewright.http.server import Request, split_target
 
 CASES = {
     "GET /api/v1/namespaces": ("list", "", "v1", "namespaces", "", "", ""),

@@ -8,7 +8,7 @@ import pytest
 from devserver_http import MERGE, Http
 
 from kubewright.devserver import Server
-from kubewright.devserver.connection import Connection
+from kubewright.http.server import Connection
 from kubewright.testing.virtual_time import virtual_time
 
 P = "/api/v1/namespaces/default/configmaps"

@@ -3,14 +3,14 @@
 from typing import Any, NamedTuple, cast
 
 from kubewright.api import GroupVersionKind, problems
+from kubewright.http.server import JSON, Request
 
 from .core import Core
 from .merge import resets_ownership
 from .negotiation import OFFERED, PROTOBUF
 from .objects import Wire, split_api_version
 from .registry import Resource
-from .request import Request
-from .responses import JSON, YAML
+from .responses import YAML
 from .status import StatusError
 from .wire import DecodeError, UnknownKind, in_document_order, parse_json, parse_yaml
 

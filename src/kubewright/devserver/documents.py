@@ -3,11 +3,11 @@
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from kubewright.http.server import JSON, TEXT, Request, Response, text
+
 from .negotiation import aggregated_version
 from .objects import Wire, encode
 from .registry import AGGREGATED, Discovery, Document, OpenApi
-from .request import Request
-from .responses import JSON, TEXT, Response, text
 from .status import StatusError
 
 VERSION: Wire = {

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from kubewright.http.server import Answer, HangUp, Request, Stream, Writer
+
 from .handlers import refuse
 from .identity import User
 from .objects import encode
-from .request import Request, RequestInfo
-from .responses import Answer, Stream, Writer
+from .request import RequestInfo
 from .status import StatusError, group_resource
 from .storage import Store
 
@@ -114,7 +115,7 @@ class Fault:
             if self.fail is None:
                 return answer
         if self.fail == "reset":
-            raise ConnectionResetError("a fault was asked for")
+            raise HangUp("a fault was asked for")
         return self._failure(attempt)
 
     def _failure(self, attempt: Attempt) -> Answer:
@@ -251,7 +252,7 @@ class Faults:
                 if not entry.scope.expired():
                     raise
                 if entry.reset:
-                    raise ConnectionResetError("a fault was asked for") from None
+                    raise HangUp("a fault was asked for") from None
                 if entry.error is not None:
                     await _send_error(writer, entry.error)
             finally:

@@ -3,7 +3,9 @@
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from .responses import JSON, YAML
+from kubewright.http.server import JSON
+
+from .responses import YAML
 from .status import StatusError
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"

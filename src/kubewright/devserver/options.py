@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kubewright.api import FieldError, problems
+from kubewright.http.server import Request
 
 from .objects import Wire
-from .request import Request
 from .status import StatusError
 from .strategy import WriteOptions
 

@@ -1,9 +1,8 @@
-"""What a client asks for: the HTTP request, and what its path means as verb, resource and name."""
+"""What a request asks for: its path as verb, resource and name."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
-from urllib.parse import parse_qs, unquote
+
+from kubewright.http.server import Request
 
 _VERBS = {
     "POST": "create",
@@ -17,36 +16,6 @@ _NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
 
 FINGERPRINT = "fingerprint"
 """The key under which a peer certificate carries its SHA-256 digest."""
-
-
-@dataclass(slots=True)
-class Request:
-    """One HTTP request, complete with its body."""
-
-    method: str
-    path: str
-    query: Mapping[str, list[str]]
-    headers: Mapping[str, str]
-    body: bytes
-    peer: Mapping[str, Any] | None = None
-    """The verified client certificate as `ssl` tells it."""
-    upgrade: bool = False
-    fields: Sequence[tuple[str, str]] = ()
-    """Every header field as it came, for those that may repeat."""
-
-    def every(self, name: str) -> list[str]:
-        """Give the values of a header that may repeat."""
-        return [value for key, value in self.fields if key == name]
-
-    def one(self, name: str, default: str = "") -> str:
-        """Give the first value of a query parameter."""
-        values = self.query.get(name)
-        return values[0] if values else default
-
-    def flag(self, name: str) -> bool:
-        """Read a boolean query parameter as Go's parameter codec does: present and neither 0 nor false."""
-        values = self.query.get(name)
-        return bool(values) and values[0].lower() not in ("false", "0")
 
 
 @dataclass(slots=True)
@@ -66,16 +35,6 @@ class RequestInfo:
     """What follows the subresource, as in `pods/p/proxy/a/b`."""
     scoped: bool = False
     """The path names a namespace."""
-
-
-def split_target(target: str) -> tuple[str, Mapping[str, list[str]]]:
-    """Split a request target into its decoded path and query."""
-    path, mark, query = target.partition("?")
-    if "%" in path:
-        path = unquote(path)
-    if not mark or not query:
-        return path, {}
-    return path, parse_qs(query, keep_blank_values=True)
 
 
 def request_info(request: Request) -> RequestInfo:

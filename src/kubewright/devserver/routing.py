@@ -5,6 +5,8 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from kubewright.http.server import Answer, Request, text
+
 from .access import Access
 from .core import Core
 from .documents import Documents
@@ -23,8 +25,7 @@ from .handlers import (
 )
 from .identity import User
 from .registry import Resource
-from .request import Request, RequestInfo
-from .responses import Answer, text
+from .request import RequestInfo
 from .status import StatusError
 
 Handler = Callable[[Call], Answer | Coroutine[Any, Any, Answer]]

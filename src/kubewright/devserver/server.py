@@ -9,12 +9,13 @@ from collections.abc import Collection, Coroutine, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import timedelta
-from email.utils import formatdate
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
 from msgspec.structs import replace
+
+from kubewright.http.server import Answer, HttpServer, Request
 
 from .admission import AdmissionChain, standard_admission
 from .auth import (
@@ -32,19 +33,18 @@ from .builtin import strategy_for
 from .callout import Caller
 from .certificates import Authority, KeyPair, new_key, server_context
 from .clock import Clock
-from .connection import Connection
 from .copies import store_copies
 from .core import Core
 from .definitions import DefinitionController, definition_strategy
 from .documents import Documents
 from .faults import Attempt, Faults
+from .front import LIMITS, Front
 from .handlers import StoreAccess, refuse
 from .identity import MASTERS, Attributes, User, forbidden
 from .objects import Wire
 from .operation import Operation
 from .registry import Discovery, OpenApi, Registry, Strategies, builtin_resources
-from .request import Request, request_info
-from .responses import Answer
+from .request import request_info
 from .routing import Router
 from .status import StatusError
 from .storage import Journal, Store
@@ -55,10 +55,7 @@ from .wire import TypeTable, load_types
 Timing = Literal["fast", "realistic"]
 
 ADMIN = "kubernetes-admin"
-IDLE_SECONDS = 90.0
-HEADER_SECONDS = 32.0
-SLOW_READER_SECONDS = 30.0
-SWEEP_SECONDS = 5.0
+TIDY_SECONDS = 5.0
 
 _log = logging.getLogger("kubewright.devserver")
 
@@ -149,10 +146,7 @@ class Server:
         self._anonymous = anonymous
         self._disabled = disable_admission_plugins
         self._containers = containers
-        self._connections: set[Connection] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
         self._stack = AsyncExitStack()
-        self._second, self._date = -1, ""
         self.port: int = port
 
     async def __aenter__(self) -> Self:
@@ -163,19 +157,15 @@ class Server:
             self._assemble(loop, parts)
             stack.callback(self._core.store.close)
             stack.callback(self._caller.close)
-            listener = await loop.create_server(
-                lambda: Connection(self, loop), self._host, self.port, ssl=parts.context, backlog=1024
-            )
-            stack.callback(listener.close)
-            self.port = listener.sockets[0].getsockname()[1]
+            front = Front(self.handle, self._core.clock.seconds)
+            self._http = HttpServer(front, self._host, self.port, tls=parts.context, limits=LIMITS, grace=0.0)
+            await stack.enter_async_context(self._http)
+            self.port = self._http.port
             self._discovery.address = f"{self._host}:{self.port}"
             seed(self._core, [*first_objects(self.port), *parts.roles])
-            # Entered last, so that trouble at the start is told as it is and not in a group.
-            self._group = await stack.enter_async_context(asyncio.TaskGroup())
-            stack.callback(self._stop)
             self._definitions.restore()
-            self.spawn(self._definitions.run())
-            self.spawn(self._sweep())
+            self._http.spawn(self._definitions.run())
+            self._http.spawn(self._tidy())
             self._stack = stack.pop_all()
         return self
 
@@ -183,12 +173,6 @@ class Server:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._stack.aclose()
-
-    def _stop(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        for connection in list(self._connections):
-            connection.abort()
 
     def _assemble(self, loop: asyncio.AbstractEventLoop, parts: _Parts) -> None:
         clock, types, registry = Clock(loop), parts.types, Registry()
@@ -212,7 +196,7 @@ class Server:
             self._discovery, OpenApi(registry, types), issuer.key_set, lambda: _issuer_document(self.url)
         )
         self._router = Router(core, api, documents)
-        self._definitions = DefinitionController(core, api, self._caller, self.spawn)
+        self._definitions = DefinitionController(core, api, self._caller, self._spawn)
 
     @property
     def url(self) -> str:
@@ -252,9 +236,10 @@ class Server:
 
     def statistics(self) -> "Statistics":
         """Count what the server holds now."""
-        blocked = [item for item in self._connections if item.blocked_since is not None]
-        buffered = sum(item.buffered for item in self._connections)
-        return Statistics(len(self._connections), len(self._tasks), len(blocked), buffered)
+        connections = self._http.connections
+        blocked = [item for item in connections if item.blocked_since is not None]
+        buffered = sum(item.buffered for item in connections)
+        return Statistics(len(connections), self._http.tasks, len(blocked), buffered)
 
     def load(self, objects: Iterable[Wire]) -> None:
         """Store copies of another cluster's objects, as they are; their kinds must be served."""
@@ -296,40 +281,12 @@ class Server:
             user = impersonated(user, request.headers, groups, attributes, self._authorizer)
         return user
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run work in the server's task group until it ends or the server does."""
-        task = self._group.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        return self._http.spawn(work)
 
-    def date(self) -> str:
-        """Give the text of the Date header, made once a second."""
-        second = int(self._core.clock.seconds())
-        if second != self._second:
-            self._second, self._date = second, formatdate(second, usegmt=True)
-        return self._date
-
-    def opened(self, connection: Connection) -> None:
-        """Learn of a new connection."""
-        self._connections.add(connection)
-
-    def closed(self, connection: Connection) -> None:
-        """Learn that a connection is gone."""
-        self._connections.discard(connection)
-
-    async def _sweep(self) -> None:
-        """Close connections that are idle for long, and drop readers who do not read."""
-        loop = asyncio.get_running_loop()
+    async def _tidy(self) -> None:
         while True:
-            await asyncio.sleep(SWEEP_SECONDS)
-            now = loop.time()
-            for connection in list(self._connections):
-                blocked = connection.blocked_since
-                if blocked is not None and now - blocked > SLOW_READER_SECONDS:
-                    connection.abort()
-                elif connection.idle and now - connection.last_active > IDLE_SECONDS:
-                    connection.close()
+            await asyncio.sleep(TIDY_SECONDS)
             self._core.store.tidy()
 
 

@@ -7,12 +7,11 @@ from typing import Any, Literal
 import msgspec
 
 from kubewright.api import FieldError, GroupVersionKind, names
+from kubewright.http.server import Answer, Request
 
 from .access import Access
 from .identity import User
 from .objects import Wire
-from .request import Request
-from .responses import Answer
 
 Propagation = Literal["Background", "Orphan", "Unsupported"]
 

@@ -6,8 +6,8 @@ from urllib.parse import urlencode
 import pytest
 
 from kubewright.devserver import LogRequest, StatusError
-from kubewright.devserver.request import Request, split_target
 from kubewright.devserver.streaming.logs import log_request
+from kubewright.http.server import Request, split_target
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

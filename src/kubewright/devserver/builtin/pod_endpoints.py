@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from kubewright.api import label_selector, problems
 from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.objects import Wire
-from kubewright.devserver.responses import Response
 from kubewright.devserver.status import StatusError, success
 from kubewright.devserver.strategy import Endpoint, Invocation, Outcome
+from kubewright.http.server import Response
 
 _KUBELET_PORT = 10250
 # A budget does not guard what runs nothing.

@@ -13,11 +13,12 @@ from kubewright.devserver.negotiation import Format, negotiate, negotiate_error
 from kubewright.devserver.objects import decode, encode
 from kubewright.devserver.options import manager_of
 from kubewright.devserver.registry import Resource
-from kubewright.devserver.request import Request, RequestInfo
-from kubewright.devserver.responses import JSON, YAML, Response, warning_header
+from kubewright.devserver.request import RequestInfo
+from kubewright.devserver.responses import YAML, warning_header
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.strategy import WriteOptions
 from kubewright.devserver.yaml_text import dump_yaml
+from kubewright.http.server import JSON, Request, Response
 
 from .read import object_body
 from .scope import Scope

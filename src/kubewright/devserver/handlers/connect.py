@@ -11,9 +11,9 @@ from kubewright.devserver.negotiation import Format
 from kubewright.devserver.objects import Wire, encode, order_object, section
 from kubewright.devserver.operation import Operation
 from kubewright.devserver.options import write_options
-from kubewright.devserver.responses import Answer
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.strategy import Endpoint, Invocation, Outcome, WriteOptions
+from kubewright.http.server import Answer
 
 from .call import Call
 

@@ -9,9 +9,9 @@ from kubewright.devserver.merge import ApplyConflicts, ApplyError, apply, resets
 from kubewright.devserver.objects import Wire, copy, encode, encode_sorted, meta, section
 from kubewright.devserver.options import APPLY_PATCH
 from kubewright.devserver.registry import Resource
-from kubewright.devserver.request import Request
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.wire import DecodeError, parse_json, parse_yaml
+from kubewright.http.server import Request
 
 from .scope import Scope
 from .update import Change

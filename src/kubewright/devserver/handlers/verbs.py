@@ -16,9 +16,10 @@ from kubewright.devserver.options import (
     write_options,
 )
 from kubewright.devserver.registry import converting
-from kubewright.devserver.responses import Answer, Response, Stream, warning_header
+from kubewright.devserver.responses import warning_header
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.strategy import WriteOptions
+from kubewright.http.server import Answer, Response, Stream
 
 from .call import Call
 from .connect import create_transient

@@ -9,10 +9,10 @@ from kubewright.devserver.core import Core
 from kubewright.devserver.negotiation import Format
 from kubewright.devserver.objects import Wire, decode, encode, with_revision
 from kubewright.devserver.options import ListOptions
-from kubewright.devserver.responses import Stream, Writer
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.storage import ADDED, DELETED, MODIFIED, Event, Record
 from kubewright.devserver.tables import partial, table
+from kubewright.http.server import Stream, Writer
 
 from .read import object_revision
 from .selection import Selection

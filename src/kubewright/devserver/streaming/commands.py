@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from kubewright.devserver.builtin.pod_endpoints import choose_container
 from kubewright.devserver.identity import Attributes, Authorizer, forbidden
 from kubewright.devserver.objects import Wire
-from kubewright.devserver.request import Request
-from kubewright.devserver.responses import Upgrade
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.strategy import Endpoint, Invocation
+from kubewright.http.server import Request, Upgrade
 
 from .containers import CommandRequest, Containers, Run, Terminal
 from .frames import accept_key

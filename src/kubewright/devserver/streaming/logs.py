@@ -5,10 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 from kubewright.api import FieldError, problems
 from kubewright.devserver.builtin.pod_endpoints import choose_container
-from kubewright.devserver.request import Request
-from kubewright.devserver.responses import Response, Stream, Writer
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.strategy import Endpoint, Invocation
+from kubewright.http.server import Request, Response, Stream, Writer
 
 from .containers import Containers, LogRequest, OutputStream
 

@@ -4,7 +4,7 @@ In reading order: `server` (listening, from start to stop), `connection` (one cl
 requests), `requests` and `answers` (values), `handler` and `routes` (who answers), `limits` (when it is enough).
 """
 
-from .answers import JSON, TEXT, Answer, DateField, Fields, Response, Stream, Upgrade, Writer, text
+from .answers import JSON, TEXT, Answer, DateField, Fields, HangUp, Response, Stream, Upgrade, Writer, text
 from .connection import Connection
 from .handler import Handler
 from .limits import Limits
@@ -20,6 +20,7 @@ __all__ = [
     "DateField",
     "Fields",
     "Handler",
+    "HangUp",
     "HttpServer",
     "Limits",
     "Request",

@@ -59,33 +59,40 @@ class Upgrade(Struct):
 Answer = Response | Stream | Upgrade
 
 
+class HangUp(ConnectionResetError):
+    """The end of a connection without an answer: raised by handlers who want it so, and where a client is gone."""
+
+
 def text(status: int, message: str) -> Response:
     """Answer with plain text."""
     return Response(status, message.encode(), TEXT)
 
 
-def encode_response_head(response: Response, preamble: str, *, keep_alive: bool) -> bytes:
+def response_head(response: Response, preamble: str, *, keep_alive: bool) -> bytes:
     """Write all of a whole answer that goes before its body."""
-    head = encode_head(response, preamble, keep_alive=keep_alive)
-    if response.status in _BODILESS:
-        return head + b"\r\n"
-    return b"%bContent-Length: %d\r\n\r\n" % (head, len(response.body))
+    lines = _head(response, preamble, keep_alive=keep_alive)
+    length = "" if response.status in _BODILESS else f"Content-Length: {len(response.body)}\r\n"
+    return f"{lines}{length}\r\n".encode("utf-8", "replace")
 
 
-def encode_head(answer: Response | Stream, preamble: str, *, keep_alive: bool) -> bytes:
-    """Write the status line and all fields but those about the body's length; `preamble` are whole lines."""
+def stream_head(stream: Stream, preamble: str, *, keep_alive: bool, chunked: bool) -> bytes:
+    """Write what goes before a streamed answer."""
+    lines = _head(stream, preamble, keep_alive=keep_alive)
+    encoding = "Transfer-Encoding: chunked\r\n" if chunked else ""
+    return f"{lines}{encoding}\r\n".encode("utf-8", "replace")
+
+
+def _head(answer: Response | Stream, preamble: str, *, keep_alive: bool) -> str:
     status, content_type = answer.status, answer.content_type
     lines = f"HTTP/1.1 {status} {_PHRASES.get(status, 'Unknown')}\r\n{preamble}"
     if content_type:
         lines += f"Content-Type: {content_type}\r\n"
     for name, value in answer.headers:
         lines += f"{name}: {value}\r\n"
-    if not keep_alive:
-        lines += "Connection: close\r\n"
-    return lines.encode("utf-8", "replace")
+    return lines if keep_alive else f"{lines}Connection: close\r\n"
 
 
-def encode_switch(upgrade: Upgrade) -> bytes:
+def switch_head(upgrade: Upgrade) -> bytes:
     """Write the 101 that goes before another protocol."""
     lines = ["HTTP/1.1 101 Switching Protocols", *(f"{name}: {value}" for name, value in upgrade.headers)]
     return "\r\n".join(lines).encode() + b"\r\n\r\n"

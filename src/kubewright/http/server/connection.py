@@ -7,7 +7,7 @@ from collections.abc import Coroutine
 from functools import partial
 from typing import Any, Protocol, cast
 
-from .answers import Answer, Response, Stream, Upgrade, encode_head, encode_response_head, encode_switch, text
+from .answers import Answer, HangUp, Response, Stream, Upgrade, response_head, stream_head, switch_head, text
 from .handler import Handler
 from .limits import Limits
 from .reader import RequestReader, Room
@@ -175,6 +175,9 @@ class Connection(asyncio.Protocol):
             request = self._pending[0]
             try:
                 answer = self._handler.handle(request)
+            except HangUp:
+                self.abort()
+                return
             except Exception:
                 _log.exception("answering %s %s failed", request.method, request.path)
                 answer = _failure()
@@ -199,11 +202,11 @@ class Connection(asyncio.Protocol):
                 await self._stream(resolved)
             else:
                 self._done(resolved)
-        except Exception as error:
-            unanswered = bool(self._pending) and self._pending[0] is request
-            if unanswered or not isinstance(error, ConnectionError):
-                _log.exception("answering %s %s failed", request.method, request.path)
-            if unanswered:
+        except HangUp:
+            self.abort()
+        except Exception:
+            _log.exception("answering %s %s failed", request.method, request.path)
+            if self._pending and self._pending[0] is request:
                 self._done(_failure())
             else:
                 self.abort()
@@ -236,7 +239,7 @@ class Connection(asyncio.Protocol):
 
     def _send(self, response: Response, *, keep_alive: bool, bodiless: bool = False) -> None:
         preamble = self._handler.preamble(response.headers)
-        head = encode_response_head(response, preamble, keep_alive=keep_alive)
+        head = response_head(response, preamble, keep_alive=keep_alive)
         body = b"" if bodiless else response.body
         if len(body) < _LARGE:
             self._transport.write(head + body)
@@ -256,8 +259,8 @@ class Connection(asyncio.Protocol):
         request = self._take_turn()
         keep_alive = self._stays(request)
         self._chunked = request.chunks
-        head = encode_head(stream, self._handler.preamble(stream.headers), keep_alive=keep_alive)
-        self._transport.write(head + (b"Transfer-Encoding: chunked\r\n\r\n" if request.chunks else b"\r\n"))
+        preamble = self._handler.preamble(stream.headers)
+        self._transport.write(stream_head(stream, preamble, keep_alive=keep_alive, chunked=request.chunks))
         if request.method != "HEAD":
             await stream.run(self)
             if request.chunks:
@@ -267,7 +270,7 @@ class Connection(asyncio.Protocol):
     async def write(self, data: bytes) -> None:
         """Send one piece of a stream; wait while the client reads slowly."""
         if self._transport.is_closing():
-            raise ConnectionResetError("the client went away")
+            raise HangUp("the client went away")
         self._transport.write(b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data)
         if self._drained is not None:
             await self._drained
@@ -275,7 +278,7 @@ class Connection(asyncio.Protocol):
     def _switch(self, upgrade: Upgrade) -> None:
         self._take_turn()
         transport = self._transport
-        transport.write(encode_switch(upgrade))
+        transport.write(switch_head(upgrade))
         protocol = upgrade.start(transport)
         transport.set_protocol(protocol)
         protocol.connection_made(transport)

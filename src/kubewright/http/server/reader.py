@@ -14,6 +14,14 @@ from .requests import Request, split_target
 # What a chunk of one byte brings along: its size, and two line ends.
 _CHUNKING = 6
 _FIELD = 32
+# Spelled as clients do, and at hand in small letters.
+_NAMES = {
+    name: name.decode().lower()
+    for name in (
+        *(b"Accept", b"Accept-Encoding", b"Authorization", b"Connection", b"Content-Length"),
+        *(b"Content-Type", b"Host", b"Kubectl-Command", b"Kubectl-Session", b"User-Agent"),
+    )
+}
 
 _log = logging.getLogger("kubewright.http")
 
@@ -77,6 +85,7 @@ class RequestReader:
         self._sink = sink
         self._handler = handler
         self._limits = limits
+        self._most = limits.head
         self._room = room
         self._peer = peer
         self._parser = httptools.HttpRequestParser(self)
@@ -124,7 +133,7 @@ class RequestReader:
         else:
             self._fed += self._piece
             # Beyond the body there are the head, sizes of chunks and trailers; the parser gathers without an end.
-            if self.receiving and self._fed > self._limits.head + _CHUNKING * self._size:
+            if self.receiving and self._fed > self._most + _CHUNKING * self._size:
                 self._broken = True
                 self._refuse_head()
 
@@ -148,23 +157,22 @@ class RequestReader:
     def on_url(self, url: bytes) -> None:
         """Collect the target, which may come in pieces."""
         self._target += url
-        self._count(len(url))
+        self._head += len(url)
+        if self._head > self._most:
+            self._refuse_head()
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Collect a field; what comes after the head are trailers, which nobody asked for."""
-        self._count(_FIELD + len(name) + len(value))
+        self._head += _FIELD + len(name) + len(value)
+        if self._head > self._most:
+            self._refuse_head()
         if self._refused or self._request is not None:
             return
-        key = name.decode("latin-1").lower()
+        key = _NAMES.get(name) or name.decode("latin-1").lower()
         content = value.decode("latin-1")
         self._fields.append((key, content))
-        known = self._headers.get(key)
-        self._headers[key] = content if known is None else f"{known}, {content}"
-
-    def _count(self, size: int) -> None:
-        self._head += size
-        if self._head > self._limits.head:
-            self._refuse_head()
+        headers = self._headers
+        headers[key] = f"{headers[key]}, {content}" if key in headers else content
 
     def _refuse_head(self) -> None:
         self._refuse(text(431, "431 Request Header Fields Too Large"))
@@ -218,8 +226,11 @@ class RequestReader:
         parser = self._parser
         request.body = bytes(self._body)
         self._body = b""
-        request.chunks = parser.get_http_version() == "1.1"
-        request.keep_alive = parser.should_keep_alive() and request.chunks and not request.upgrade
+        keep_alive = parser.should_keep_alive() and not request.upgrade
+        if not keep_alive or "connection" in self._headers:
+            # Only clients of HTTP/1.0 say that they wish to stay; what they are told is simpler without.
+            request.chunks = parser.get_http_version() != "1.0"
+            request.keep_alive = keep_alive and request.chunks
         self._sink.received(request)
 
     def _refuse(self, answer: Response) -> None:

@@ -1,0 +1,68 @@
+"""How the embedded server shows itself over HTTP: its fields, its limits, and whom it sees."""
+
+import asyncio
+import hashlib
+import os
+import ssl
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+from kubewright.http.server import JSON, Answer, DateField, Fields, Handler, Limits, Request, Response
+
+from .objects import encode
+from .request import FINGERPRINT
+from .status import StatusError
+
+MAX_BODY = 3 * 1024 * 1024
+LIMITS = Limits(
+    head=1024 * 1024,
+    held=1024 * 1024 * 1024,
+    # Whole clusters of controllers connect, each with many watches.
+    connections=100_000,
+    idle_seconds=90.0,
+    receive_seconds=32.0,
+    blocked_seconds=30.0,
+)
+
+
+class Front(Handler):
+    """Answers as the API server does; `handle` is the way in."""
+
+    def __init__(
+        self,
+        handle: Callable[[Request], Answer | Coroutine[Any, Any, Answer]],
+        seconds: Callable[[], float],
+    ) -> None:
+        self._handle = handle
+        self._date = DateField(seconds)
+
+    def handle(self, request: Request) -> Answer | Coroutine[Any, Any, Answer]:
+        """Answer a request, at once or later."""
+        return self._handle(request)
+
+    def admit(self, request: Request) -> int:
+        """Take bodies of the size that the API takes."""
+        return MAX_BODY
+
+    def too_large(self, request: Request, largest: int) -> Response:
+        """Refuse with the Status of the API."""
+        return Response(413, encode(StatusError.too_large(f"limit is {largest}").wire()), JSON)
+
+    def preamble(self, headers: Fields) -> str:
+        """Give each answer an identity, and keep it out of caches that it was not meant for."""
+        audit = os.urandom(16).hex()
+        lines = (
+            f"Audit-Id: {audit[:8]}-{audit[8:12]}-{audit[12:16]}-{audit[16:20]}-{audit[20:]}\r\n{self._date}"
+        )
+        if any(name == "Cache-Control" for name, _ in headers):
+            return lines
+        return f"{lines}Cache-Control: no-cache, private\r\n"
+
+    def peer(self, transport: asyncio.BaseTransport) -> Mapping[str, Any] | None:
+        """Give the client's verified certificate with its fingerprint, by which audits tell credentials apart."""
+        certificate: dict[str, Any] | None = transport.get_extra_info("peercert")
+        tls: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
+        encoded = tls.getpeercert(binary_form=True) if certificate and tls else None
+        if certificate is None or encoded is None:
+            return certificate or None
+        return {**certificate, FINGERPRINT: hashlib.sha256(encoded).hexdigest()}
