@@ -312,7 +312,7 @@ class Manager:
         if self._election is not None and controller.tuning.elected:
             client = client.fenced(self._election.leadership.check)
         return Surroundings(
-            client=client,
+            client=self._traces.of_writes(client),
             cache=cache,
             recorder=recorder,
             metrics=self.metrics,

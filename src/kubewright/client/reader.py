@@ -3,7 +3,7 @@
 import copy
 import random
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing
 from functools import cache, partial
 from typing import Any, Generic, Self, TypeVar, Unpack, cast, overload
 
@@ -77,6 +77,7 @@ class Reader:
         )
         self._discovery = Discovery(self._transport.send)
         self._fence: Callable[[], None] | None = None
+        self._span: Callable[[Request], AbstractContextManager[Any]] | None = None
 
     def fenced(self, fence: Callable[[], None]) -> Self:
         """Return this client, on the same connections, with a fence around its writes.
@@ -88,6 +89,12 @@ class Reader:
         view._fence = fence
         return view
 
+    def traced(self, span: Callable[[Request], AbstractContextManager[Any]]) -> Self:
+        """Return this client, on the same connections, with what `span` returns entered around each of its writes."""
+        view = copy.copy(self)
+        view._span = span
+        return view
+
     async def __aenter__(self) -> Self:
         await self._transport.__aenter__()
         return self
@@ -97,7 +104,10 @@ class Reader:
 
     async def raw(self, request: Request) -> Answer:
         """Send any request and return its answer as it came."""
-        return await self._transport.send(request, self._fence)
+        if self._span is None or request.method == "GET":
+            return await self._transport.send(request, self._fence)
+        with self._span(request):
+            return await self._transport.send(request, self._fence)
 
     async def send(self, request: Request) -> RawObject:
         """Send a request that is answered with an object, and return its bytes beside its metadata."""

@@ -91,6 +91,28 @@ async def test_a_reconcile_is_a_span_with_its_writes_below_it(cluster: Cluster) 
     assert {span.attributes["namespace"] for span in writes} == {cluster.namespace}
 
 
+async def test_a_write_by_the_client_itself_is_a_span_too_and_a_read_is_none(cluster: Cluster) -> None:
+    await cluster.install(Box, Paper)
+    tracer = FakeTracer()
+
+    async def bypass(box: Box, ctx: Context) -> None:
+        if await ctx.client.list(Paper, namespace=cluster.namespace):
+            return
+        paper = Paper(Meta("p", namespace=cluster.namespace), text="hello")
+        await ctx.client.create(paper)
+        await ctx.client.get(Paper, "p", cluster.namespace)
+        await ctx.client.delete(Paper, name="p", namespace=cluster.namespace)
+
+    async with cluster.running(
+        Controller(Box, bypass), options=dataclasses.replace(OPTIONS, tracer=tracer)
+    ) as manager:
+        await cluster.create(Box(Meta("a")))
+        await settled(manager)
+    written = [span for span in tracer.spans if span.below is not None]
+    assert [(span.name, span.attributes["name"]) for span in written] == [("create", "p"), ("delete", "p")]
+    assert {span.below.name for span in written if span.below} == {"reconcile"}
+
+
 async def test_what_a_reconcile_raises_is_recorded_with_its_span(cluster: Cluster) -> None:
     await cluster.install(Box, Paper)
     tracer = FakeTracer()

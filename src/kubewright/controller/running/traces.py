@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
-from kubewright.client import Request
+from kubewright.client import Client, Request
 from kubewright.controller.change import Cause
 from kubewright.controller.running.reporting import FieldLog
 
@@ -37,13 +37,17 @@ class Traces:
         told = {**attributes, "causes": [str(cause) for cause in causes]}
         return tracer.start_as_current_span("reconcile", attributes=told)
 
-    def write(self, request: Request) -> AbstractContextManager[Any]:
-        """Return the span of a write, named after its verb."""
+    def of_writes(self, client: Client) -> Client:
+        """Return the client with a span, named after its verb, around each of its writes."""
         tracer = self._tracer
         if tracer is None:
-            return _NO_SPAN
-        about = {"resource": request.resource, "namespace": request.namespace, "name": request.name}
-        return tracer.start_as_current_span(request.verb, attributes=about)
+            return client
+
+        def span(request: Request) -> AbstractContextManager[Any]:
+            about = {"resource": request.resource, "namespace": request.namespace, "name": request.name}
+            return tracer.start_as_current_span(request.verb, attributes=about)
+
+        return client.traced(span)
 
 
 NO_TRACES = Traces()

@@ -20,7 +20,7 @@ from kubewright.api import (
     raw_object,
     typed_diff,
 )
-from kubewright.client import Request, requests
+from kubewright.client import requests
 from kubewright.controller import finalizers, ownership
 from kubewright.controller.change import decode_as
 from kubewright.controller.children import check_controllable, sent_form, with_finalizer, with_owner
@@ -54,6 +54,7 @@ class Writer:
         self._manager = controller.field_manager
         self._formers = controller.tuning.former_field_managers
         self._surroundings = surroundings
+        self._client = surroundings.client
         self._holdings = holdings
         self._permissions = holdings.permissions
         self._instruments = instruments
@@ -98,7 +99,9 @@ class Writer:
             if self._answers.is_applied(child, desired, live):
                 self._instruments.applies_skipped.inc()
                 return decode_as(child.form, live.raw)
-        answer = await self._send(requests.apply(desired, kind, field_manager=self._manager, force=force))
+        answer = await self._client.send(
+            requests.apply(desired, kind, field_manager=self._manager, force=force)
+        )
         self._answers.note(child, desired, answer)
         self._surroundings.record_write(kind, answer)
         return decode_as(child.form, answer.raw)
@@ -107,7 +110,7 @@ class Writer:
         """Create the child."""
         self._permissions.require(child.kind, "create")
         desired, _ = self._desired(owner, child, owned)
-        answer = await self._send(requests.create(desired, child.kind, field_manager=self._manager))
+        answer = await self._client.send(requests.create(desired, child.kind, field_manager=self._manager))
         self._surroundings.record_write(child.kind, answer)
         return decode_as(child.form, answer.raw)
 
@@ -153,7 +156,7 @@ class Writer:
             subresource=subresource,
             field_manager=self._manager,
         )
-        answer = await self._send(request)
+        answer = await self._client.send(request)
         self._record(kind, answer)
         return decode_as(target.form, answer.raw)
 
@@ -178,7 +181,7 @@ class Writer:
             return decode_as(target.form, live.raw)
         document = {"metadata": _name(kind, key), "status": desired}
         try:
-            answer = await self._send(
+            answer = await self._client.send(
                 requests.apply(document, kind, field_manager=self._manager, subresource="status")
             )
         except NotFound:
@@ -205,8 +208,7 @@ class Writer:
             grace_period_seconds=grace_period_seconds,
         )
         try:
-            with self._surroundings.traces.write(request):
-                answer = await self._surroundings.client.raw(request)
+            answer = await self._client.raw(request)
         except (NotFound, Conflict):
             return
         document: Wire = msgspec.json.decode(answer.body)
@@ -261,7 +263,7 @@ class Writer:
             type="json",
             field_manager=self._manager,
         )
-        answer = await self._send(request)
+        answer = await self._client.send(request)
         self._record(kind, answer)
         return answer
 
@@ -305,11 +307,7 @@ class Writer:
             self._surroundings.record_write(kind, answer)
 
     async def _read(self, kind: Kind, key: ObjectKey) -> RawObject:
-        return await self._surroundings.client.send(requests.get(kind, key.name, key.namespace))
-
-    async def _send(self, request: Request) -> RawObject:
-        with self._surroundings.traces.write(request):
-            return await self._surroundings.client.send(request)
+        return await self._client.send(requests.get(kind, key.name, key.namespace))
 
 
 def _name(kind: Kind, key: ObjectKey) -> Wire:
