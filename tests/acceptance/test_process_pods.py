@@ -1,7 +1,6 @@
 """Operators and their Pods as processes: a shell is really opened, a manager really runs as its account."""
 
 import shlex
-import socket
 import subprocess
 import sys
 from collections.abc import Generator
@@ -14,20 +13,6 @@ from acceptance_samples import ROOT
 
 IMAGE = "myownshell:here"
 PROGRAM = [sys.executable, "-c", "from kubewright.cli import main; main()"]
-PORTS = (8081, 8443)
-"""Where a deployed manager serves its probes and metrics."""
-
-
-def taken() -> list[int]:
-    found: list[int] = []
-    for port in PORTS:
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("0.0.0.0", port))  # as the manager itself does
-            except OSError:
-                found.append(port)
-    return found
 
 
 @pytest.fixture
@@ -38,8 +23,6 @@ def kubectl(server_name: str, tmp_path: Path) -> Generator[Kubectl, None, None]:
     program = find_kubectl()
     if program is None:
         pytest.skip("no kubectl: neither on the PATH nor in the control plane's cache folder")
-    if busy := taken():
-        pytest.skip(f"something else listens on port {busy}")
     kubeconfig = tmp_path / "kubeconfig"
     stand_in = shlex.join([*PROGRAM, "run", str(ROOT / "examples" / "myownshell")])
     command = [*PROGRAM, "dev", "--pods=process", f"--kubeconfig={kubeconfig}", f"--run={IMAGE}={stand_in}"]
@@ -57,6 +40,10 @@ async def test_a_sample_deployed_by_its_own_manifests_opens_shells(kubectl: Kube
     target, where = str(ROOT / "examples" / "myownshell"), f"--kubeconfig={kubectl.kubeconfig}"
     told = await kubewright("deploy", target, "--image", IMAGE, where)
     assert "is available" in told
+    # A second replica listens on the same ports, at an address of its own.
+    own = ("-n", "myownshell-system", "deployment/myownshell-controller-manager")
+    await kubectl("scale", *own, "--replicas=2")
+    await kubectl("wait", *own, "--for=jsonpath={.status.readyReplicas}=2", "--timeout=60s")
     await kubectl("apply", "-f", f"{target}/samples")
     await kubectl("wait", "--for=jsonpath={.status.ready}=3", "myownshell/myownshell-sample", "--timeout=60s")
     shell = "deployment/myownshell-sample"
@@ -65,7 +52,7 @@ async def test_a_sample_deployed_by_its_own_manifests_opens_shells(kubectl: Kube
     assert "in a shell of mine" in said
     # The manager works as the account of its manifests, and that may do no more than its roles say.
     manager = ("-n", "myownshell-system", "-l", "control-plane=controller-manager")
-    account = await kubectl("get", "pods", *manager, "-o", "jsonpath={.items[*].spec.serviceAccountName}")
+    account = await kubectl("get", "pods", *manager, "-o", "jsonpath={.items[0].spec.serviceAccountName}")
     who = f"--as=system:serviceaccount:myownshell-system:{account}"
     assert (await kubectl("auth", "can-i", "patch", "deployments", who)).strip() == "yes"
     with pytest.raises(KubectlFailed):

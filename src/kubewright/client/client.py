@@ -120,9 +120,19 @@ class Client(Writer):
         *,
         audiences: tuple[str, ...] = (),
         lifetime: timedelta = timedelta(hours=1),
+        bound_to: Object | None = None,
     ) -> ServiceAccountToken:
-        """Have a token made for a ServiceAccount."""
+        """Have a token made for a ServiceAccount; bound to a Pod, Secret or Node it is worth nothing without that."""
         spec: Wire = {"expirationSeconds": int(lifetime.total_seconds()), "audiences": list(audiences)}
+        if bound_to is not None:
+            kind, meta = kind_of(bound_to), bound_to.metadata
+            reference = {
+                "apiVersion": kind.api_version,
+                "kind": kind.kind,
+                "name": meta.name,
+                "uid": meta.uid,
+            }
+            spec["boundObjectRef"] = reference
         document = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
         request = requests.post_subresource(SERVICE_ACCOUNTS, service_account, namespace, "token", document)
         made = (await self._struct(_TokenRequest, request)).status
