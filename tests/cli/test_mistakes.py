@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -118,3 +119,69 @@ async def test_a_cluster_that_answers_forbidden(
     ):
         line = await asyncio.to_thread(told, capsys, *command, "--kubeconfig", str(kubeconfig))
         assert "missing rule: {apiGroups: " in line, command
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["rn"], "there is no command 'rn': did you mean 'run'? (kubewright --help)"),
+        (["nosuch"], "there is no command 'nosuch' (kubewright --help)"),
+        (
+            ["run"],
+            "Missing argument 'TARGET': it may be left out only inside a project (kubewright run --help)",
+        ),
+        (["deploy", "x.py"], "Missing option '--image' (kubewright deploy --help)"),
+        (
+            ["dev", "--port", "x"],
+            "Invalid value for '--port': 'x' is not a valid integer range (kubewright dev --help)",
+        ),
+        (["get", "pods", "-o", "xml"], "Invalid value for '-o' / '--output': 'xml' is not one of 'table'"),
+        (["init", "My Shop"], "'My Shop' is no name for a project: at most 63 lower case letters, digits"),
+        (["init", "shop", "--domain", "nodot"], "'nodot' is no domain: it has no dot, like example.com"),
+        (
+            ["manifests", "x.py", "--only", "crds,roles"],
+            "Invalid value for '--only': 'roles' is no part: choose from",
+        ),
+        (["rbac"], ""),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_wrong_usage_is_one_line_that_names_the_help(
+    arguments: list[str], line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    told = capsys.readouterr().err
+    if line:
+        assert told.startswith(f"Error: {line}")
+        assert told.count("\n") == 1
+    else:
+        assert told.startswith("Usage: ")
+
+
+def test_a_cluster_port_that_is_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        line = told(capsys, "dev", "--port", str(port), "--kubeconfig", str(tmp_path / "kubeconfig"))
+    assert line == f"Error: cannot listen on port {port}: address already in use; choose another with --port"
+
+
+async def test_a_kind_that_is_not_installed(shell: str, cluster: Cluster) -> None:
+    source = await asyncio.to_thread(Path(shell).read_text)
+    await asyncio.to_thread(
+        Path(shell).write_text, source.replace("example.com", f"{cluster.namespace}.example.com")
+    )
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", "from kubewright.cli import main; main()", "run", shell),
+        *("--metrics-bind-address=0", "--health-probe-bind-address=0", f"--kubeconfig={cluster.kubeconfig}"),
+        stdin=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert process.stderr is not None
+    line = (await process.stderr.readline()).decode()
+    process.terminate()
+    _, rest = await process.communicate()
+    assert process.returncode == 0, rest
+    assert f"Cannot read shells.{cluster.namespace}.example.com" in line
+    assert "is its CRD installed?" in line

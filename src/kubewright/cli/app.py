@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -74,6 +75,16 @@ class CommandTable(click.Group):
         entry = COMMANDS.get(cmd_name)
         return None if entry is None else import_module(entry.module).command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that was typed, or the one that was meant."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = get_close_matches(args[0], COMMANDS, n=1)
+            hint = f": did you mean {near[0]!r}?" if near else ""
+            raise click.UsageError(f"there is no command {args[0]!r}{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands from the table alone."""
         grouped = {name for names in SECTIONS.values() for name in names}
@@ -113,11 +124,14 @@ def _exit_code(arguments: list[str] | None) -> int:
     options: dict[str, Any] = {"args": arguments, "prog_name": "kubewright", "standalone_mode": False}
     try:
         outcome = cli.main(**options)
-    except click.UsageError as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         return WRONG_USAGE
+    except click.UsageError as error:
+        click.echo(f"Error: {_usage(error)}", err=True)
+        return WRONG_USAGE
     except click.ClickException as error:
-        error.show()
+        click.echo(f"Error: {error.format_message()}", err=True)
         return FAILED
     except KubewrightError as error:
         click.echo(f"Error: {error}", err=True)
@@ -129,3 +143,9 @@ def _exit_code(arguments: list[str] | None) -> int:
         click.echo(f"Error: {crash_report(error)}", err=True)
         return FAILED
     return outcome if isinstance(outcome, int) else 0
+
+
+def _usage(error: click.UsageError) -> str:
+    """Say in one line what is wrong, and where the right words stand."""
+    told = error.format_message().rstrip(".")
+    return told if error.ctx is None else f"{told} ({error.ctx.command_path} --help)"

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import shlex
 from pathlib import Path
 
@@ -81,4 +82,5 @@ async def _serve(path: Path, data: Path | None, port: int, commands: dict[str, l
             click.echo(f"kubewright dev is ready at {cluster.url}: export KUBECONFIG={path}")
             await asyncio.get_running_loop().create_future()
     except OSError as error:
-        raise ConfigError(f"cannot listen on port {port}: {error.strerror or error}") from None
+        why = os.strerror(error.errno).lower() if error.errno else str(error)
+        raise ConfigError(f"cannot listen on port {port}: {why}; choose another with --port") from None

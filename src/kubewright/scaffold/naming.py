@@ -16,8 +16,10 @@ _VERSION = re.compile(r"v[1-9]\d*((alpha|beta)[1-9]\d*)?")
 
 def project_trouble(name: str) -> str:
     """Say why a project cannot be called so; nothing if it can."""
-    if troubles := names.dns1123_label(name):
-        return f"{name!r} is no name for a project: {troubles[0]}"
+    if names.dns1123_label(name):
+        return (
+            f"{name!r} is no name for a project: at most 63 lower case letters, digits and '-', like my-shop"
+        )
     package = package_name(name)
     if not package.isidentifier() or keyword.iskeyword(package):
         return f"{name!r} is no name for a project: {package!r} is no Python identifier"

@@ -15,7 +15,8 @@ from kubewright.cli.doctor.operator import check_operator
 from kubewright.cli.loops import run_program
 from kubewright.cli.options import cluster_options
 from kubewright.cli.progress import Progress
-from kubewright.cli.target import load_operator
+from kubewright.cli.project import find_project
+from kubewright.cli.target import NoOperator, load_operator
 from kubewright.client import Client, ClusterConfig, load_config
 from kubewright.controller import Operator
 
@@ -38,9 +39,12 @@ def command(
 ) -> int:
     """Examine this machine and the cluster; with TARGET, also what that operator needs there.
 
-    Exits with 1 if something must be mended. Nothing is changed.
+    Inside a project TARGET is the project's operator. Exits with 1 if something must be mended. Nothing is
+    changed.
     """
-    operator = load_operator(target) if target else None
+    project = find_project()
+    target = target or (project.target if project else "")
+    operator = _operator(target)
 
     findings = [check_python()]
     try:
@@ -51,6 +55,14 @@ def command(
         findings += run_program(lambda: _examine(config, operator, target, namespaces))
     click.echo(_shown(findings, output))
     return int(any(finding.state == "failed" for finding in findings))
+
+
+def _operator(target: str) -> Operator | None:
+    try:
+        return load_operator(target) if target else None
+    except NoOperator:
+        # A project that has no kinds yet needs nothing in the cluster.
+        return None
 
 
 async def _examine(

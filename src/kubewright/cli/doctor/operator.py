@@ -47,8 +47,15 @@ async def check_operator(
     running = questions((*rules_for(operator), *webhook_rules(operator)), places_of(operator, namespaces))
     return [
         *await _definitions(client, operator, target),
-        await check_rights(client, "rights to run", running),
-        await check_rights(client, "rights to install", questions(INSTALLING)),
+        await check_rights(
+            client, "rights to run", running, f"bind the roles of `kubewright manifests {target}`"
+        ),
+        await check_rights(
+            client,
+            "rights to install",
+            questions(INSTALLING),
+            f"have what `kubewright manifests {target} --installer YOU` prints applied",
+        ),
         await _certificates(client, operator, target),
         await _deployment(client, operator, target),
     ]

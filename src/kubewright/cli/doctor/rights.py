@@ -58,14 +58,13 @@ def questions(
                     yield Question(verb, group, resource, namespace, name)
 
 
-async def check_rights(client: Client, check: str, asked: Iterable[Question]) -> Finding:
+async def check_rights(client: Client, check: str, asked: Iterable[Question], remedy: str) -> Finding:
     """Ask the cluster for each right."""
     wanted = list(asked)
     missing = [str(question) for question in wanted if not await _may(client, question)]
     if not missing:
         return well(check, f"all {len(wanted)} of them")
-    told = f"you may not {', '.join(missing)}"
-    return doubtful(check, told, "bind the roles of `kubewright manifests`, or take another context")
+    return doubtful(check, f"you may not {', '.join(missing)}", f"{remedy}, or take another context")
 
 
 async def _may(client: Client, question: Question) -> bool:
