@@ -188,3 +188,26 @@ def test_versions_must_agree_and_one_of_them_is_stored() -> None:
         crd(kinds.Foo, Other)
     with pytest.raises(DeclarationError, match="give at least one class"):
         crd()
+
+
+def test_a_definition_carries_the_labels_and_annotations_of_its_versions() -> None:
+    class Old(Object, kind="Tag", group="ex.io", version="v1", crd_labels={"app": "old", "team": "a"}): ...
+
+    class New(
+        Object,
+        kind="Tag",
+        group="ex.io",
+        version="v2",
+        stored=True,
+        crd_labels={"app": "new"},
+        crd_annotations={"example.com/docs": "https://example.com/a b"},
+    ): ...
+
+    assert crd(New, Old)["metadata"] == {
+        "name": "tags.ex.io",
+        "labels": {"app": "new", "team": "a"},
+        "annotations": {"example.com/docs": "https://example.com/a b"},
+    }
+    with pytest.raises(DeclarationError, match=r"Wrong: crd_labels: 'a b': a valid label"):
+
+        class Wrong(Object, group="ex.io", version="v1", crd_labels={"app": "a b"}): ...  # pyright: ignore[reportUnusedClass] (refused)

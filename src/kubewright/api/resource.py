@@ -23,7 +23,7 @@ from kubewright.api.identity import ObjectKey
 from kubewright.api.kinds import Kind, Scope, kind_of, plural_of
 from kubewright.api.meta import Meta, OwnerReference
 from kubewright.api.model import Model, ModelType, required_fields
-from kubewright.api.names import dns1035_label, dns1123_subdomain
+from kubewright.api.names import dns1035_label, dns1123_subdomain, label_value, qualified_name
 
 Spec = TypeVar("Spec")
 Status = TypeVar("Status")
@@ -35,6 +35,7 @@ class ObjectType(ModelType):
     """Makes kinds: reads the class keywords into a `Kind` and the generics into concrete fields."""
 
     __kind__: Kind
+    __crd_metadata__: dict[str, dict[str, str]]
 
     def __new__(
         mcls: type[_O],
@@ -59,6 +60,8 @@ class ObjectType(ModelType):
         served: bool = True,
         deprecated: str | bool = False,
         selectable_fields: Sequence[str] = (),
+        crd_labels: Mapping[str, str] | None = None,
+        crd_annotations: Mapping[str, str] | None = None,
         rules: Sequence[Rule] = (),
         wire_names: Mapping[str, str] | None = None,
         lists: Mapping[str, tuple[str, ...]] | None = None,
@@ -102,8 +105,10 @@ class ObjectType(ModelType):
             selectable_fields=selectable_fields,
             builtin=builtin,
         )
+        cls.__crd_metadata__ = {"labels": dict(crd_labels or {}), "annotations": dict(crd_annotations or {})}
         if not builtin:
             _refuse_names(name, cls.__kind__)
+            _refuse_crd_metadata(name, **cls.__crd_metadata__)
         return cls
 
 
@@ -167,6 +172,15 @@ def _refuse_names(name: str, kind: Kind) -> None:
             raise DeclarationError(f"{name}: {keyword}={value!r}: {troubles[0]}")
 
 
+def _refuse_crd_metadata(name: str, labels: Mapping[str, str], annotations: Mapping[str, str]) -> None:
+    checks = [("crd_labels", key, qualified_name) for key in labels]
+    checks += [("crd_annotations", key.lower(), qualified_name) for key in annotations]
+    checks += [("crd_labels", value, label_value) for value in labels.values()]
+    for keyword, text, check in checks:
+        if troubles := check(text):
+            raise DeclarationError(f"{name}: {keyword}: {text!r}: {troubles[0]}")
+
+
 def _status_of_no_kind() -> Any:
     """Stand for the default that each `Resource[Spec, Status]` gets from its own Status."""
     raise DeclarationError("Resource alone is no kind: derive from Resource[Spec, Status]")
@@ -177,6 +191,7 @@ class Object(Model, metaclass=ObjectType, kw_only=False):
     """A kind whose fields lie at the top, beside `metadata`."""
 
     __kind__: ClassVar[Kind]
+    __crd_metadata__: ClassVar[dict[str, dict[str, str]]]
     metadata: Meta = msgspec.field(default_factory=Meta)
 
     @property

@@ -3,7 +3,8 @@
 import re
 from typing import Any
 
-from kubewright.api import Column, DeclarationError, Kind, Object, Scale, kind_of
+from kubewright.api import Column, DeclarationError, FieldError, Kind, Object, Scale, kind_of
+from kubewright.schema.definition import check_crd
 from kubewright.schema.structural import structural
 
 _VERSION = re.compile(r"v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?")
@@ -25,12 +26,34 @@ def crd(*versions: type[Object], conversion: dict[str, Any] | None = None) -> di
     spec["names"] = _names(stored)
     spec["scope"] = "Namespaced" if stored.namespaced else "Cluster"
     spec["versions"] = [_version(cls, kind, kind is stored) for cls, kind in zip(classes, kinds, strict=True)]
-    return {
+    document = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{stored.plural}.{stored.group}"},
+        "metadata": {"name": f"{stored.plural}.{stored.group}", **_metadata(classes)},
         "spec": spec,
     }
+    for error in check_crd(document):
+        raise DeclarationError(f"{stored.kind}: {_in_one_line(error)}")
+    return document
+
+
+def _in_one_line(error: FieldError) -> str:
+    """Tell what the API server would say, with the place as an author knows it: `spec.size`."""
+    place = error.field.rpartition("openAPIV3Schema.")[2]
+    place = re.sub(r"properties\[([^\]]+)\]", r"\1", place)
+    is_rule = place.endswith(".rule") and error.type == "FieldValueInvalid"
+    said = error.detail if is_rule else error.message
+    return f"{place}: {said.partition(chr(10))[0]}"
+
+
+def _metadata(classes: list[type[Object]]) -> dict[str, dict[str, str]]:
+    """Return the labels and annotations that any of the versions gives the definition; those of newer ones win."""
+    found: dict[str, dict[str, str]] = {}
+    for cls in reversed(classes):
+        for word, texts in cls.__crd_metadata__.items():
+            if texts:
+                found.setdefault(word, {}).update(texts)
+    return found
 
 
 def version_priority(name: str) -> tuple[int, int, int, str]:

@@ -1,6 +1,7 @@
 """Python types to a structural schema."""
 
 import inspect
+import math
 import types
 import typing
 from collections.abc import Iterator, Mapping
@@ -78,7 +79,7 @@ class _Builder:
             if whole and info.encode_name == "status":
                 _drop_defaults(node)
             else:
-                _put_default(node, info)
+                _put_default(node, info, place)
             properties[info.encode_name] = node
             # A kind without a spec is accepted, as the usual tools generate it; its fields are checked where it is given.
             if _is_required(info, field) and not (whole and info.encode_name in ("spec", "status")):
@@ -193,12 +194,15 @@ def _is_required(info: msgspec.structs.FieldInfo, field: Field) -> bool:
     return info.required if field.optional is None else not field.optional
 
 
-def _put_default(schema: Schema, info: msgspec.structs.FieldInfo) -> None:
+def _put_default(schema: Schema, info: msgspec.structs.FieldInfo, place: str) -> None:
     """Say the Python default in the schema, unless it is the empty value that absence means anyway."""
     if "default" in schema or info.required:
         return
     default = info.default_factory() if info.default_factory is not msgspec.NODEFAULT else info.default
-    wire: Json = _wire(default)
+    try:
+        wire: Json = _wire(default)
+    except ValueError as error:
+        raise DeclarationError(f"{place}: default {error}") from None
     if isinstance(wire, dict) and schema.get("properties"):
         filled: dict[str, Any] = {}
         apply_defaults({**schema}, filled)
@@ -210,6 +214,10 @@ def _put_default(schema: Schema, info: msgspec.structs.FieldInfo) -> None:
 
 
 def _wire(value: Any) -> Any:
+    if isinstance(value, datetime) and value.tzinfo is None:
+        raise ValueError(f"{value.isoformat()} has no time zone: use datetime.now(UTC)")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value}: JSON has no such number: use another")
     if isinstance(value, msgspec.Struct):
         return to_wire(value)
     if isinstance(value, Scalar):

@@ -1,0 +1,106 @@
+"""A definition that the API server would refuse is refused before, in one line that names the place."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Annotated, Any
+
+import pytest
+
+from kubewright.api import DeclarationError, Field, Model, Object, Resource, Rule
+from kubewright.schema import crd
+
+
+class Status(Model):
+    done: bool = False
+
+
+def _kind(spec: type[Model], **keywords: Any) -> type[Object]:
+    class Thing(Resource[spec, Status], group="ex.io", version="v1", **keywords): ...  # pyright: ignore[reportInvalidTypeArguments] (made at run time)
+
+    return Thing
+
+
+def low() -> type[Object]:
+    class Low(Model):
+        size: Annotated[int, Field(ge=5)] = 1
+
+    return _kind(Low)
+
+
+def large() -> type[Object]:
+    class Large(Model):
+        size: int = 2**40
+
+    return _kind(Large)
+
+
+def mistyped() -> type[Object]:
+    class Mistyped(Model):
+        text: str = 5  # pyright: ignore[reportAssignmentType] (the mistake)
+
+    return _kind(Mistyped)
+
+
+def listed() -> type[Object]:
+    class Item(Model):
+        size: Annotated[int, Field(le=3)] = 4
+
+    class Listed(Model):
+        more: list[list[Item]] = []
+
+    return _kind(Listed)
+
+
+def endless() -> type[Object]:
+    class Endless(Model):
+        ratio: float = float("inf")
+
+    return _kind(Endless)
+
+
+def timeless() -> type[Object]:
+    class Timeless(Model):
+        when: datetime = datetime(2024, 1, 1)  # noqa: DTZ001 (the mistake)
+
+    return _kind(Timeless)
+
+
+def misruled() -> type[Object]:
+    class Misruled(Model, rules=[Rule("self.nope > 1")]):
+        size: int
+
+    return _kind(Misruled)
+
+
+def costly() -> type[Object]:
+    class Costly(Model):
+        names: Annotated[list[str], Field(rules=[Rule("self.all(x, self.all(y, x == y))")])] = []
+
+    return _kind(Costly)
+
+
+def unapproved() -> type[Object]:
+    class Foo(Object, group="apps.k8s.io", version="v1"): ...
+
+    return Foo
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (low, "Thing: spec.size.default: Invalid value: 1: "),
+        (large, "Thing: spec.size.default: Invalid value: "),
+        (mistyped, 'Thing: spec.text.default: Invalid value: "integer": '),
+        (listed, "Thing: spec.more.items.items.size.default: Invalid value: 4: "),
+        (endless, "Endless.ratio: default inf: JSON has no such number: use another"),
+        (timeless, "Timeless.when: default 2024-01-01T00:00:00 has no time zone: use datetime.now(UTC)"),
+        (misruled, "Thing: spec.x-kubernetes-validations[0].rule: compilation failed: ERROR: <input>:1:5: undefined field 'nope'"),
+        (costly, "Thing: spec.names.x-kubernetes-validations[0].rule: Forbidden: estimated rule cost exceeds budget"),
+        (unapproved, "Foo: metadata.annotations[api-approved.kubernetes.io]: Required value: "),
+    ],
+)  # fmt: skip
+def test_what_the_server_would_refuse_is_refused_at_once(make: Callable[[], type[Object]], text: str) -> None:
+    with pytest.raises(DeclarationError) as caught:
+        crd(make())
+    assert str(caught.value).startswith(text)
+    assert "\n" not in str(caught.value)
