@@ -1,10 +1,12 @@
+import json
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from kubewright.cli.app import main
+from kubewright.cli.app import COMMANDS, main
 
 
 def exit_code(*arguments: str) -> int:
@@ -49,6 +51,32 @@ def test_dev_and_kubeconfig_exclude_each_other(tmp_path: Path) -> None:
 def test_version_names_both(capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code("version") == 0
     assert capsys.readouterr().out.startswith("kubewright ")
+    assert exit_code("version", "-o", "json") == 0
+    assert set(json.loads(capsys.readouterr().out)) == {"kubewright", "python"}
+
+
+@pytest.mark.parametrize(
+    "command", [*COMMANDS, "create api", "create webhook", "rbac verify"], ids=lambda it: it.replace(" ", "-")
+)
+def test_help_reads_well_in_a_narrow_terminal(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert exit_code(*command.split(), "--help") == 0
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= 80
+    # A word for what is wanted tells more than its type.
+    assert " TEXT" not in shown
+    assert not any(word in shown for word in (" INTEGER", " FLOAT"))
+
+
+def test_every_output_for_machines_is_asked_for_in_one_way() -> None:
+    for name in ("get", "plan", "doctor", "rbac", "scorecard", "version"):
+        found = import_module(COMMANDS[name].module).command
+        command = found.commands["verify"] if name == "rbac" else found
+        (option,) = (each for each in command.params if each.name == "output")
+        assert option.opts == ["-o", "--output"]
+        assert "json" in option.type.choices
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -33,7 +33,7 @@ COMMANDS: Mapping[str, Entry] = {
     ),
     "deploy": Entry(
         "kubewright.cli.deployment.deploy",
-        "Bring an operator to the cluster; --dry-run shows the difference.",
+        "Bring an operator to the cluster, or show the difference.",
     ),
     "undeploy": Entry("kubewright.cli.deployment.undeploy", "Take an operator from the cluster."),
     "get": Entry("kubewright.cli.objects.get", "Show objects of the cluster."),

@@ -27,7 +27,11 @@ PROCESSES = (
 )
 @click.option("--data", type=FILE, default=None, help="Keep the cluster in this file over restarts.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, help="Port of the API server; 0 picks a free one."
+    "--port",
+    metavar="PORT",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="Port of the API server; 0 picks a free one.",
 )
 @click.option(
     "--pods",

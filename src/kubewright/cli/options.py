@@ -37,7 +37,7 @@ def _or_of_project(ctx: click.Context, parameter: click.Parameter, value: str | 
 def cluster_options(function: F) -> F:
     """Take which cluster to talk to."""
     function = click.option(
-        "--context", default="", help="Context of the kubeconfig; default: the current one."
+        "--context", metavar="NAME", default="", help="Context of the kubeconfig; default: the current one."
     )(function)
     return click.option(
         "--kubeconfig", type=FILE, default=None, help="Kubeconfig; default: as kubectl finds it."

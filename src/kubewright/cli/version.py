@@ -1,5 +1,6 @@
 """`kubewright version`."""
 
+import json
 import platform
 from importlib.metadata import version
 
@@ -7,6 +8,11 @@ import click
 
 
 @click.command()
-def command() -> None:
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def command(output: str) -> None:
     """Print the version of kubewright and of Python."""
-    click.echo(f"kubewright {version('kubewright')} (Python {platform.python_version()})")
+    told = {"kubewright": version("kubewright"), "python": platform.python_version()}
+    if output == "json":
+        click.echo(json.dumps(told, indent=2))
+    else:
+        click.echo(f"kubewright {told['kubewright']} (Python {told['python']})")

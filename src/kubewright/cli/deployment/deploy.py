@@ -18,9 +18,14 @@ from kubewright.generate import PARTS, USUAL_PARTS, Names, Settings, manifests
 
 @click.command()
 @target_argument
-@click.option("--image", required=True, help="Image of the operator.")
+@click.option("--image", metavar="IMAGE", required=True, help="Image of the operator.")
 @click.option(
-    "-n", "--namespace", "namespaces", multiple=True, help="Limit the operator to a namespace; repeatable."
+    "-n",
+    "--namespace",
+    "namespaces",
+    metavar="NAMESPACE",
+    multiple=True,
+    help="Limit the operator to a namespace; repeatable.",
 )
 @click.option(
     "--with",
@@ -33,6 +38,7 @@ from kubewright.generate import PARTS, USUAL_PARTS, Names, Settings, manifests
 @click.option("--force", is_flag=True, help="Change CRDs even if stored objects break.")
 @click.option(
     "--timeout",
+    metavar="SECONDS",
     type=click.FloatRange(min=0.0, min_open=True),
     default=AVAILABLE_WITHIN,
     show_default=True,

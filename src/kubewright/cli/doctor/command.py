@@ -30,6 +30,7 @@ _COLOURS = {"ok": "green", "warning": "yellow", "failed": "red", "skipped": "bri
     "-n",
     "--namespace",
     "namespaces",
+    metavar="NAMESPACE",
     multiple=True,
     help="Namespace that the operator is run for, as with `run`; repeatable. Default: as its scopes say.",
 )

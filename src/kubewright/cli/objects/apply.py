@@ -35,7 +35,11 @@ Wire = dict[str, Any]
     help="File or folder of YAML or JSON; - is standard input; repeatable.",
 )
 @click.option(
-    "-n", "--namespace", default="", help="Namespace of objects that name none; default: the context's."
+    "-n",
+    "--namespace",
+    metavar="NAMESPACE",
+    default="",
+    help="Namespace of objects that name none; default: the context's.",
 )
 @click.option("--force-conflicts", is_flag=True, help="Take fields over that other managers own.")
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")

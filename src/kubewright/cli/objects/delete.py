@@ -32,7 +32,7 @@ class StillThere(KubewrightError):
     multiple=True,
     help="Delete the objects of a file or folder; - is standard input; repeatable.",
 )
-@click.option("-n", "--namespace", default="", help="Namespace; default: the context's.")
+@click.option("-n", "--namespace", metavar="NAMESPACE", default="", help="Namespace; default: the context's.")
 @click.option("--ignore-not-found", is_flag=True, help="Count objects that are not there as deleted.")
 @click.option(
     "--wait/--no-wait", "waiting", default=True, show_default=True, help="Wait until they are gone."

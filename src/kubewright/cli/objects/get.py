@@ -22,9 +22,15 @@ Wire = dict[str, Any]
 @click.command()
 @click.argument("resource", metavar="KIND")
 @click.argument("names", metavar="[NAME]...", nargs=-1)
-@click.option("-n", "--namespace", default="", help="Namespace; default: the context's.")
+@click.option("-n", "--namespace", metavar="NAMESPACE", default="", help="Namespace; default: the context's.")
 @click.option("-A", "--all-namespaces", is_flag=True, help="Look in all namespaces.")
-@click.option("-l", "--selector", default="", help="Show only objects with these labels, such as app=web.")
+@click.option(
+    "-l",
+    "--selector",
+    metavar="LABELS",
+    default="",
+    help="Show only objects with these labels, such as app=web.",
+)
 @click.option("-o", "--output", type=click.Choice(OUTPUTS), default="table", show_default=True)
 @cluster_options
 def command(

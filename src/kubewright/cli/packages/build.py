@@ -21,12 +21,24 @@ class BuildError(KubewrightError):
 
 
 @click.command()
-@click.option("--image", default="", help="Name of the image; default: the project's name and version.")
+@click.option(
+    "--image", metavar="IMAGE", default="", help="Name of the image; default: the project's name and version."
+)
 @click.option("--push", is_flag=True, help="Push it to its registry.")
 @click.option("--load", type=click.Choice(["kind"]), default=None, help="Load it into a local cluster.")
-@click.option("--cluster", default="kind", show_default=True, help="Name of the kind cluster.")
-@click.option("--platform", default="", help="Platform, like linux/arm64; default: this machine's.")
-@click.option("--build-arg", "build_args", multiple=True, help="NAME=VALUE for the Dockerfile; repeatable.")
+@click.option(
+    "--cluster", metavar="NAME", default="kind", show_default=True, help="Name of the kind cluster."
+)
+@click.option(
+    "--platform", metavar="OS/ARCH", default="", help="Platform, like linux/arm64; default: this machine's."
+)
+@click.option(
+    "--build-arg",
+    "build_args",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="Argument of the Dockerfile; repeatable.",
+)
 @click.option("--builder", type=click.Choice(BUILDERS), default=None, help="Builder; default: what is there.")
 def command(
     image: str,

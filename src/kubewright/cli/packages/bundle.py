@@ -15,9 +15,13 @@ from kubewright.generate import Settings, bundle
 
 
 @click.command()
-@click.option("--image", required=True, help="Image of the operator; best with a digest.")
-@click.option("--version", default="", help="Version of the bundle; default: the project's.")
-@click.option("--replaces", default="", help="The bundle that this one follows, like shop.v0.1.0.")
+@click.option("--image", metavar="IMAGE", required=True, help="Image of the operator; best with a digest.")
+@click.option(
+    "--version", metavar="VERSION", default="", help="Version of the bundle; default: the project's."
+)
+@click.option(
+    "--replaces", metavar="BUNDLE", default="", help="The bundle that this one follows, like shop.v0.1.0."
+)
 @click.option(
     "-o",
     "--output",

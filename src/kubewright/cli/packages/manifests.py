@@ -71,9 +71,16 @@ def _account(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
 @click.command()
 @target_argument
 @click.option(
-    "--only", callback=_parts, default=",".join(USUAL_PARTS), show_default=True, help="Parts to render."
+    "--only",
+    metavar="PARTS",
+    callback=_parts,
+    default=",".join(USUAL_PARTS),
+    show_default=True,
+    help="Parts to render.",
 )
-@click.option("--with", "further", callback=_parts, default="", help="Parts to render as well.")
+@click.option(
+    "--with", "further", metavar="PARTS", callback=_parts, default="", help="Parts to render as well."
+)
 @click.option("--format", "form", type=click.Choice(FORMATS), default="yaml", show_default=True)
 @click.option(
     "-o",
@@ -87,12 +94,21 @@ def _account(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
     "-n",
     "--namespace",
     "namespaces",
+    metavar="NAMESPACE",
     multiple=True,
     callback=_namespaces,
     help="Limit the operator to a namespace; repeatable.",
 )
-@click.option("--image", default=DEFAULT_IMAGE, show_default=True, help="Image of the operator.")
-@click.option("--replicas", type=click.IntRange(min=0), default=None, help="Replicas; default: as declared.")
+@click.option(
+    "--image", metavar="IMAGE", default=DEFAULT_IMAGE, show_default=True, help="Image of the operator."
+)
+@click.option(
+    "--replicas",
+    metavar="NUMBER",
+    type=click.IntRange(min=0),
+    default=None,
+    help="Replicas; default: as declared.",
+)
 @click.option(
     "--installer",
     "subject",

@@ -58,12 +58,14 @@ def _deletions(ctx: click.Context, parameter: click.Parameter, value: Sequence[s
     "-n",
     "--namespace",
     "namespaces",
+    metavar="NAMESPACE",
     multiple=True,
     help="Look only at this namespace; repeatable. The first is that of objects that name none.",
 )
 @click.option("-o", "--output", type=click.Choice(["diff", "json"]), default="diff", show_default=True)
 @click.option(
     "--timeout",
+    metavar="SECONDS",
     type=click.FloatRange(min=0.0, min_open=True),
     default=SETTLED_WITHIN,
     show_default=True,

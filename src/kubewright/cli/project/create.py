@@ -29,10 +29,15 @@ def command() -> None:
 
 
 @command.command()
-@click.option("--group", default=None, help="API group; the project's domain is added to one without a dot.")
-@click.option("--version", default=None, help="Version, like v1 or v1alpha1.")
-@click.option("--kind", default=None, help="Kind in CamelCase.")
-@click.option("--plural", default="", help="Plural, where the usual one is wrong.")
+@click.option(
+    "--group",
+    metavar="GROUP",
+    default=None,
+    help="API group; the project's domain is added to one without a dot.",
+)
+@click.option("--version", metavar="VERSION", default=None, help="Version, like v1 or v1alpha1.")
+@click.option("--kind", metavar="KIND", default=None, help="Kind in CamelCase.")
+@click.option("--plural", metavar="NAME", default="", help="Plural, where the usual one is wrong.")
 @click.option("--namespaced/--cluster", default=True, help="Whether its objects lie in namespaces.")
 def api(group: str | None, version: str | None, kind: str | None, plural: str, namespaced: bool) -> None:
     """Add a kind with its controller, a test and a sample; or a further version of a kind that is there."""
@@ -68,8 +73,10 @@ def api(group: str | None, version: str | None, kind: str | None, plural: str, n
 
 
 @command.command()
-@click.option("--kind", default=None, help="Kind that is there.")
-@click.option("--version", default="", help="Its version; default: the one that is stored.")
+@click.option("--kind", metavar="KIND", default=None, help="Kind that is there.")
+@click.option(
+    "--version", metavar="VERSION", default="", help="Its version; default: the one that is stored."
+)
 @click.option("--defaulting", is_flag=True, help="Complete objects before they are stored.")
 @click.option("--validation", is_flag=True, help="Judge objects before they are stored.")
 @click.option("--conversion", is_flag=True, help="Convert between its versions.")

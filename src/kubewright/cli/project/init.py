@@ -16,7 +16,10 @@ from kubewright.scaffold import domain_trouble, project_files, project_trouble
 @click.command()
 @click.argument("name", required=False)
 @click.option(
-    "--domain", default=None, help="Domain of its API groups, like example.com; may come with each group."
+    "--domain",
+    metavar="DOMAIN",
+    default=None,
+    help="Domain of its API groups, like example.com; may come with each group.",
 )
 def command(name: str | None, domain: str | None) -> None:
     """Make the project NAME in a folder of that name.

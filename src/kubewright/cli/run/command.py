@@ -51,29 +51,47 @@ def _namespaces(ctx: click.Context, parameter: click.Parameter, value: Sequence[
     "-n",
     "--namespace",
     "namespaces",
+    metavar="NAMESPACE",
     multiple=True,
     callback=_namespaces,
     help="Watch only this namespace, or these with commas; repeatable.",
 )
 @click.option("--leader-elect", is_flag=True, help="Work only while holding the lease.")
-@click.option("--leader-election-id", default="", help="Name of the lease; default: the operator's name.")
 @click.option(
-    "--leader-election-namespace", default="", help="Namespace of the lease; default: where it runs."
+    "--leader-election-id",
+    metavar="NAME",
+    default="",
+    help="Name of the lease; default: the operator's name.",
 )
 @click.option(
-    "--metrics-bind-address", default=":8080", show_default=True, help="Address of /metrics; 0 is off."
+    "--leader-election-namespace",
+    metavar="NAMESPACE",
+    default="",
+    help="Namespace of the lease; default: where it runs.",
+)
+@click.option(
+    "--metrics-bind-address",
+    metavar="ADDRESS",
+    default=":8080",
+    show_default=True,
+    help="Address of /metrics; 0 is off.",
 )
 @click.option(
     "--metrics-secure", is_flag=True, help="Serve /metrics with TLS to those whom the cluster allows."
 )
 @click.option(
     "--health-probe-bind-address",
+    metavar="ADDRESS",
     default=":8081",
     show_default=True,
     help="Address of /healthz and /readyz; 0 is off.",
 )
 @click.option(
-    "--webhook-bind-address", default=":9443", show_default=True, help="Address of webhooks; 0 is off."
+    "--webhook-bind-address",
+    metavar="ADDRESS",
+    default=":9443",
+    show_default=True,
+    help="Address of webhooks; 0 is off.",
 )
 @click.option(
     "--webhook-reach",
