@@ -32,12 +32,14 @@ from kubewright.devcluster import (
     volumes,
 )
 from kubewright.devcluster.garbage import GarbageCollector
+from kubewright.devcluster.loopback import Loopback
 from kubewright.devcluster.places import NODE
 from kubewright.devcluster.processes import NoContainers, ProcessPods
 from kubewright.devserver import Server
 from kubewright.manager import Manager, ManagerOptions
 
 OFF = "0"
+ADMIN, MASTERS = "kubewright:dev-cluster", "system:masters"
 _POLL = 0.005
 _client_log = logging.getLogger("kubewright.client")
 
@@ -99,7 +101,7 @@ class DevCluster:
             _client_log.addFilter(_is_news)
             stack.callback(_client_log.removeFilter, _is_news)
             server = await stack.enter_async_context(self._server)
-            client = await stack.enter_async_context(Client(self.config, field_manager="kubewright"))
+            client = await stack.enter_async_context(Client(self._inner_config(), field_manager="kubewright"))
             if self._processes is not None:
                 await stack.enter_async_context(self._processes)
                 self._processes.serve(client, server.url)
@@ -132,6 +134,14 @@ class DevCluster:
         """Return the administrator's kubeconfig."""
         return self._server.kubeconfig()
 
+    def _inner_config(self) -> ClusterConfig:
+        """Say how the cluster's own controllers connect: as an administrator, without a network between."""
+        return ClusterConfig(
+            self._server.url,
+            token=self._server.add_user(ADMIN, (MASTERS,)),
+            exchange=lambda: Loopback(self._server.handle, self._server.spawn),
+        )
+
     async def _start(
         self, client: Client, group: asyncio.TaskGroup, stack: AsyncExitStack, ca_pem: bytes
     ) -> None:
@@ -157,7 +167,7 @@ class DevCluster:
             name="kubewright-dev-cluster",
         )
         quiet = ManagerOptions(metrics_bind_address=OFF, health_probe_bind_address=OFF, graceful_timeout=1.0)
-        manager = Manager(operator, self.config, quiet)
+        manager = Manager(operator, client.config, quiet)
         collector = GarbageCollector(client)
         for work in (manager.run(), collector.run()):
             stack.callback(group.create_task(work).cancel)

@@ -196,7 +196,7 @@ class Server:
             self._discovery, OpenApi(registry, types), issuer.key_set, lambda: _issuer_document(self.url)
         )
         self._router = Router(core, api, documents)
-        self._definitions = DefinitionController(core, api, self._caller, self._spawn)
+        self._definitions = DefinitionController(core, api, self._caller, self.spawn)
 
     @property
     def url(self) -> str:
@@ -281,7 +281,8 @@ class Server:
             user = impersonated(user, request.headers, groups, attributes, self._authorizer)
         return user
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run work for a client in this process until it ends or the server does."""
         return self._http.spawn(work)
 
     async def _tidy(self) -> None:

@@ -28,6 +28,7 @@ class Crew:
         self, surroundings: Surroundings, place: Place, here: frozenset[str], changed: Callable[[], None]
     ) -> None:
         self.pod: core_v1.Pod = surroundings.pod
+        self.address: str = surroundings.address
         self.ended: bool = False
         self.members: dict[str, Member] = {}
         self._surroundings = surroundings

@@ -1,7 +1,8 @@
-"""Logs, exec and attach for containers that are processes of this machine, and the refusal where none are."""
+"""Logs, exec, attach and ports of containers that are processes of this machine, and the refusal where none are."""
 
 import asyncio
 import contextlib
+import functools
 import shutil
 from collections.abc import AsyncIterator, Callable
 from typing import Any, NoReturn
@@ -9,7 +10,7 @@ from typing import Any, NoReturn
 from kubewright.devcluster.processes.child import Child, StartError
 from kubewright.devcluster.processes.crew import Crew
 from kubewright.devcluster.processes.member import Member
-from kubewright.devserver import CommandRequest, LogRequest, Run, StatusError, Terminal
+from kubewright.devserver import CommandRequest, Dial, LogRequest, Run, StatusError, Terminal
 
 Wire = dict[str, Any]
 
@@ -29,7 +30,7 @@ class NoContainers:
         """Refuse."""
         return _refuse("attach")
 
-    def forward(self, pod: Wire) -> None:
+    def forward(self, pod: Wire) -> Dial:
         """Refuse."""
         _refuse("port-forward")
 
@@ -76,13 +77,13 @@ class ProcessContainers:
         member = self._running(pod, container)
         return lambda terminal: _attach(member, request, terminal)
 
-    def forward(self, pod: Wire) -> None:
-        """Say where the Pod's ports are."""
-        status: Wire = pod.get("status") or {}
-        address = status.get("podIP") or "its address"
-        raise _not_here(
-            f"ports are not forwarded: the Pod listens on this machine, connect to {address} directly"
-        )
+    def forward(self, pod: Wire) -> Dial:
+        """Connect to ports at the Pod's address."""
+        crew = self._find(pod["metadata"]["uid"])
+        if crew is None:
+            name = pod["metadata"]["name"]
+            raise _not_here(f'pod "{name}" only pretends to run, nothing listens on its ports')
+        return functools.partial(asyncio.open_connection, crew.address)
 
     def _running(self, pod: Wire, container: str) -> Member:
         member = self._member(pod, container)
