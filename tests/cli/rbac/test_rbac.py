@@ -1,4 +1,4 @@
-"""rbac verify; the tests it runs are a project's own, on the embedded server."""
+"""rbac verify; the tests it runs are a project's own, on the server that these tests run on."""
 
 import json
 from pathlib import Path
@@ -72,11 +72,11 @@ def recorded(folder: Path, *accesses: Access, operator: str = "crates") -> str:
 
 
 def test_the_operators_own_tests_prove_its_rules(
-    project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    project: Path, server_name: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     (project / "tests" / "test_crates.py").write_text(TEST)
-    assert verify("crates.py", "-o", "json") == 1
+    assert verify("crates.py", "-o", "json", "--server", server_name) == 1
     captured = capfd.readouterr()
     assert "1 passed" in captured.err
     verdict = json.loads(captured.out)
