@@ -40,18 +40,19 @@ def sample(number: int) -> Sample:
 async def contenders(bench: Bench, kubeconfig: Path) -> dict[str, Command]:
     ours: Command = [sys.executable, KUBEWRIGHT / "coldcache.py", kubeconfig]
     found: dict[str, Command] = {OURS: ours}
-    go = await go_program(bench, "coldcache")
+    go = await go_program(bench, "coldcache") if bench.wants(GO) else None
     if go is not None:
         found[GO] = [go, kubeconfig]
-    rust = await rust_program(bench, "coldcache")
+    rust = await rust_program(bench, "coldcache") if bench.wants(RUST) else None
     if rust is not None:
         found[RUST] = [rust, kubeconfig]
     return {**found, PAGES: [*ours, "--pages"]}
 
 
-def filling(command: Command, expected: int) -> Callable[[], Awaitable[Figures]]:
+def filling(bench: Bench, name: str, command: Command, expected: int) -> Callable[[], Awaitable[Figures]]:
     async def run() -> Figures:
         figures = await figures_of(command)
+        bench.progress(f"{name}: {figures['since']:.2f} s, CPU {figures['cpu']:.2f} s")
         if figures["objects"] != expected:
             raise SystemExit(f"{command[0]} saw {figures['objects']:.0f} objects, not {expected}")
         return {
@@ -87,7 +88,9 @@ def rows(bench: Bench, count: int, runs: dict[str, list[Figures]]) -> None:
 async def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--objects", type=int, default=10_000, help="resources (default 10000)")
-    bench = Bench("cold-cache", "a cache filled from nothing, on the real API server", parser=parser)
+    bench = Bench(
+        "cold-cache", "a cache filled from nothing, on the real API server", parser=parser, peers=(GO, RUST)
+    )
     count: int = bench.options.objects
     async with real_server(bench) as (plane, client):
         commands = await contenders(bench, plane.kubeconfig)
@@ -96,7 +99,7 @@ async def main() -> int:
         await each(map(sample, range(count)), client.create)
         bench.progress(f"{bench.rounds} runs of each")
         runs = await alternate_async(
-            bench.rounds, {name: filling(command, count) for name, command in commands.items()}
+            bench.rounds, {name: filling(bench, name, command, count) for name, command in commands.items()}
         )
     rows(bench, count, runs)
     return bench.report()

@@ -9,6 +9,7 @@ import argparse
 import asyncio
 import re
 import socket
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
@@ -26,6 +27,7 @@ from kubewright.client import Client
 PATIENCE = 600.0
 PAUSE = 1.0
 SPACING = 0.005
+STEP = 10_000
 SUBJECT = "echo-000000"
 _RECONCILED = re.compile(
     r'^controller_runtime_reconcile_total\{[^}]*result="success"[^}]*\} (\S+)$', re.MULTILINE
@@ -88,6 +90,16 @@ async def holding(client: Client, kubeconfig: Path, log: Path, count: int, updat
         )
 
 
+async def grow(bench: Bench, client: Client, there: int, count: int) -> None:
+    """Create what is missing, and tell how it goes: the last ten thousands take minutes."""
+    for begin in range(there, count, STEP):
+        end, began = min(begin + STEP, count), time.perf_counter()
+        await create_echoes(client, range(begin, end))
+        bench.progress(
+            f"{end:,} resources, {(end - begin) / (time.perf_counter() - began):.0f} created a second"
+        )
+
+
 def per_object(taken: Sequence[Figures], empty: Sequence[Figures], name: str, count: int) -> list[float]:
     """Divide what the objects cost by their number; in microseconds or bytes."""
     nothing = sorted(column(empty, name))[len(empty) // 2]
@@ -125,16 +137,19 @@ async def main() -> int:
         await install(client, Echo)
         there = 0
         for count in (0, *bench.options.objects):
-            bench.progress(f"{count:,} resources")
-            await create_echoes(client, range(there, count))
+            await grow(bench, client, there, count)
             there = count
             log = plane.directory / "operator.log"
             updates = bench.options.updates if count else 0
-            taken = [
-                await holding(client, plane.kubeconfig, log, count, updates) for _ in range(bench.rounds + 1)
-            ]
-            # The first warms the server and compiles our modules.
-            runs[count] = taken[1:]
+            runs[count] = []
+            for number in range(bench.rounds + 1):
+                taken = await holding(client, plane.kubeconfig, log, count, updates)
+                bench.progress(
+                    f"{count:,}: CPU {taken.cpu:.2f} s, {taken.rss:.0f} MB, {taken.update:.2f} ms an update"
+                )
+                # The first warms the server and compiles our modules.
+                if number:
+                    runs[count].append(taken)
     bench.note("each update is a change of one object, seen by the cache and reconciled")
     rows(bench, runs)
     return bench.report()

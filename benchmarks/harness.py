@@ -38,12 +38,15 @@ def alternate(rounds: int, contenders: Mapping[str, Callable[[], T]]) -> dict[st
 
 
 async def alternate_async(
-    rounds: int, contenders: Mapping[str, Callable[[], Awaitable[T]]]
+    rounds: int,
+    contenders: Mapping[str, Callable[[], Awaitable[T]]],
+    *,
+    warming: Mapping[str, Callable[[], Awaitable[T]]] | None = None,
 ) -> dict[str, list[T]]:
-    """Do the same with coroutine functions."""
+    """Do the same with coroutine functions; `warming` are shorter runs in place of those that do not count."""
     results: dict[str, list[T]] = {name: [] for name in contenders}
     for number in range(rounds + 1):
-        for name, run in _in_turn(contenders, number):
+        for name, run in _in_turn(contenders if number or warming is None else warming, number):
             result = await run()
             if number:
                 results[name].append(result)
@@ -129,7 +132,13 @@ class Bench:
     """Collect rows and print them: a table, or with --json one object."""
 
     def __init__(
-        self, name: str, about: str, *, parser: argparse.ArgumentParser | None = None, rounds: int = 5
+        self,
+        name: str,
+        about: str,
+        *,
+        parser: argparse.ArgumentParser | None = None,
+        rounds: int = 5,
+        peers: Sequence[str] = (),
     ) -> None:
         self.name = name
         self.about = about
@@ -140,12 +149,25 @@ class Bench:
         parser.add_argument(
             "--rounds", type=int, default=rounds, help=f"runs of each contender (default {rounds})"
         )
+        if peers:
+            parser.add_argument(
+                "--peers",
+                nargs="*",
+                choices=peers,
+                default=list(peers),
+                help="only these peers, or none (default all): %(choices)s",
+                metavar="NAME",
+            )
         self.options = parser.parse_args()
         if self.options.rounds < LEAST_ROUNDS:
             parser.error(f"--rounds must be at least {LEAST_ROUNDS}")
         self.rounds: int = self.options.rounds
         self.rows: list[Row] = []
         self.notes: list[str] = []
+
+    def wants(self, contender: str) -> bool:
+        """Tell whether a contender was chosen; ours always is, and a peer unless `--peers` leaves it out."""
+        return contender == OURS or contender in getattr(self.options, "peers", (contender,))
 
     def progress(self, text: str) -> None:
         """Tell a person what is going on; never on standard output, which belongs to the result."""

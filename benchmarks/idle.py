@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from harness import Bench
 from kubewright_programs.echo import Echo
-from stage.echoes import APPLY, CREATE_OR_UPDATE, OURS, create_echoes, echo_operators, sighting
+from stage.echoes import APPLY, CREATE_OR_UPDATE, PEERS, create_echoes, echo_operators, sighting
 from stage.programs import Command, Running, column, running
 from stage.server import install, real_server, requests_served
 
@@ -82,20 +82,20 @@ async def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--objects", type=int, default=10_000, help="resources (default 10000)")
     parser.add_argument("--seconds", type=float, default=120.0, help="how long to be idle (default 120)")
-    parser.add_argument("--only", action="append", help="run only this contender; repeatable")
-    bench = Bench("idle", "nothing to do, on the real API server", parser=parser)
+    peers = [name for name in PEERS if name != APPLY]
+    bench = Bench("idle", "nothing to do, on the real API server", parser=parser, peers=peers)
     options = bench.options
     runs: dict[str, Sequence[Figures]] = {}
     async with real_server(bench) as (plane, client):
         operators = await echo_operators(bench, plane.kubeconfig)
-        operators.pop(APPLY, None)
         await install(client, Echo)
         bench.progress(f"creating {options.objects:,} resources")
         await create_echoes(client, range(options.objects))
-        for name in options.only or (OURS, *(peer for peer in operators if peer != OURS)):
+        for name, command in operators.items():
             bench.progress(f"{name}: everything in place, then {options.seconds:g} s of nothing")
             log = plane.directory / "operator.log"
-            runs[name] = await idling(client, options.objects, options.seconds, operators[name], log)
+            runs[name] = await idling(client, options.objects, options.seconds, command, log)
+            bench.progress(f"{name}: {runs[name][-1]}")
     rows(bench, f"idle with {options.objects:,} resources and their ConfigMaps", runs)
     return bench.report()
 

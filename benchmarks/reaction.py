@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from harness import Bench, alternate_async
 from kubewright_programs.echo import Echo
-from stage.echoes import CREATE_OR_UPDATE, an_echo, echo_operators, remove_echoes, sighting
+from stage.echoes import CREATE_OR_UPDATE, PEERS, an_echo, echo_operators, remove_echoes, sighting
 from stage.programs import Command, column, running
 from stage.server import install, real_server
 
@@ -28,7 +28,7 @@ class Figures(NamedTuple):
 
 
 def reacting(
-    client: Client, count: int, command: Command, log: Path, names: "itertools.count[int]"
+    bench: Bench, name: str, client: Client, command: Command, log: Path, names: "itertools.count[int]"
 ) -> Callable[[], Awaitable[Figures]]:
     async def run() -> Figures:
         await remove_echoes(client)
@@ -37,15 +37,17 @@ def reacting(
             sighting(client, core_v1.ConfigMap, heard=False) as children,
             running(command, log) as program,
         ):
-            for _ in range(count + WARM_UP):
-                name = f"reaction-{next(names):06}"
-                await client.create(an_echo(name))
+            for _ in range(bench.options.objects + WARM_UP):
+                made = f"reaction-{next(names):06}"
+                await client.create(an_echo(made))
                 answered = time.perf_counter()
-                await children.wait(name=name, program=program)
-                taken.append((children.at[name] - answered) * 1000)
+                await children.wait(name=made, program=program)
+                taken.append((children.at[made] - answered) * 1000)
         # The first ones wait for the process to start.
         taken = sorted(taken[WARM_UP:])
-        return Figures(taken[len(taken) // 2], taken[len(taken) * 95 // 100])
+        figures = Figures(taken[len(taken) // 2], taken[len(taken) * 95 // 100])
+        bench.progress(f"{name}: p50 {figures.p50:.1f} ms, p95 {figures.p95:.1f} ms")
+        return figures
 
     return run
 
@@ -53,7 +55,8 @@ def reacting(
 async def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--objects", type=int, default=200, help="resources in each run (default 200)")
-    bench = Bench("reaction", "from a resource to its child, on the real API server", parser=parser, rounds=3)
+    about = "from a resource to its child, on the real API server"
+    bench = Bench("reaction", about, parser=parser, rounds=3, peers=PEERS)
     names = itertools.count(1)
     async with real_server(bench) as (plane, client):
         operators = await echo_operators(bench, plane.kubeconfig)
@@ -62,10 +65,7 @@ async def main() -> int:
         log = plane.directory / "operator.log"
         runs = await alternate_async(
             bench.rounds,
-            {
-                name: reacting(client, bench.options.objects, command, log, names)
-                for name, command in operators.items()
-            },
+            {name: reacting(bench, name, client, command, log, names) for name, command in operators.items()},
         )
     work = "a resource created until its child is seen"
     for metric, goal in (("p50", "<= 1.3"), ("p95", "<= 1.0")):

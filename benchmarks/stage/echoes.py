@@ -24,26 +24,29 @@ from stage.server import NAMESPACE, each
 
 OURS = "kubewright"
 CREATE_OR_UPDATE = "controller-runtime"
-APPLY = "controller-runtime with apply"
+APPLY = "controller-runtime-apply"
 KUBE_RS = "kube-rs"
 KOPF = "kopf"
+PEERS = (CREATE_OR_UPDATE, KUBE_RS, APPLY, KOPF)
 PATIENCE = 600.0
 
 
 async def echo_operators(bench: Noting, kubeconfig: Path) -> dict[str, Command]:
-    """Return how each contender's operator is run; those that cannot be are noted and left out."""
+    """Return how each chosen contender's operator is run; those that cannot be are noted and left out."""
     found: dict[str, Command] = {OURS: kubewright_command("echo", kubeconfig)}
-    go = await go_program(bench, "echo")
-    if go is not None:
-        found[CREATE_OR_UPDATE] = [go, kubeconfig]
-        found[APPLY] = [go, kubeconfig, "apply"]
-    rust = await rust_program(bench, "echo")
-    if rust is not None:
-        found[KUBE_RS] = [rust, kubeconfig]
-    kopf = kopf_command(bench, "echo", kubeconfig)
-    if kopf is not None:
-        found[KOPF] = kopf
-    return found
+    if bench.wants(CREATE_OR_UPDATE) or bench.wants(APPLY):
+        go = await go_program(bench, "echo")
+        if go is not None:
+            found |= {CREATE_OR_UPDATE: [go, kubeconfig], APPLY: [go, kubeconfig, "apply"]}
+    if bench.wants(KUBE_RS):
+        rust = await rust_program(bench, "echo")
+        if rust is not None:
+            found[KUBE_RS] = [rust, kubeconfig]
+    if bench.wants(KOPF):
+        kopf = kopf_command(bench, "echo", kubeconfig)
+        if kopf is not None:
+            found[KOPF] = kopf
+    return {name: command for name, command in found.items() if bench.wants(name)}
 
 
 def an_echo(name: str) -> Echo:

@@ -22,7 +22,9 @@ Command = Sequence[str | Path]
 
 
 class Noting(Protocol):
-    """What a bench offers to say why a peer is missing."""
+    """What a bench offers to say who takes part and why a peer is missing."""
+
+    def wants(self, contender: str) -> bool: ...
 
     def note(self, text: str) -> None: ...
 
@@ -60,8 +62,7 @@ async def go_program(bench: Noting, name: str) -> Path | None:
         return None
     program = built_folder() / name
     command = [go, "build", "-trimpath", "-o", program, f"./{name}"]
-    built = await _built(bench, f"controller-runtime's {name}", command, GO_MODULE)
-    return program if built else None
+    return await _built(bench, f"controller-runtime's {name}", program, command, GO_MODULE)
 
 
 async def rust_program(bench: Noting, name: str) -> Path | None:
@@ -72,11 +73,12 @@ async def rust_program(bench: Noting, name: str) -> Path | None:
         return None
     target = built_folder() / "kube_rs"
     command = [cargo, "build", "--release", "--quiet", "--target-dir", target, "--bin", name]
-    built = await _built(bench, f"kube-rs's {name}", command, RUST_PACKAGE)
-    return target / "release" / name if built else None
+    return await _built(bench, f"kube-rs's {name}", target / "release" / name, command, RUST_PACKAGE)
 
 
-async def _built(bench: Noting, what: str, command: Command, folder: Path) -> bool:
+async def _built(bench: Noting, what: str, program: Path, command: Command, folder: Path) -> Path | None:
+    if _is_fresh(program, folder):
+        return program
     bench.progress(f"building {what}")
     build = await asyncio.create_subprocess_exec(
         *map(str, command), cwd=folder, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
@@ -85,7 +87,18 @@ async def _built(bench: Noting, what: str, command: Command, folder: Path) -> bo
     if build.returncode:
         reason = errors.decode(errors="replace").strip().splitlines()
         bench.note(f"{what} is left out: it did not build ({reason[-1] if reason else 'no reason given'})")
-    return build.returncode == 0
+        return None
+    # A builder that finds nothing to do leaves the program as old as it was.
+    program.touch()
+    return program
+
+
+def _is_fresh(program: Path, sources: Path) -> bool:
+    """Tell whether the program was built after the last change of its sources."""
+    if not program.exists():
+        return False
+    built = program.stat().st_mtime
+    return all(path.stat().st_mtime <= built for path in sources.rglob("*") if path.is_file())
 
 
 def kopf_command(bench: Noting, name: str, kubeconfig: Path) -> Command | None:
