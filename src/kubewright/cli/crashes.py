@@ -2,11 +2,10 @@
 
 import sysconfig
 import traceback
+from functools import cache
 from pathlib import Path
 
 _OURS = str(Path(__file__).resolve().parents[1])
-_STANDARD = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib"))
-_INSTALLED = tuple(sysconfig.get_path(name) for name in ("purelib", "platlib"))
 
 
 def author_frames(error: BaseException) -> list[traceback.FrameSummary]:
@@ -16,7 +15,8 @@ def author_frames(error: BaseException) -> list[traceback.FrameSummary]:
         for frame in traceback.extract_tb(error.__traceback__)
         if not frame.filename.startswith(("<", _OURS)) and not _is_standard(frame.filename)
     ]
-    own = [frame for frame in frames if not frame.filename.startswith(_INSTALLED)]
+    installed = _folders("purelib", "platlib")
+    own = [frame for frame in frames if not frame.filename.startswith(installed)]
     return own or frames
 
 
@@ -37,4 +37,11 @@ def crash_report(error: BaseException) -> str:
 
 def _is_standard(filename: str) -> bool:
     # Installed packages lie below the standard library's folder in some layouts.
-    return filename.startswith(_STANDARD) and not filename.startswith(_INSTALLED)
+    standard, installed = _folders("stdlib", "platstdlib"), _folders("purelib", "platlib")
+    return filename.startswith(standard) and not filename.startswith(installed)
+
+
+@cache
+def _folders(*names: str) -> tuple[str, ...]:
+    # Only for who fails: finding them reads Python's build configuration, which each start would pay for.
+    return tuple(sysconfig.get_path(name) for name in names)
