@@ -15,7 +15,7 @@ class Status(Model):
 
 
 def _kind(spec: type[Model], **keywords: Any) -> type[Object]:
-    class Thing(Resource[spec, Status], group="ex.io", version="v1", **keywords): ...  # pyright: ignore[reportInvalidTypeArguments] (made at run time)
+    class Thing(Resource[spec, Status], group="ex.io", version="v1", **keywords): ...
 
     return Thing
 

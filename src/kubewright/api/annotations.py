@@ -3,10 +3,11 @@
 import builtins
 import sys
 import types
-from collections.abc import Mapping
-from datetime import date, datetime, timedelta
-from enum import Enum
-from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin
+from collections.abc import Collection, Iterable, Mapping, MutableMapping, Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum, Flag
+from typing import Annotated, Any, Literal, NewType, TypeVar, Union, cast, get_args, get_origin, is_typeddict
 from uuid import UUID
 
 import msgspec
@@ -27,6 +28,10 @@ _WAYS_OUT: dict[Any, str] = {
     object: _UNTYPED,
     list: "say what it holds: list[str]",
     dict: "say what it holds: dict[str, str]",
+    **dict.fromkeys((Sequence, Iterable, Collection), "use list[...]"),
+    **dict.fromkeys((Mapping, MutableMapping), "use dict[str, ...]"),
+    Decimal: "use Quantity, which is exact, or float",
+    time: 'use str, with Field(pattern="...") for its form',
 }
 
 
@@ -107,6 +112,27 @@ def bare(annotation: Any) -> Any:
     return annotation
 
 
+def unfolded(annotation: Any) -> Any:
+    """Return the annotation with what a `NewType` or a `type` statement names in its place."""
+    while isinstance(annotation, NewType) or type(annotation).__name__ == "TypeAliasType":
+        annotation = annotation.__supertype__ if isinstance(annotation, NewType) else annotation.__value__
+    origin, given = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return Annotated[(unfolded(annotation.__origin__), *annotation.__metadata__)]
+    inner = tuple(given if origin is Literal else map(unfolded, given))
+    if inner == given:
+        return annotation
+    return (Union if origin is types.UnionType else cast(Any, origin))[inner]
+
+
+def concrete(annotation: Any, given: Mapping[Any, Any]) -> Any:
+    """Return the annotation with types in the place of the parameters they are given for."""
+    if annotation in given:
+        return given[annotation]
+    open_ones = getattr(annotation, "__parameters__", ())
+    return annotation[tuple(given.get(each, each) for each in open_ones)] if open_ones else annotation
+
+
 def members(annotation: Any) -> tuple[Any, ...]:
     """Return the members of a union, or the one type that it is."""
     annotation = bare(annotation)
@@ -117,7 +143,7 @@ def members(annotation: Any) -> tuple[Any, ...]:
 
 def problem(annotation: Any) -> str:
     """Say why the wire cannot carry this type and what to use instead; nothing when it can."""
-    parts = [part for part in members(annotation) if part is not type(None)]
+    parts = [part for part in members(annotation) if part not in (None, type(None))]
     if not parts:
         return "None alone says nothing: use X | None"
     if len(parts) == 1:
@@ -125,7 +151,8 @@ def problem(annotation: Any) -> str:
     if set(parts) == {int, str}:
         return ""
     names = " | ".join(_name(part) for part in parts)
-    return f"the union {names} has no structural schema, only X | None and int | str have: use one type, or {_UNTYPED[4:]}"
+    way = "float" if set(parts) == {int, float} else f"one type, or {_UNTYPED[4:]}"
+    return f"the union {names} has no structural schema, only X | None and int | str have: use {way}"
 
 
 def _type_problem(part: Any) -> str:
@@ -139,18 +166,32 @@ def _type_problem(part: Any) -> str:
         return problem(value)
     if origin is Literal:
         values: tuple[Any, ...] = get_args(part)
+        if None in values:
+            return "None is no value of a Literal: use Literal[...] | None"
         kinds: set[type] = {value.__class__ for value in values}
         return (
             "" if len(kinds) == 1 else "the values of a Literal must be of one type: use only str or only int"
         )
     if isinstance(part, TypeVar | str) or (origin is None and part in _PLAIN_TYPES):
         return ""
-    if isinstance(part, type) and issubclass(part, Enum | Scalar):
+    if isinstance(part, type) and issubclass(part, Enum | Scalar) and not issubclass(part, Flag):
         return ""
     if isinstance(part, type) and issubclass(part, msgspec.Struct):
         return "" if hasattr(part, "__rules__") else f"{part.__name__} is no Model: derive it from Model"
-    way = _WAYS_OUT.get(origin or part, "use a Model, a list, a map or a plain value")
-    return f"{_name(part)} cannot be carried: {way}"
+    return f"{_name(part)} cannot be carried: {_way_out(part, origin)}"
+
+
+def _way_out(part: Any, origin: Any) -> str:
+    if (origin or part) in _WAYS_OUT:
+        return _WAYS_OUT[origin or part]
+    if isinstance(origin, type) and issubclass(origin, msgspec.Struct):
+        name = f"{_name(get_args(part)[0]).title()}{origin.__name__}"
+        return f"give it a name: class {name if name.isidentifier() else 'Another'}({origin.__name__}[...])"
+    if is_typeddict(part) or hasattr(part, "__dataclass_fields__") or hasattr(part, "_fields"):
+        return "derive it from Model"
+    if isinstance(part, type) and issubclass(part, Flag):
+        return "flags are joined: use list[...] of an Enum"
+    return "use a Model, a list, a map or a plain value"
 
 
 def _name(part: Any) -> str:

@@ -62,7 +62,22 @@ def _decimal(value: int, places: int) -> str:
 
 
 class Duration(timedelta, Scalar):
-    """A duration as a field type: text in Go's form on the wire."""
+    """A duration as a field type, made from Go's text or as any timedelta: `Duration("1h30m")`, `Duration(hours=2)`."""
+
+    def __new__(
+        cls,
+        days: float | str = 0,
+        seconds: float = 0,
+        microseconds: float = 0,
+        milliseconds: float = 0,
+        minutes: float = 0,
+        hours: float = 0,
+        weeks: float = 0,
+    ) -> Self:
+        """Make one; a text stands alone."""
+        if isinstance(days, str):
+            return cls.of(parse_duration(days))
+        return super().__new__(cls, days, seconds, microseconds, milliseconds, minutes, hours, weeks)
 
     @classmethod
     def from_wire(cls, value: Any) -> Self:

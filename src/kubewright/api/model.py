@@ -7,11 +7,11 @@ import typing
 from collections.abc import Mapping, Sequence
 from functools import partial
 from types import FrameType
-from typing import Any, ClassVar, TypeVar, cast, dataclass_transform
+from typing import Any, ClassVar, TypeVar, cast, dataclass_transform, get_args, get_origin
 
 import msgspec
 
-from kubewright.api.annotations import Names, body_annotations, field_in, problem
+from kubewright.api.annotations import Names, body_annotations, concrete, field_in, problem, unfolded
 from kubewright.api.errors import DeclarationError
 from kubewright.api.fields import Field, Rule
 
@@ -57,7 +57,10 @@ class ModelType(msgspec.StructMeta):
         names = _names_seen(namespace)
         annotations = {key: names.read(value) for key, value in body_annotations(namespace).items()}
         namespace["__annotations__"] = annotations
-        _protect_defaults(namespace)
+        if not builtin:
+            annotations.update({key: unfolded(value) for key, value in annotations.items()})
+            _fill_generics(namespace)
+        _protect_defaults(name, namespace)
         renamed = {**_wire_names(bases, annotations, names), **(wire_names or {})}
         try:
             cls = super().__new__(
@@ -71,14 +74,16 @@ class ModelType(msgspec.StructMeta):
                 repr_omit_defaults=True,
             )
         except (TypeError, ValueError) as error:
-            raise DeclarationError(f"{name}: {error}") from error
+            twins = _of_one_wire_name([*renamed], renamed)
+            raise DeclarationError(f"{name}: {twins or error}") from error
         cls.__rules__ = tuple(rules)
         cls.__lists__ = dict(lists or {})
         cls.__builtin__ = builtin
         if not builtin:
             seen = Names(names.module, {**names.local, name: cls})
-            annotations.update({key: seen.read(value) for key, value in annotations.items()})
+            annotations.update({key: unfolded(seen.read(value)) for key, value in annotations.items()})
             _refuse_problems(cls, annotations)
+            _refuse_private(cls, renamed)
         return cls
 
 
@@ -91,10 +96,51 @@ def _names_seen(namespace: Mapping[str, Any]) -> Names:
     return Names(vars(module) if module else frame.f_globals, frame.f_locals)
 
 
-def _protect_defaults(namespace: dict[str, Any]) -> None:
+def _fill_generics(namespace: dict[str, Any]) -> None:
+    """Say again, with types, the fields that a generic parent said with parameters; their defaults stay."""
+    annotations = namespace["__annotations__"]
+    for base in namespace.get("__orig_bases__", ()):
+        origin: Any = get_origin(base)
+        if not isinstance(origin, ModelType):
+            continue
+        given = dict(zip(cast(Any, origin).__parameters__, get_args(base), strict=True))
+        hints = typing.get_type_hints(origin, include_extras=True)
+        for item in msgspec.structs.fields(cast(Any, origin)):
+            filled = concrete(hints[item.name], given)
+            if filled != hints[item.name] and item.name not in annotations:
+                annotations[item.name] = unfolded(filled)
+                if item.default_factory is not msgspec.NODEFAULT:
+                    namespace.setdefault(item.name, msgspec.field(default_factory=item.default_factory))
+                elif not item.required:
+                    namespace.setdefault(item.name, item.default)
+
+
+def _of_one_wire_name(names: Sequence[str], renamed: Mapping[str, str]) -> str:
+    """Name two fields that would be the same on the wire, if there are such."""
+    seen: dict[str, str] = {}
+    for name in names:
+        wire = renamed[name] or camel(name)
+        if wire in seen:
+            return f'{seen[wire]} and {name} are both "{wire}" on the wire: give one Field(name="...")'
+        seen[wire] = name
+    return ""
+
+
+def _refuse_private(cls: ModelType, renamed: Mapping[str, str]) -> None:
+    for name in cls.__struct_fields__:
+        if name.startswith("_") and not renamed.get(name):
+            way = 'rename it, or say Field(name="...")'
+            raise DeclarationError(f"{cls.__name__}.{name}: no wire name follows from it: {way}")
+
+
+def _protect_defaults(cls: str, namespace: dict[str, Any]) -> None:
     """Give each object its own copy of a mutable default."""
-    for name in namespace["__annotations__"]:
+    for name, annotation in namespace["__annotations__"].items():
         default: Any = namespace.get(name)
+        if isinstance(default, Field):
+            kind = getattr(annotation, "__name__", annotation)
+            way = f"write {name}: Annotated[{kind}, Field(...)]"
+            raise DeclarationError(f"{cls}.{name}: Field(...) is no default: {way}")
         if isinstance(default, msgspec.Struct) or (isinstance(default, list | dict) and default):
             namespace[name] = msgspec.field(default_factory=partial(cast(Any, copy.deepcopy), default))
 
@@ -139,6 +185,7 @@ def field_types(cls: type[msgspec.Struct]) -> dict[str, Any]:
         raise DeclarationError(f"{cls.__name__}: {error}: define or import it in {cls.__module__}") from error
     found = {name: hints[name] for name in cls.__struct_fields__}
     if isinstance(cls, ModelType) and not is_builtin(cls):
+        found = {name: unfolded(hint) for name, hint in found.items()}
         _refuse_problems(cls, found)
     return found
 
