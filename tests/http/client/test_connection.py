@@ -1,0 +1,290 @@
+"""One connection: time, room, bodies of every size, and what ends it."""
+
+import asyncio
+import gzip
+import zlib
+
+import pytest
+
+from kubewright.http.client import Broken, Malformed, NotSent, Silent
+from kubewright.http.client.connection import HIGH_WATER, PIECE
+from kubewright.http.client.inflation import MOST_AT_ONCE
+from kubewright.testing.virtual_time import virtual_time
+
+from .http_wire import MemoryWire
+
+REQUEST = b"GET / HTTP/1.1\r\n\r\n"
+EMPTY = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+CHUNKS = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def chunk(data: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def streaming(wire: MemoryWire) -> None:
+    """Begin an answer in chunks."""
+    async with asyncio.TaskGroup() as group:
+        group.create_task(wire.connection.begin(REQUEST, b"", now() + 10))
+        await asyncio.sleep(0)
+        wire.feed(CHUNKS)
+
+
+@virtual_time
+async def test_an_answer_that_does_not_come_is_waited_for_until_it_is_due() -> None:
+    wire = MemoryWire()
+    with pytest.raises(Silent):
+        await wire.connection.ask(REQUEST, b"", 7.0)
+    assert now() == pytest.approx(7.0)
+    assert wire.aborted
+
+
+@virtual_time
+async def test_each_request_has_its_own_time() -> None:
+    wire = MemoryWire()
+    for seconds in (30.0, 20.0, 5.0):
+        async with asyncio.TaskGroup() as group:
+            asking = group.create_task(wire.connection.ask(REQUEST, b"", now() + seconds))
+            await asyncio.sleep(4.0)
+            wire.feed(EMPTY)
+        assert asking.result().status == 200
+        assert wire.connection.finish(60.0)
+    started = now()
+    with pytest.raises(Silent):
+        await wire.connection.ask(REQUEST, b"", started + 3.0)
+    assert now() == pytest.approx(started + 3.0)
+
+
+@virtual_time
+async def test_a_connection_that_nobody_wants_is_closed_after_its_time() -> None:
+    wire = MemoryWire()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(wire.connection.ask(REQUEST, b"", 5.0))
+        await asyncio.sleep(0)
+        wire.feed(EMPTY)
+    assert wire.connection.finish(60.0)
+    await asyncio.sleep(59.0)
+    assert wire.connection.usable
+    await asyncio.sleep(2.0)
+    assert not wire.connection.usable
+    assert not wire.aborted
+    with pytest.raises(NotSent):
+        await wire.connection.ask(REQUEST, b"", now() + 5.0)
+
+
+@virtual_time
+async def test_words_that_nobody_asked_for_end_an_idle_connection() -> None:
+    wire = MemoryWire()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(wire.connection.ask(REQUEST, b"", 5.0))
+        await asyncio.sleep(0)
+        wire.feed(EMPTY)
+    assert wire.connection.finish(60.0)
+    wire.feed(b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n")
+    assert not wire.connection.usable
+
+
+@virtual_time
+async def test_headers_without_end_are_refused() -> None:
+    wire = MemoryWire()
+    async with asyncio.TaskGroup() as group:
+        asking = group.create_task(failing(wire, Malformed))
+        await asyncio.sleep(0)
+        wire.feed(b"HTTP/1.1 200 OK\r\n")
+        for _ in range(40):
+            wire.feed(b"X-A: " + b"a" * 65536 + b"\r\n")
+    assert asking.done()
+    assert wire.aborted
+
+
+async def failing(wire: MemoryWire, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        await wire.connection.begin(REQUEST, b"", now() + 10)
+
+
+@virtual_time
+async def test_a_cancelled_request_gives_its_connection_up() -> None:
+    wire = MemoryWire()
+    async with asyncio.TaskGroup() as group:
+        asking = group.create_task(wire.connection.ask(REQUEST, b"", 10.0))
+        await asyncio.sleep(0)
+        asking.cancel()
+    assert not wire.connection.finish(60.0)
+    assert wire.aborted
+
+
+# Bodies piece by piece.
+
+
+@virtual_time
+async def test_all_that_has_come_is_read_together() -> None:
+    wire = MemoryWire()
+    await streaming(wire)
+    wire.feed(chunk(b"one\n") + chunk(b"two\n"), chunk(b"three\n"))
+    assert await wire.connection.read(10.0) == b"one\ntwo\nthree\n"
+    wire.feed(chunk(b"four\n") + b"0\r\n\r\n")
+    assert await wire.connection.read(10.0) == b"four\n"
+    assert await wire.connection.read(10.0) == b""
+    assert wire.connection.finish(60.0)
+
+
+@virtual_time
+async def test_a_reader_that_is_behind_is_not_read_for() -> None:
+    wire = MemoryWire()
+    await streaming(wire)
+    piece = b"x" * 65536
+    fed = 0
+    while wire.reading:
+        wire.feed(chunk(piece))
+        fed += len(piece)
+    assert HIGH_WATER <= fed <= HIGH_WATER + 2 * len(piece)
+    assert len(await wire.connection.read(10.0)) == fed
+    assert wire.reading
+    wire.feed(b"0\r\n\r\n")
+    assert await wire.connection.read(10.0) == b""
+
+
+@virtual_time
+async def test_silence_is_noticed_whether_it_was_long_or_short_before() -> None:
+    wire = MemoryWire()
+    await streaming(wire)
+    for idle in (400.0, 50.0):
+        async with asyncio.TaskGroup() as group:
+            reading = group.create_task(wire.connection.read(idle))
+            await asyncio.sleep(idle - 1)
+            wire.feed(chunk(b"still here"))
+        assert reading.result() == b"still here"
+    started = now()
+    with pytest.raises(Silent):
+        await wire.connection.read(20.0)
+    assert now() == pytest.approx(started + 20.0)
+
+
+@virtual_time
+async def test_what_came_before_a_break_is_read_first() -> None:
+    wire = MemoryWire()
+    await streaming(wire)
+    wire.feed(chunk(b"last words"))
+    wire.end(ConnectionResetError())
+    assert await wire.connection.read(10.0) == b"last words"
+    with pytest.raises(Broken):
+        await wire.connection.read(10.0)
+
+
+@virtual_time
+async def test_the_rest_of_a_body_is_read_whole_however_long() -> None:
+    wire = MemoryWire()
+    await streaming(wire)
+    while wire.reading:
+        wire.feed(chunk(b"x" * 65536))
+    async with asyncio.TaskGroup() as group:
+        reading = group.create_task(wire.connection.rest(now() + 10))
+        await asyncio.sleep(0)
+        assert wire.reading
+        for _ in range(40):
+            wire.feed(chunk(b"x" * 65536))
+        wire.feed(b"0\r\n\r\n")
+    assert len(reading.result()) >= HIGH_WATER + 40 * 65536
+
+
+# Bodies that go out.
+
+
+@virtual_time
+async def test_a_long_body_waits_for_room() -> None:
+    wire = MemoryWire()
+    wire.full_after = 3 * PIECE
+    body = b"x" * (20 * PIECE + 7)
+    async with asyncio.TaskGroup() as group:
+        asking = group.create_task(wire.connection.ask(REQUEST, body, now() + 10))
+        await asyncio.sleep(1)
+        assert len(wire.written) < 5 * PIECE
+        wire.drained()
+        await asyncio.sleep(1)
+        assert bytes(wire.written) == REQUEST + body
+        wire.feed(EMPTY)
+    assert asking.result().status == 200
+
+
+@virtual_time
+async def test_a_server_that_refuses_a_long_body_is_heard() -> None:
+    wire = MemoryWire()
+    wire.full_after = PIECE
+    async with asyncio.TaskGroup() as group:
+        asking = group.create_task(wire.connection.ask(REQUEST, b"x" * (20 * PIECE), now() + 10))
+        await asyncio.sleep(1)
+        wire.feed(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")
+    assert asking.result().status == 413
+    assert not wire.connection.finish(60.0)
+
+
+@virtual_time
+async def test_a_long_body_that_finds_no_room_runs_out_of_time() -> None:
+    wire = MemoryWire()
+    wire.full_after = PIECE
+    with pytest.raises(Silent):
+        await wire.connection.ask(REQUEST, b"x" * (20 * PIECE), 10.0)
+
+
+# Packed bodies.
+
+PACKED = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@virtual_time
+async def test_a_packed_body_is_unpacked_as_it_comes() -> None:
+    wire = MemoryWire()
+    packer = zlib.compressobj(wbits=31)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(wire.connection.begin(REQUEST, b"", now() + 10))
+        await asyncio.sleep(0)
+        wire.feed(PACKED)
+    wire.feed(chunk(packer.compress(b"one") + packer.flush(zlib.Z_SYNC_FLUSH)))
+    assert await wire.connection.read(10.0) == b"one"
+    wire.feed(chunk(packer.compress(b"two") + packer.flush()), b"0\r\n\r\n")
+    assert await wire.connection.read(10.0) == b"two"
+    assert await wire.connection.read(10.0) == b""
+
+
+@virtual_time
+async def test_a_packed_answer_is_unpacked_whole() -> None:
+    wire = MemoryWire()
+    body = bytes(range(256)) * 4000
+    packed = gzip.compress(body)
+    async with asyncio.TaskGroup() as group:
+        asking = group.create_task(wire.connection.ask(REQUEST, b"", now() + 10))
+        await asyncio.sleep(0)
+        wire.feed(PACKED, *(chunk(packed[start : start + 1000]) for start in range(0, len(packed), 1000)))
+        wire.feed(b"0\r\n\r\n")
+    assert asking.result().body == body
+    assert wire.connection.finish(60.0)
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        (gzip.compress(b"hello")[:-4], Broken),
+        (b"not packed", Malformed),
+        (gzip.compress(bytes(MOST_AT_ONCE + 1)), Malformed),
+    ],
+    ids=["cut", "not packed", "a bomb"],
+)
+def test_a_packed_body_that_does_harm_is_an_error(body: bytes, error: type[Exception]) -> None:
+    @virtual_time
+    async def scenario() -> None:
+        wire = MemoryWire()
+
+        async def asking() -> None:
+            with pytest.raises(error):
+                await wire.connection.ask(REQUEST, b"", now() + 10)
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(asking())
+            await asyncio.sleep(0)
+            wire.feed(PACKED + chunk(body) + b"0\r\n\r\n")
+
+    scenario()

@@ -1,0 +1,143 @@
+"""Connections are kept between requests, never used when they may be dead, and all closed in the end."""
+
+import asyncio
+import gc
+import socket
+from collections.abc import Callable
+
+import pytest
+
+from kubewright.http.client import Broken, Place, Pool, Route, Unreachable, request_of
+
+from .http_servers import Listener, hello
+
+REQUEST = request_of("GET", "/", b"Host: a\r\n", b"")
+
+Loop = Callable[[], asyncio.AbstractEventLoop]
+
+
+def loops() -> list[Loop]:
+    """Both event loops that kubewright runs on, where there is the second."""
+    made: list[Loop] = [asyncio.SelectorEventLoop]
+    try:
+        import uvloop
+    except ImportError:
+        return made
+    return [*made, uvloop.new_event_loop]
+
+
+def route_to(server: Listener) -> Route:
+    return Route(Place.of(server.url))
+
+
+async def test_a_connection_serves_many_requests() -> None:
+    async with Listener() as server:
+        pool = Pool(route_to(server))
+        for _ in range(5):
+            assert (await pool.ask(REQUEST, b"", 5.0)).body == b"hello"
+        assert len(server.writers) == 1
+        await pool.close()
+
+
+async def test_requests_at_once_have_a_connection_each_and_the_last_one_used_is_used_next() -> None:
+    async with Listener() as server:
+        pool = Pool(route_to(server))
+        async with asyncio.TaskGroup() as group:
+            for _ in range(4):
+                group.create_task(pool.ask(REQUEST, b"", 5.0))
+        assert len(server.writers) == 4
+        for _ in range(3):
+            await pool.ask(REQUEST, b"", 5.0)
+        assert len(server.writers) == 4
+        await pool.close()
+
+
+async def test_a_connection_that_the_server_closed_is_not_used() -> None:
+    closed = asyncio.Event()
+
+    async def hello_and_goodbye(
+        head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        await hello(head, reader, writer)
+        await writer.drain()
+        writer.close()
+        await writer.wait_closed()
+        closed.set()
+
+    async with Listener(hello_and_goodbye) as server:
+        pool = Pool(route_to(server))
+        for _ in range(3):
+            closed.clear()
+            assert (await pool.ask(REQUEST, b"", 5.0)).status == 200
+            await closed.wait()
+            while any(connection.usable for connection in pool._idle):
+                await asyncio.sleep(0)
+        assert len(server.writers) == 3
+        await pool.close()
+
+
+async def test_another_way_is_taken_by_new_requests_only() -> None:
+    async with Listener() as old, Listener() as new:
+        pool = Pool(route_to(old))
+        answer, body = await pool.begin(REQUEST, b"", 5.0)
+        await pool.ask(REQUEST, b"", 5.0)
+        pool.reroute(route_to(new))
+        assert (await body.read(5.0), answer.status) == (b"hello", 200)
+        body.leave()
+        for _ in range(3):
+            await pool.ask(REQUEST, b"", 5.0)
+        assert (len(old.writers), len(new.writers)) == (2, 1)
+        await pool.close()
+
+
+async def test_a_server_that_is_gone_is_unreachable() -> None:
+    async with Listener() as server:
+        pass
+    with pytest.raises(Unreachable) as caught:
+        await Pool(route_to(server)).ask(REQUEST, b"", 5.0)
+    assert isinstance(caught.value.cause, ConnectionRefusedError)
+    assert not caught.value.proxy
+
+
+async def test_closing_ends_what_is_under_way() -> None:
+    asked = asyncio.Event()
+
+    async def silent(*_: object) -> None:
+        asked.set()
+        await asyncio.Event().wait()
+
+    async with Listener(silent) as server:
+        pool = Pool(route_to(server))
+
+        async def asking() -> None:
+            with pytest.raises(Broken):
+                await pool.ask(REQUEST, b"", 50.0)
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(asking())
+            await asked.wait()
+            await pool.close()
+
+
+@pytest.mark.parametrize("loop", loops(), ids=lambda loop: loop.__module__.split(".")[0])
+def test_nothing_is_open_when_closing_is_over(loop: Loop) -> None:
+    async def scenario() -> list[socket.socket]:
+        async with Listener() as server:
+            pool = Pool(route_to(server))
+            await pool.ask(REQUEST, b"", 5.0)
+            started = asyncio.get_running_loop().time()
+            await pool.close()
+            assert asyncio.get_running_loop().time() - started < 0.9
+            return [
+                it for it in gc.get_objects() if isinstance(it, socket.socket) and peer(it) == server.port
+            ]
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        assert runner.run(scenario()) == []
+
+
+def peer(it: socket.socket) -> int:
+    try:
+        return it.getpeername()[1] if it.family == socket.AF_INET else 0
+    except OSError:
+        return 0

@@ -1,0 +1,66 @@
+"""Where URLs lead, and what requests say on the way."""
+
+import base64
+
+import pytest
+
+from kubewright.http.client import Place, Route, head_of, request_of
+
+
+@pytest.mark.parametrize(
+    ("url", "host", "port", "authority"),
+    [
+        ("http://a", "a", 80, "a"),
+        ("https://a", "a", 443, "a"),
+        ("https://a:443/x", "a", 443, "a"),
+        ("https://a:6443/x?y", "a", 6443, "a:6443"),
+        ("http://[::1]:8080", "::1", 8080, "[::1]:8080"),
+        ("https://[fe80::1]", "fe80::1", 443, "[fe80::1]"),
+        ("https://b\u00fccher.example", "xn--bcher-kva.example", 443, "xn--bcher-kva.example"),
+    ],
+)
+def test_a_url_says_where_to_connect(url: str, host: str, port: int, authority: str) -> None:
+    place = Place.of(url)
+    assert (place.host, place.port, place.authority) == (host, port, authority)
+    assert place.secure == url.startswith("https")
+
+
+@pytest.mark.parametrize(
+    "url", ["", "a", "ftp://a", "http://", "http://[half", "http://a:port", "http://a:99999", "http://.."]
+)
+def test_what_leads_nowhere_is_a_value_error(url: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011  (its text is for nobody: the caller says whose URL it was)
+        Place.of(url)
+
+
+def test_credentials_in_a_url_are_basic_ones() -> None:
+    given = Place.of("http://us%40er:p%3Ass@a").authorization
+    assert base64.b64decode(given.removeprefix("Basic ")) == b"us@er:p:ss"
+
+
+def test_only_a_proxy_in_the_clear_is_told_the_server_and_our_credentials_for_it() -> None:
+    proxy = Place.of("http://u:p@proxy:3128")
+    plain, secure = Place.of("http://server:8080"), Place.of("https://server")
+    assert Route(plain).target("/a?b") == "/a?b"
+    assert Route(plain, proxy).target("/a?b") == "http://server:8080/a?b"
+    assert Route(secure, proxy).target("/a?b") == "/a?b"
+    assert dict(Route(plain, proxy).head()).keys() == {"Host", "Proxy-Authorization"}
+    assert dict(Route(secure, proxy).head()) == {"Host": "server"}
+
+
+@pytest.mark.parametrize("value", ["a\r\nX: y", "a\nb", "a\0b"])
+def test_no_value_begins_another_header(value: str) -> None:
+    with pytest.raises(ValueError, match="the header X-A would hold a line break"):
+        head_of([("X-A", value)])
+
+
+@pytest.mark.parametrize("target", ["/a b", "/a\r\nX: y", "/\u00e4", "/a\0"])
+def test_no_target_ends_its_line(target: str) -> None:
+    with pytest.raises(ValueError, match="not quoted"):
+        request_of("GET", target, b"", b"")
+
+
+def test_a_request_says_how_long_its_body_is() -> None:
+    assert request_of("GET", "/a", b"X: y\r\n", b"") == b"GET /a HTTP/1.1\r\nX: y\r\n\r\n"
+    assert request_of("POST", "/a", b"", b"") == b"POST /a HTTP/1.1\r\nContent-Length: 0\r\n\r\n"
+    assert request_of("DELETE", "/a", b"", b"{}") == b"DELETE /a HTTP/1.1\r\nContent-Length: 2\r\n\r\n"

@@ -1,0 +1,171 @@
+"""TLS: long bodies both ways, goodbyes of every kind, and a proxy that is itself spoken to in TLS."""
+
+import asyncio
+import contextlib
+import ssl
+
+import pytest
+
+from kubewright.http.client import (
+    Broken,
+    ConnectTimedOut,
+    Place,
+    Pool,
+    ProxyRefused,
+    Route,
+    Unreachable,
+    request_of,
+)
+from kubewright.testing.virtual_time import VirtualTimeLoop
+
+from .http_servers import Listener, tunnelled
+
+LONG = bytes(range(256)) * 8192
+
+
+async def mirrored(head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answer with what was sent."""
+    length = next(
+        (int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.startswith(b"Content-Length")), 0
+    )
+    body = await reader.readexactly(length)
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+
+
+async def test_long_bodies_go_both_ways(server_tls: ssl.SSLContext, trust: ssl.SSLContext) -> None:
+    async with Listener(mirrored, server_tls) as server:
+        pool = Pool(Route(Place.of(server.url), tls=trust))
+        for _ in range(2):
+            assert (await pool.ask(request_of("POST", "/", b"", LONG), LONG, 30.0)).body == LONG
+        assert len(server.writers) == 1
+        await pool.close()
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+async def test_both_versions_are_spoken(
+    server_tls: ssl.SSLContext, trust: ssl.SSLContext, version: ssl.TLSVersion
+) -> None:
+    server_tls.maximum_version = version
+    async with Listener(tls=server_tls) as server:
+        pool = Pool(Route(Place.of(server.url), tls=trust))
+        assert (await pool.ask(request_of("GET", "/", b"", b""), b"", 5.0)).body == b"hello"
+        await pool.close()
+
+
+@pytest.mark.parametrize("polite", [True, False])
+async def test_a_body_that_ends_with_the_connection_is_read_to_its_end(
+    server_tls: ssl.SSLContext, trust: ssl.SSLContext, polite: bool
+) -> None:
+    async def until_end(_: bytes, __: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nall of it")
+        await writer.drain()
+        if not polite:
+            raw: asyncio.Transport = writer.transport._ssl_protocol._transport
+            raw.close()
+        writer.close()
+
+    async with Listener(until_end, server_tls) as server:
+        pool = Pool(Route(Place.of(server.url), tls=trust))
+        assert (await pool.ask(request_of("GET", "/", b"", b""), b"", 5.0)).body == b"all of it"
+        await pool.close()
+
+
+async def test_what_tls_says_after_the_handshake_is_why_it_broke(
+    server_tls: ssl.SSLContext, trust: ssl.SSLContext
+) -> None:
+    server_tls.verify_mode = ssl.CERT_REQUIRED
+
+    async def particular(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        tls = server_tls.wrap_bio(incoming, outgoing, server_side=True)
+        while data := await reader.read(65536):
+            incoming.write(data)
+            with contextlib.suppress(ssl.SSLError):
+                tls.do_handshake()
+            writer.write(outgoing.read())
+        writer.close()
+
+    server = await asyncio.start_server(particular, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        pool = Pool(Route(Place.of(f"https://127.0.0.1:{port}"), tls=trust))
+        with pytest.raises(Broken) as caught:
+            await pool.ask(request_of("GET", "/", b"", b""), b"", 5.0)
+        assert caught.value.cause is not None
+        assert caught.value.cause.reason == "TLSV13_ALERT_CERTIFICATE_REQUIRED"
+        await pool.close()
+
+
+async def test_a_server_that_hangs_up_in_the_handshake_is_unreachable(trust: ssl.SSLContext) -> None:
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(10)
+        writer.transport.abort()
+
+    server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        pool = Pool(Route(Place.of(f"https://127.0.0.1:{port}"), tls=trust))
+        with pytest.raises(Unreachable) as caught:
+            await pool.ask(b"", b"", 5.0)
+        assert isinstance(caught.value.cause, ConnectionResetError)
+        await pool.close()
+
+
+def test_a_handshake_that_is_not_answered_runs_out_of_time(trust: ssl.SSLContext) -> None:
+    async def scenario() -> float:
+        stopped = asyncio.Event()
+
+        async def silent(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await stopped.wait()
+            writer.close()
+
+        server = await asyncio.start_server(silent, "127.0.0.1", 0)
+        async with server:
+            port = server.sockets[0].getsockname()[1]
+            pool = Pool(Route(Place.of(f"https://127.0.0.1:{port}"), tls=trust))
+            with pytest.raises(ConnectTimedOut):
+                await pool.ask(b"", b"", 60.0)
+            stopped.set()
+            await pool.close()
+        return asyncio.get_running_loop().time()
+
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        assert 9.5 <= runner.run(scenario()) <= 11
+
+
+async def test_a_proxy_may_be_spoken_to_in_tls_itself(
+    server_tls: ssl.SSLContext, trust: ssl.SSLContext
+) -> None:
+    async with Listener(mirrored, server_tls) as server, Listener(tunnelled, server_tls) as proxy:
+        route = Route(Place.of(server.url), Place.of(proxy.url.replace("//", "//u:p@")), trust)
+        pool = Pool(route)
+        for _ in range(2):
+            assert (await pool.ask(request_of("POST", "/", b"", LONG), LONG, 30.0)).body == LONG
+        assert proxy.heads[0].startswith(f"CONNECT 127.0.0.1:{server.port} HTTP/1.1\r\n".encode())
+        assert b"Proxy-Authorization: Basic dTpw\r\n" in proxy.heads[0]
+        assert len(proxy.heads) == 1
+        await pool.close()
+
+
+async def test_a_proxy_says_no_without_being_asked_again(trust: ssl.SSLContext) -> None:
+    async def no(_: bytes, __: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n")
+
+    async with Listener(no) as proxy:
+        pool = Pool(Route(Place.of("https://server.example"), Place.of(proxy.url), trust))
+        with pytest.raises(ProxyRefused) as caught:
+            await pool.ask(b"", b"", 5.0)
+        assert caught.value.status == 407
+        await pool.close()
+
+
+async def test_a_proxy_that_hangs_up_is_called_unreachable(trust: ssl.SSLContext) -> None:
+    async def gone(_: bytes, __: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.transport.abort()
+
+    async with Listener(gone) as proxy:
+        pool = Pool(Route(Place.of("https://server.example"), Place.of(proxy.url), trust))
+        with pytest.raises(Unreachable) as caught:
+            await pool.ask(b"", b"", 5.0)
+        assert caught.value.proxy
+        await pool.close()
