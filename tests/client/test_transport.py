@@ -541,6 +541,15 @@ async def test_the_clusters_authority_is_trusted_and_no_other(
         await client.get(MAPS, "a", "default")
 
 
+async def test_a_client_can_be_opened_again(serve: Serve, authority: Authority, tmp_path: Path) -> None:
+    pair = authority.serving("api", hosts=["127.0.0.1"])
+    server = await serve(found, server_context(pair.certificate, pair.key, tmp_path))
+    client = Client(ClusterConfig(server.url, ca_data=authority.pair.certificate))
+    for _ in range(2):
+        async with client:
+            assert await client.get(MAPS, "a", "default") == OBJECT
+
+
 async def test_another_name_can_be_expected_of_the_server(
     serve: Serve, authority: Authority, tmp_path: Path
 ) -> None:

@@ -106,6 +106,7 @@ class Transport:
 
     async def __aenter__(self) -> Self:
         given = self._config.exchange
+        self._prepared_for = None
         self._exchange = Pool(self._route) if given is None else given()
         return self
 
@@ -201,7 +202,7 @@ class Transport:
                 self._check_json(request, answer)
         except ExchangeFailed as error:
             body.leave()
-            raise self._explained(error, request) from None
+            raise explain_failure(error, request, self._server, request.timeout or self._timeout) from None
         except BaseException:
             body.leave()
             raise
