@@ -10,13 +10,14 @@ from .clock import Clock
 from .faults import Attempt, Fault, Faults, Match
 from .server import Server, Statistics, Timing
 from .status import StatusError
-from .streaming import CommandRequest, Containers, LogRequest, OutputStream, Run, Size, Terminal
+from .streaming import CommandRequest, Containers, Dial, LogRequest, OutputStream, Run, Size, Terminal
 
 __all__ = [
     "Attempt",
     "Clock",
     "CommandRequest",
     "Containers",
+    "Dial",
     "Fault",
     "Faults",
     "LogRequest",

@@ -1,4 +1,4 @@
-"""Probes of a container's process: a command, an HTTP request, a connection."""
+"""Probes of a container's process: a command, an HTTP request, a connection, a gRPC health check."""
 
 import asyncio
 import contextlib
@@ -6,6 +6,7 @@ import ssl
 from collections.abc import Awaitable, Callable, Sequence
 
 from kubewright.api.builtin import core_v1
+from kubewright.devcluster.processes.grpc_health import NoHealth, health_status
 
 Execute = Callable[[Sequence[str]], Awaitable[tuple[int, str]]]
 """Runs a command beside the container; gives exit code and output."""
@@ -29,8 +30,7 @@ async def probe(container: core_v1.Container, what: core_v1.Probe, address: str,
                     what.tcp_socket.host or address, port_number(container, what.tcp_socket.port)
                 )
             elif what.grpc is not None:
-                # Whether it listens is all that can be told without HTTP/2.
-                await check_port(address, what.grpc.port)
+                await check_grpc(address, what.grpc.port, what.grpc.service or "")
     except TimeoutError:
         raise ProbeError(f"no answer within {seconds} s") from None
     except OSError as error:
@@ -48,6 +48,16 @@ async def check_port(host: str, port: int) -> None:
     """Connect, and no more."""
     _, writer = await asyncio.open_connection(host, port)
     await _closed(writer)
+
+
+async def check_grpc(host: str, port: int, service: str) -> None:
+    """Ask for a service's health, which must be that it serves."""
+    try:
+        status = await health_status(host, port, service)
+    except NoHealth as error:
+        raise ProbeError(f"gRPC probe failed: {error}") from None
+    if status != "SERVING":
+        raise ProbeError(f'service unhealthy (responded with "{status}")')
 
 
 async def check_http(container: core_v1.Container, what: core_v1.HTTPGetAction, address: str) -> None:

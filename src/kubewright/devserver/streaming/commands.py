@@ -1,7 +1,7 @@
-"""The exec and attach subresources of Pods, over WebSocket as kubectl speaks it."""
+"""The exec, attach and portforward subresources of Pods, over WebSocket as kubectl speaks it."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from kubewright.devserver.builtin.pod_endpoints import choose_container
 from kubewright.devserver.identity import Attributes, Authorizer, forbidden
@@ -13,6 +13,8 @@ from kubewright.http.server import Request, Upgrade
 from .containers import CommandRequest, Containers, Run, Terminal
 from .frames import accept_key
 from .session import PROTOCOLS, Session
+from .tunnel import PROTOCOL, Tunnel
+from .websocket import WebSocket
 
 _VERSION = "13"
 _log = logging.getLogger("kubewright.devserver")
@@ -25,16 +27,17 @@ def command_endpoints(containers: Containers, authorizer: Authorizer) -> Mapping
         pod, container, request = _asked(call, authorizer)
         if not request.command:
             raise StatusError.bad_request("you must specify at least 1 command for the container")
-        return _upgrade(call.request, containers.execute(pod, container, request))
+        return _session(call.request, containers.execute(pod, container, request))
 
     async def attach(call: Invocation) -> Upgrade:
         pod, container, request = _asked(call, authorizer)
-        return _upgrade(call.request, containers.attach(pod, container, request))
+        return _session(call.request, containers.attach(pod, container, request))
 
     async def forward(call: Invocation) -> Upgrade:
         _check_create(call, authorizer)
-        containers.forward(call.api.get("", "pods", call.namespace, call.name))
-        raise StatusError.bad_request("ports are not forwarded")
+        dial = containers.forward(call.api.get("", "pods", call.namespace, call.name))
+        tunnel = Tunnel(call.name, dial)
+        return _upgrade(call.request, (PROTOCOL,), tunnel, tunnel.serve)
 
     return {"exec": execute, "attach": attach, "portforward": forward}
 
@@ -68,7 +71,16 @@ def _check_create(call: Invocation, authorizer: Authorizer) -> None:
         raise forbidden(call.user, attributes, decision.reason)
 
 
-def _upgrade(request: Request, run: Run) -> Upgrade:
+def _session(request: Request, run: Run) -> Upgrade:
+    session = Session()
+    return _upgrade(
+        request, PROTOCOLS, session, lambda: session.serve(lambda terminal: _outcome(run, terminal))
+    )
+
+
+def _upgrade(
+    request: Request, protocols: Sequence[str], socket: WebSocket, serve: Callable[[], Awaitable[None]]
+) -> Upgrade:
     headers = request.headers
     if not request.upgrade:
         raise StatusError.bad_request("Upgrade request required")
@@ -78,22 +90,21 @@ def _upgrade(request: Request, run: Run) -> Upgrade:
             "that takes kubectl 1.30 or newer, and the rights to get and to create this subresource"
         )
     offered = [name.strip() for name in headers.get("sec-websocket-protocol", "").split(",")]
-    protocol = next((name for name in PROTOCOLS if name in offered), None)
+    protocol = next((name for name in protocols if name in offered), None)
     key = headers.get("sec-websocket-key", "")
     if protocol is None or not key or headers.get("sec-websocket-version") != _VERSION:
         raise StatusError.bad_request(
-            f"a WebSocket of version {_VERSION} with {' or '.join(PROTOCOLS)} is needed"
+            f"a WebSocket of version {_VERSION} with {' or '.join(protocols)} is needed"
         )
-    session = Session()
     return Upgrade(
-        lambda _: session,
+        lambda _: socket,
         [
             ("Upgrade", "websocket"),
             ("Connection", "Upgrade"),
             ("Sec-WebSocket-Accept", accept_key(key)),
             ("Sec-WebSocket-Protocol", protocol),
         ],
-        lambda: session.serve(lambda terminal: _outcome(run, terminal)),
+        serve,
     )
 
 

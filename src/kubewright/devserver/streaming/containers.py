@@ -1,5 +1,6 @@
 """Who runs containers, as the API sees them: their output, commands beside them, their standard input."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -62,6 +63,10 @@ Run = Callable[[Terminal], Awaitable[int]]
 """Serve a client until the command ends; gives its exit code."""
 
 
+Dial = Callable[[int], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
+"""Connect to a port of a Pod; raises OSError where nobody listens."""
+
+
 class Containers(Protocol):
     """Run containers. Each of these raises `StatusError` where it cannot do what is asked."""
 
@@ -77,6 +82,6 @@ class Containers(Protocol):
         """Prepare a connection to a container's own streams."""
         ...
 
-    def forward(self, pod: Wire) -> None:
-        """Say why no ports are forwarded."""
+    def forward(self, pod: Wire) -> Dial:
+        """Prepare connections to a Pod's ports."""
         ...
