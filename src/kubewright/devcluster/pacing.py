@@ -1,4 +1,4 @@
-"""Pacing: an object that changes in bursts is looked at once in a while, not at every change."""
+"""Pacing: an object that changes in bursts is looked at when the burst is over, or once in a while."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -11,32 +11,31 @@ from kubewright.controller import Context, Result
 
 T = TypeVar("T", bound=Object)
 
-SHORTEST, LONGEST = 0.03, 0.25
-"""Seconds between two looks: people do not see them, and a hundred Pods that start together come in a few."""
-SHARE = 4
-"""How many times as long as the last look took."""
+QUIET = 0.02
+"""Seconds without a change after which a burst is over."""
+LONGEST = 0.25
+"""Seconds between two looks while it goes on: people do not see them, and a hundred Pods come in a few."""
 _MANY = 1000
 
 
 def paced(
     reconcile: Callable[[T, Context], Awaitable[Result | None]],
 ) -> Callable[[T, Context], Awaitable[Result | None]]:
-    """Decorate a reconciler whose work grows with the number of its children: it rests between two looks."""
-    due: dict[str, float] = {}
+    """Decorate a reconciler whose work grows with the number of its children: it waits for the end of bursts."""
+    looked: dict[str, float] = {}
 
     @wraps(reconcile)
-    async def rested(subject: T, ctx: Context) -> Result | None:
+    async def patient(subject: T, ctx: Context) -> Result | None:
         clock = asyncio.get_running_loop().time
         uid, now = subject.metadata.uid, clock()
-        wait = due.get(uid, 0.0) - now
-        if 0 < wait <= LONGEST:
-            return Result(after=timedelta(seconds=wait))
+        # Without a cause it is our own wait that has ended, and nothing has come meanwhile.
+        if ctx.causes and now - looked.get(uid, now - LONGEST) < LONGEST:
+            return Result(after=timedelta(seconds=QUIET))
         result = await reconcile(subject, ctx)
-        if len(due) > _MANY:
-            for old in [key for key, moment in due.items() if moment < now]:
-                del due[old]
-        ended = clock()
-        due[uid] = ended + min(max((ended - now) * SHARE, SHORTEST), LONGEST)
+        if len(looked) > _MANY:
+            for old in [key for key, moment in looked.items() if moment < now - LONGEST]:
+                del looked[old]
+        looked[uid] = clock()
         return result
 
-    return rested
+    return patient
