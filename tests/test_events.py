@@ -6,6 +6,7 @@ import msgspec
 from kubewright.api import AlreadyExists, ConnectionFailed, Forbidden, NotFound, Status
 from kubewright.client import Answer, Client, Request
 from kubewright.events import BURST, MAX_PENDING, EventRecorder, Reference
+from kubewright.http.client import Headers
 from kubewright.metrics import Registry
 from kubewright.testing.virtual_time import settle, virtual_time
 
@@ -24,7 +25,7 @@ class Wire:
         if self.failures:
             raise self.failures.pop(0)
         self.sent.append((request.method, request.path, msgspec.json.decode(request.body)))
-        return Answer(200, {}, b"{}")
+        return Answer(200, "OK", Headers(), b"{}")
 
 
 class Recording:

@@ -11,6 +11,7 @@ from http_wire import connected, trusting_anybody
 from prometheus_client.parser import text_string_to_metric_families
 
 from kubewright.client import Answer, Client, Request
+from kubewright.http.client import Headers
 from kubewright.http.server import Routes
 from kubewright.metrics import Registry
 from kubewright.serving import (
@@ -125,7 +126,7 @@ class Authority:
             assert spec["groups"] == ["scrapers"]
             assert spec["nonResourceAttributes"] == {"path": "/metrics", "verb": "get"}
             status = {"allowed": self.allowed}
-        return Answer(201, {}, msgspec.json.encode({"status": status}))
+        return Answer(201, "Created", Headers(), msgspec.json.encode({"status": status}))
 
 
 async def test_secure_metrics_ask_the_cluster_who_may_read_and_remember_the_answer() -> None:

@@ -86,9 +86,11 @@ class Wire:
 
 
 @asynccontextmanager
-async def connected(port: int, tls: ssl.SSLContext | None = None) -> AsyncIterator[Wire]:
-    """Connect to a server on loopback."""
-    wire = Wire(*await asyncio.open_connection("127.0.0.1", port, ssl=tls))
+async def connected(
+    port: int, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1"
+) -> AsyncIterator[Wire]:
+    """Connect to a server on this machine."""
+    wire = Wire(*await asyncio.open_connection(host, port, ssl=tls))
     try:
         yield wire
     finally:

@@ -1,5 +1,6 @@
 """A small HTTP server on one address."""
 
+import os
 import ssl
 from typing import NamedTuple, Self
 
@@ -51,4 +52,11 @@ class HttpServer(server.HttpServer):
             return await super().__aenter__()
         except OSError as error:
             host, port = self._address
-            raise BindError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
+            raise BindError(f"cannot listen on {host}:{port}: {_reason(error)}") from error
+
+
+def _reason(error: OSError) -> str:
+    """Say why, without the address again, which is in asyncio's own words; a resolver's errors are no system's."""
+    if error.errno is None or error.errno <= 0:
+        return error.strerror or str(error)
+    return os.strerror(error.errno).lower()

@@ -53,18 +53,13 @@ class HttpServer:
         return len(self._tasks)
 
     async def __aenter__(self) -> Self:
-        loop = asyncio.get_running_loop()
-        secure = self._tls is not None
-        listener = await loop.create_server(
-            lambda: Connection(self._handler, self, loop),
-            self._host or None,
-            self.port,
-            ssl=self._tls,
-            backlog=1024,
-            ssl_handshake_timeout=self.limits.receive_seconds if secure else None,
-            ssl_shutdown_timeout=_GOODBYE_SECONDS if secure else None,
-        )
-        self.port = listener.sockets[0].getsockname()[1]
+        listener = await self._listen(self.port)
+        ports = [bound.getsockname()[1] for bound in listener.sockets]
+        if len(set(ports)) > 1:
+            # Any port was asked for, and each interface found its own; clients are told of one.
+            listener.close()
+            listener = await self._listen(ports[0])
+        self.port = ports[0]
         self._group = asyncio.TaskGroup()
         # Entered after the listening, so that an address in use is told as it is and not in a group.
         await self._stack.enter_async_context(self._group)
@@ -74,6 +69,19 @@ class HttpServer:
         self._stack.push_async_callback(self._finish)
         self._stack.callback(listener.close)
         return self
+
+    async def _listen(self, port: int) -> asyncio.Server:
+        loop = asyncio.get_running_loop()
+        secure = self._tls is not None
+        return await loop.create_server(
+            lambda: Connection(self._handler, self, loop),
+            self._host or None,
+            port,
+            ssl=self._tls,
+            backlog=1024,
+            ssl_handshake_timeout=self.limits.receive_seconds if secure else None,
+            ssl_shutdown_timeout=_GOODBYE_SECONDS if secure else None,
+        )
 
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()

@@ -1,0 +1,316 @@
+"""What clients do who mean no good, or do not know better: it costs them more than it costs us."""
+
+import asyncio
+import resource
+import ssl
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+
+import pytest
+from http_wire import Wire, connected
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kubewright.http.server import HttpServer, Limits
+from kubewright.testing.virtual_time import virtual_time
+from kubewright.webhook import Lifetimes
+from kubewright.webhook.server.authority import begin, utc_now
+from kubewright.webhook.server.context import FollowingContext
+
+from .serving import LARGEST, Paths, serving, talking, until
+
+GET = b"GET /fine HTTP/1.1\r\nHost: t\r\n\r\n"
+CHUNKED = b"POST /echo HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n"
+MANY_FILES = 4096
+
+
+async def fine(server: HttpServer) -> None:
+    """Make sure that others are still served, and nothing is held."""
+    async with connected(server.port) as wire:
+        assert (await wire.ask("GET", "/fine")).text == "/fine"
+    await until(lambda: server.room.left == server.limits.held)
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(64),
+        b"GET\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"\x00" * 5000,
+        b"POST / HTTP/1.1\r\nHost: t\r\nContent-Length: -1\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nabcde",
+        b"POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"GET / HTTP/1.1\r\nHost : t\r\n\r\n",
+        b"GET / HTTP/1.1\r\nA\x00B: t\r\n\r\n",
+    ],
+)
+async def test_nonsense_is_refused_and_the_connection_ends(garbage: bytes) -> None:
+    async with talking() as (server, handler, wire):
+        wire.writer.write(garbage)
+        assert (await wire.head())[0] == 400
+        assert await wire.reader.read() == b"400 Bad Request"
+        assert handler.asked == []
+        await fine(server)
+
+
+async def test_nonsense_behind_a_request_waits_for_its_turn() -> None:
+    async with talking() as (_, handler, wire):
+        wire.writer.write(b"GET /later HTTP/1.1\r\nHost: t\r\n\r\nnonsense\r\n\r\n" + GET)
+        await until(lambda: handler.asked)
+        handler.let.set()
+        assert [(await wire.reply()).status for _ in range(2)] == [200, 400]
+        assert await wire.ended()
+        assert len(handler.asked) == 1
+
+
+@given(data=st.lists(st.binary(max_size=200), max_size=5))
+@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+def test_no_bytes_make_it_fall_over(data: list[bytes]) -> None:
+    async def attempt() -> None:
+        async with talking() as (server, _, wire):
+            for piece in data:
+                wire.writer.write(piece)
+            wire.writer.write_eof()
+            await wire.reader.read()
+            await fine(server)
+
+    asyncio.run(attempt())
+
+
+@pytest.mark.parametrize(
+    "flood",
+    [
+        b"X: y\r\n",
+        b"a:\r\n",
+        b"X: " + b"y" * 5000 + b"\r\n",
+        b"y" * 5000,
+    ],
+    ids=["small fields", "empty fields", "large fields", "one field without an end"],
+)
+async def test_a_flood_of_fields_is_refused_before_it_ends(flood: bytes) -> None:
+    async with talking(Limits(head=10_000)) as (server, _, wire):
+        wire.writer.write(b"GET / HTTP/1.1\r\nHost: t\r\nX: ")
+        await send_until_refused(wire, flood, 431)
+        await fine(server)
+
+
+async def test_a_target_without_an_end_is_refused() -> None:
+    async with talking(Limits(head=10_000)) as (server, _, wire):
+        wire.writer.write(b"GET /")
+        await send_until_refused(wire, b"a" * 5000, 431)
+        await fine(server)
+
+
+@pytest.mark.parametrize("tail", [b"0\r\n", b"1;x="], ids=["trailers", "extension"])
+async def test_what_hides_in_chunks_is_bounded_too(tail: bytes) -> None:
+    async with talking(Limits(head=10_000)) as (server, _, wire):
+        wire.writer.write(CHUNKED + tail)
+        await send_until_refused(wire, b"x" * 5000 if tail.endswith(b"=") else b"X: y\r\n" * 500, 431)
+        await fine(server)
+
+
+async def test_a_body_in_single_bytes_is_one_body() -> None:
+    async with talking() as (server, _, wire):
+        wire.writer.write(CHUNKED + b"1\r\nx\r\n" * 50_000 + b"0\r\n\r\n")
+        assert (await wire.reply()).body == b"x" * 50_000
+        await fine(server)
+
+
+async def test_a_body_that_grows_too_large_is_refused_and_not_kept() -> None:
+    async with talking() as (server, handler, wire):
+        wire.writer.write(CHUNKED)
+        await send_until_refused(wire, b"2710\r\n" + b"x" * 10_000 + b"\r\n", 413)
+        assert handler.asked == []
+        await fine(server)
+
+
+async def test_a_body_that_is_announced_too_large_is_not_waited_for() -> None:
+    async with talking() as (server, _, wire):
+        wire.writer.write(b"POST / HTTP/1.1\r\nHost: t\r\nContent-Length: %d\r\n\r\n" % (LARGEST + 1))
+        reply = await wire.reply()
+        assert (reply.status, reply.headers["connection"]) == (413, "close")
+        wire.writer.write(b"x" * (LARGEST + 1))
+        assert await wire.ended()
+        await fine(server)
+
+
+async def test_a_path_that_nobody_answers_has_no_body_read() -> None:
+    async with talking() as (server, handler, wire):
+        wire.writer.write(b"POST /nobody HTTP/1.1\r\nHost: t\r\nContent-Length: 1000\r\n\r\n")
+        assert (await wire.reply()).status == 404
+        assert handler.asked == []
+        await fine(server)
+
+
+async def test_who_goes_on_sending_after_a_refusal_is_cut_off() -> None:
+    async with talking(Limits(discarded=50_000)) as (server, _, wire):
+        wire.writer.write(b"POST /nobody HTTP/1.1\r\nHost: t\r\nContent-Length: 100000000\r\n\r\n")
+        assert (await wire.reply()).status == 404
+        wire.writer.write(b"x" * 60_000)
+        assert await wire.ended()
+        await fine(server)
+
+
+@virtual_time
+async def test_who_stays_after_a_refusal_is_cut_off() -> None:
+    async with talking() as (server, _, wire):
+        wire.writer.write(b"POST /nobody HTTP/1.1\r\nHost: t\r\nContent-Length: 1000\r\n\r\n")
+        assert (await wire.reply()).status == 404
+        begun = asyncio.get_running_loop().time()
+        assert await wire.ended()
+        assert asyncio.get_running_loop().time() - begun == pytest.approx(5, abs=1)
+        await fine(server)
+
+
+async def test_bodies_of_all_connections_together_are_bounded() -> None:
+    async with talking(Limits(held=150_000)) as (server, handler, wire):
+        wire.send("POST", "/later", b"x" * 90_000)
+        await until(lambda: handler.asked)
+        async with connected(server.port) as other:
+            other.send("POST", "/echo", b"x" * 90_000)
+            assert (await other.reply()).status == 503
+        handler.let.set()
+        assert (await wire.reply()).status == 200
+        await fine(server)
+
+
+@virtual_time
+async def test_a_slow_request_is_given_up() -> None:
+    for slow in (b"GET / HTTP/1.1\r\nHo", b"POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 9\r\n\r\nx"):
+        async with talking() as (server, handler, wire):
+            loop = asyncio.get_running_loop()
+            begun = loop.time()
+            wire.writer.write(slow[:-1])
+
+            async def drip(wire: Wire = wire) -> None:
+                while True:
+                    await asyncio.sleep(4)
+                    wire.writer.write(b"s")
+
+            async with asyncio.TaskGroup() as group:
+                dripping = group.create_task(drip())
+                assert (await wire.reply()).status == 408
+                dripping.cancel()
+            assert 30 <= loop.time() - begun <= 36
+            assert await wire.ended()
+            assert handler.asked == []
+            await fine(server)
+
+
+@virtual_time
+async def test_connections_that_say_nothing_are_closed() -> None:
+    async with talking() as (server, _, wire), connected(server.port) as unused:
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        assert (await wire.ask("GET", "/")).status == 200
+        unused.writer.write(b"\r\n\r\n")
+        assert await unused.ended()
+        assert 30 <= loop.time() - begun <= 36
+        assert await wire.ended()
+        assert 90 <= loop.time() - begun <= 96
+
+
+@virtual_time
+async def test_an_answer_may_take_its_time() -> None:
+    async with talking() as (_, handler, wire):
+        wire.send("GET", "/later")
+        await asyncio.sleep(300)
+        handler.let.set()
+        assert (await wire.reply()).status == 200
+
+
+@virtual_time
+async def test_who_does_not_read_is_cut_off() -> None:
+    async with talking() as (server, _, wire):
+        for _ in range(200):
+            wire.send("GET", "/large")
+        await until(lambda: server.connections and next(iter(server.connections)).blocked_since is not None)
+        await asyncio.sleep(36)
+        assert not server.connections
+        await fine(server)
+
+
+async def test_newcomers_take_the_place_of_who_was_silent_for_longest() -> None:
+    async with (
+        serving(Limits(connections=3)) as (server, handler),
+        connected(server.port) as busy,
+        connected(server.port) as silent,
+        connected(server.port) as recent,
+    ):
+        busy.send("GET", "/later")
+        await until(lambda: handler.asked)
+        assert (await silent.ask("GET", "/")).status == 200
+        assert (await recent.ask("GET", "/")).status == 200
+        async with connected(server.port) as newcomer:
+            assert (await newcomer.ask("GET", "/new")).text == "/new"
+            assert await silent.ended()
+            assert (await recent.ask("GET", "/still")).text == "/still"
+            handler.let.set()
+            assert (await busy.reply()).status == 200
+
+
+async def test_newcomers_are_turned_away_where_all_are_busy() -> None:
+    async with talking(Limits(connections=1)) as (server, handler, wire):
+        wire.send("GET", "/later")
+        await until(lambda: handler.asked)
+        async with connected(server.port) as newcomer:
+            assert await newcomer.ended()
+        handler.let.set()
+        assert (await wire.reply()).status == 200
+
+
+async def test_silence_and_garbage_instead_of_tls_do_no_harm() -> None:
+    bundle = begin(["127.0.0.1"], Lifetimes(), utc_now())
+    context = FollowingContext()
+    await asyncio.to_thread(context.load, bundle.certificate, bundle.key)
+    trust = ssl.create_default_context(cadata=bundle.ca_bundle.decode())
+    async with HttpServer(Paths(), "127.0.0.1", 0, tls=context) as server, AsyncExitStack() as silent:
+        for _ in range(100):
+            await silent.enter_async_context(connected(server.port))
+        for garbage in (GET, b"\x16\x03\x01\xff\xff" + b"\x00" * 5000, b"\x00" * 50):
+            async with connected(server.port) as plain:
+                plain.writer.write(garbage)
+                plain.writer.write_eof()
+                assert not (await plain.reader.read()).startswith(b"HTTP")
+        async with connected(server.port, trust) as wire:
+            assert (await wire.ask("GET", "/fine")).text == "/fine"
+
+
+@pytest.fixture
+def many_files() -> Iterator[None]:
+    """Allow as many open files as a thousand connections have ends."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < MANY_FILES:
+        pytest.skip(f"only {hard} files may be open at once")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, MANY_FILES), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.usefixtures("many_files")
+async def test_a_thousand_connections_are_never_more_than_were_allowed() -> None:
+    async with serving(Limits(connections=100)) as (server, _):
+        silent = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(1000)]
+        async with connected(server.port) as wire:
+            assert (await wire.ask("GET", "/fine")).text == "/fine"
+            assert len(server.connections) <= 100
+        for _, writer in silent:
+            writer.close()
+        await asyncio.gather(*(writer.wait_closed() for _, writer in silent), return_exceptions=True)
+
+
+async def send_until_refused(wire: Wire, piece: bytes, status: int) -> None:
+    """Send and send until the server answers, which it does long before a megabyte."""
+    reading = asyncio.ensure_future(wire.head())
+    try:
+        for _ in range(1_000_000 // len(piece)):
+            if reading.done():
+                break
+            wire.writer.write(piece)
+            await wire.writer.drain()
+            await asyncio.sleep(0)
+        assert (await reading)[0] == status
+    finally:
+        reading.cancel()

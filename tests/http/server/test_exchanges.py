@@ -1,0 +1,146 @@
+"""Requests and answers as clients may ask for them."""
+
+import asyncio
+
+import pytest
+from http_wire import connected
+
+from kubewright.http.server import Limits
+
+from .serving import LARGEST, serving, talking, until
+
+
+async def test_a_connection_serves_many_requests_and_bodies() -> None:
+    async with talking() as (_, _, wire):
+        for body in (b"one", b"two", b"x" * LARGEST):
+            assert (await wire.ask("POST", "/echo", body)).body == body
+
+
+async def test_paths_and_queries_are_decoded_and_fields_joined() -> None:
+    async with talking() as (_, handler, wire):
+        wire.writer.write(b"GET /a%20b?c=1&c=%3D&d HTTP/1.1\r\nHost: t\r\nX-Y: 1\r\nx-y: 2\r\n\r\n")
+        assert (await wire.reply()).status == 200
+        (request,) = handler.asked
+        assert (request.path, request.query) == ("/a b", {"c": ["1", "="], "d": [""]})
+        assert (request.headers["x-y"], request.every("x-y")) == ("1, 2", ["1", "2"])
+
+
+async def test_pipelined_requests_are_answered_in_order_whatever_they_wait_for() -> None:
+    async with talking() as (_, handler, wire):
+        for path in ("/later/1", "/2", "/stream", "/later/4", "/5"):
+            wire.send("GET", path)
+        await until(lambda: handler.asked)
+        handler.let.set()
+        assert [(await wire.reply()).text for _ in range(5)] == ["/later/1", "/2", "onetwo", "/later/4", "/5"]
+
+
+async def test_a_pipeline_is_not_gone_on_with_while_its_answers_are_not_read() -> None:
+    async with talking(Limits(pipelined=4)) as (server, handler, wire):
+        for _ in range(100):
+            wire.send("GET", "/large")
+        (connection,) = server.connections
+        await until(lambda: connection.blocked_since is not None)
+        assert len(handler.asked) < 100
+        for _ in range(100):
+            assert len((await wire.reply()).body) == 300_000
+            assert connection.buffered < 1_000_000
+
+
+async def test_a_head_is_answered_like_a_get_without_the_body() -> None:
+    async with talking() as (_, _, wire):
+        wire.send("HEAD", "/path")
+        status, headers = await wire.head()
+        assert (status, headers["content-length"]) == (200, "5")
+        wire.send("HEAD", "/stream")
+        assert (await wire.head())[0] == 200
+        assert (await wire.ask("GET", "/next")).text == "/next"
+
+
+async def test_an_answer_that_has_no_body_by_its_status_gives_no_length() -> None:
+    async with talking() as (_, _, wire):
+        wire.send("GET", "/empty")
+        status, headers = await wire.head()
+        assert status == 204
+        assert "content-length" not in headers
+        assert (await wire.ask("GET", "/next")).text == "/next"
+
+
+async def test_answers_tell_the_time() -> None:
+    async with talking() as (_, _, wire):
+        date = (await wire.ask("GET", "/")).headers["date"]
+        assert len(date.split()) == 6
+        assert date.endswith(" GMT")
+
+
+async def test_clients_of_http_1_0_get_streams_in_one_piece_and_no_second_turn() -> None:
+    async with talking() as (_, _, wire):
+        wire.writer.write(b"GET /stream HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+        _, headers = await wire.head()
+        assert "transfer-encoding" not in headers
+        assert headers["connection"] == "close"
+        assert await wire.reader.read() == b"onetwo"
+
+
+async def test_a_connection_closes_when_the_client_wants_it() -> None:
+    async with talking() as (_, _, wire):
+        reply = await wire.ask("GET", "/last", headers={"Connection": "close"})
+        assert (reply.text, reply.headers["connection"]) == ("/last", "close")
+        assert await wire.ended()
+
+
+async def test_a_client_may_ask_before_it_sends_its_body() -> None:
+    async with talking() as (_, _, wire):
+        wire.writer.write(
+            b"POST /echo HTTP/1.1\r\nHost: t\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
+        )
+        assert (await wire.head())[0] == 100
+        wire.writer.write(b"ok")
+        assert (await wire.reply()).body == b"ok"
+
+
+@pytest.mark.parametrize("path", ["/broken", "/broken-later"])
+async def test_a_handler_that_fails_is_an_error_without_details(
+    path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with talking() as (_, _, wire):
+        reply = await wire.ask("GET", path)
+        assert (reply.status, reply.text) == (500, "500 Internal Server Error\n")
+        assert (await wire.ask("GET", "/next")).text == "/next"
+    assert f"answering GET {path} failed" in caplog.text
+
+
+async def test_a_stream_that_fails_does_not_look_whole(caplog: pytest.LogCaptureFixture) -> None:
+    async with talking() as (_, _, wire):
+        wire.send("GET", "/broken-stream")
+        with pytest.raises((asyncio.IncompleteReadError, ConnectionError, ValueError)):
+            await wire.reply()
+    assert "answering GET /broken-stream failed" in caplog.text
+
+
+async def test_a_handler_may_hang_up() -> None:
+    async with talking() as (_, _, wire):
+        wire.send("GET", "/gone")
+        assert await wire.ended()
+
+
+async def test_who_hangs_up_has_the_answer_cancelled_and_leaves_nothing_behind() -> None:
+    async with serving() as (server, handler):
+        async with connected(server.port) as wire:
+            wire.send("POST", "/never", b"x" * 1000)
+            await until(lambda: handler.asked)
+            assert server.room.left == server.limits.held - 1000
+        await until(lambda: handler.cancelled)
+        assert (server.tasks, server.room.left) == (0, server.limits.held)
+        assert not server.connections
+
+
+async def test_who_hangs_up_at_once_does_not_leave_a_coroutine_that_nobody_awaits() -> None:
+    async with serving() as (server, handler):
+        for _ in range(20):
+            async with connected(server.port) as wire:
+                wire.send("GET", "/never")
+                wire.writer.write_eof()
+                await wire.ended()
+        await until(lambda: not server.connections)
+        assert server.tasks == 0
+        assert len(handler.cancelled) <= 20

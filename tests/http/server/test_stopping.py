@@ -1,0 +1,99 @@
+"""The end of a server: what was taken on is answered, everything else goes at once."""
+
+import asyncio
+import socket
+
+import pytest
+from http_wire import connected
+
+from kubewright.http.server import HttpServer
+from kubewright.testing.virtual_time import virtual_time
+
+from .serving import Paths, serving, until
+
+
+async def test_a_request_under_way_is_answered_and_its_client_asked_to_leave() -> None:
+    async with serving() as (server, handler), connected(server.port) as wire, connected(server.port) as idle:
+        wire.send("GET", "/later")
+        await until(lambda: handler.asked)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(server.__aexit__(None, None, None))
+            assert await idle.ended()
+            with pytest.raises(ConnectionRefusedError):
+                await asyncio.open_connection("127.0.0.1", server.port)
+            handler.let.set()
+            reply = await wire.reply()
+            assert (reply.status, reply.headers["connection"]) == (200, "close")
+            assert await wire.ended()
+
+
+async def test_a_body_that_is_on_its_way_is_waited_for() -> None:
+    async with serving() as (server, handler), connected(server.port) as wire:
+        wire.writer.write(b"POST /echo HTTP/1.1\r\nHost: t\r\nContent-Length: 4\r\n\r\nbo")
+        (connection,) = server.connections
+        await until(lambda: connection.idle_since is None)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(server.__aexit__(None, None, None))
+            await until(lambda: server.draining)
+            wire.writer.write(b"dy")
+            assert (await wire.reply()).text == "body"
+        assert len(handler.asked) == 1
+
+
+async def test_half_a_head_is_not_waited_for() -> None:
+    async with serving(grace=3600) as (server, _), connected(server.port) as wire:
+        wire.writer.write(b"GET / HTT")
+        (connection,) = server.connections
+        await until(lambda: connection.idle_since is None)
+        await server.__aexit__(None, None, None)
+        assert await wire.ended()
+
+
+async def test_all_of_a_pipeline_is_answered() -> None:
+    async with serving() as (server, handler), connected(server.port) as wire:
+        for number in range(3):
+            wire.send("GET", f"/later/{number}")
+        await until(lambda: handler.asked)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(server.__aexit__(None, None, None))
+            await until(lambda: server.draining)
+            handler.let.set()
+            assert [(await wire.reply()).text for _ in range(3)] == ["/later/0", "/later/1", "/later/2"]
+            assert await wire.ended()
+
+
+@virtual_time
+async def test_what_is_not_answered_in_time_is_cut_off() -> None:
+    async with serving(grace=20) as (server, handler), connected(server.port) as wire:
+        wire.send("GET", "/never")
+        await until(lambda: handler.asked)
+        begun = asyncio.get_running_loop().time()
+        await server.__aexit__(None, None, None)
+        assert asyncio.get_running_loop().time() - begun == pytest.approx(20, abs=1)
+        assert handler.cancelled == ["/never"]
+        assert await wire.ended()
+
+
+async def test_a_draining_server_goes_on_serving_and_asks_its_clients_to_leave() -> None:
+    async with serving() as (server, _):
+        server.drain()
+        for _ in range(2):
+            async with connected(server.port) as wire:
+                reply = await wire.ask("GET", "/")
+                assert (reply.status, reply.headers["connection"]) == (200, "close")
+                assert await wire.ended()
+
+
+async def test_an_address_in_use_is_told_as_it_is() -> None:
+    async with serving() as (server, _):
+        with pytest.raises(OSError, match="in use"):
+            async with HttpServer(Paths(), "127.0.0.1", server.port):
+                pass
+
+
+async def test_no_host_means_every_interface() -> None:
+    async with HttpServer(Paths(), "", 0) as server:
+        hosts = ["127.0.0.1", "::1"] if socket.has_dualstack_ipv6() else ["127.0.0.1"]
+        for host in hosts:
+            async with connected(server.port, host=host) as wire:
+                assert (await wire.ask("GET", "/here")).text == "/here"
