@@ -44,28 +44,37 @@ class TlsWire(asyncio.Protocol):
         """Decrypt, and hand on what it says."""
         if self._closing:
             return
-        incoming, tls = self._incoming, self._tls
-        incoming.write(data)
+        self._incoming.write(data)
         if not self._open:
             self._shake_hands()
+            if not self._open:
+                return
+        pieces: list[bytes] = []
+        over: ssl.SSLError | None = None
         try:
-            # To be told that nothing is left would cost an exception; most arrivals are whole records.
-            while self._open and (incoming.pending or tls.pending()):
-                plain = tls.read(_RECORD)
-                if not plain:
-                    self.close()
-                    return
-                self._end.data_received(plain)
+            self._decrypt(pieces)
         except ssl.SSLWantReadError:
             pass
-        except ssl.SSLZeroReturnError:
-            self.close()
-            return
         except ssl.SSLError as error:
-            self._break(error)
-            return
-        if self._outgoing.pending:
+            over = error
+        if pieces:
+            # Servers send a record for each event: all that arrived together is handed on together.
+            self._end.data_received(pieces[0] if len(pieces) == 1 else b"".join(pieces))
+        if isinstance(over, ssl.SSLZeroReturnError):
+            self.close()
+        elif over is not None:
+            self._break(over)
+        elif self._outgoing.pending:
             self._flush()
+
+    def _decrypt(self, pieces: list[bytes]) -> None:
+        incoming, tls = self._incoming, self._tls
+        # To be told that nothing is left would cost an exception; most arrivals are whole records.
+        while incoming.pending or tls.pending():
+            plain = tls.read(_RECORD)
+            if not plain:
+                raise ssl.SSLZeroReturnError
+            pieces.append(plain)
 
     def eof_received(self) -> bool:
         """Close when the other side has nothing more to say."""
