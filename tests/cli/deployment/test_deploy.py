@@ -7,10 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from kubewright.api import Kind, Meta, NotFound
 from kubewright.api.builtin import apps_v1, core_v1, rbac_v1
 from kubewright.cli.app import main
+from kubewright.cli.target import load_operator
+from kubewright.generate import Names, installer, to_yaml
 from kubewright.testing import Cluster
 
 OPERATOR = '''
@@ -35,10 +38,10 @@ operator = kw.Operator(parcels, name="{name}")
 IMAGE = ("--image", "registry.example/parcels:1")
 
 
-async def command(cluster: Cluster, *arguments: str) -> int:
+async def command(cluster: Cluster, *arguments: str, kubeconfig: Path | None = None) -> int:
     def run() -> int:
         with pytest.raises(SystemExit) as ended:
-            main([*arguments, "--kubeconfig", str(cluster.kubeconfig)])
+            main([*arguments, "--kubeconfig", str(kubeconfig or cluster.kubeconfig)])
         return int(ended.value.code or 0)
 
     return await asyncio.to_thread(run)
@@ -116,6 +119,29 @@ async def test_an_operator_is_rehearsed_deployed_and_taken_away(
     with pytest.raises(NotFound):
         await cluster.client.get(core_v1.Namespace, f"{name}-system")
     assert await command(cluster, "uninstall", target) == 0
+
+
+async def test_who_may_install_deploys_and_is_told_what_could_not_be_seen(
+    cluster: Cluster, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target, granted, own = operator(tmp_path, name), tmp_path / "granted.yaml", tmp_path / "own"
+    await cluster.create(core_v1.ServiceAccount(Meta("ci")))
+    documents = installer(await asyncio.to_thread(load_operator, target), f"{cluster.namespace}/ci")
+    await asyncio.to_thread(granted.write_text, to_yaml(documents))
+    assert await command(cluster, "apply", "-f", str(granted)) == 0
+    token = await cluster.client.token_request("ci", cluster.namespace)
+    document = yaml.safe_load(await asyncio.to_thread(cluster.kubeconfig.read_text))
+    document["users"] = [{**document["users"][0], "user": {"token": token.token}}]
+    await asyncio.to_thread(own.write_text, yaml.safe_dump(document))
+
+    assert await command(cluster, "deploy", target, *IMAGE, kubeconfig=own) == 0
+    told = capsys.readouterr()
+    assert "is available" in told.out
+    assert "you may not list mutatingwebhookconfigurations" in told.err
+    assert await command(cluster, "undeploy", target, kubeconfig=own) == 0
+    assert await command(cluster, "uninstall", target, kubeconfig=own) == 0
+    for kind in (rbac_v1.ClusterRoleBinding, rbac_v1.ClusterRole):
+        await cluster.client.delete(kind, Names(name).installer)
 
 
 async def test_a_deployment_that_was_interrupted_is_completed_by_the_next(

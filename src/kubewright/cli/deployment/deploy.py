@@ -72,8 +72,11 @@ def command(
                 await deploy(client, documents, labels, Progress(), force=force, timeout=timeout)
                 return
             found = await differences(client, documents, FIELD_MANAGER)
-            async for _, item in leftovers(client, labels, documents):
+            left = await leftovers(client, labels, documents)
+            for _, item in left.found:
                 found.lines.extend(diff(called(item), item, None))
             show_comparison(found)
+            if left.note:
+                Progress().note(left.note)
 
     run_program(work)

@@ -1,7 +1,7 @@
 """Objects of an operator that its declarations no longer ask for, found by their labels."""
 
-from collections.abc import AsyncIterator, Collection, Mapping
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
 
 from kubewright.api import Forbidden, Kind, kind_of
 from kubewright.api.builtin import admissionregistration_v1, core_v1, networking_v1, policy_v1, rbac_v1
@@ -25,22 +25,36 @@ _KINDS = tuple(
 Wire = dict[str, Any]
 
 
-async def leftovers(
-    client: Client, labels: Mapping[str, str], wanted: Collection[Wire]
-) -> AsyncIterator[tuple[Kind, Wire]]:
-    """Give what carries the operator's labels and is not wanted; kinds that may not be listed are left out."""
+class Leftovers(NamedTuple):
+    """What is there and not wanted, and the kinds that could not be looked at."""
+
+    found: list[tuple[Kind, Wire]]
+    unseen: list[Kind]
+
+    @property
+    def note(self) -> str:
+        """Say what may have stayed; nothing where everything was seen."""
+        names = ", ".join(kind.plural for kind in self.unseen)
+        return f"note: you may not list {names}: what an earlier version left of them stays" if names else ""
+
+
+async def leftovers(client: Client, labels: Mapping[str, str], wanted: Collection[Wire]) -> Leftovers:
+    """Find what carries the operator's labels and is not wanted."""
+    left = Leftovers([], [])
     kept = {_key(document) for document in wanted}
     selector = ",".join(f"{key}={value}" for key, value in labels.items())
     for kind in _KINDS:
         try:
-            found = await client.list(kind, labels=selector)
+            listed = await client.list(kind, labels=selector)
         except Forbidden:
+            left.unseen.append(kind)
             continue
-        for item in found:
+        for item in listed:
             # Items of a list need not say what they are.
             item = {"apiVersion": kind.api_version, "kind": kind.kind, **item}
             if _key(item) not in kept and "deletionTimestamp" not in item["metadata"]:
-                yield kind, item
+                left.found.append((kind, item))
+    return left
 
 
 def _key(document: Wire) -> tuple[str, str, str]:

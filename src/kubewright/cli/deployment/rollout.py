@@ -75,7 +75,10 @@ async def undeploy(
 async def _prune(
     client: Client, documents: Sequence[Wire], labels: Mapping[str, str], progress: Progress
 ) -> None:
-    async for kind, item in leftovers(client, labels, documents):
+    left = await leftovers(client, labels, documents)
+    if left.note:
+        progress.note(left.note)
+    for kind, item in left.found:
         name, namespace = item["metadata"]["name"], item["metadata"].get("namespace", "")
         await client.delete(kind, name, namespace, uid=item["metadata"]["uid"], propagation="Background")
         progress.done(f"{called(item)} deleted: it is no longer asked for")
