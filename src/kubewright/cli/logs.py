@@ -35,8 +35,7 @@ def set_up(
     handler.setFormatter(JsonLines() if log_format == "json" else lines)
     handler.addFilter(FoldedBursts())
     logging.basicConfig(level=level, handlers=[handler], force=True)
-    for noisy in ("asyncio", "aiohttp.access"):
-        logging.getLogger(noisy).setLevel(logging.WARNING)
+    logging.getLogger("asyncio").setLevel(logging.WARNING)
     return handler
 
 
