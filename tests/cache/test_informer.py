@@ -403,7 +403,7 @@ def test_declaring_needs_no_loop_and_no_library_of_the_network() -> None:
     import sys
 
     program = (
-        "import sys, kubewright.cache; sys.exit(bool({'aiohttp', 'kubewright.client'} & set(sys.modules)))"
+        "import sys, kubewright.cache; sys.exit(bool({'httptools', 'kubewright.client'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
     assert isinstance(Widget.__kind__, Kind)

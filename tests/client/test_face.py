@@ -29,7 +29,7 @@ def test_the_names_are_in_order() -> None:
 
 
 def test_declaring_an_operator_loads_no_client() -> None:
-    code = "import sys, kubewright; print(sorted(set(sys.modules) & {'aiohttp', 'yaml', 'cryptography'}))"
+    code = "import sys, kubewright; print(sorted(set(sys.modules) & {'httptools', 'yaml', 'cryptography'}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
