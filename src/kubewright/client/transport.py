@@ -246,7 +246,11 @@ class Transport:
     def _head_of(self, request: Request, credential: Credential) -> bytes:
         head = self._heads.get((request.accept, request.content_type))
         if head is None:
-            head = head_of(_fields_of(self._config, self._route, self._user_agent, request, credential))
+            fields = _fields_of(self._config, self._route, self._user_agent, request, credential)
+            try:
+                head = head_of(fields)
+            except ValueError as error:
+                raise ConfigError(f"{self._config.source} cannot be used: {error}") from None
             if credential is self._prepared_for:
                 self._heads[request.accept, request.content_type] = head
         return head + head_of(request.headers) if request.headers else head
