@@ -88,6 +88,19 @@ async def test_crds_are_compared_with_the_code(
     assert await asyncio.to_thread(run, "uninstall", target, *where) == 0
 
 
+async def test_inside_a_project_its_operator_is_looked_at(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def project() -> None:
+        operator(tmp_path, f"{cluster.namespace}.example.com")
+        settings = '[project]\nname = "patients"\n[tool.kubewright]\ntarget = "patients_size"\n'
+        (tmp_path / "pyproject.toml").write_text(settings)
+
+    await asyncio.to_thread(project)
+    found = await findings(capsys, cluster.kubeconfig)
+    assert found[f"crd patients.{cluster.namespace}.example.com"]["detail"] == "is not installed"
+
+
 async def account(cluster: Cluster, name: str, folder: Path) -> Path:
     """Write the kubeconfig of a new ServiceAccount."""
     await cluster.create(core_v1.ServiceAccount(Meta(name)))
