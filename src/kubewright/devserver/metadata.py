@@ -182,15 +182,27 @@ def _check_owners(metadata: Wire) -> list[FieldError]:
     return errors
 
 
+def check_qualified_finalizers(obj: Wire) -> list[FieldError]:
+    """Find the finalizers that are neither the server's own nor name whose they are."""
+    finalizers: list[str] = meta(obj).get("finalizers") or []
+    return [error for index, name in enumerate(finalizers) for error in _check_finalizer(index, name)]
+
+
+def _check_finalizer(index: int, name: str) -> list[FieldError]:
+    if "/" in name or name in _STANDARD_FINALIZERS:
+        return []
+    text = "name is neither a standard finalizer name nor is it fully qualified"
+    return [problems.invalid(f"metadata.finalizers[{index}]", name, text)]
+
+
 def _check_finalizers(metadata: Wire, *, qualified: bool) -> list[FieldError]:
     errors: list[FieldError] = []
     finalizers: list[str] = metadata.get("finalizers") or []
     for index, name in enumerate(finalizers):
         found = names.qualified_name(name)
         errors += [problems.invalid("metadata.finalizers", name, text) for text in found]
-        if qualified and not found and "/" not in name and name not in _STANDARD_FINALIZERS:
-            text = "name is neither a standard finalizer name nor is it fully qualified"
-            errors.append(problems.invalid(f"metadata.finalizers[{index}]", name, text))
+        if qualified and not found:
+            errors += _check_finalizer(index, name)
     if ORPHAN in finalizers and FOREGROUND in finalizers:
         text = f"finalizer {ORPHAN} and {FOREGROUND} cannot be both set"
         errors.append(problems.invalid("metadata.finalizers", finalizers, text))

@@ -204,6 +204,8 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True):
     """Field selectors beyond metadata.name and metadata.namespace."""
     unselectable: str = "field label not supported: {}"
     """How the kind, if it has such selectors, refuses others."""
+    finalizer_checks: int = 1
+    """How often an update is refused for a finalizer that is not qualified: some kinds are checked twice."""
     columns: Sequence[Column] = ()
     row: Callable[[Wire, float], list[Any]] | None = None
     """Give an object's cells at a time (seconds since the epoch)."""

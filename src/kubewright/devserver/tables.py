@@ -5,7 +5,7 @@ from typing import Any
 
 from .clock import parse_time
 from .jsonpath import PathError, compile_path, show
-from .objects import Wire, meta, order_meta
+from .objects import Wire, meta, order_meta, section
 from .strategy import Column, Strategy
 
 NAME = Column(
@@ -15,6 +15,9 @@ NAME = Column(
 )
 CREATED_AT = Column("Created At", "date", description="When the object was created.")
 AGE_PATH = ".metadata.creationTimestamp"
+
+# What the kind's Go type has a field for is an annotation only where the whole object is shown.
+_FIELDS_AS_ANNOTATIONS = {("apps/v1", "DaemonSet"): "deprecated.daemonset.template.generation"}
 
 
 def age(stamp: Any, now: float) -> str:
@@ -102,11 +105,14 @@ def table(
 
 def partial(obj: Wire, version: str = "v1") -> Wire:
     """Build the PartialObjectMetadata of an object."""
-    return {
-        "kind": "PartialObjectMetadata",
-        "apiVersion": f"meta.k8s.io/{version}",
-        "metadata": order_meta(meta(obj)),
-    }
+    metadata = order_meta(meta(obj))
+    if (obj.get("apiVersion"), obj.get("kind")) in _FIELDS_AS_ANNOTATIONS:
+        hidden = _FIELDS_AS_ANNOTATIONS[obj["apiVersion"], obj["kind"]]
+        shown = {name: text for name, text in section(metadata, "annotations").items() if name != hidden}
+        metadata = {**metadata, "annotations": shown}
+        if not shown:
+            del metadata["annotations"]
+    return {"kind": "PartialObjectMetadata", "apiVersion": f"meta.k8s.io/{version}", "metadata": metadata}
 
 
 class CustomColumns:

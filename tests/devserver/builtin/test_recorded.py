@@ -13,7 +13,6 @@ MANNERS = recording("manners")
 FILLED_LATER = {("FlowSchema", "MissingPL"), ("APIService", "Available")}
 # What is known to differ, and why; a case that has come right no longer belongs here.
 DIFFERENCES = {
-    "HorizontalPodAutoscaler-percent": "a status written in version 1 leaves no annotation to own",
 }
 
 

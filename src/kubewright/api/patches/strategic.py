@@ -115,12 +115,13 @@ def _delete_from_list(document: Map, directive: str, values: Any) -> None:
 def _order_lists(document: Map, patch: Map, schema: PatchSchema) -> None:
     """Merge the lists that a patch gives an order for, and take them out of the patch."""
     for directive in [key for key in patch if key.startswith(_ORDER.rstrip("/"))]:
-        order, name = patch.pop(directive), directive.partition("/")[2]
-        if not name or not isinstance(order, list):
+        order, name = _list(patch.pop(directive)), directive.removeprefix(_ORDER)
+        if name == directive:
             raise PatchError(_BAD_ORDER)
-        live, given = _list_or_none(document.get(name)), _list_or_none(patch.get(name))
+        live = _list(document[name]) if name in document else None
+        given = _list(patch[name]) if name in patch else None
         inner = schema.field(name)
-        _check_order(given or [], cast(List, order), inner.merge_key)
+        _check_order(given or [], order, inner.merge_key)
         if live is None and given is None:
             continue
         if given is None:
@@ -132,13 +133,27 @@ def _order_lists(document: Map, patch: Map, schema: PatchSchema) -> None:
         if not live and not given:
             raise PatchError("no elements in any of the given slices")
         patch.pop(name, None)
-        document[name] = _arranged(merged, cast(List, order), live or [], inner.merge_key)
+        document[name] = _arranged(merged, order, live or [], inner.merge_key)
 
 
-def _list_or_none(value: Any) -> List | None:
-    if value is None or isinstance(value, list):
-        return cast("List | None", value)
-    raise PatchError(f"expected a list, but received {_shown(value)}")
+def _list(value: Any) -> List:
+    if isinstance(value, list):
+        return cast(List, value)
+    raise _unexpected("[]interface {}", value)
+
+
+def _unexpected(wanted: str, value: Any) -> PatchError:
+    names: dict[type[object], str] = {
+        dict: "map[string]interface {}",
+        list: "[]interface {}",
+        str: "string",
+        bool: "bool",
+        int: "int64",
+        float: "float64",
+    }
+    return PatchError(
+        f"expected a {wanted}, but received a {names.get(type(cast(object, value)), '%!s(<nil>)')}"
+    )
 
 
 def _merge_list(live: List, patch: List, schema: PatchSchema) -> List:
@@ -146,7 +161,7 @@ def _merge_list(live: List, patch: List, schema: PatchSchema) -> List:
         return live
     maps = [isinstance(item, dict) for item in (*live, *patch)]
     if any(maps) and not all(maps):
-        raise PatchError("list element types are not identical")
+        raise PatchError(f"list element types are not identical: {_shown([live, patch])}")
     if not any(maps):
         merged: List = []
         for item in (*live, *patch):
@@ -177,7 +192,7 @@ def _follow_directives(live: List, patch: List, key: str) -> tuple[List, List]:
             plain.append(item)
         elif directive == "delete":
             gone = _key_of(item, key)
-            live = [other for other in live if not same(_key_of(other, key), gone)]
+            live = [other for other in live if key not in other or not same(other[key], gone)]
         elif directive == "replace":
             replaced = True
         elif directive == "merge":
@@ -191,6 +206,8 @@ def _arranged(merged: List, order: List, live: List, key: str) -> List:
     """Order elements as the patch does, the others as they lie; unknown ones come before those."""
     wanted = [item for item in merged if _position(order, item, key) >= 0]
     others = [item for item in merged if _position(order, item, key) < 0]
+    for item in (*wanted, *order, *others, *live):
+        _key_of(item, key)
     wanted, others = _sorted(wanted, order, key), _sorted(others, live, key)
     arranged: List = []
     while wanted and others:
@@ -232,14 +249,22 @@ def _directive(item: Any) -> Any:
 def _key_of(item: Any, key: str) -> Any:
     if not key:
         return item
-    if not isinstance(item, dict) or key not in item:
+    if not isinstance(item, dict):
+        raise _unexpected("map[string]interface {}", item)
+    if key not in item:
         raise PatchError(f"map: {_shown(item)} does not contain declared merge key: {key}")
     return cast(Map, item)[key]
 
 
 def _position(items: Sequence[Any], item: Any, key: str) -> int:
+    """Find an element with the same key; those without a key are passed over."""
     wanted = _key_of(item, key)
-    return next((index for index, other in enumerate(items) if same(_key_of(other, key), wanted)), -1)
+    for index, other in enumerate(items):
+        if key and not isinstance(other, dict):
+            raise PatchError(f"value for key {index} is not a map")
+        if (not key or key in other) and same(_key_of(other, key), wanted):
+            return index
+    return -1
 
 
 _NOTHING = object()

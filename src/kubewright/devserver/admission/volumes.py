@@ -6,8 +6,9 @@ from kubewright.devserver.operation import Operation
 
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 _FINALIZERS = {
-    "persistentvolumeclaims": "kubernetes.io/pvc-protection",
-    "persistentvolumes": "kubernetes.io/pv-protection",
+    ("", "persistentvolumeclaims"): "kubernetes.io/pvc-protection",
+    ("", "persistentvolumes"): "kubernetes.io/pv-protection",
+    ("storage.k8s.io", "volumeattributesclasses"): "kubernetes.io/vac-protection",
 }
 
 
@@ -36,16 +37,15 @@ class DefaultStorageClass:
 
 
 class StorageProtection:
-    """Put a finalizer on new claims and volumes, which controllers take off when nobody uses them."""
+    """Put a finalizer on new claims, volumes and classes of volumes, which controllers take off when nobody uses them."""
 
     async def admit(self, operation: Operation) -> None:
         """Add the finalizer."""
-        finalizer = _FINALIZERS.get(operation.resource.resource)
-        if (
-            finalizer is None
-            or not _is_new(operation, operation.resource.resource)
-            or operation.object is None
-        ):
+        group, _, name = operation.resource
+        finalizer = _FINALIZERS.get((group, name))
+        if finalizer is None or operation.operation != "CREATE" or operation.object is None:
+            return
+        if operation.subresource:
             return
         metadata: Wire = operation.object["metadata"]
         finalizers: list[str] = metadata.get("finalizers") or []

@@ -2,12 +2,12 @@
 
 import ipaddress
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kubewright.api import FieldError, Quantity, QuantityError, SelectorError, names, problems
 from kubewright.api import label_selector as structured_selector
-from kubewright.devserver.builtin.reading import items
+from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.objects import Wire
 
 IMMUTABLE = "field is immutable"
@@ -198,3 +198,16 @@ def clean_relative_path(path: str, value: str) -> list[FieldError]:
     if ".." in value.split("/"):
         errors.append(problems.invalid(path, value, "must not contain '..'"))
     return errors
+
+
+def frozen(*names: str) -> Callable[[Wire, Wire], list[FieldError]]:
+    """Make the check of an update that one part of an object stays as it was."""
+    *parents, name = names
+
+    def check(new: Wire, old: Wire) -> list[FieldError]:
+        after, before = new, old
+        for parent in parents:
+            after, before = section(after, parent), section(before, parent)
+        return unchanged(".".join(names), after.get(name), before.get(name))
+
+    return check

@@ -277,5 +277,9 @@ STRATEGIES = {
         row=_policy_row,
     ),
     (GROUP, "ServiceCIDR"): Strategy(columns=(NAME, Column("CIDRs"), AGE), row=_range_row),
-    (GROUP, "IPAddress"): Strategy(columns=(NAME, Column("ParentRef")), row=_address_row),
+    (GROUP, "IPAddress"): Strategy(
+        validate_update=check.frozen("spec", "parentRef"),
+        columns=(NAME, Column("ParentRef")),
+        row=_address_row,
+    ),
 }

@@ -196,12 +196,17 @@ STRATEGIES = {
     ),
     ("resource.k8s.io", "ResourceClaim"): Strategy(
         default=_default_claim,
+        validate_update=check.frozen("spec"),
         returns_deleted=True,
         columns=(NAME, Column("State"), AGE),
         row=lambda obj, now: [obj["metadata"]["name"], _claim_state(obj), object_age(obj, now)],
     ),
     ("resource.k8s.io", "ResourceClaimTemplate"): Strategy(
-        default=_default_claim_template, returns_deleted=True, columns=(NAME, AGE), row=_named_row
+        default=_default_claim_template,
+        validate_update=check.frozen("spec"),
+        returns_deleted=True,
+        columns=(NAME, AGE),
+        row=_named_row,
     ),
     ("resource.k8s.io", "ResourceSlice"): Strategy(
         has_generation=True,

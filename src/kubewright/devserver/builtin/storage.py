@@ -268,11 +268,32 @@ def _driver_warnings(new: Wire, old: Wire | None) -> list[str]:
     spec = new["spec"]
     if not spec.get("tokenRequests") or spec.get("serviceAccountTokenInSecrets") is not None:
         return []
+    if old is not None and old["spec"].get("tokenRequests") == spec["tokenRequests"]:
+        return []
     text = (
         "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, "
         "set to true to prevent possible logging of tokens in volume attributes"
     )
     return [text]
+
+
+def _count_driver_change(new: Wire, old: Wire) -> None:
+    """Count changes from nothing: a new driver has no generation."""
+    if new["spec"] != old["spec"]:
+        new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+
+
+def _check_driver_update(new: Wire, old: Wire) -> list[FieldError]:
+    # The real server, too, names a field that there is not.
+    frozen = (
+        ("attachRequired", "spec.attachedRequired"),
+        ("volumeLifecycleModes", "spec.volumeLifecycleModes"),
+    )
+    return [
+        problems.invalid(path, new["spec"].get(name), check.IMMUTABLE)
+        for name, path in frozen
+        if new["spec"].get(name) != old["spec"].get(name)
+    ]
 
 
 def _driver_row(obj: Wire, now: float) -> list[Any]:
@@ -371,6 +392,8 @@ STRATEGIES = {
     ),
     (GROUP, "CSIDriver"): Strategy(
         default=_default_driver,
+        prepare_update=_count_driver_change,
+        validate_update=_check_driver_update,
         warnings=_driver_warnings,
         allow_unconditional_update=False,
         returns_deleted=True,

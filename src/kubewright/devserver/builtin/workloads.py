@@ -383,7 +383,9 @@ STRATEGIES = {
         row=rows.daemon_set_row,
         reset_fields=SPEC_AND_STATUS,
     ),
-    ("apps", "ControllerRevision"): Strategy(columns=rows.REVISION, row=rows.revision_row),
+    ("apps", "ControllerRevision"): Strategy(
+        validate_update=check.frozen("data"), columns=rows.REVISION, row=rows.revision_row
+    ),
     ("", "ReplicationController"): Strategy(
         default=_default_replication_controller,
         validate=_validate_replication_controller,

@@ -29,6 +29,7 @@ def definition_strategy(clock: Clock) -> Strategy:
         validate_update=check_update,
         has_generation=True,
         allow_unconditional_update=False,
+        finalizer_checks=0,
         begin_delete=begin_delete,
     )
 

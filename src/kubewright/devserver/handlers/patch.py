@@ -1,7 +1,7 @@
 """Patches: four ways to say what the new object is, each a function of the old one."""
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from kubewright.api import GroupVersionKind, PatchError, json_patch, merge_patch, problems, strategic_patch
 from kubewright.devserver.bodies import media_type
@@ -20,9 +20,22 @@ JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 MAX_OPERATIONS = 10_000
+_MALFORMED = "invalid patch format"
+"""How what is said of directives that make no sense begins; other patches fail on what they are applied to."""
 
-Patch = Callable[[Wire], tuple[Wire, list[str]]]
-"""Give the patched document and what was wrong with the patch strictly speaking."""
+
+class Patched(NamedTuple):
+    """A patched document, and what was wrong with the patch strictly speaking."""
+
+    document: Wire
+    strict: list[str]
+    touched: Wire
+    """The objects that the patch reaches into, as nested objects."""
+    strategic: Wire | None = None
+    """The patch itself where it was a strategic one: what is wrong then is told of it and not of the document."""
+
+
+Patch = Callable[[Wire], Patched]
 
 
 def patch_type(request: Request, resource: Resource) -> str:
@@ -42,10 +55,13 @@ def document_patch(kind: str, body: bytes, schema: Any) -> Patch:
     value, strict = _parse(body)
     if kind == JSON_PATCH:
         operations = _operations(value)
+        touched = _reached(operations)
 
-        def patch_by_operations(document: Wire) -> tuple[Wire, list[str]]:
+        def patch_by_operations(document: Wire) -> Patched:
             try:
-                return json_patch(document, operations), [f"json patch {text}" for text in strict]
+                return Patched(
+                    json_patch(document, operations), [f"json patch {text}" for text in strict], touched
+                )
             except PatchError:
                 raise StatusError.rejected_patch() from None
 
@@ -54,13 +70,14 @@ def document_patch(kind: str, body: bytes, schema: Any) -> Patch:
         raise _undecodable(value, "map[string]interface {}")
     patch = cast(Wire, value)
     if kind == MERGE_PATCH:
-        return lambda document: (merge_patch(document, patch), strict)
+        return lambda document: Patched(merge_patch(document, patch), strict, patch)
 
-    def patch_strategically(document: Wire) -> tuple[Wire, list[str]]:
+    def patch_strategically(document: Wire) -> Patched:
         try:
-            return strategic_patch(document, patch, schema), strict
+            return Patched(strategic_patch(document, patch, schema), strict, patch, patch)
         except PatchError as error:
-            raise StatusError.unknown(str(error)) from None
+            malformed = str(error).startswith(_MALFORMED)
+            raise (StatusError.bad_request if malformed else StatusError.unknown)(str(error)) from None
 
     return patch_strategically
 
@@ -106,24 +123,26 @@ def patched(scope: Scope, patch: Patch) -> Change:
     def change(old: Wire | None) -> Wire:
         if old is None:
             raise scope.not_found()
-        document, strict = patch(copy(old))
-        forget = resets_ownership(document)
-        return scope.manage_fields(old, read_patched(scope, document, strict), reset=forget)
+        made = patch(copy(old))
+        forget = resets_ownership(made.document)
+        return scope.manage_fields(old, read_patched(scope, made), reset=forget)
 
     return change
 
 
-def read_patched(scope: Scope, document: Wire, strict: list[str]) -> Wire:
+def read_patched(scope: Scope, made: Patched) -> Wire:
     """Bring a patched document into form; what is wrong with it is told as wrong with the patch."""
-    resource = scope.resource
+    resource, document = scope.resource, made.document
+    if made.strategic is not None:
+        document = scope.core.types.arranged(resource.gvk, document)
     try:
         new, unknown = resource.codec.decode(document)
     except DecodeError as error:
-        raise _invalid_patch(document, str(error)) from None
-    found = [*strict, *unknown]
+        raise _invalid_patch(made, _converted(scope, made, str(error))) from None
+    found = [*made.strict, *unknown]
     validation = scope.options.field_validation
     if found and validation == "Strict":
-        raise _invalid_patch(document, f"strict decoding error: {', '.join(found)}")
+        raise _invalid_patch(made, f"strict decoding error: {', '.join(found)}")
     if found and validation == "Warn":
         scope.warnings.extend(found)
     if resource.custom and document.get("kind") != resource.kind:
@@ -132,15 +151,51 @@ def read_patched(scope: Scope, document: Wire, strict: list[str]) -> Wire:
     return new
 
 
-def _invalid_patch(document: Wire, why: str) -> StatusError:
-    parts = {name: document[name] for name in sorted(document)}
-    # The real server's patching leaves untouched parts as they were and sorts the others.
-    shown = ",".join(
-        f'"{name}":{(encode if name == "metadata" else encode_sorted)(value).decode()}'
-        for name, value in parts.items()
-    )
-    shown = f"{{{shown}}}"
+def _converted(scope: Scope, made: Patched, why: str) -> str:
+    """Tell why a document is refused: after a strategic patch it is converted, and never was JSON again."""
+    if made.strategic is None:
+        return why
+    return scope.core.types.conversion_problem(scope.resource.gvk, made.document) or why
+
+
+def _invalid_patch(made: Patched, why: str) -> StatusError:
+    shown = _echo(made.document, made.touched) if made.strategic is None else _as_go(made.strategic)
     return StatusError.invalid("", "", "", [problems.invalid("patch", shown, why)])
+
+
+def _echo(value: Any, touched: Any) -> str:
+    """Write a patched document as the real server does: it sorts what the patch reaches into, and nothing else."""
+    if not isinstance(value, dict) or not isinstance(touched, dict):
+        return encode(value).decode()
+    parts = sorted(cast(Wire, value).items())
+    reached = cast(Wire, touched)
+    return (
+        f"{{{','.join(f'{encode(name).decode()}:{_echo(item, reached.get(name))}' for name, item in parts)}}}"
+    )
+
+
+def _reached(operations: list[Wire]) -> Wire:
+    """Give the objects that a JSON patch reaches into, as nested objects."""
+    reached: Wire = {}
+    for operation in operations:
+        level = reached
+        for name in str(operation.get("path", "")).split("/")[1:-1]:
+            level = level.setdefault(name.replace("~1", "/").replace("~0", "~"), {})
+    return reached
+
+
+def _as_go(value: Any) -> str:
+    """Write a value as Go prints it."""
+    if isinstance(value, dict):
+        pairs = sorted(cast(Wire, value).items())
+        return f"map[{' '.join(f'{name}:{_as_go(item)}' for name, item in pairs)}]"
+    if isinstance(value, list):
+        return f"[{' '.join(map(_as_go, cast(list[Any], value)))}]"
+    return (
+        {None: "<nil>", True: "true", False: "false"}[value]
+        if value is None or isinstance(value, bool)
+        else str(value)
+    )
 
 
 def applied(scope: Scope, body: bytes) -> Change:
@@ -229,8 +284,14 @@ def read_applied(scope: Scope, merged: Wire) -> Wire:
     try:
         new, _ = resource.codec.decode(merged)
     except DecodeError as error:
+        why = str(error)
+        kind = f"{resource.group}/{resource.version}, Kind={resource.kind}"
+        if not resource.custom:
+            why = scope.core.types.conversion_problem(resource.gvk, merged) or why
+            why = f"unable to convert unstructured object to {kind}: {why}"
+        where = f"{meta(merged).get('namespace', '')}/{scope.name}; {kind}"
         raise StatusError.unknown(
-            f"failed to convert new object ({scope.name}) to proper version: {error}"
+            f"failed to convert new object ({where}) to proper version: {why}"
         ) from None
     resource.codec.default_merged(new)
     return new

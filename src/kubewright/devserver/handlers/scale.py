@@ -12,7 +12,7 @@ from kubewright.devserver.storage import Record
 from kubewright.devserver.strategy import ScaleAccess
 from kubewright.devserver.wire import DecodeError
 
-from .patch import Patch, check_configuration, configuration, read_applied, telling_conflicts
+from .patch import Patch, Patched, check_configuration, configuration, read_applied, telling_conflicts
 from .scope import Scope, View
 from .update import Change, update
 
@@ -50,7 +50,7 @@ def _access(resource: Resource) -> ScaleAccess:
 
 async def replace_scale(scope: Scope, body: Wire, api: Access) -> bytes:
     """Take the replicas from a whole Scale."""
-    return await _write(scope, api, lambda _: (copy(body), list[str]()))
+    return await _write(scope, api, lambda _: Patched(copy(body), [], {}))
 
 
 async def apply_to_scale(scope: Scope, body: bytes, api: Access) -> bytes:
@@ -90,8 +90,8 @@ async def _write(scope: Scope, api: Access, patch: Patch) -> bytes:
     def change(old: Wire | None) -> Wire:
         if old is None:
             raise scope.not_found()
-        document, strict = patch(scale_of(access, old))
-        scale = _read(scope, document, strict)
+        made = patch(scale_of(access, old))
+        scale = _read(scope, made.document, made.strict)
         new = copy(old)
         if revision := meta(scale).get("resourceVersion"):
             meta(new)["resourceVersion"] = revision

@@ -142,15 +142,28 @@ class Scope:
 
     def manage_fields(self, live: Wire | None, new: Wire, *, reset: bool = False) -> Wire:
         """Write down who owns the fields that a plain write sets; `reset` forgets all owners."""
-        return update_managed_fields(
+        owned = update_managed_fields(
             self.resource.codec.merge_schema,
             self.empty() if live is None else live,
-            new,
+            self._there_and_back(new),
             self.write(),
             reset_fields=self.reset_fields(),
             reset=reset,
             convert=self.convert,
         )
+        metadata = {name: part for name, part in meta(new).items() if name != "managedFields"}
+        if entries := meta(owned).get("managedFields"):
+            metadata["managedFields"] = entries
+        return {**new, "metadata": metadata}
+
+    def _there_and_back(self, obj: Wire) -> Wire:
+        """Give a built-in object as it comes back from its stored version, which adds to some what it stands for."""
+        resource = self.resource
+        stored = resource.storage_codec.gvk
+        if resource.custom or stored == resource.gvk:
+            return obj
+        convert = resource.strategy.convert
+        return convert(convert(obj, stored), resource.gvk)
 
     def convert(self, obj: Wire, version: str) -> tuple[Wire, MergeSchema] | None:
         """Give an object in another served version of its kind, with that version's schema."""

@@ -66,9 +66,12 @@ def _check_fields(resource: Resource, fields: FieldSelector) -> None:
     known = resource.strategy.selectable_fields
     for requirement in fields.requirements:
         label = requirement.field
-        if label in ("metadata.name", "metadata.namespace") or label in known:
+        particular = bool(known) or resource.custom
+        if label == "metadata.name" or label in known:
             continue
-        if known or resource.custom:
+        if label == "metadata.namespace" and (resource.namespaced or not particular):
+            continue
+        if particular:
             raise StatusError.bad_request(resource.strategy.unselectable.replace("{}", label))
         raise StatusError.bad_request(
             f'{quote(label)} is not a known field selector: only "metadata.name", "metadata.namespace"'

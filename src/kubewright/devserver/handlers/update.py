@@ -5,7 +5,12 @@ from collections.abc import Callable
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.access import Access
 from kubewright.devserver.merge import keep_timestamps
-from kubewright.devserver.metadata import check_meta, check_meta_update, drop_repeated_owners
+from kubewright.devserver.metadata import (
+    check_meta,
+    check_meta_update,
+    check_qualified_finalizers,
+    drop_repeated_owners,
+)
 from kubewright.devserver.objects import Wire, copy, encode_sorted, meta
 from kubewright.devserver.options import parse_revision
 from kubewright.devserver.registry import converting
@@ -79,9 +84,7 @@ async def _store(scope: Scope, record: Record, new: Wire, old: Wire) -> bytes:
         if not scope.options.dry_run:
             scope.core.store.delete(resource.collection, record)
         return resource.codec.encode(new)
-    # Python takes 1, 1.0 and True for equal; their bytes are not.
-    same = encode_sorted(new) == encode_sorted(old)
-    if same and record.shape == resource.storage_codec.shape:
+    if _alike(scope, new, old) and record.shape == resource.storage_codec.shape:
         return resource.render(record)
     if scope.options.dry_run:
         return await scope.rehearse(new)
@@ -98,8 +101,10 @@ def _ends_deletion(scope: Scope, new: Wire, old: Wire) -> bool:
 def _check_name(scope: Scope, obj: Wire) -> None:
     name = meta(obj).get("name", "")
     if not name:
-        meta(obj)["name"] = scope.name
-    elif name != scope.name:
+        raise StatusError.bad_request(
+            f"the name of the object ({scope.name} based on URL) was undeterminable: name must be provided"
+        )
+    if name != scope.name:
         raise StatusError.bad_request(
             f"the name of the object ({name}) does not match the name on the URL ({scope.name})"
         )
@@ -160,7 +165,16 @@ def _changed(scope: Scope, new: Wire, old: Wire) -> bool:
         return True
     after = {name: value for name, value in new.items() if name not in ignored}
     before = {name: value for name, value in old.items() if name not in ignored}
-    return encode_sorted(after) != encode_sorted(before)
+    return not _alike(scope, after, before)
+
+
+def _alike(scope: Scope, new: Wire, old: Wire) -> bool:
+    """Tell whether two objects would be stored as the same bytes: Python takes 1, 1.0 and True for equal."""
+    if encode_sorted(new) == encode_sorted(old):
+        return True
+    # What Go stores of a built-in kind does not tell an empty list from none.
+    codec = scope.resource.codec
+    return not scope.resource.custom and codec.encode(new) == codec.encode(old)
 
 
 def _errors(scope: Scope, new: Wire, old: Wire) -> list[FieldError]:
@@ -168,6 +182,8 @@ def _errors(scope: Scope, new: Wire, old: Wire) -> list[FieldError]:
     if (kind := new.get("kind", resource.kind)) != resource.kind:
         return [problems.invalid("kind", kind, f"must be {resource.kind}")]
     errors = check_meta(new, names.path_segment, namespaced=resource.namespaced, qualified_finalizers=False)
+    if not (errors or resource.custom or scope.subresource):
+        errors += check_qualified_finalizers(new) * strategy.finalizer_checks
     # The real server checks metadata for all kinds and again for the kind; clients see the causes twice.
     errors += check_meta_update(new, old) * 2
     if part := strategy.parts.get(scope.subresource):

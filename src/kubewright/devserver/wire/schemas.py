@@ -1,8 +1,10 @@
 """Tell how built-in types merge, from the facts in the type table: for server-side apply and strategic patches."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
+from kubewright.api import PatchError
 from kubewright.devserver.merge import (
     ANY_SCALAR,
     BOOLEAN,
@@ -21,6 +23,7 @@ from .gotypes import Field, GoType, GoTypes, scalar_name
 _LEAVES = {
     "meta/v1.FieldsV1": DEDUCED_OBJECT,
     "runtime.RawExtension": UNTYPED,
+    "intstr.IntOrString": DEDUCED,
     "apiextensions/v1.JSON": DEDUCED,
     "apiextensions/v1.JSONSchemaPropsOrBool": DEDUCED,
     "apiextensions/v1.JSONSchemaPropsOrArray": DEDUCED,
@@ -97,14 +100,15 @@ class TypePatchSchema:
         self.merge_key: str = facts.get("key", "")
 
     def field(self, name: str) -> "TypePatchSchema":
-        """Look at a field; unknown ones have no strategy."""
-        if self._type is not None and self._type.form == "struct":
+        """Look at a field; raise PatchError for one that the type does not have."""
+        if self._type is None or self._type.form == "map":
+            return TypePatchSchema(self._types, self._type.item if self._type is not None else None, {})
+        if self._type.form == "struct":
             for field in self._types.fields(self._type.spelled):
                 if field.name == name:
                     return TypePatchSchema(self._types, field.type, field.facts)
-        elif self._type is not None and self._type.form == "map":
-            return TypePatchSchema(self._types, self._type.item, {})
-        return TypePatchSchema(self._types, None, {})
+        struct = self._type.spelled.rsplit(".", 1)[-1]
+        raise PatchError(f"unable to find api field in struct {struct} for the json field {json.dumps(name)}")
 
     def item(self) -> "TypePatchSchema":
         """Look at the members of a list."""

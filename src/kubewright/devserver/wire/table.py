@@ -11,6 +11,7 @@ import msgspec
 from kubewright.api import GroupVersionKind
 from kubewright.devserver.merge import MergeSchema
 
+from .conversion import Conversions
 from .decoding import Decoders
 from .errors import DecodeError, TypeMismatch, UnknownKind
 from .gotypes import GoType, GoTypes
@@ -65,6 +66,7 @@ class TypeTable:
         self._types = types
         self._decoders = Decoders(types, stored=True)
         self._request_decoders = Decoders(types, stored=False)
+        self._conversions = Conversions(types, self._request_decoders)
         self._readers = Readers(types)
         self._merge_schemas = MergeSchemas(types)
 
@@ -83,6 +85,14 @@ class TypeTable:
     def decode_struct(self, struct: str, value: Any) -> tuple[dict[str, Any], list[str]]:
         """Do the same for a type that is no kind, named as in the table: `meta/v1.ObjectMeta`."""
         return _decoded(self._decoders, struct, value)
+
+    def arranged(self, gvk: GroupVersionKind, value: dict[str, Any]) -> dict[str, Any]:
+        """Return a parsed value with its fields in the order of the kind's Go types."""
+        return self._conversions.arranged(GoType("struct", self._struct(gvk)), value)
+
+    def conversion_problem(self, gvk: GroupVersionKind, value: Any) -> str | None:
+        """Return what Go's conversion to the kind says of a parsed value that does not fit."""
+        return self._conversions.problem(GoType("struct", self._struct(gvk)), value)
 
     def zero(self, gvk: GroupVersionKind) -> dict[str, Any]:
         """Write what Go writes for a new, empty object of the kind."""
