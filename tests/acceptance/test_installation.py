@@ -2,7 +2,8 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +16,26 @@ from acceptance_samples import SAMPLES, Sample
 from acceptance_stories import PATIENCE, STORIES, Stage
 
 import kubewright as kw
+from kubewright.api import NotFound
 from kubewright.api.builtin import core_v1, rbac_v1
 from kubewright.client.recording import Access, read_recordings
 from kubewright.generate import Names
-from kubewright.testing import Cluster
+from kubewright.testing import Cluster, RunningEnvironment
+from kubewright.testing.environments import ServerName
 
 IMAGE = "registry.example/operator:1"
 INSTALLER = "installer"
 Launch = Callable[..., Awaitable[Replica]]
 Wire = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def environment(server_name: ServerName) -> Generator[RunningEnvironment, None, None]:
+    """Run a cluster that nobody else uses: who installs gives the operator's objects their own names."""
+    running = RunningEnvironment(server_name)
+    running.start()
+    yield running
+    running.stop()
 
 
 async def kubeconfig_of(cluster: Cluster, account: str, namespace: str, folder: Path) -> Path:
@@ -50,6 +62,8 @@ async def installer(sample: Sample, cluster: Cluster, tmp_path: Path) -> AsyncGe
     yield await kubeconfig_of(cluster, INSTALLER, cluster.namespace, tmp_path)
     await cluster.client.delete(rbac_v1.ClusterRoleBinding, names.installer)
     await cluster.client.delete(rbac_v1.ClusterRole, names.installer)
+    with suppress(NotFound):  # `undeploy` took it along
+        await cluster.client.delete(core_v1.Namespace, names.namespace)
 
 
 Right = tuple[str, str, str]
