@@ -27,6 +27,11 @@ class Selection(msgspec.Struct, frozen=True):
     metadata_only: bool = False
     transform: Transform | None = None
 
+    @property
+    def covers_all(self) -> bool:
+        """Return whether every object of the kind is surely, and wholly, in the selection."""
+        return not (self.namespace or self.labels or self.fields or self.metadata_only)
+
     def covers(self, key: ObjectKey) -> bool:
         """Return whether every object of this key is surely, and wholly, in the selection."""
         return self.admits(key) and not (self.labels or self.fields or self.metadata_only)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection
 from functools import lru_cache
+from itertools import compress
 
 import msgspec
 
@@ -24,7 +25,7 @@ class _Body(msgspec.Struct, gc=False):
 
 
 _entries = msgspec.json.Decoder(list[msgspec.Raw])
-_entry = msgspec.json.Decoder(_Entry)
+_managers = msgspec.json.Decoder(list[_Entry])
 _body = msgspec.json.Decoder(_Body)
 
 
@@ -68,6 +69,8 @@ def keep_managers(obj: RawObject, managers: frozenset[str]) -> RawObject:
     if not fields:
         return obj.owned()
     kept = _kept_entries(fields, managers) if managers else b""
+    if kept == fields:
+        return obj.owned()
     raw = obj.raw
     start = raw.find(_FIELD)
     end = start + len(_FIELD) + len(fields)
@@ -92,7 +95,10 @@ def _is_only_place(raw: bytes, end: int) -> bool:
 def _kept_entries(fields: bytes, managers: frozenset[str]) -> bytes:
     if not any(needle in fields for needle in _needles(managers)):
         return b""
-    kept = [bytes(entry) for entry in _entries.decode(fields) if _entry.decode(entry).manager in managers]
+    ours = [entry.manager in managers for entry in _managers.decode(fields)]
+    if all(ours):
+        return fields
+    kept = [bytes(entry) for entry in compress(_entries.decode(fields), ours)]
     return b"[" + b",".join(kept) + b"]" if kept else b""
 
 

@@ -34,16 +34,19 @@ def apply_difference(desired: Wire, live: Wire, owned: Fields | None) -> str | N
         # Who states nothing owns nothing: an object that only has to exist is never listed as ours.
         return "metadata.managedFields" if plain or meta else None
     owned_plain = {step: below for step, below in owned.items() if step != "f:metadata"}
-    return _map_difference(plain, live, owned_plain, "") or _map_difference(
-        meta, live.get("metadata", {}), owned.get("f:metadata", {}), "metadata"
-    )
+    found = _map_difference(plain, live, owned_plain)
+    if found is None:
+        found = _map_difference(meta, live.get("metadata", {}), owned.get("f:metadata", {}))
+        return None if found is None else f"metadata.{found}"
+    return found
 
 
 def status_difference(desired: Wire, live: Wire, owned: Fields | None) -> str | None:
     """Return the path of a status field that an apply of the desired status would change; None if there is none."""
     if owned is None:
         return "status" if desired else None
-    return _map_difference(desired, live, owned.get("f:status", {}), "status")
+    found = _map_difference(desired, live, owned.get("f:status", {}))
+    return None if found is None else f"status.{found}"
 
 
 def fingerprint(value: Any) -> bytes:
@@ -62,59 +65,56 @@ def content_of(live: Wire, *, has_status: bool) -> dict[str, Any]:
     return {key: value for key, value in live.items() if key not in moving} | {"metadata": meta}
 
 
-def _difference(desired: Any, live: Any, owned: Fields | None, path: str) -> str | None:
+def _difference(desired: Any, live: Any, owned: Fields | None) -> str | None:
+    """Return where below here they differ, empty where it is the value itself; None where they do not."""
     if owned is None:
-        return path
+        return ""
     if not owned or (len(owned) == 1 and "." in owned):
-        return None if _equal(desired, live) else path
-    if isinstance(desired, dict):
-        if not isinstance(live, dict):
-            return path
-        return _map_difference(cast("Wire", desired), cast("Wire", live), owned, path)
-    if isinstance(desired, list):
-        if not isinstance(live, list):
-            return path
-        return _list_difference(cast("list[Any]", desired), cast("list[Any]", live), owned, path)
-    return path
+        return None if _equal(desired, live) else ""
+    kind, other = desired.__class__, live.__class__
+    if issubclass(kind, dict) and issubclass(other, dict):
+        return _map_difference(desired, live, owned)
+    if issubclass(kind, list) and issubclass(other, list):
+        return _list_difference(desired, live, owned)
+    return ""
 
 
-def _map_difference(desired: Wire, live: Wire, owned: Fields, path: str) -> str | None:
+def _map_difference(desired: Wire, live: Wire, owned: Fields) -> str | None:
+    # The path is put together on the way back: most of what is compared is equal.
     for key, value in desired.items():
-        below = f"{path}.{key}" if path else key
         if key in live:
-            found = _difference(value, live[key], owned.get(f"f:{key}"), below)
-        else:
-            found = None if _is_nothing(value) else below
-        if found is not None:
-            return found
+            below = _difference(value, live[key], owned.get(f"f:{key}"))
+            if below is not None:
+                return f"{key}.{below}" if below and below[0] != "[" else f"{key}{below}"
+        elif not _is_nothing(value):
+            return key
     for step in owned:
         if step.startswith("f:") and desired.get(step[2:]) is None:
-            return f"{path}.{step[2:]}" if path else step[2:]
+            return step[2:]
     return None
 
 
-def _list_difference(desired: Sequence[Any], live: Sequence[Any], owned: Fields, path: str) -> str | None:
+def _list_difference(desired: Sequence[Any], live: Sequence[Any], owned: Fields) -> str | None:
     unclaimed = {
         step: msgspec.json.decode(step[2:]) for step in sorted(owned) if step.startswith(("k:", "v:"))
     }
     for index, item in enumerate(desired):
-        below = f"{path}[{index}]"
         step = _step_of(item, unclaimed)
         if step is None:
-            return below
+            return f"[{index}]"
         wanted = unclaimed.pop(step)
         if step.startswith("v:"):
             if not any(_equal(item, other) for other in live):
-                return below
+                return f"[{index}]"
             continue
         twin = next((other for other in live if _has_keys(other, wanted)), None)
         if twin is None:
-            return below
+            return f"[{index}]"
         # The server fills in keys that were left out, such as a port's protocol.
-        found = _difference(item, twin, _without_defaulted_keys(owned[step], item, wanted), below)
-        if found is not None:
-            return found
-    return f"{path}[{min(unclaimed)[2:]}]" if unclaimed else None
+        below = _difference(item, twin, _without_defaulted_keys(owned[step], item, wanted))
+        if below is not None:
+            return f"[{index}].{below}" if below and below[0] != "[" else f"[{index}]{below}"
+    return f"[{min(unclaimed)[2:]}]" if unclaimed else None
 
 
 def _step_of(item: Any, steps: Mapping[str, Any]) -> str | None:
@@ -143,18 +143,22 @@ def _has_keys(item: Any, keys: Wire) -> bool:
 
 
 def _without_defaulted_keys(owned: Fields, item: Wire, keys: Wire) -> Fields:
+    if not owned:
+        return owned
     left_out = {f"f:{key}" for key in keys if key not in item}
     return {step: below for step, below in owned.items() if step not in left_out}
 
 
 def _equal(desired: Any, live: Any) -> bool:
-    # Wire values are JSON's own types: asking for an abstract Mapping would be most of the work here.
-    if isinstance(desired, dict) and isinstance(live, dict):
-        return _maps_equal(cast("Wire", desired), cast("Wire", live))
-    if isinstance(desired, list) and isinstance(live, list):
-        ours, theirs = cast("list[Any]", desired), cast("list[Any]", live)
-        return len(ours) == len(theirs) and all(map(_equal, ours, theirs))
-    if isinstance(desired, bool) or isinstance(live, bool):
+    # Most values are texts; wire values are JSON's own types, of which only booleans equal what they are not.
+    kind = desired.__class__
+    if kind is str:
+        return desired == live
+    if issubclass(kind, dict):
+        return isinstance(live, dict) and _maps_equal(desired, cast("Wire", live))
+    if issubclass(kind, list):
+        return isinstance(live, list) and len(desired) == len(live) and all(map(_equal, desired, live))  # pyright: ignore[reportUnknownArgumentType]  (wire values)
+    if kind is bool or isinstance(live, bool):
         return desired is live
     return desired == live
 

@@ -46,9 +46,12 @@ class Permissions:
     def __init__(self, controller: Controller[Any]) -> None:
         self._controller = controller.name
         self.grants: Mapping[GroupResource, frozenset[str]] = _grants_of(controller)
+        self._granted: set[tuple[Kind, tuple[str, ...], str]] = set()
 
     def require(self, kind: Kind, *verbs: str, subresource: str = "") -> None:
         """Raise Undeclared, with the line to add, where the declaration does not cover the verbs."""
+        if (kind, verbs, subresource) in self._granted:
+            return
         granted = self.grants.get(_resource(kind, subresource), frozenset[str]())
         if not granted.issuperset(verbs):
             missing = [verb for verb in verbs if verb not in granted]
@@ -60,6 +63,7 @@ class Permissions:
                 f"controller {self._controller!r} may not {'/'.join(missing)} {what}: "
                 f"add needs=[kw.needs({arguments})] to its declaration"
             )
+        self._granted.add((kind, verbs, subresource))
 
 
 def rules_for(operator: Operator) -> list[PolicyRule]:

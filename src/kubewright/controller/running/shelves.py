@@ -35,10 +35,12 @@ class Shelf(Generic[T]):
             )
             for namespace in _namespaces(self.kind, scope, namespaces)
         )
+        chosen = [informer.selection for informer in self.informers]
+        self._everything = any(one.covers_all for one in chosen)
 
     def covers(self, key: ObjectKey) -> bool:
         """Tell whether an object of this key, if there is one, is surely here."""
-        return any(informer.covers(key) for informer in self.informers)
+        return self._everything or any(informer.covers(key) for informer in self.informers)
 
     def lists(self, namespace: str) -> bool:
         """Tell whether every object of a namespace (of all that are watched, if none is named) is here."""
@@ -53,9 +55,11 @@ class Shelf(Generic[T]):
 
     def get_raw(self, key: ObjectKey) -> RawObject | None:
         """Return the object as it is kept."""
-        return next(
-            (found for informer in self.informers if (found := informer.get_raw(key)) is not None), None
-        )
+        for informer in self.informers:
+            found = informer.get_raw(key)
+            if found is not None:
+                return found
+        return None
 
     def all_keys(self) -> Iterator[ObjectKey]:
         """Yield the keys of all objects."""

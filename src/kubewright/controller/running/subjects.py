@@ -12,17 +12,14 @@ Wire = dict[str, Any]
 class Subject:
     """An object given to a verb, and its kind; its wire value is made when somebody needs it."""
 
-    __slots__ = ("_wire", "given", "kind")
+    __slots__ = ("_wire", "form", "given", "kind")
 
     def __init__(self, kind: Kind, given: Object | Wire) -> None:
         self.kind = kind
         self.given = given
+        self.form: Any = type(given) if isinstance(given, Object) else kind
+        """What its states are decoded to: the class, or the kind for wire values."""
         self._wire: Wire | None = None
-
-    @property
-    def form(self) -> Any:
-        """Return what its states are decoded to: the class, or the kind for wire values."""
-        return type(self.given) if isinstance(self.given, Object) else self.kind
 
     @property
     def wire(self) -> Wire:
