@@ -81,6 +81,16 @@ def test_parts_that_are_not_usual_come_when_asked_for(
 
 
 @pytest.mark.parametrize("form", ["yaml", "kustomize", "helm"])
+def test_what_it_takes_to_install_is_printed_for_whoever_does(
+    target: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code(target, "--installer", "ci/deployer", "-n", "a") == 0
+    documents = list(yaml.safe_load_all(capsys.readouterr().out))
+    assert [item["kind"] for item in documents].count("Role") == 2
+    (subject,) = documents[-1]["subjects"]
+    assert subject == {"kind": "ServiceAccount", "name": "deployer", "namespace": "ci"}
+
+
 def test_files_are_checked_against_the_declarations(
     form: str, target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -129,6 +139,8 @@ def test_a_file_of_somebody_elses_is_never_replaced(
         (["-n", "Not_A_Name"], 2, "'Not_A_Name'"),
         (["--metrics-reader", "prometheus"], 2, "no NAMESPACE/NAME"),
         (["--replicas", "-1"], 2, "-1"),
+        (["--installer", "a/b/c"], 2, "'a/b/c' is neither a user nor NAMESPACE/NAME"),
+        (["--installer", "jane", "-o", "x"], 2, "--installer prints plain YAML"),
     ],
 )
 def test_mistakes_are_told(

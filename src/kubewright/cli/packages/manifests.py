@@ -68,6 +68,12 @@ def _account(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
     return value
 
 
+def _subject(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
+    if value.count("/") > 1 or value.startswith("/") or value.endswith("/"):
+        raise click.BadParameter(f"{value!r} is neither a user nor NAMESPACE/NAME of a ServiceAccount")
+    return value
+
+
 @click.command()
 @target_argument
 @click.option(
@@ -112,6 +118,7 @@ def _account(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
 @click.option(
     "--installer",
     "subject",
+    callback=_subject,
     default="",
     metavar="SUBJECT",
     help="Print instead what lets a user, or NAMESPACE/NAME of a ServiceAccount, install it.",
