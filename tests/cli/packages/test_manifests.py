@@ -80,7 +80,6 @@ def test_parts_that_are_not_usual_come_when_asked_for(
     }
 
 
-@pytest.mark.parametrize("form", ["yaml", "kustomize", "helm"])
 def test_what_it_takes_to_install_is_printed_for_whoever_does(
     target: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -91,6 +90,7 @@ def test_what_it_takes_to_install_is_printed_for_whoever_does(
     assert subject == {"kind": "ServiceAccount", "name": "deployer", "namespace": "ci"}
 
 
+@pytest.mark.parametrize("form", ["yaml", "kustomize", "helm"])
 def test_files_are_checked_against_the_declarations(
     form: str, target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
