@@ -97,3 +97,12 @@ def test_commands_are_completed_without_loading_them(monkeypatch: pytest.MonkeyP
         monkeypatch.setenv(name, value)
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.split() == ["plain,uninstall", "plain,undeploy"]
+
+
+def test_nothing_completes_a_command_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = {"_KUBEWRIGHT_COMPLETE": "bash_complete", "COMP_WORDS": "kubewright nosuch --", "COMP_CWORD": "2"}
+    for name, value in words.items():
+        monkeypatch.setenv(name, value)
+    program = [sys.executable, "-c", "from kubewright.cli import main; main()"]
+    done = subprocess.run(program, check=True, capture_output=True, text=True)
+    assert done.stderr == ""

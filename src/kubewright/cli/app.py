@@ -79,7 +79,9 @@ class CommandTable(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command that was typed, or the one that was meant."""
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        # Completion looks at what was typed so far, right or wrong.
+        known = not args or args[0] in COMMANDS or args[0].startswith("-")
+        if not known and not ctx.resilient_parsing:
             near = get_close_matches(args[0], COMMANDS, n=1)
             hint = f": did you mean {near[0]!r}?" if near else ""
             raise click.UsageError(f"there is no command {args[0]!r}{hint}", ctx)
