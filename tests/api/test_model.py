@@ -121,6 +121,8 @@ def test_a_class_without_keywords_is_no_kind() -> None:
 
     with pytest.raises(DeclarationError, match="Shared is no kind: give its class group= and version="):
         kind_of(Shared)
+    with pytest.raises(DeclarationError, match="'pods' is no kind: give a class of it, or a Kind"):
+        kind_of("pods")
 
 
 def test_subclasses_inherit_fields_and_wire_names() -> None:

@@ -124,7 +124,7 @@ async def test_a_kind_that_is_missing_is_asked_for_again(serve: Serve) -> None:
     server = await serve(legacy)
     async with Client(ClusterConfig(server.url)) as client:
         for _ in range(2):
-            with pytest.raises(NotFound, match=r"does not serve example\.com/v1 Bar"):
+            with pytest.raises(NotFound, match=r"example\.com/v1, Kind=Bar: the server does not serve it"):
                 await client.resolve(GroupVersionKind("example.com", "v1", "Bar"))
     assert len(server.received) == 2
 

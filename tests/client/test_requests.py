@@ -190,6 +190,12 @@ def test_a_patch_is_repeatable_when_a_late_copy_cannot_harm(document: Any, kind:
     assert requests.patch(POD, "web", "default", document, type=kind, field_manager="me").retry_safe is safe
 
 
+def test_a_form_of_patch_that_nobody_knows_is_refused() -> None:
+    wrong: Any = "three-way"
+    with pytest.raises(InvalidRequest, match="type='three-way': use json, merge, strategic, apply"):
+        requests.patch(FOO, "a", "default", {}, type=wrong)
+
+
 def test_apply_without_a_field_manager_is_refused() -> None:
     with pytest.raises(InvalidRequest, match="field manager"):
         requests.patch(POD, "web", "default", {}, type="apply")

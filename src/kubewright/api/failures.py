@@ -127,7 +127,14 @@ class NotFound(ApiError):
     @property
     def remedy(self) -> str:
         """Return what to install."""
-        return "the server does not serve this kind: is its CRD installed?" if self.kind_missing else ""
+        if not self.kind_missing:
+            return ""
+        if self.verb == "discover":
+            return "is its CRD installed?"
+        resource, slash, subresource = self.object.partition(" ")[0].partition("/")
+        if resource and slash:
+            return f"the kind has no {subresource.partition('.')[0]} here, or its CRD is not installed"
+        return "the server does not serve this kind: is its CRD installed?"
 
 
 class MethodNotAllowed(ApiError):

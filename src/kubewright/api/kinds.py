@@ -85,5 +85,7 @@ def kind_of(subject: Any) -> Kind:
     found = getattr(subject, "__kind__", None)
     if isinstance(found, Kind):
         return found
+    if isinstance(subject, str):
+        raise DeclarationError(f"{subject!r} is no kind: give a class of it, or a Kind")
     cls = subject if isinstance(subject, type) else type(subject)
     raise DeclarationError(f"{cls.__name__} is no kind: give its class group= and version=")

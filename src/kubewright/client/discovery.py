@@ -135,14 +135,16 @@ class Discovery:
         """Return how a kind is served, asking only for its group version."""
         known = self._kinds.get(gvk)
         if known is None:
-            for resource in await self._group_version(gvk.group, gvk.version):
+            try:
+                found = await self._group_version(gvk.group, gvk.version)
+            except NotFound:
+                found = []
+            for resource in found:
                 self._kinds.setdefault(resource.kind.gvk, resource.kind)
             known = self._kinds.get(gvk)
         if known is None:
-            message = f"the server does not serve {gvk.api_version} {gvk.kind}"
-            raise NotFound(
-                Status(message=message, reason="NotFound", code=404), verb="discover", object=str(gvk)
-            )
+            status = Status(message="the server does not serve it", reason="NotFound", code=404)
+            raise NotFound(status, verb="discover", object=str(gvk))
         return known
 
     async def api_resources(self) -> list[ApiResource]:

@@ -232,6 +232,8 @@ def patch(
     field_validation: FieldValidation = "",
 ) -> Request:
     """Change parts of an object, in one of the four forms of patches; `document` is its value, or its JSON bytes."""
+    if type not in PATCH_TYPES:
+        raise InvalidRequest(f"patch {kind.resource} {name}: type={type!r}: use {', '.join(PATCH_TYPES)}")
     if type == "apply" and not field_manager:
         raise InvalidRequest(f"apply {kind.resource} {name}: name a field manager")
     query = _write_query(field_manager, dry_run, field_validation)
