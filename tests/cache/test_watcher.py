@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kubewright.api import DecodeError
+from kubewright.api import ConnectionLost, DecodeError
 from kubewright.cache import (
     Applied,
     Deleted,
@@ -226,6 +226,24 @@ async def test_pauses_are_short_again_after_a_quiet_time(source: Any, make: Any)
     failures = [event for event in events if isinstance(event, Failed)]
     assert failures[-2].retry_in > 20
     assert failures[-1].retry_in <= 1.6
+
+
+@pytest.mark.parametrize("silent", [False, True])
+def test_pauses_are_short_again_once_the_server_was_back(source: Any, make: Any, silent: bool) -> None:
+    @virtual_time
+    async def check() -> None:
+        away = make.answer(error=make.error("connection refused"))
+        lost = ConnectionLost("the connection broke in the middle of the stream", sent=True)
+        healthy = make.answer(*([] if silent else [make.bookmark(9)]), error=lost, pause=5, delay=5)
+        source.script = [make.answer(make.bookmark(7, initial=True), pause=1), *[away] * 6, healthy, away]
+        events = await take(source, Selection(make.kind), 10 if silent else 11)
+        failures = [event for event in events if isinstance(event, Failed)]
+        assert len(failures) == 8
+        assert failures[-3].retry_in > 20
+        assert failures[-2].retry_in <= 1.6
+        assert failures[-1].retry_in <= 3.2
+
+    check()
 
 
 @pytest.mark.parametrize("code", [401, 403, 404])
