@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 import pytest
@@ -15,11 +16,13 @@ from kubewright.api.builtin import core_v1
 from kubewright.client import (
     Client,
     ClusterConfig,
+    ConnectionFailed,
     ExecPlugin,
     Forbidden,
     Impersonation,
     Request,
     Unauthorized,
+    in_cluster_config,
 )
 
 from .conftest import ApiServer
@@ -146,6 +149,31 @@ async def test_a_service_account_is_who_its_token_says(
         "pods",
         namespace,
     )
+
+
+async def test_a_pod_is_its_service_account(
+    api_server: ApiServer, client: Client, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await client.create(core_v1.ServiceAccount(Meta("pod", namespace=namespace)))
+    made = await client.token_request("pod", namespace)
+    server = urlsplit(api_server.config.server)
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", server.hostname or "")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(server.port))
+    (tmp_path / "ca.crt").write_bytes(api_server.config.ca_data)
+    (tmp_path / "namespace").write_text(namespace)
+    (tmp_path / "token").write_text(made.token)
+    config = await asyncio.to_thread(in_cluster_config, tmp_path)
+    async with Client(config) as pod:
+        assert (await who(pod))[0] == f"system:serviceaccount:{namespace}:pod"
+    assert config.namespace == namespace
+
+
+async def test_a_server_may_be_known_by_another_name_than_its_address(api_server: ApiServer) -> None:
+    async with Client(replace(api_server.config, tls_server_name="localhost")) as client:
+        assert "system:masters" in (await who(client))[1]
+    async with Client(replace(api_server.config, tls_server_name="somebody.example.com")) as client:
+        with pytest.raises(ConnectionFailed, match="certificate"):
+            await who(client)
 
 
 async def test_we_can_act_as_another(api_server: ApiServer) -> None:
