@@ -13,6 +13,9 @@ def _revision(event: Event) -> int:
 
 FRESH = 100
 """How many of the last events keep their encoded frames."""
+FRESH_AND_LARGE = 8
+"""How many of them do when their objects are large."""
+LARGE = 64 * 1024
 
 
 class Collection:
@@ -94,9 +97,11 @@ class Collection:
                 insort(self._keys, event.key)
             self._records[event.key] = event.new
         self._events.append(event)
+        # Watchers that keep up have sent it; for one that lags its frames are made anew.
         if len(self._events) > FRESH:
-            # Watchers that keep up have sent it; for one that lags its frames are made anew.
             self._events[-FRESH - 1].frames.clear()
+        if len(self._events) > FRESH_AND_LARGE and self._events[-FRESH_AND_LARGE - 1].size > LARGE:
+            self._events[-FRESH_AND_LARGE - 1].frames.clear()
         self.latest = event.revision
         self.history_bytes += event.size
         self.wake()

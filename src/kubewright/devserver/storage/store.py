@@ -76,6 +76,9 @@ class Store:
         self._commits += 1
         if self._commits % 1024 == 0:
             self.tidy()
+        elif collection.history_bytes > 2 * MAX_BYTES:
+            # A few large objects fill it sooner than many writes do.
+            collection.trim(MAX_EVENTS, MAX_BYTES)
         if self._reached:
             self._release()
 
