@@ -2,8 +2,8 @@
 
 `app` names the commands and turns failures into exit codes; each command's module has its `command`.
 Modules at the top are what commands share: `target` finds the operator a command is about, `options` are
-written once, `loops` runs a program, `logs` and `progress` tell what happens, `crashes` shows an author's own
-line first. A folder is what belongs to one command, or to those that work on one thing:
+written once, `loops` runs a program, `logs` and `progress` tell what happens, in `colours` where they are wanted,
+`crashes` shows an author's own line first. A folder is what belongs to one command, or to those that work on one thing:
 
     documents    objects by name, from files, compared      (shared)
     definitions  install, uninstall: CRDs

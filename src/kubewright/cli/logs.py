@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from textwrap import indent
 from typing import Any, Literal, TextIO, cast
 
+from kubewright.cli.colours import painted
 from kubewright.cli.crashes import crash_report
 
 LogFormat = Literal["text", "json"]
@@ -31,7 +32,7 @@ def set_up(
     """Send the records of the process, from a level on, to standard error in one format."""
     out = stream or sys.stderr
     handler = logging.StreamHandler(out)
-    lines = TextLines(colour=out.isatty(), whole=level <= logging.DEBUG)
+    lines = TextLines(colour=painted(out), whole=level <= logging.DEBUG)
     handler.setFormatter(JsonLines() if log_format == "json" else lines)
     handler.addFilter(FoldedBursts())
     logging.basicConfig(level=level, handlers=[handler], force=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from kubewright.api import KubewrightError
+from kubewright.cli.colours import painted
 from kubewright.cli.doctor.cluster import check_cluster, check_python
 from kubewright.cli.doctor.finding import Finding, failed
 from kubewright.cli.doctor.operator import check_operator
@@ -81,7 +82,7 @@ def _shown(findings: Sequence[Finding], output: str) -> str:
     if output == "json":
         return json.dumps([asdict(finding) for finding in findings], indent=2)
     width = max(len(finding.check) for finding in findings)
-    colour = sys.stdout.isatty()
+    colour = painted(sys.stdout)
     lines: list[str] = []
     for finding in findings:
         state = f"{finding.state:<7}"

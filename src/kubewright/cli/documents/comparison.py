@@ -9,6 +9,7 @@ import click
 import yaml
 
 from kubewright.api import GroupVersionKind, Kind, KubewrightError, NotFound
+from kubewright.cli.colours import painted
 from kubewright.cli.documents.brought import Brought, brought_kinds
 from kubewright.cli.documents.resources import called
 from kubewright.client import Client
@@ -85,8 +86,9 @@ def show_comparison(found: Comparison) -> None:
 
 def show(lines: Iterable[str]) -> None:
     """Print a diff, in colours on a terminal."""
+    colour = painted(sys.stdout)
     for line in lines:
-        click.echo(click.style(line, fg=_COLOURS.get(line[:1])) if sys.stdout.isatty() else line)
+        click.echo(click.style(line, fg=_COLOURS.get(line[:1])) if colour else line)
 
 
 def _lines(obj: Wire | None, status: bool) -> list[str]:

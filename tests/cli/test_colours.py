@@ -1,0 +1,23 @@
+"""Colours are for terminals, and for those who want them."""
+
+import io
+
+import pytest
+
+from kubewright.cli.colours import painted
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_is_painted_and_a_file_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert painted(Terminal())
+    assert not painted(io.StringIO())
+
+
+def test_who_wants_no_colours_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not painted(Terminal())
