@@ -86,8 +86,8 @@ def _shown(findings: Sequence[Finding], output: str) -> str:
     lines: list[str] = []
     for finding in findings:
         state = f"{finding.state:<7}"
-        painted = click.style(state, fg=_COLOURS[finding.state]) if colour else state
-        lines.append(f"{painted}  {finding.check:<{width}}  {finding.detail}")
+        shown = click.style(state, fg=_COLOURS[finding.state]) if colour else state
+        lines.append(f"{shown}  {finding.check:<{width}}  {finding.detail}")
         if finding.remedy:
             lines.append(f"{'':<7}  {'':<{width}}  -> {finding.remedy}")
     return "\n".join(lines)
