@@ -56,6 +56,8 @@ class PartialMeta(msgspec.Struct, gc=False, rename="camel"):
 
     def settle(self) -> None:
         """Copy what is a view of the page that the object came in, so that the page can be freed."""
+        # Ten thousand objects of one namespace need not hold its name ten thousand times.
+        self.namespace = sys.intern(self.namespace)
         self.label_data = self.label_data.copy()
         self.annotation_data = self.annotation_data.copy()
         self.managed_fields = self.managed_fields.copy()

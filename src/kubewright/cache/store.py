@@ -58,7 +58,7 @@ class Store:
         self._selection = selection
         self._trim = trim
         self._gone: dict[ObjectKey, _Gone] = {}
-        self._listed: set[ObjectKey] | None = None
+        self._unlisted: set[ObjectKey] | None = None
         self._filled = False
 
     @property
@@ -68,23 +68,23 @@ class Store:
 
     def begin_list(self) -> None:
         """Take what comes until `end_list` as the whole of the selection."""
-        self._listed = set()
+        self._unlisted = set(self.objects)
         for gone in self._gone.values():
             gone.listed = False
 
     def end_list(self, version: str) -> Sequence[Change]:
         """Remove what the list of this version lacks, unless we wrote it later."""
-        listed = self._listed or ()
         changes: list[Change] = []
-        for key, obj in list(self.objects.items()):
-            if key not in listed and compare(version, obj.meta.resource_version) >= 0:
+        for key in self._unlisted or ():
+            known = self.objects.get(key)
+            if known is not None and compare(version, known.meta.resource_version) >= 0:
                 changes.extend(self._remove(key))
         self._gone = {
             key: gone
             for key, gone in self._gone.items()
             if compare(version, gone.version) < 0 or (gone.final and gone.listed)
         }
-        self._listed = None
+        self._unlisted = None
         self._filled = True
         self.progress = version
         return changes
@@ -92,10 +92,10 @@ class Store:
     def apply(self, obj: RawObject) -> Sequence[Change]:
         """Take in an object that a list or a watch event brought."""
         key = obj.meta.key
-        if self._listed is None:
+        if self._unlisted is None:
             self.progress = obj.meta.resource_version
         else:
-            self._listed.add(key)
+            self._unlisted.discard(key)
         if self._gone:
             gone = self._gone.get(key)
             if gone is not None and gone.uid == obj.meta.uid:
@@ -105,7 +105,7 @@ class Store:
     def delete(self, obj: RawObject) -> Sequence[Change]:
         """Take in a watch event that an object is gone, or has left the selection."""
         key, version = obj.meta.key, obj.meta.resource_version
-        if self._listed is None:
+        if self._unlisted is None:
             self.progress = version
         gone = self._gone.get(key)
         if gone is not None and compare(version, gone.version) >= 0:
@@ -120,7 +120,7 @@ class Store:
 
     def advance(self, version: str) -> None:
         """Note that the watch has told everything up to this version."""
-        if self._listed is not None:
+        if self._unlisted is not None:
             return
         self.progress = version
         if self._gone:
@@ -136,6 +136,9 @@ class Store:
         if not self._selection.admits(key) or self._told(version):
             return NOTHING
         if self._selection.selects(obj):
+            if self._unlisted is not None and key not in self.objects:
+                # If the list is newer than this, it will still name the object, or the object is gone again.
+                self._unlisted.add(key)
             return self._put(key, obj, initial=False)
         known, gone = self.objects.get(key), self._gone.get(key)
         if (known is not None and compare(version, known.meta.resource_version) <= 0) or (
