@@ -1,6 +1,7 @@
 """Say in one line why a request came to nothing: from what the connection or the server's answer tells (pure)."""
 
 import os
+import ssl
 
 from kubewright.api import (
     ConnectionFailed,
@@ -55,12 +56,12 @@ def explain_failure(
             return ConnectionLost(
                 f"{asked}: the connection to {server} was closed before the request was out"
             )
-        case Broken(begun=True, cause=None):
+        case Broken(cause=ssl.SSLError() as cause):
+            return ConnectionFailed(f"{asked}: {explain_tls(cause, server)}", sent=True)
+        case Broken(begun=True):
             return ConnectionLost(
                 f"{asked}: the connection to {server} broke in the middle of the answer", sent=True
             )
-        case Broken(cause=cause) if cause is not None:
-            return ConnectionFailed(f"{asked}: {explain_tls(cause, server)}", sent=True)
         case _:
             return ConnectionLost(f"{asked}: the connection to {server} broke", sent=True)
 

@@ -1,7 +1,6 @@
 """One connection to a server: a request goes out, its answer comes in whole or piece by piece."""
 
 import asyncio
-import ssl
 from enum import Enum, auto
 from typing import cast
 
@@ -11,7 +10,7 @@ from kubewright.http.client.exchange import Answer
 from kubewright.http.client.failures import Broken, ExchangeFailed, Malformed, NotSent, Silent
 from kubewright.http.client.headers import Field, Headers
 from kubewright.http.client.inflation import Inflater
-from kubewright.http.client.wire import Wire
+from kubewright.http.client.wire import ARRIVAL, Wire
 
 MAX_HEAD = 1024 * 1024
 HIGH_WATER = 1024 * 1024
@@ -29,12 +28,13 @@ class _Goal(Enum):
     ROOM = auto()
 
 
-class Connection(asyncio.Protocol):
+class Connection(asyncio.BufferedProtocol):
     """Ask one thing after the other; whoever asks sees to it that nobody else does meanwhile."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._wire: Wire | None = None
+        self._buffer = memoryview(b"")
         self._pieces: list[bytes] = []
         # The parser calls this for each chunk: a built-in, so that ten thousand chunks need no frame of Python.
         self.on_body = self._pieces.append
@@ -45,6 +45,7 @@ class Connection(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = 0.0
         self._asking = False
+        self._served = False
         self._full = False
         self._paused = False
         self._failure: ExchangeFailed | None = None
@@ -100,6 +101,7 @@ class Connection(asyncio.Protocol):
             self.close()
             return False
         self._asking = False
+        self._served = True
         self._wait_until(self._loop.time() + keep_for)
         return True
 
@@ -173,7 +175,7 @@ class Connection(asyncio.Protocol):
         return data
 
     def _go_on(self) -> None:
-        if self._paused and self._wire is not None:
+        if self._paused and self._wire is not None and not self._wire.is_closing():
             self._paused = False
             self._wire.resume_reading()
 
@@ -223,8 +225,7 @@ class Connection(asyncio.Protocol):
             if self._until_end and exc is None and whole:
                 self._done = True
             else:
-                cause = exc if isinstance(exc, ssl.SSLError) else None
-                self._failure = Broken(begun=self._headed, cause=cause)
+                self._failure = Broken(begun=self._headed, stale=self._served, cause=exc)
         self._wake()
 
     def pause_writing(self) -> None:
@@ -237,11 +238,21 @@ class Connection(asyncio.Protocol):
         if self._goal is _Goal.ROOM:
             self._wake()
 
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Offer room that is used again: a new piece of memory for each arrival may cost more than all else."""
+        if not self._buffer:
+            self._buffer = memoryview(bytearray(ARRIVAL))
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Take in what has come from the event loop."""
+        self.data_received(self._buffer[:nbytes])
+
     def eof_received(self) -> bool:
         """Close when the server has nothing more to say."""
         return False
 
-    def data_received(self, data: bytes) -> None:
+    def data_received(self, data: bytes | memoryview) -> None:
         """Feed the parser, and wake who waits for what is there now."""
         if not self._asking or self._done or self._parser is None:
             # Nobody asked: a server that says good-bye, or answers twice.
@@ -253,7 +264,7 @@ class Connection(asyncio.Protocol):
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._lasting = False
             if not self._done:
-                self._fail(Malformed(str(error)))
+                self._fail(Malformed(str(error), bytes(data[:40])))
                 return
         if self._inflater is not None and not self._unpack(self._inflater):
             return

@@ -45,13 +45,21 @@ class Silent(ExchangeFailed):
 
 
 class Malformed(ExchangeFailed):
-    """What came is not HTTP/1.1."""
+    """What came is not HTTP/1.1; `shown` is how it begins."""
+
+    def __init__(self, why: str, shown: bytes = b"") -> None:
+        super().__init__(why)
+        self.shown = shown
 
 
 class Broken(ExchangeFailed):
-    """The connection ended before the answer did; the cause is known where TLS told it."""
+    """The connection ended before the answer did, for a cause if one was told.
 
-    def __init__(self, *, begun: bool, cause: ssl.SSLError | None = None) -> None:
+    `stale`: it had served before, so the server may have closed it just when it was to serve again.
+    """
+
+    def __init__(self, *, begun: bool, stale: bool = False, cause: Exception | None = None) -> None:
         super().__init__("in the middle of the answer" if begun else "before the answer")
         self.begun = begun
+        self.stale = stale
         self.cause = cause

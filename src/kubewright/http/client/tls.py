@@ -6,15 +6,16 @@ import os
 import ssl
 from typing import cast
 
-from kubewright.http.client.wire import End, Wire
+from kubewright.http.client.wire import ARRIVAL, End, Wire
 
 _RECORD = 16 * 1024
 
 
-class TlsWire(asyncio.Protocol):
+class TlsWire(asyncio.BufferedProtocol):
     """Speak TLS as the client; the one end on it is told of plain bytes only."""
 
     def __init__(self, context: ssl.SSLContext, server_name: str, end: End) -> None:
+        self._buffer = memoryview(bytearray(ARRIVAL))
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=server_name)
@@ -40,7 +41,15 @@ class TlsWire(asyncio.Protocol):
         self._below = wire
         self._shake_hands()
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Offer room that is used again: a new piece of memory for each arrival may cost more than all else."""
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Take in what has come from the event loop."""
+        self.data_received(self._buffer[:nbytes])
+
+    def data_received(self, data: bytes | memoryview) -> None:
         """Decrypt, and hand on what it says."""
         if self._closing:
             return

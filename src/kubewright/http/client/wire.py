@@ -3,6 +3,9 @@
 import asyncio
 from typing import Protocol
 
+ARRIVAL = 64 * 1024
+"""How much is taken from the event loop at once."""
+
 
 class Wire(Protocol):
     """What carries the bytes: a transport of the event loop, or TLS on another wire."""
