@@ -156,7 +156,7 @@ class Server:
             self._authority = parts.authority
             self._assemble(loop, parts)
             stack.callback(self._core.store.close)
-            stack.callback(self._caller.close)
+            stack.push_async_callback(self._caller.close)
             front = Front(self.handle, self._core.clock.seconds)
             self._http = HttpServer(front, self._host, self.port, tls=parts.context, limits=LIMITS, grace=0.0)
             await stack.enter_async_context(self._http)

@@ -2,18 +2,33 @@
 
 import asyncio
 import ssl
-from collections import deque
+from urllib.parse import quote as quoted
 
 from kubewright.devserver.access import Access
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.status import quote
+from kubewright.http.client import (
+    Answer,
+    Broken,
+    ExchangeFailed,
+    NotSent,
+    Place,
+    Pool,
+    Route,
+    head_of,
+    request_of,
+)
 
 from .destinations import Destination, destination
-from .exchange import Exchange, Reply
 from .failures import CallFailed, connection_failure, status_failure
 
-MAX_IDLE = 8
+MAX_ANSWER = 64 * 1024 * 1024
 MAX_CONTEXTS = 64
+_HEAD = (
+    ("User-Agent", "kube-apiserver-admission"),
+    ("Accept", "application/json, */*"),
+    ("Content-Type", "application/json"),
+)
 
 _Peer = tuple[str, int, str, str]
 
@@ -23,7 +38,7 @@ class Caller:
 
     def __init__(self, api: Access) -> None:
         self._api = api
-        self._idle: dict[_Peer, deque[Exchange]] = {}
+        self._pools: dict[_Peer, Pool] = {}
         self._contexts: dict[str, ssl.SSLContext] = {}
 
     async def post(self, config: Wire, body: bytes, seconds: float, query: str = "") -> bytes:
@@ -31,51 +46,44 @@ class Caller:
         place = destination(config, query, self._api)
         try:
             async with asyncio.timeout(seconds):
-                reply = await self._send(place, body)
-        except (OSError, EOFError) as error:
+                answer, content = await self._send(place, body, seconds)
+        except (ExchangeFailed, TimeoutError) as error:
             why = connection_failure(error, _address(place), place.server_name)
             raise CallFailed(f"Post {quote(place.url)}: {why}") from None
         except CallFailed as error:
             raise CallFailed(f"Post {quote(place.url)}: {error}") from None
-        if not 200 <= reply.status < 300:
-            raise CallFailed(status_failure(reply.status, reply.content_type, bytes(reply.body)))
-        if not reply.body:
+        content_type = answer.headers.get("Content-Type")
+        if not 200 <= answer.status < 300:
+            raise CallFailed(status_failure(answer.status, content_type, content))
+        if not content:
             raise CallFailed(
-                f"0-length response with status code: {reply.status} and content type: {reply.content_type}"
+                f"0-length response with status code: {answer.status} and content type: {content_type}"
             )
-        return bytes(reply.body)
+        return content
 
-    async def _send(self, place: Destination, body: bytes) -> Reply:
-        kept = self._take(place)
-        if kept is not None:
+    async def _send(self, place: Destination, body: bytes, seconds: float) -> tuple[Answer, bytes]:
+        host = place.url.removeprefix("https://").partition("/")[0]
+        target = quoted(place.target, safe="/?&=%:@!$'()*+,;~")
+        head = request_of("POST", target, head_of((("Host", host), *_HEAD)), body)
+        pool = self._pool(place)
+        while True:
             try:
-                return await self._exchange(place, kept, body)
-            except (ConnectionError, EOFError):
-                # The other side has closed a connection that it was free to close: ask again on a new one.
+                return await _exchange(pool, head, body, seconds)
+            except NotSent:
                 pass
-        return await self._exchange(place, await Exchange.open(place, self._context(place.authority)), body)
+            except Broken as error:
+                # The other side may close a connection that was kept: ask again on another.
+                if error.begun or not error.stale:
+                    raise
 
-    async def _exchange(self, place: Destination, exchange: Exchange, body: bytes) -> Reply:
-        lasting = False
-        try:
-            reply = await exchange.post(place, body)
-            lasting = reply.lasting
-            return reply
-        finally:
-            idle = self._idle.setdefault(_peer(place), deque())
-            if lasting and exchange.usable and len(idle) < MAX_IDLE:
-                idle.append(exchange)
-            else:
-                exchange.close()
-
-    def _take(self, place: Destination) -> Exchange | None:
-        idle = self._idle.get(_peer(place))
-        while idle:
-            exchange = idle.pop()
-            if exchange.usable:
-                return exchange
-            exchange.close()
-        return None
+    def _pool(self, place: Destination) -> Pool:
+        peer = place.host, place.port, place.server_name, place.authority
+        found = self._pools.get(peer)
+        if found is None:
+            server = Place(True, place.host, place.port, place.host, place.host)
+            route = Route(server, tls=self._context(place.authority), server_name=place.server_name)
+            found = self._pools[peer] = Pool(route)
+        return found
 
     def _context(self, authority: str) -> ssl.SSLContext:
         found = self._contexts.get(authority)
@@ -92,16 +100,24 @@ class Caller:
             self._contexts[authority] = found
         return found
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Let all connections go."""
-        for idle in self._idle.values():
-            for exchange in idle:
-                exchange.close()
-        self._idle.clear()
+        for pool in self._pools.values():
+            await pool.close()
+        self._pools.clear()
 
 
-def _peer(place: Destination) -> _Peer:
-    return place.host, place.port, place.server_name, place.authority
+async def _exchange(pool: Pool, head: bytes, body: bytes, seconds: float) -> tuple[Answer, bytes]:
+    answer, reply = await pool.begin(head, body, seconds)
+    content = bytearray()
+    try:
+        while piece := await reply.read(seconds):
+            content += piece
+            if len(content) > MAX_ANSWER:
+                raise CallFailed("the answer is too large")
+    finally:
+        reply.leave()
+    return answer, bytes(content)
 
 
 def _address(place: Destination) -> str:

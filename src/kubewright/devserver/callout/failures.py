@@ -7,6 +7,7 @@ import msgspec
 
 from kubewright.api import KubewrightError
 from kubewright.devserver.status import quote
+from kubewright.http.client import Broken, ConnectTimedOut, HandshakeFailed, Malformed, Silent, Unreachable
 
 _BY_STATUS = {
     400: "the server rejected our request for an unknown reason",
@@ -34,10 +35,21 @@ class CallFailed(KubewrightError):
     """A call that brought no answer, or none that counts."""
 
 
-def connection_failure(error: BaseException, address: str, name: str) -> str:
-    """Tell why a connection to an address, for a server of a name, did not work."""
-    if isinstance(error, TimeoutError):
-        return "context deadline exceeded"
+def connection_failure(error: Exception, address: str, name: str) -> str:
+    """Tell why an exchange with an address, for a server of a name, brought no answer."""
+    match error:
+        case TimeoutError() | Silent() | ConnectTimedOut():
+            return "context deadline exceeded"
+        case Malformed():
+            shown = quote(error.shown.decode("latin-1"))
+            return f"net/http: HTTP/1.x transport connection broken: malformed HTTP response {shown}"
+        case HandshakeFailed() | Unreachable() | Broken():
+            return _cause(error.cause, address, name)
+        case _:
+            return "EOF"
+
+
+def _cause(error: Exception | None, address: str, name: str) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"tls: failed to verify certificate: x509: {_verification(error, name)}"
     if isinstance(error, ssl.SSLError):
