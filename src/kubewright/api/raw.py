@@ -4,6 +4,7 @@ import sys
 from collections.abc import Sequence
 from copy import copy
 from datetime import datetime
+from functools import lru_cache
 from typing import Literal, TypeVar
 
 import msgspec
@@ -56,11 +57,16 @@ class PartialMeta(msgspec.Struct, gc=False, rename="camel"):
 
     def settle(self) -> None:
         """Copy what is a view of the page that the object came in, so that the page can be freed."""
-        # Ten thousand objects of one namespace need not hold its name ten thousand times.
+        # Ten thousand objects of one namespace and one template need not hold its name and labels each.
         self.namespace = sys.intern(self.namespace)
-        self.label_data = self.label_data.copy()
+        self.label_data = _shared(bytes(self.label_data))
         self.annotation_data = self.annotation_data.copy()
         self.managed_fields = self.managed_fields.copy()
+
+
+@lru_cache(maxsize=1024)
+def _shared(data: bytes) -> msgspec.Raw:
+    return msgspec.Raw(data)
 
 
 class RawObject(msgspec.Struct, gc=False, frozen=True, eq=False):
