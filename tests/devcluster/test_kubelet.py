@@ -1,5 +1,6 @@
 """The kubelet's part, on either control plane: it is ours on both."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -7,6 +8,8 @@ from devcluster_workloads import pod, until, until_told
 
 from kubewright.api.builtin import coordination_v1, core_v1
 from kubewright.devcluster import ANNOTATION, NODE, Fate
+from kubewright.devcluster.kubelet import STOPPING
+from kubewright.testing import embedded, virtual_time
 from kubewright.testing.cluster import Cluster
 
 
@@ -120,11 +123,11 @@ async def test_a_readiness_probes_delay_is_kept(cluster: Cluster) -> None:
         initial_delay_seconds=1, tcp_socket=core_v1.TCPSocketAction(port=80)
     )
     await cluster.create(slow)
-    young = await cluster.eventually(core_v1.Pod, "slow", lambda item: item.status.phase == "Running")
     grown = await cluster.eventually(
-        core_v1.Pod, "slow", lambda item: item.status.container_statuses[0].ready
+        core_v1.Pod,
+        "slow",
+        lambda item: bool(item.status.container_statuses) and item.status.container_statuses[0].ready,
     )
-    assert young.metadata.resource_version != grown.metadata.resource_version
     running = state_of(grown).running
     ready = next(item for item in grown.status.conditions if item.type == "Ready")
     assert running is not None
@@ -182,3 +185,14 @@ async def test_a_gated_pod_is_not_scheduled(cluster: Cluster) -> None:
 
     await cluster.client.update(made, open_gate)
     await cluster.eventually(core_v1.Pod, "gated", lambda item: item.status.phase == "Running")
+
+
+@virtual_time
+async def test_a_running_pod_takes_a_moment_to_end() -> None:
+    async with embedded() as cluster:
+        made = await cluster.create(pod("brief"))
+        await cluster.eventually(core_v1.Pod, "brief", lambda found: found.status.phase == "Running")
+        began = asyncio.get_running_loop().time()
+        await cluster.client.delete(made)
+        await cluster.eventually_gone(core_v1.Pod, "brief")
+        assert asyncio.get_running_loop().time() - began >= STOPPING

@@ -18,6 +18,9 @@ NAME = "kubelet"
 LEASE_NAMESPACE = "kube-node-lease"
 LEASE_SECONDS = 40
 RENEW = timedelta(seconds=10)
+STOPPING = 0.2
+"""Seconds that containers take to end: a Pod is seen on its way out, by people and by `kubectl delete`, which asks
+once more after its deletion and then waits for the end of what it finds."""
 REPORT = timedelta(minutes=5)
 """How often a node says again that it is ready when nothing else changes; the lease tells that it lives."""
 _PRESSURES = {
@@ -91,9 +94,12 @@ class Kubelet:
         self._node = node
         self._runner = runner
         self._addresses = Addresses(runner.network if runner is not None else POD_NETWORK)
+        self._stopped_at: dict[str, float] = {}
 
     def concerns(self, change: Change[core_v1.Pod]) -> bool:
         """Filter: pass what happens to the Pods of this node."""
+        if change.new is None and change.before is not None:
+            self._stopped_at.pop(change.before.meta.uid, None)
         if change.new is None and change.old is not None and self._runner is not None:
             # Deleted by force: nothing is left to reconcile, but what runs must end.
             self._runner.forget(change.old)
@@ -107,6 +113,8 @@ class Kubelet:
         place = Place(HOST_IP, await self._addresses.of(pod, ctx))
         if pod.metadata.deletion_timestamp is not None:
             ending = await self._runner.stop(pod, place, now) if self._runner is not None else None
+            if ending is None and (left := self._time_to_stop(pod)) > 0:
+                return Result(after=timedelta(seconds=left))
             await self._end(pod, ending or stop(pod, place, now), ctx)
             return None
         if is_over(pod):
@@ -117,6 +125,14 @@ class Kubelet:
         if stage.again is None:
             return None
         return Result(after=max(stage.again - clock.now(), timedelta(milliseconds=1)))
+
+    def _time_to_stop(self, pod: core_v1.Pod) -> float:
+        """Tell how long the containers of a Pod that pretends to run still take to end."""
+        if all(item.state.running is None for item in pod.status.container_statuses):
+            return 0.0
+        now = asyncio.get_running_loop().time()
+        grace = pod.metadata.deletion_grace_period_seconds or 0
+        return self._stopped_at.setdefault(pod.metadata.uid, now + min(STOPPING, grace)) - now
 
     async def _report(self, pod: core_v1.Pod, stage: Stage, ctx: Context) -> None:
         await ctx.patch_status(pod, stage.status)
