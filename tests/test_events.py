@@ -3,7 +3,7 @@ from typing import Any, cast
 
 import msgspec
 
-from kubewright.api import AlreadyExists, ConnectionFailed, Forbidden, NotFound, Status
+from kubewright.api import AlreadyExists, ConnectionFailed, Forbidden, NotFound, Status, UnexpectedAnswer
 from kubewright.client import Answer, Client, Request
 from kubewright.events import BURST, MAX_PENDING, EventRecorder, Reference
 from kubewright.http.client import Headers
@@ -136,7 +136,7 @@ async def test_the_queue_is_bounded() -> None:
 @virtual_time
 async def test_what_fails_for_a_moment_is_sent_later_and_what_is_refused_is_dropped() -> None:
     async with Recording() as recording:
-        recording.wire.failures = [ConnectionFailed("cut"), ConnectionFailed("cut")]
+        recording.wire.failures = [ConnectionFailed("cut"), UnexpectedAnswer("a login page")]
         recording.recorder.record(POD, "Normal", "Seen", "it")
         await asyncio.sleep(30)
         assert len(recording.wire.sent) == 1

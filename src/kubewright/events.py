@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from kubewright.api import AlreadyExists, ApiError, ConnectionFailed, Kind, NotFound
+from kubewright.api import AlreadyExists, ApiError, ConnectionFailed, Kind, NotFound, UnexpectedAnswer
 from kubewright.backoff import Backoff
 from kubewright.client import Client, requests
 from kubewright.metrics import Registry
@@ -223,7 +223,7 @@ class EventRecorder:
         except NotFound:
             # Events expire; what is told again afterwards starts anew. In a namespace that is gone nobody listens.
             self._series.pop(told, None)
-        except (ApiError, ConnectionFailed) as error:
+        except (ApiError, ConnectionFailed, UnexpectedAnswer) as error:
             self._note_failure(told, series, error)
             return
         series.sent, series.attempts = count, 0
