@@ -13,6 +13,8 @@ from acceptance_samples import Sample
 from kubewright.api import NotFound
 from kubewright.api.builtin import core_v1
 from kubewright.testing import Cluster
+from kubewright.webhook import WebhookNames
+from kubewright.webhook.server import clear_leftovers
 
 IMAGE = "registry.example/operator:1"
 Wire = dict[str, Any]
@@ -27,6 +29,9 @@ async def rendered(sample: Sample) -> list[Wire]:
 async def home(sample: Sample, cluster: Cluster, kubectl: Kubectl) -> AsyncGenerator[list[Wire], None]:
     """Give an operator's documents, in a cluster that has the namespace they go to: no rehearsal makes one."""
     documents = await rendered(sample)
+    operator = sample.operator()
+    # Other tests kill operators that run beside the server: what those had registered by URL is still there.
+    await clear_leftovers(cluster.client, operator.webhooks, WebhookNames(operator.name))
     (namespace,) = (found for found in documents if found["kind"] == "Namespace")
     await kubectl("apply", "-f", "-", stdin=yaml.safe_dump(namespace))
     yield documents

@@ -6,11 +6,14 @@ from kubewright.cli.definitions.installation import (
     install_one,
     wait_established,
 )
+from kubewright.cli.definitions.url_webhooks import clear_url_webhooks, converted_by_url
 
 __all__ = [
     "CRDS",
     "FIELD_MANAGER",
     "check_compatible",
+    "clear_url_webhooks",
+    "converted_by_url",
     "install_one",
     "kind_in",
     "live_definition",

@@ -1,20 +1,17 @@
 """`kubewright uninstall`."""
 
-from importlib import import_module
 from pathlib import Path
 
 import click
 
 from kubewright.cli.definitions.installation import uninstall
+from kubewright.cli.definitions.url_webhooks import clear_url_webhooks
 from kubewright.cli.loops import run_program
 from kubewright.cli.options import cluster_options, target_argument
 from kubewright.cli.progress import Progress
 from kubewright.cli.target import load_operator
 from kubewright.client import Client, load_config
 from kubewright.generate import crds
-from kubewright.webhook import WebhookNames
-
-WEBHOOK_SERVER = "kubewright.webhook.server"
 
 
 @click.command()
@@ -33,11 +30,7 @@ def command(target: str, with_resources: bool, kubeconfig: Path | None, context:
     async def work() -> None:
         async with Client(config) as client:
             progress = Progress()
-            if operator.webhooks:
-                names = WebhookNames(operator.name)
-                server = import_module(WEBHOOK_SERVER)
-                for cleared in await server.clear_leftovers(client, operator.webhooks, names):
-                    progress.done(f"{cleared} removed")
+            await clear_url_webhooks(client, operator, progress)
             await uninstall(client, definitions, progress, with_resources=with_resources)
 
     run_program(work)

@@ -1,19 +1,24 @@
 """`kubewright deploy`."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
-from kubewright.cli.definitions import FIELD_MANAGER
+from kubewright.cli.definitions import FIELD_MANAGER, clear_url_webhooks, converted_by_url
 from kubewright.cli.deployment.leftovers import leftovers
 from kubewright.cli.deployment.rollout import AVAILABLE_WITHIN, deploy
-from kubewright.cli.documents import called, diff, differences, show_comparison
+from kubewright.cli.documents import Comparison, called, diff, differences, show_comparison
 from kubewright.cli.loops import run_program
 from kubewright.cli.options import cluster_options, target_argument
 from kubewright.cli.progress import Progress
 from kubewright.cli.target import load_operator
 from kubewright.client import Client, load_config
+from kubewright.controller import Operator
 from kubewright.generate import PARTS, USUAL_PARTS, Names, Settings, manifests
+
+Wire = dict[str, Any]
 
 
 @click.command()
@@ -69,9 +74,10 @@ def command(
     async def work() -> None:
         async with Client(config) as client:
             if not dry_run:
+                await clear_url_webhooks(client, operator, Progress())
                 await deploy(client, documents, labels, Progress(), force=force, timeout=timeout)
                 return
-            found = await differences(client, documents, FIELD_MANAGER)
+            found = await _rehearsed(client, operator, documents)
             left = await leftovers(client, labels, documents)
             for _, item in left.found:
                 found.lines.extend(diff(called(item), item, None))
@@ -80,3 +86,19 @@ def command(
                 Progress().note(left.note)
 
     run_program(work)
+
+
+async def _rehearsed(client: Client, operator: Operator, documents: Sequence[Wire]) -> Comparison:
+    """Compare; a CRD that a run by URL converts is rehearsed without its conversion, which takes that one's place."""
+    taken = await converted_by_url(client, operator)
+    plain = [
+        document | {"spec": {name: part for name, part in document["spec"].items() if name != "conversion"}}
+        if document["kind"] == "CustomResourceDefinition" and document["metadata"]["name"] in taken
+        else document
+        for document in documents
+    ]
+    found = await differences(client, plain, FIELD_MANAGER)
+    found.unrehearsed.extend(
+        f"the conversion of {name} would be taken from a run by URL" for name in sorted(taken)
+    )
+    return found

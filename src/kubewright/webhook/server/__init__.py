@@ -5,7 +5,7 @@ In reading order: `hosting` (all of it, from start to stop), `http` and `answers
 """
 
 from kubewright.webhook.server.hosting import HostOptions, WebhookHost
-from kubewright.webhook.server.leftovers import clear_leftovers
+from kubewright.webhook.server.leftovers import clear_leftovers, find_leftovers
 from kubewright.webhook.server.reach import Unreachable, reach_of
 from kubewright.webhook.server.registration import NotRegistered
 from kubewright.webhook.server.stores import CertificateError
@@ -17,5 +17,6 @@ __all__ = [
     "Unreachable",
     "WebhookHost",
     "clear_leftovers",
+    "find_leftovers",
     "reach_of",
 ]
