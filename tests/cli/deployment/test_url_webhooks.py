@@ -74,6 +74,18 @@ async def target(cluster: Cluster, name: str, tmp_path: Path) -> str:
     return str(path)
 
 
+async def test_who_installs_the_definition_again_leaves_its_conversion_and_is_not_warned(
+    cluster: Cluster, name: str, target: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert await command(cluster, "install", target) == 0
+    assert capsys.readouterr().err == ""
+    found = await cluster.client.get(apiextensions_v1.CustomResourceDefinition, f"songs.{name}.example.com")
+    assert found.spec.conversion is not None
+    assert found.spec.conversion.strategy == "Webhook"
+    assert await command(cluster, "uninstall", target) == 0
+
+
 async def test_a_rehearsal_says_so_and_changes_nothing(
     cluster: Cluster, name: str, target: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -24,8 +24,9 @@ async def install(
     client: Client, definitions: Sequence[Wire], progress: Progress, *, force: bool = False
 ) -> None:
     """Apply CRDs and wait until the server serves them; refuse, before the first, what breaks stored objects."""
-    await check_compatible(client, definitions, progress, force=force)
-    for definition in definitions:
+    planned = [await _with_live_conversion(client, definition) for definition in definitions]
+    await check_compatible(client, planned, progress, force=force)
+    for definition in planned:
         await install_one(client, definition, progress)
 
 
