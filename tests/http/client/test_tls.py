@@ -18,7 +18,7 @@ from kubewright.http.client import (
 )
 from kubewright.testing.virtual_time import VirtualTimeLoop
 
-from .http_servers import Listener, tunnelled
+from .http_servers import Listener, hello, tunnelled
 
 LONG = bytes(range(256)) * 8192
 
@@ -67,6 +67,30 @@ async def test_a_body_that_ends_with_the_connection_is_read_to_its_end(
     async with Listener(until_end, server_tls) as server:
         pool = Pool(Route(Place.of(server.url), tls=trust))
         assert (await pool.ask(request_of("GET", "/", b"", b""), b"", 5.0)).body == b"all of it"
+        await pool.close()
+
+
+@pytest.mark.parametrize("polite", [True, False])
+async def test_a_connection_that_the_server_left_is_not_used(
+    server_tls: ssl.SSLContext, trust: ssl.SSLContext, polite: bool
+) -> None:
+    async def hello_and_goodbye(
+        head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        await hello(head, reader, writer)
+        await writer.drain()
+        if polite:
+            writer.close()
+        else:
+            writer.transport.abort()
+
+    async with Listener(hello_and_goodbye, server_tls) as server:
+        pool = Pool(Route(Place.of(server.url), tls=trust))
+        for _ in range(3):
+            assert (await pool.ask(request_of("GET", "/", b"", b""), b"", 5.0)).body == b"hello"
+            while any(connection.usable for connection in pool._idle):
+                await asyncio.sleep(0)
+        assert len(server.writers) == 3
         await pool.close()
 
 

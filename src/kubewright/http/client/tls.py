@@ -134,8 +134,8 @@ class TlsWire(asyncio.BufferedProtocol):
             self._below.resume_reading()
 
     def is_closing(self) -> bool:
-        """Tell whether it is closed or being closed."""
-        return self._closing
+        """Tell whether it is closed or being closed, by either side."""
+        return self._closing or self._below is None or self._below.is_closing()
 
     def close(self) -> None:
         """Say good-bye and close; the other side's good-bye is not waited for."""
