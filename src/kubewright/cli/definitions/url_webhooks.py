@@ -1,4 +1,4 @@
-"""Webhooks that a run by URL has registered: nobody answers there once it was killed, and a deployment cannot share them."""
+"""Webhooks that a run by URL has registered: dead once it was killed, and in the way of a deployment."""
 
 from importlib import import_module
 
