@@ -4,8 +4,9 @@ import asyncio
 import os
 import ssl
 from collections.abc import Mapping
-from dataclasses import replace
 from urllib.parse import urlencode, urlsplit
+
+from msgspec.structs import replace
 
 from kubewright.api import ConnectionFailed
 from kubewright.client.config import OidcProvider

@@ -9,9 +9,10 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Self, TypeVar
 from urllib.parse import quote, urlsplit
+
+from msgspec.structs import replace
 
 from kubewright.api import (
     ApiError,

@@ -99,6 +99,11 @@ async def test_a_server_that_is_gone_is_unreachable() -> None:
     assert not caught.value.proxy
 
 
+async def test_a_name_that_is_none_is_unreachable() -> None:
+    with pytest.raises(Unreachable):
+        await Pool(Route(Place.of("http://.."))).ask(REQUEST, b"", 5.0)
+
+
 async def test_closing_ends_what_is_under_way() -> None:
     asked = asyncio.Event()
 

@@ -37,7 +37,10 @@ def _literal(host: str, port: int) -> list[Address]:
 
 async def _looked_up(host: str, port: int) -> list[Address]:
     """Return the host's addresses, families in turn, beginning with the one that the resolver prefers."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except UnicodeError:
+        raise socket.gaierror(socket.EAI_NONAME, "no name of a host") from None
     addresses: list[Address] = [(family, type_, proto, where) for family, type_, proto, _, where in found]
     if not addresses:
         raise OSError("the name has no address")

@@ -2,14 +2,14 @@
 
 import base64
 import ssl
-from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct
 
 _PORTS = {"http": 80, "https": 443}
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where a URL leads, as far as connections are concerned."""
 
     secure: bool
@@ -26,7 +26,10 @@ class Place:
     def of(cls, url: str) -> "Place":
         """Read an http or https URL; anything else is a ValueError."""
         parts = urlsplit(url)
-        host = (parts.hostname or "").encode("idna").decode()
+        host = parts.hostname or ""
+        if not host.isascii():
+            # Only then: the codec brings tables that take longer to load than all of this.
+            host = host.encode("idna").decode()
         if parts.scheme not in _PORTS or not host:
             raise ValueError("no http(s) URL")
         port = parts.port or _PORTS[parts.scheme]
@@ -37,8 +40,7 @@ class Place:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(Struct, frozen=True):
     """How to reach a server; TLS with a proxy and TLS with the server trust the same authorities."""
 
     server: Place

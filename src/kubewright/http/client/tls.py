@@ -18,7 +18,9 @@ class TlsWire(asyncio.BufferedProtocol):
         self._buffer = memoryview(bytearray(ARRIVAL))
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
-        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=server_name)
+        # A string would go through the codec for international names, which takes its time to load.
+        name = server_name.encode() if server_name.isascii() else server_name
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=name)
         self._end = end
         self.ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._below: Wire | None = None
