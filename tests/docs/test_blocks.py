@@ -14,6 +14,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 import types
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -89,6 +90,9 @@ class Page:
                 self._python(block)
             case "yaml":
                 assert list(yaml.safe_load_all(block.text))
+                self._write(block)
+            case "toml":
+                assert tomllib.loads(block.text)
                 self._write(block)
             case "console":
                 self._console(block)
@@ -186,7 +190,7 @@ def _plain(line: str) -> str:
 
 def cases_in(module: types.ModuleType) -> Iterator[Any]:
     for name, value in vars(module).items():
-        if name.startswith("test_") and inspect.iscoroutinefunction(value):
+        if name.startswith("test_") and inspect.isfunction(value):
             yield value
 
 
@@ -208,7 +212,11 @@ async def test_what_a_page_shows_works(
         for block in blocks(ROOT / path):
             await asyncio.to_thread(page.follow, block)
         for test in cases_in(page.module):
-            await test(cluster)
+            if inspect.iscoroutinefunction(test):
+                await test(cluster)
+            else:
+                # It brings a loop and a cluster of its own.
+                await asyncio.to_thread(test)
 
 
 def test_the_page_of_commands_is_what_they_say() -> None:

@@ -49,6 +49,17 @@ async def test_each_line_is_kept_once_however_many_operators_run(cluster: Cluste
     assert logging.getLogger("kubewright").level == before
 
 
+async def test_a_failed_test_is_told_as_it_is(cluster: Cluster) -> None:
+    with pytest.raises(AssertionError, match=r"^as it is$"):
+        async with cluster.running(lamps()):
+            raise AssertionError("as it is")
+
+
+async def test_faults_are_not_in_the_way_of_the_end() -> None:
+    async with embedded() as cluster, cluster.running(lamps()):
+        cluster.faults.add(fail=500)
+
+
 async def test_a_failure_tells_the_objects_story(cluster: Cluster) -> None:
     async with cluster.running(lamps()):
         made = await cluster.create(Lamp(Meta("desk"), spec=LampSpec()))

@@ -5,6 +5,7 @@ each test a namespace of its own. `virtual_time` makes waiting cost nothing; `em
 time, with faults to order.
 """
 
+from kubewright.devserver import Faults, Match
 from kubewright.testing.cluster import PATIENCE, Cluster
 from kubewright.testing.controlplane import ControlPlane, ControlPlaneError, find_binaries
 from kubewright.testing.environments import (
@@ -25,6 +26,8 @@ __all__ = [
     "EmbeddedEnvironment",
     "Environment",
     "ExistingEnvironment",
+    "Faults",
+    "Match",
     "RealEnvironment",
     "RunningEnvironment",
     "embedded",

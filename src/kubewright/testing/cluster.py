@@ -97,16 +97,25 @@ class Cluster:
         if self.server != "existing" and chosen.webhook_reach is None:
             chosen = replace(chosen, webhook_reach="url")
         manager = Manager(operator, config, chosen)
+        failure: Exception | None = None
         try:
             with self._recorder:
                 async with asyncio.TaskGroup() as group:
                     work = group.create_task(manager.run())
                     await _until_ready(manager, work)
-                    yield manager
+                    try:
+                        yield manager
+                    except Exception as error:
+                        # A failed test is told as it is, not as one of a group.
+                        failure = error
                     work.cancel()
+            if failure is not None:
+                raise failure
         finally:
             if not as_admin:
-                await revoke(self.client, operator, self.namespace)
+                # A cluster of the test's own goes whole, and its faults may be in the way.
+                if self._faults is None:
+                    await revoke(self.client, operator, self.namespace)
                 if path := os.environ.get(VARIABLE):
                     await asyncio.to_thread(asked.append_to, Path(path), operator.name)
 
@@ -143,6 +152,7 @@ class Cluster:
         self, kind: Any, name: str, holds: Callable[[Any], object] = bool, *, timeout: float = PATIENCE
     ) -> Any:
         """Wait until an object is there and something holds of it; a failure tells the object's story."""
+        __tracebackhide__ = True
         namespace = self.namespace if kind_of(kind).namespaced else ""
         history = History(asyncio.get_running_loop().time())
 
@@ -160,6 +170,7 @@ class Cluster:
         self, kind: type[Object] | Kind, name: str, *, timeout: float = PATIENCE
     ) -> None:
         """Wait until an object is gone."""
+        __tracebackhide__ = True
         namespace = self.namespace if kind_of(kind).namespaced else ""
 
         async def look() -> Any:
@@ -175,6 +186,7 @@ class Cluster:
         self, *kinds: type[Object] | Kind, quiet: float = 1.0, timeout: float = PATIENCE
     ) -> None:
         """Wait until no object of these kinds has changed for a while in this namespace."""
+        __tracebackhide__ = True
         loop = asyncio.get_running_loop()
         deadline, since, seen = loop.time() + timeout, loop.time(), await self._versions(kinds)
         while loop.time() - since < quiet:
@@ -204,6 +216,8 @@ class Cluster:
         timeout: float,
         history: History | None = None,
     ) -> Any:
+        # What pytest shows of a failure is the line of the test.
+        __tracebackhide__ = True
         clock = asyncio.get_running_loop().time
         began = clock()
         try:

@@ -21,7 +21,10 @@ from kubewright.testing.environments import ServerName
 async def isolated(
     server: ServerName, kubeconfig: Path, *, faults: Faults | None = None
 ) -> AsyncGenerator[Cluster, None]:
-    """Make a namespace on the cluster of a kubeconfig, for as long as the context is open."""
+    """Make a namespace on the cluster of a kubeconfig, for as long as the context is open.
+
+    With `faults` the cluster is the caller's own and ends after this.
+    """
     config = await asyncio.to_thread(load_config, kubeconfig)
     namespace = f"test-{secrets.token_hex(4)}"
     async with Client(config, field_manager="kubewright-testing") as client:
@@ -32,7 +35,9 @@ async def isolated(
             await made.eventually(core_v1.ServiceAccount, "default")
             yield made
         finally:
-            await client.delete(core_v1.Namespace, namespace)
+            # A cluster of one's own goes whole, and its faults may be in the way.
+            if faults is None:
+                await client.delete(core_v1.Namespace, namespace)
 
 
 @asynccontextmanager
