@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import wraps
 from typing import TypeVar
@@ -12,30 +13,54 @@ from kubewright.controller import Context, Result
 T = TypeVar("T", bound=Object)
 
 QUIET = 0.02
-"""Seconds without a change after which a burst is over."""
-LONGEST = 0.25
+"""Seconds without a change, at the least, after which a burst is over."""
+PAUSE = 4
+"""It is over after a pause of so many times the usual one between two of its changes."""
+SHORTEST, LONGEST = 0.25, 1.0
 """Seconds between two looks while it goes on: people do not see them, and a hundred Pods come in a few."""
+SHARE = 4
+"""How many times as long as the last look took."""
 _MANY = 1000
+
+
+@dataclass(slots=True)
+class _Pace:
+    changed: float
+    usual: float = 0.0
+    looks_at: float = 0.0
+    """When it is looked at although the burst goes on."""
+
+    def note_change(self, now: float) -> None:
+        self.usual += (min(now - self.changed, SHORTEST) - self.usual) / 4
+        self.changed = now
+
+    def wait(self, now: float) -> float:
+        return min(self.changed + min(max(self.usual * PAUSE, QUIET), SHORTEST), self.looks_at) - now
 
 
 def paced(
     reconcile: Callable[[T, Context], Awaitable[Result | None]],
 ) -> Callable[[T, Context], Awaitable[Result | None]]:
     """Decorate a reconciler whose work grows with the number of its children: it waits for the end of bursts."""
-    looked: dict[str, float] = {}
+    paces: dict[str, _Pace] = {}
 
     @wraps(reconcile)
     async def patient(subject: T, ctx: Context) -> Result | None:
         clock = asyncio.get_running_loop().time
-        uid, now = subject.metadata.uid, clock()
-        # Without a cause it is our own wait that has ended, and nothing has come meanwhile.
-        if ctx.causes and now - looked.get(uid, now - LONGEST) < LONGEST:
-            return Result(after=timedelta(seconds=QUIET))
+        now = clock()
+        pace = paces.setdefault(subject.metadata.uid, _Pace(now))
+        # Without a cause it is a wait of ours that has ended.
+        if ctx.causes:
+            pace.note_change(now)
+        wait = pace.wait(now)
+        if wait > 0:
+            return Result(after=timedelta(seconds=wait))
         result = await reconcile(subject, ctx)
-        if len(looked) > _MANY:
-            for old in [key for key, moment in looked.items() if moment < now - LONGEST]:
-                del looked[old]
-        looked[uid] = clock()
+        ended = clock()
+        pace.looks_at = ended + min(max((ended - now) * SHARE, SHORTEST), LONGEST)
+        if len(paces) > _MANY:
+            for old in [uid for uid, found in paces.items() if found.looks_at < now]:
+                del paces[old]
         return result
 
     return patient
