@@ -14,8 +14,10 @@ from kubewright.client import (
     ObjectList,
     ScaleReplicas,
     ScaleState,
+    Selection,
     ServerVersion,
     ServiceAccountToken,
+    WriteOptions,
 )
 
 
@@ -32,6 +34,15 @@ def test_declaring_an_operator_loads_no_client() -> None:
     code = "import sys, kubewright; print(sorted(set(sys.modules) & {'httptools', 'yaml', 'cryptography'}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_what_every_verb_can_be_told_can_be_kept_and_passed_on(client: Client, namespace: str) -> None:
+    trying: WriteOptions = {"dry_run": True, "field_manager": "me", "field_validation": "Strict"}
+    here: Selection = {"namespace": namespace, "fields": "metadata.name=a"}
+    made = await client.create(core_v1.ConfigMap(Meta("a", namespace=namespace)), **trying)
+    assert [entry.manager for entry in made.metadata.managed_fields] == ["me"]
+    assert await client.list(core_v1.ConfigMap, **here) == []
 
 
 @pytest.mark.asyncio(loop_scope="session")

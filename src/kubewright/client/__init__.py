@@ -47,7 +47,7 @@ from kubewright.client.config import (
 from kubewright.client.discovery import ApiResource, ServerVersion
 from kubewright.client.kubeconfig import config_from_kubeconfig, in_cluster_config, load_config
 from kubewright.client.reader import ObjectList
-from kubewright.client.requests import Request
+from kubewright.client.requests import Request, Selection, WriteOptions
 from kubewright.http.client import Answer
 
 __all__ = [
@@ -83,6 +83,7 @@ __all__ = [
     "RequestTooLarge",
     "ScaleReplicas",
     "ScaleState",
+    "Selection",
     "ServerTimeout",
     "ServerVersion",
     "ServiceAccountToken",
@@ -92,6 +93,7 @@ __all__ = [
     "Unauthorized",
     "UnexpectedAnswer",
     "UnsupportedMediaType",
+    "WriteOptions",
     "config_from_kubeconfig",
     "error_from_status",
     "in_cluster_config",
