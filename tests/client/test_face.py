@@ -40,7 +40,7 @@ def test_declaring_an_operator_loads_no_client() -> None:
 async def test_what_every_verb_can_be_told_can_be_kept_and_passed_on(client: Client, namespace: str) -> None:
     trying: WriteOptions = {"dry_run": True, "field_manager": "me", "field_validation": "Strict"}
     here: Selection = {"namespace": namespace, "fields": "metadata.name=a"}
-    made = await client.create(core_v1.ConfigMap(Meta("a", namespace=namespace)), **trying)
+    made = await client.create(core_v1.ConfigMap(Meta("a", namespace=namespace), data={"x": "1"}), **trying)
     assert [entry.manager for entry in made.metadata.managed_fields] == ["me"]
     assert await client.list(core_v1.ConfigMap, **here) == []
 
