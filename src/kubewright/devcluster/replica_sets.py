@@ -107,8 +107,8 @@ async def _scale(replica_set: apps_v1.ReplicaSet, pods: list[core_v1.Pod], ctx: 
     for pod in surplus[:BURST]:
         await ctx.delete(pod)
         ctx.event("SuccessfulDelete", f"Deleted pod: {pod.metadata.name}")
-        # It is on its way out, which the next look at the cache will show.
-        pods.remove(pod)
+        # Whoever waits for its end must not read that there is nothing to wait for.
+        pod.metadata.deletion_timestamp = clock.now()
 
 
 def controller() -> Controller[apps_v1.ReplicaSet]:
