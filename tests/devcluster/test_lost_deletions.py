@@ -1,0 +1,70 @@
+"""Pods that are deleted go, whatever happens to the kubelet's watches and writes meanwhile."""
+
+import asyncio
+import random
+
+import pytest
+from devcluster_workloads import pod
+
+from kubewright.api import ApiError, NotFound
+from kubewright.api.builtin import core_v1
+from kubewright.devserver import Faults, Match
+from kubewright.testing import Cluster, embedded, virtual_time
+
+PODS = 6
+STEPS = 25
+ENOUGH = 120.0
+"""Seconds of the cluster's own time after which what was deleted is gone, backoffs included."""
+
+
+async def trouble(faults: Faults, chance: random.Random) -> None:
+    """Do one thing that a kubelet must survive; its requests and watches are the dev cluster's."""
+    agent = "kubewright"
+    writes = Match(verbs=("patch", "delete"), resource="pods", agent=agent)
+    match chance.randrange(5):
+        case 0:
+            faults.cut_watches(Match(resource="pods"), how=chance.choice(("end", "reset", "expire")))
+        case 1:
+            faults.add(match=writes, fail=chance.choice((409, 500, "reset")), times=chance.randrange(1, 4))
+        case 2:
+            faults.add(match=writes, fail="reset", when="after", times=1)
+        case 3:
+            faults.add(match=writes, delay=chance.uniform(0, 2), times=3)
+        case _:
+            with faults.freeze(Match(verbs=("watch",), resource="pods", agent=agent)):
+                await asyncio.sleep(chance.uniform(0, 3))
+
+
+async def come_or_go(cluster: Cluster, name: str, chance: random.Random) -> None:
+    """Create the Pod, or delete it with or without grace; both may meet ordered trouble, which is then the answer."""
+    try:
+        found = await cluster.client.get(core_v1.Pod, name, cluster.namespace)
+        await cluster.client.delete(found, grace_period_seconds=chance.choice((None, 0, 1)))
+    except NotFound:
+        await cluster.create(pod(name))
+    except ApiError:
+        return
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_deleted_goes(seed: int) -> None:
+    @virtual_time
+    async def check() -> None:
+        chance = random.Random(seed)
+        async with embedded() as cluster:
+            faults = cluster.faults
+            for _ in range(STEPS):
+                await come_or_go(cluster, f"pod-{chance.randrange(PODS)}", chance)
+                await trouble(faults, chance)
+                await asyncio.sleep(chance.choice((0.0, 0.05, 0.3, 2.0)))
+            faults.clear()
+            for found in await cluster.client.list(core_v1.Pod, namespace=cluster.namespace):
+                if found.metadata.deletion_timestamp is None:
+                    await cluster.client.delete(found)
+            began = asyncio.get_running_loop().time()
+            while left := await cluster.client.list(core_v1.Pod, namespace=cluster.namespace):
+                waited = asyncio.get_running_loop().time() - began
+                assert waited < ENOUGH, [item.metadata.name for item in left]
+                await asyncio.sleep(1)
+
+    check()
