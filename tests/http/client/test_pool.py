@@ -130,9 +130,8 @@ def test_nothing_is_open_when_closing_is_over(loop: Loop) -> None:
         async with Listener() as server:
             pool = Pool(route_to(server))
             await pool.ask(REQUEST, b"", 5.0)
-            started = asyncio.get_running_loop().time()
             await pool.close()
-            assert asyncio.get_running_loop().time() - started < 0.9
+            assert pool._sockets._open == 0
             return [
                 it for it in gc.get_objects() if isinstance(it, socket.socket) and peer(it) == server.port
             ]
