@@ -1,24 +1,37 @@
 """A way to the API server that writes down every request, and can be broken in each way a network can."""
 
-import contextlib
+import asyncio
 import re
 import ssl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple, Self, cast
+from urllib.parse import quote, urlencode
 
-import aiohttp
 import yaml
-from aiohttp import web
 
 from kubewright.client import ClusterConfig
+from kubewright.http.client import Body, ExchangeFailed, Place, Pool, Route, head_of, request_of
+from kubewright.http.server import (
+    Answer,
+    Connection,
+    Handler,
+    HangUp,
+    HttpServer,
+    Request,
+    Response,
+    Stream,
+    Writer,
+)
 from kubewright.testing import Cluster
 
 GONE = (
     b'{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",'
     b'"message":"too old resource version: 1 (2)","reason":"Expired","code":410}}\n'
 )
+PATIENCE = 3600.0
 _HOP_BY_HOP = {"connection", "transfer-encoding", "content-length", "content-encoding", "keep-alive", "host"}
 _PATH = re.compile(
     r"/(?:api|apis/(?P<group>[^/]+))/(?P<version>[^/]+)(?:/namespaces/(?P<namespace>[^/]+))?"
@@ -43,6 +56,9 @@ class Exchange:
     path: str
     watch: bool
     code: int = 0
+    cut: bool = False
+    """It has to end, answered or not."""
+    connection: Connection | None = None
 
     @property
     def right(self) -> Right | None:
@@ -61,39 +77,29 @@ class Exchange:
         return self.method in _VERBS and right is not None and right.resource not in ("events", "leases")
 
 
-@dataclass
-class Gateway:
+class Gateway(Handler):
     """Stands between an operator and its API server."""
 
-    server: str
-    session: aiohttp.ClientSession
-    port: int = 0
-    exchanges: list[Exchange] = field(default_factory=list[Exchange])
-    _runner: web.AppRunner | None = None
-    _site: web.TCPSite | None = None
-    _open: dict[int, web.Request] = field(default_factory=dict[int, web.Request])
-    _expired: int = 0
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._server: HttpServer | None = None
+        self._open: list[Exchange] = []
+        self._expired = 0
+        self.port = 0
+        self.exchanges: list[Exchange] = []
 
     @classmethod
     @asynccontextmanager
     async def to(cls, config: ClusterConfig) -> AsyncGenerator[Self, None]:
         """Open a way to a cluster; who takes it shows credentials of his own."""
         trust = ssl.create_default_context(cadata=config.ca_data.decode())
-        connector = aiohttp.TCPConnector(ssl=trust, limit=0)
-        async with aiohttp.ClientSession(
-            connector=connector, auto_decompress=False, timeout=aiohttp.ClientTimeout()
-        ) as session:
-            gateway = cls(config.server, session)
-            application = web.Application(client_max_size=1 << 24)
-            application.router.add_route("*", "/{path:.*}", gateway._pass_on)
-            gateway._runner = web.AppRunner(application, shutdown_timeout=0.1, access_log=None)
-            await gateway._runner.setup()
-            await gateway.restore()
-            try:
-                yield gateway
-            finally:
-                gateway.cut()
-                await gateway._runner.cleanup()
+        gateway = cls(Pool(Route(Place.of(config.server), tls=trust)))
+        await gateway.restore()
+        try:
+            yield gateway
+        finally:
+            await gateway.take_away()
+            await gateway._pool.close()
 
     @property
     def url(self) -> str:
@@ -121,36 +127,41 @@ class Gateway:
 
     def cut(self) -> None:
         """Break every connection that is in use."""
-        for request in list(self._open.values()):
-            if request.transport is not None:
-                request.transport.abort()
+        if self._server is not None:
+            for connection in list(self._server.connections):
+                if connection.idle_since is None:
+                    connection.abort()
 
     async def take_away(self) -> None:
         """Let the server be gone: nobody listens any more."""
-        if self._site is not None:
-            await self._site.stop()
-            self._site = None
-        self.cut()
+        if self._server is not None:
+            await self._server.__aexit__(None, None, None)
+            self._server = None
 
     async def restore(self) -> None:
         """Let the server be back where it was."""
-        assert self._runner is not None
-        self._site = web.TCPSite(self._runner, "127.0.0.1", self.port, reuse_address=True)
-        await self._site.start()
-        if not self.port:
-            self.port = self._runner.addresses[0][1]
+        self._server = HttpServer(self, "127.0.0.1", self.port, grace=0.0)
+        await self._server.__aenter__()
+        self.port = self._server.port
 
     def expire(self, watches: int) -> None:
         """Have the next watches told that their place is too old, and end those that run."""
         self._expired = watches
-        for request in list(self._open.values()):
-            if _is_watch(request) and request.transport is not None:
-                request.transport.abort()
+        for exchange in self._open:
+            exchange.cut = exchange.watch
+            if exchange.watch and exchange.connection is not None:
+                exchange.connection.abort()
 
     @property
     def unanswered_expiries(self) -> int:
         """How many watches have yet to be told."""
         return self._expired
+
+    async def asked_for(self, part: str, by: int) -> None:
+        """Wait until so many paths with this part are asked for, from now on."""
+        begun = len(self.exchanges)
+        while len({exchange.path for exchange in self.exchanges[begun:] if part in exchange.path}) < by:
+            await asyncio.sleep(0.01)
 
     def forbidden(self) -> list[Exchange]:
         """Return what was asked for without the right to it.
@@ -163,44 +174,46 @@ class Gateway:
             if exchange.code == 403 and not exchange.path.endswith("/endpointslices")
         ]
 
-    async def _pass_on(self, request: web.Request) -> web.StreamResponse:
-        exchange = Exchange(request.method, request.path, _is_watch(request))
+    def admit(self, request: Request) -> int:
+        """Take what the API server takes, and more: it is for that one to say."""
+        return 1 << 24
+
+    async def handle(self, request: Request) -> Answer:
+        """Pass a request on, and its answer back."""
+        exchange = Exchange(request.method, request.path, request.one("watch") in ("1", "true"))
         self.exchanges.append(exchange)
-        self._open[id(request)] = request
+        if exchange.watch and self._expired and "resourceVersion" in request.query:
+            self._expired -= 1
+            exchange.code = 200
+            return Response(200, GONE)
+        self._open.append(exchange)
         try:
-            if exchange.watch and self._expired and "resourceVersion" in request.query:
-                self._expired -= 1
-                exchange.code = 200
-                return web.Response(body=GONE, content_type="application/json")
-            return await self._answer(request, exchange)
+            answer, body = await self._pool.begin(*self._forwarded(request), PATIENCE)
+        except BaseException as error:
+            self._open.remove(exchange)
+            if isinstance(error, ExchangeFailed):
+                raise HangUp from error
+            raise
+        exchange.code = answer.status
+        kept = [(name, value) for name in answer.headers for value in answer.headers.all(name)]
+        fields = [(name, value) for name, value in kept if name.lower() not in _HOP_BY_HOP]
+        return Stream(partial(self._stream, exchange, body), "", answer.status, fields)
+
+    async def _stream(self, exchange: Exchange, body: Body, writer: Writer) -> None:
+        exchange.connection = cast(Connection, writer)
+        try:
+            while not exchange.cut and (piece := await body.read(PATIENCE)):
+                await writer.write(piece)
+        except ExchangeFailed as error:
+            raise HangUp from error
         finally:
-            del self._open[id(request)]
+            self._open.remove(exchange)
+            body.leave()
+        if exchange.cut:
+            raise HangUp
 
-    async def _answer(self, request: web.Request, exchange: Exchange) -> web.StreamResponse:
-        body = await request.read()
-        async with self.session.request(
-            request.method,
-            self.server + request.raw_path,
-            data=body or None,
-            headers=_kept(request.headers),
-            allow_redirects=False,
-        ) as answer:
-            exchange.code = answer.status
-            response = web.StreamResponse(status=answer.status, headers=_kept(answer.headers))
-            if encoding := answer.headers.get("Content-Encoding"):
-                response.headers["Content-Encoding"] = encoding
-            await response.prepare(request)
-            # Whoever went away, the answer ends here.
-            with contextlib.suppress(ConnectionError, aiohttp.ClientError):
-                async for chunk in answer.content.iter_any():
-                    await response.write(chunk)
-                await response.write_eof()
-            return response
-
-
-def _is_watch(request: web.Request) -> bool:
-    return request.query.get("watch") in ("1", "true")
-
-
-def _kept(headers: Any) -> dict[str, str]:
-    return {name: value for name, value in headers.items() if name.lower() not in _HOP_BY_HOP}
+    def _forwarded(self, request: Request) -> tuple[bytes, bytes]:
+        target = quote(request.path) + (f"?{urlencode(request.query, doseq=True)}" if request.query else "")
+        fields = [(name, value) for name, value in request.fields if name not in _HOP_BY_HOP]
+        head = head_of([*self._pool.route.head(), *fields])
+        return request_of(request.method, target, head, request.body), request.body

@@ -5,9 +5,9 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-import aiohttp
 import pytest
 from acceptance_samples import Sample
+from http_wire import connected
 
 from kubewright.api import Invalid, Kind, NotFound, from_wire, kind_of
 from kubewright.manager import Manager, ManagerOptions
@@ -101,17 +101,14 @@ async def test_serves_probes_and_metrics(sample: Sample, cluster: Cluster) -> No
     anywhere = ManagerOptions(
         metrics_bind_address=free, health_probe_bind_address=free, webhook_bind_address=free
     )
-    async with (
-        cluster.running(sample.operator(), options=anywhere) as manager,
-        aiohttp.ClientSession(raise_for_status=True) as session,
-    ):
+    async with cluster.running(sample.operator(), options=anywhere) as manager:
         await apply_samples(sample, cluster)
         await wait_reconciled(manager, at_least=1)
-        for page in ("healthz", "readyz"):
-            async with session.get(f"http://127.0.0.1:{manager.probe_port}/{page}") as answer:
-                assert await answer.text() == "ok"
-        async with session.get(f"http://127.0.0.1:{manager.metrics_port}/metrics") as answer:
-            text = await answer.text()
+        async with connected(manager.probe_port) as wire:
+            for page in ("healthz", "readyz"):
+                assert (await wire.ask("GET", f"/{page}")).text == "ok"
+        async with connected(manager.metrics_port) as wire:
+            text = (await wire.ask("GET", "/metrics")).text
     controller = sample.operator().controllers[0].name
     assert f'controller_runtime_reconcile_total{{controller="{controller}",result="success"}}' in text
     assert f'workqueue_depth{{controller="{controller}"' in text
