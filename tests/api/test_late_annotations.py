@@ -6,7 +6,19 @@ from typing import Annotated
 
 import pytest
 
-from kubewright.api import DeclarationError, Field, Model, Resource, decode, encode, field_info, field_types
+from kubewright.api import (
+    DeclarationError,
+    Field,
+    Meta,
+    Model,
+    Resource,
+    check_types,
+    decode,
+    encode,
+    field_info,
+    field_types,
+)
+from kubewright.controller import Context, Controller
 
 
 class Early(Model):
@@ -66,3 +78,59 @@ def test_refuses_late_what_is_never_defined() -> None:
 def test_makes_generics_concrete() -> None:
     assert field_types(Thing)["spec"] is Early
     assert Thing().status == Status()
+
+
+class Port(Model):
+    opened: Gate | None = None
+    number: int
+
+
+class Door(Resource[Port, Status], group="example.com", version="v1"):
+    """A door whose spec names a class that comes later."""
+
+
+class Gate(Model):
+    wide: bool = False
+
+
+class Hidden(Model):
+    names: list[Listed] = []
+
+
+class Hiding(Model):
+    inner: Hidden = Hidden()
+
+
+Listed = set[str]
+
+
+class Hider(Resource[Hiding, Status], group="example.com", version="v1"):
+    """A kind that hides a type which cannot be."""
+
+
+class Lost(Model):
+    part: Nowhere | None = None  # noqa: F821  # pyright: ignore[reportUndefinedVariable]
+
+
+class Loser(Resource[Lost, Status], group="example.com", version="v1"):
+    """A kind that names what never comes."""
+
+
+def test_a_kind_may_stand_before_the_classes_it_names() -> None:
+    door = Door(Meta("a"), spec=Port(opened=Gate(wide=True), number=1))
+    assert decode(Door, encode(door)) == door
+    check_types(Door)
+
+
+def test_what_text_hid_is_refused_when_the_kind_is_used() -> None:
+    with pytest.raises(DeclarationError, match=r"Hidden\.names: set\[str\] cannot be carried: use list"):
+        check_types(Hider)
+    with pytest.raises(DeclarationError, match="Lost: name 'Nowhere' is not defined: define or import it in"):
+        check_types(Loser)
+
+
+def test_a_controller_refuses_what_text_hid() -> None:
+    async def reconcile(hider: Hider, ctx: Context) -> None: ...
+
+    with pytest.raises(DeclarationError, match=r"Hidden\.names: set\[str\] cannot be carried: use list"):
+        Controller(Hider, reconcile)

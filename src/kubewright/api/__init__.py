@@ -54,7 +54,7 @@ from kubewright.api.identity import GroupVersionKind, ObjectKey
 from kubewright.api.indexes import Index
 from kubewright.api.kinds import Kind, kind_of
 from kubewright.api.meta import ManagedFieldsEntry, Meta, OwnerReference, controller_of, has_finalizer
-from kubewright.api.model import Model, field_info, field_types, model_rules
+from kubewright.api.model import Model, check_types, field_info, field_types, model_rules
 from kubewright.api.patches import (
     PatchSchema,
     json_diff,
@@ -157,6 +157,7 @@ __all__ = [
     "UnexpectedAnswer",
     "UnsupportedMediaType",
     "WatchEvent",
+    "check_types",
     "controller_of",
     "decode",
     "decode_event",

@@ -141,6 +141,12 @@ def members(annotation: Any) -> tuple[Any, ...]:
     return (annotation,)
 
 
+def types_in(annotation: Any) -> list[Any]:
+    """Return the types that an annotation is made of: those in lists, maps and unions too."""
+    given = () if get_origin(annotation) is Literal else get_args(annotation)
+    return [annotation, *(inner for part in given for inner in types_in(part))]
+
+
 def problem(annotation: Any) -> str:
     """Say why the wire cannot carry this type and what to use instead; nothing when it can."""
     parts = [part for part in members(annotation) if part not in (None, type(None))]

@@ -11,7 +11,15 @@ from typing import Any, ClassVar, TypeVar, cast, dataclass_transform, get_args, 
 
 import msgspec
 
-from kubewright.api.annotations import Names, body_annotations, concrete, field_in, problem, unfolded
+from kubewright.api.annotations import (
+    Names,
+    body_annotations,
+    concrete,
+    field_in,
+    problem,
+    types_in,
+    unfolded,
+)
 from kubewright.api.errors import DeclarationError
 from kubewright.api.fields import Field, Rule
 
@@ -104,7 +112,7 @@ def _fill_generics(namespace: dict[str, Any]) -> None:
         if not isinstance(origin, ModelType):
             continue
         given = dict(zip(cast(Any, origin).__parameters__, get_args(base), strict=True))
-        hints = typing.get_type_hints(origin, include_extras=True)
+        hints = _hints(origin)
         for item in msgspec.structs.fields(cast(Any, origin)):
             filled = concrete(hints[item.name], given)
             if filled != hints[item.name] and item.name not in annotations:
@@ -177,12 +185,16 @@ def is_builtin(cls: type) -> bool:
     return bool(getattr(cls, "__builtin__", False))
 
 
-def field_types(cls: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return the types of all fields with their `Annotated` extras; refuse a name that is not defined."""
+def _hints(cls: type) -> dict[str, Any]:
     try:
-        hints = typing.get_type_hints(cls, localns={cls.__name__: cls}, include_extras=True)
+        return typing.get_type_hints(cls, localns={cls.__name__: cls}, include_extras=True)
     except NameError as error:
         raise DeclarationError(f"{cls.__name__}: {error}: define or import it in {cls.__module__}") from error
+
+
+def field_types(cls: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return the types of all fields with their `Annotated` extras; refuse a name that is not defined."""
+    hints = _hints(cls)
     found = {name: hints[name] for name in cls.__struct_fields__}
     if isinstance(cls, ModelType) and not is_builtin(cls):
         found = {name: unfolded(hint) for name, hint in found.items()}
@@ -205,4 +217,20 @@ def model_rules(cls: type[msgspec.Struct]) -> tuple[Rule, ...]:
 
 def required_fields(cls: type[msgspec.Struct]) -> list[str]:
     """Return the names of the fields that have no default."""
-    return [item.name for item in msgspec.structs.fields(cls) if item.required]
+    # Not asked of msgspec, which would evaluate annotations that name what comes later in the module.
+    names, defaults = cls.__struct_fields__, cls.__struct_defaults__
+    known = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
+    return [name for name in names if known.get(name, msgspec.NODEFAULT) is msgspec.NODEFAULT]
+
+
+def check_types(cls: type[msgspec.Struct]) -> None:
+    """Refuse the types in a model and in those below it that text annotations hid when it was made."""
+    found: set[Any] = set()
+    waiting: list[Any] = [cls]
+    while waiting:
+        model = waiting.pop()
+        if not isinstance(model, ModelType) or is_builtin(model) or model in found:
+            continue
+        found.add(model)
+        for hint in field_types(cast(type[msgspec.Struct], model)).values():
+            waiting += types_in(hint)

@@ -7,7 +7,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 
 import msgspec
 
-from kubewright.api import DeclarationError, Kind, kind_of, names
+from kubewright.api import DeclarationError, Kind, Object, check_types, kind_of, names
 from kubewright.backoff import RETRY_BACKOFF, Backoff
 from kubewright.controller.context import Context
 from kubewright.controller.filters import Filter
@@ -74,6 +74,8 @@ class Controller(Generic[T]):
         tuning: Tuning = DEFAULT_TUNING,
     ) -> None:
         described = kind_of(kind)
+        if isinstance(kind, type) and issubclass(kind, Object):
+            check_types(kind)
         self.kind = kind
         self.name: str = name or described.kind.lower()
         problems = names.dns1123_subdomain(self.name)
