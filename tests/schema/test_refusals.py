@@ -1,13 +1,14 @@
 """A definition that the API server would refuse is refused before, in one line that names the place."""
 
+import types
 from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import pytest
 
 from kubewright.api import DeclarationError, Field, Model, Object, Resource, Rule
-from kubewright.schema import crd
+from kubewright.schema import crd, structural
 
 
 class Status(Model):
@@ -83,6 +84,26 @@ def unapproved() -> type[Object]:
     class Foo(Object, group="apps.k8s.io", version="v1"): ...
 
     return Foo
+
+
+@pytest.mark.parametrize(
+    ("annotation", "text"),
+    [
+        (Annotated[int, Field(ge=5, lt=1)], "ge=5 is above lt=1: no value is both"),
+        (Annotated[str, Field(min_length=3, max_length=2)], "min_length=3 is above max_length=2: no value is both"),
+        (Annotated[int, Field(ge=cast(Any, "x"))], "ge='x' is no number"),
+        (Annotated[str, Field(rules=cast(Any, ["self != ''"]))], "rules=[\"self != ''\"]: write Rule(\"self != ''\")"),
+        (Annotated[str, Field(enum=["a", 1])], "enum: 1 is not text: say values of the field's type"),
+        (Annotated[int, Field(enum=[True])], "enum: True is not a number: say values of the field's type"),
+    ],
+)  # fmt: skip
+def test_what_no_value_can_meet_is_refused(annotation: Any, text: str) -> None:
+    def fill(namespace: dict[str, Any]) -> None:
+        namespace.update(__annotations__={"part": annotation}, __module__=__name__)
+
+    with pytest.raises(DeclarationError) as caught:
+        structural(types.new_class("Odd", (Model,), exec_body=fill))
+    assert str(caught.value) == f"Odd.part: {text}"
 
 
 @pytest.mark.parametrize(

@@ -34,11 +34,22 @@ _FOR: dict[str, tuple[str, ...]] = {
     "map_type": ("object",),
     "embedded_resource": ("object",),
 }
+_RANGES = (
+    ("ge", "le"), ("ge", "lt"), ("gt", "le"), ("gt", "lt"), ("min_length", "max_length"),
+    ("min_items", "max_items"), ("min_properties", "max_properties"),
+)  # fmt: skip
+_VALUES: dict[str, type | tuple[type, ...]] = {
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+}
 
 
 def apply_constraints(schema: Schema, field: Field, place: str, name: str) -> None:
     """Put what the field says into the schema, in place."""
     _refuse_misfits(schema, field, place)
+    _refuse_nonsense(schema, field, place)
     for keyword, value in _plain_keywords(field):
         schema[keyword] = value
     _bounds(schema, field)
@@ -64,6 +75,25 @@ def apply_constraints(schema: Schema, field: Field, place: str, name: str) -> No
         rules.append({"message": f"{name or 'value'} is immutable", "rule": "self == oldSelf"})
     if rules:
         schema["x-kubernetes-validations"] = [*schema.get("x-kubernetes-validations", ()), *rules]
+
+
+def _refuse_nonsense(schema: Schema, field: Field, place: str) -> None:
+    """Refuse what no value can meet, and what is not even of the type that it is declared with."""
+    for low, high in _RANGES:
+        least, most = getattr(field, low), getattr(field, high)
+        for keyword, bound in ((low, least), (high, most)):
+            if bound is not None and not isinstance(bound, int | float):
+                raise DeclarationError(f"{place}: {keyword}={bound!r} is no number")
+        if least is not None and most is not None and least > most:
+            raise DeclarationError(f"{place}: {low}={least} is above {high}={most}: no value is both")
+    for rule in field.rules:
+        if not isinstance(rule, Rule):  # pyright: ignore[reportUnnecessaryIsInstance] (not every author checks types)
+            raise DeclarationError(f"{place}: rules={field.rules!r}: write Rule({rule!r})")
+    fitting = _VALUES.get(schema.get("type", ""))
+    for value in field.enum if fitting else ():
+        if not isinstance(value, fitting or ()) or (isinstance(value, bool) and fitting is not bool):
+            kind = _KINDS[schema["type"]]
+            raise DeclarationError(f"{place}: enum: {value!r} is not {kind}: say values of the field's type")
 
 
 def rule_wire(rule: Rule) -> dict[str, Any]:
