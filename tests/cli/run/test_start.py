@@ -10,7 +10,10 @@ UNUSED = (
     "kubewright.generate",
     "kubewright.schema",
     "kubewright.webhook.server",
+    "aiohttp",
     "cryptography",
+    "email",
+    "http.client",
     "prometheus_client",
     "rich",
 )
