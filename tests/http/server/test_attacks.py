@@ -153,6 +153,15 @@ async def test_who_goes_on_sending_after_a_refusal_is_cut_off() -> None:
         await fine(server)
 
 
+async def test_nonsense_in_a_refused_body_ends_it() -> None:
+    async with talking() as (server, _, wire):
+        wire.writer.write(CHUNKED.replace(b"/echo", b"/nobody"))
+        assert (await wire.reply()).status == 404
+        wire.writer.write(b"zz\r\n")
+        assert await wire.ended()
+        await fine(server)
+
+
 @virtual_time
 async def test_who_stays_after_a_refusal_is_cut_off() -> None:
     async with talking() as (server, _, wire):

@@ -52,7 +52,7 @@ class Connection(asyncio.Protocol):
         self._paused = False
         self._refusal: Response | None = None
         self._lingering: asyncio.TimerHandle | None = None
-        self._switched: list[bytes] | None = None
+        self._switched: bytearray | None = None
         self._task: asyncio.Task[None] | None = None
         self._drained: asyncio.Future[None] | None = None
         self._chunked = True
@@ -151,9 +151,10 @@ class Connection(asyncio.Protocol):
 
     def switched(self, rest: bytes) -> None:
         """Keep what is for the next protocol until it is there."""
-        self._switched = self._switched or []
-        self._switched.append(rest)
-        if sum(map(len, self._switched)) > self._house.limits.head:
+        if self._switched is None:
+            self._switched = bytearray()
+        self._switched += rest
+        if len(self._switched) > self._house.limits.head:
             self._pause()
 
     def _pause(self) -> None:
@@ -283,8 +284,8 @@ class Connection(asyncio.Protocol):
         transport.set_protocol(protocol)
         protocol.connection_made(transport)
         self._house.closed(self)
-        for early in filter(None, self._switched or ()):
-            protocol.data_received(early)
+        if self._switched:
+            protocol.data_received(bytes(self._switched))
         self._resume()
 
     def expire(self, now: float) -> None:
@@ -296,7 +297,10 @@ class Connection(asyncio.Protocol):
             if now - self.blocked_since > limits.blocked_seconds:
                 self.abort()
         elif idle is not None:
-            if now - idle > patience:
+            if now - idle > patience and self._ending:
+                # It was closed, and its client does not take the last bytes.
+                self.abort()
+            elif now - idle > patience:
                 self.close()
         elif self._reader.receiving and not self._paused and now - self._begun > limits.receive_seconds:
             self._reader.give_up(text(408, "408 Request Timeout"))

@@ -64,7 +64,7 @@ class Sink(Protocol):
         ...
 
     def refused(self) -> None:
-        """Learn that the refused request has come in whole."""
+        """Learn that nothing of the refused request is awaited any more."""
         ...
 
     def switched(self, rest: bytes) -> None:
@@ -141,7 +141,10 @@ class RequestReader:
         """Refuse what is coming in and read no more of it."""
         self._broken = True
         self.receiving = False
-        self._refuse(answer)
+        if self._refused:
+            self._sink.refused()
+        else:
+            self._refuse(answer)
 
     def release(self) -> None:
         """Give back what is kept of a request that never came in whole."""
