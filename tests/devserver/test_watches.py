@@ -196,3 +196,25 @@ async def test_all_watchers_see_every_change_in_order(http: Http) -> None:
         revisions = [int(event["object"]["metadata"]["resourceVersion"]) for event in seen]
         assert revisions == sorted(set(revisions))
         assert json.dumps(seen[-2]["object"]["data"]) == json.dumps(seen[-1]["object"]["data"])
+
+
+async def test_every_kind_ends_its_state_with_a_bookmark_in_a_table_too(http: Http) -> None:
+    groups = (await http.get("/apis"))["groups"]
+    versions = [
+        "/api/v1",
+        *(f"/apis/{item['groupVersion']}" for group in groups for item in group["versions"]),
+    ]
+    query = "watch=1&timeoutSeconds=60&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+    accept = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+    for version in versions:
+        for resource in (await http.get(version))["resources"]:
+            if "watch" not in resource["verbs"]:
+                continue
+            wire = await http.open()
+            wire.send("GET", f"{version}/{resource['name']}?{query}&allowWatchBookmarks=true", headers=accept)
+            await wire.head()
+            async for event in wire.events():
+                if event["type"] == "BOOKMARK":
+                    (row,) = event["object"]["rows"]
+                    assert row["object"]["metadata"]["annotations"], resource["name"]
+                    break

@@ -15,6 +15,7 @@ from .status import StatusError
 from .wire import DecodeError, UnknownKind, in_document_order, parse_json, parse_yaml
 
 _META_GROUP = "meta.k8s.io"
+_FIRST_EVICTION = GroupVersionKind("policy", "v1beta1", "Eviction")
 _SUMMARY = 30
 _SORTS: dict[type[object], str] = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 
@@ -140,6 +141,9 @@ def _builtin_kind(core: Core, value: Wire, gvk: GroupVersionKind) -> GroupVersio
         return found
     if found.kind == gvk.kind and gvk.group == _META_GROUP:
         # Every group version has the options kinds under its own name too.
+        return gvk
+    if found == _FIRST_EVICTION and gvk.kind == found.kind:
+        # Clients older than policy/v1 still evict by it, though it is served no more.
         return gvk
     if not core.types.has(found):
         where = problems.quoted(found.api_version)

@@ -161,4 +161,4 @@ def _show(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, dict | list):
         return json.dumps(value, separators=(",", ":"), ensure_ascii=False, sort_keys=True)
-    return "<nil>" if value is None else str(value)
+    return "<no value>" if value is None else str(value)

@@ -220,10 +220,10 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
             errors.append(problems.forbidden(field, text))
         if options.match != "NotOlderThan":
             errors.append(problems.not_supported(field, options.match, ("NotOlderThan",)))
-        if options.token:
-            errors.append(
-                problems.forbidden(field, "resourceVersionMatch is forbidden when continue is provided")
-            )
+    if options.token:
+        errors.append(
+            problems.forbidden(field, "resourceVersionMatch is forbidden when continue is provided")
+        )
     return errors
 
 

@@ -80,6 +80,14 @@ class TokenAuthenticator:
             if kind == "pod":
                 extra["authentication.kubernetes.io/pod-name"] = (bound["name"],)
                 extra["authentication.kubernetes.io/pod-uid"] = (bound["uid"],)
+        if (node := private.get("node")) is not None:
+            # A token of a Pod dies with the Pod; only one that is bound to nothing else dies with the node.
+            target = self._objects.find("", "nodes", "", node["name"])
+            if "pod" not in private and (target is None or target["metadata"]["uid"] != node["uid"]):
+                raise InvalidToken("[invalid bearer token, service account token has been invalidated]")
+            extra["authentication.kubernetes.io/node-name"] = (node["name"],)
+            if node.get("uid"):
+                extra["authentication.kubernetes.io/node-uid"] = (node["uid"],)
         return service_account_user(namespace, account["name"], account["uid"], extra)
 
 

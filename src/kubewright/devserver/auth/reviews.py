@@ -16,7 +16,8 @@ from kubewright.devserver.strategy import Endpoint, Invocation, Outcome, Strateg
 AUTHENTICATION = "authentication.k8s.io"
 AUTHORIZATION = "authorization.k8s.io"
 DEFAULT_SECONDS = 3600
-_BOUND = {"Pod": ("pods", "pod"), "Secret": ("secrets", "secret")}
+MAX_SECONDS = 1 << 32
+_BOUND = {"Pod": ("pods", "pod"), "Secret": ("secrets", "secret"), "Node": ("nodes", "node")}
 
 
 class Reviews:
@@ -97,6 +98,7 @@ class Reviews:
             ],
             "incomplete": False,
         }
+        body["spec"] = {}
         return Outcome(body, 201)
 
     async def issue_token(self, call: Invocation) -> Outcome:
@@ -105,9 +107,15 @@ class Reviews:
         spec: dict[str, Any] = body.setdefault("spec", {})
         account = call.api.get("", "serviceaccounts", call.namespace, call.name)
         seconds = spec.get("expirationSeconds") or DEFAULT_SECONDS
+        metadata: Wire = body.get("metadata") or {}
+        given: str = metadata.get("name") or call.name
+        if given != call.name:
+            text = "must match the service account name if specified"
+            error = problems.invalid("metadata.name", given, text)
+            raise StatusError.invalid(call.gvk.group, call.gvk.kind, call.name, [error])
         audiences = spec.get("audiences") or [ISSUER]
         body["metadata"] = {
-            **body.get("metadata", {}),
+            **metadata,
             "name": call.name,
             "namespace": call.namespace,
             "uid": account["metadata"]["uid"],
@@ -115,10 +123,9 @@ class Reviews:
         }
         body["spec"] = {**spec, "audiences": audiences, "expirationSeconds": seconds}
         body["spec"].setdefault("boundObjectRef", None)
-        if seconds < MIN_SECONDS:
-            error = problems.invalid(
-                "spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes"
-            )
+        if not MIN_SECONDS <= seconds <= MAX_SECONDS:
+            bound = "less than 10 minutes" if seconds < MIN_SECONDS else "larger than 2^32 seconds"
+            error = problems.invalid("spec.expirationSeconds", seconds, f"may not specify a duration {bound}")
             raise StatusError.invalid(call.gvk.group, call.gvk.kind, "", [error])
         await call.judge(body)
         token, ends = self._issuer.issue(
@@ -140,7 +147,8 @@ class Reviews:
             detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
             if resource:
                 detail = "cannot be specified in combination with resourceAttributes"
-                raise _invalid(call, problems.invalid("spec.nonResourceAttributes", path, detail))
+                shown = {"Path": (path or {}).get("path", ""), "Verb": (path or {}).get("verb", "")}
+                raise _invalid(call, problems.invalid("spec.nonResourceAttributes", shown, detail))
             raise _invalid(call, problems.invalid("spec.resourceAttributes", None, detail))
         if (
             call.gvk.kind == "LocalSubjectAccessReview"
@@ -151,10 +159,30 @@ class Reviews:
                 "spec.resourceAttributes.namespace", given, "must match metadata.namespace"
             )
             raise _invalid(call, error)
+        if errors := _selector_errors(resource or {}):
+            raise StatusError.invalid(call.gvk.group, "", call.name, errors)
         await call.judge(body)
         decision = self._authorizer.authorize(user, _attributes(resource, path or {}))
         body["status"] = _status(decision)
         return Outcome(body, 201)
+
+
+def _selector_errors(resource: Wire) -> list[problems.FieldError]:
+    """Check the selectors of a question: each is a text or requirements, not both and not nothing."""
+    errors: list[problems.FieldError] = []
+    for name in ("fieldSelector", "labelSelector"):
+        selector: Wire | None = resource.get(name)
+        if selector is None:
+            continue
+        path = f"spec.resourceAttributes.{name}"
+        raw = selector.get("rawSelector") or ""
+        if raw and selector.get("requirements"):
+            text = "may not specified at the same time as requirements"
+            errors.append(problems.invalid(f"{path}.rawSelector", raw, text))
+        elif not raw and not selector.get("requirements"):
+            text = f"when {path} is specified, requirements or rawSelector is required"
+            errors.append(problems.required(f"{path}.requirements", text))
+    return errors
 
 
 def user_info(user: User) -> Wire:
@@ -198,10 +226,12 @@ def _bound(call: Invocation, reference: Mapping[str, Any] | None) -> dict[str, A
     if not reference:
         return None
     if reference.get("kind") not in _BOUND:
-        gvk = f"{reference.get('apiVersion', '')}, Kind={reference.get('kind', '')}"
+        group, _, version = str(reference.get("apiVersion") or "").rpartition("/")
+        gvk = f"{group}/{version}, Kind={reference.get('kind', '')}"
         raise StatusError.bad_request(f"cannot bind token to object of type {gvk}")
     resource, claim = _BOUND[reference["kind"]]
-    target = call.api.get("", resource, call.namespace, reference.get("name", ""))
+    namespace = "" if claim == "node" else call.namespace
+    target = call.api.get("", resource, namespace, reference.get("name", ""))
     uid = target["metadata"]["uid"]
     if claim == "pod" and target["spec"].get("serviceAccountName", "") != call.name:
         account = problems.quoted(call.name)
@@ -214,7 +244,11 @@ def _bound(call: Invocation, reference: Mapping[str, Any] | None) -> dict[str, A
             reference["name"],
             f"the UID in the bound object reference ({reference['uid']}) does not match the UID in record. The object might have been deleted and then recreated",
         )
-    return {claim: {"name": reference["name"], "uid": uid}}
+    bound: dict[str, Any] = {claim: {"name": reference["name"], "uid": uid}}
+    if claim == "pod" and (node := target["spec"].get("nodeName")):
+        found = call.api.find("", "nodes", "", node)
+        bound["node"] = {"name": node, **({"uid": found["metadata"]["uid"]} if found else {})}
+    return bound
 
 
 def _invalid(call: Invocation, error: problems.FieldError) -> StatusError:

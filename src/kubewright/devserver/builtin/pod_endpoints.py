@@ -88,12 +88,12 @@ async def evict(call: Invocation) -> Outcome:
         options["dryRun"] = ["All"]
     phase = section(pod, "status").get("phase")
     if phase not in _UNGUARDED and not pod["metadata"].get("deletionTimestamp"):
-        await _spend_budget(call, pod)
+        await _spend_budget(call, pod, dry_run=bool(options.get("dryRun")))
     await call.api.delete("", "pods", call.namespace, call.name, options, user=call.user, admitted=True)
     return Outcome(success({}, 201), 201)
 
 
-async def _spend_budget(call: Invocation, pod: Wire) -> None:
+async def _spend_budget(call: Invocation, pod: Wire, *, dry_run: bool) -> None:
     labels = section(pod["metadata"], "labels")
     budgets = [
         budget
@@ -112,7 +112,7 @@ async def _spend_budget(call: Invocation, pod: Wire) -> None:
     if _harmless(pod, budget):
         return
     _refuse_disruption(budget)
-    if call.options.dry_run:
+    if dry_run:
         return
 
     def spend(found: Wire) -> None:

@@ -38,7 +38,7 @@ def _counts(obj: Wire, *names: str) -> list[int]:
 
 def deployment_row(obj: Wire, now: float) -> list[Any]:
     """Give a Deployment's cells."""
-    names, images = containers(obj["spec"]["template"])
+    names, images = containers(section(obj["spec"], "template"))
     updated, available, ready = _counts(obj, "updatedReplicas", "availableReplicas", "readyReplicas")
     selector = selector_text(obj["spec"].get("selector"))
     shown = f"{ready}/{obj['spec'].get('replicas', 0)}"
@@ -56,7 +56,7 @@ def replication_controller_row(obj: Wire, now: float) -> list[Any]:
 
 
 def _replica_row(obj: Wire, now: float, selector: str) -> list[Any]:
-    names, images = containers(obj["spec"]["template"])
+    names, images = containers(section(obj["spec"], "template"))
     current, ready = _counts(obj, "replicas", "readyReplicas")
     wanted = obj["spec"].get("replicas", 0)
     return [obj["metadata"]["name"], wanted, current, ready, object_age(obj, now), names, images, selector]
@@ -64,7 +64,7 @@ def _replica_row(obj: Wire, now: float, selector: str) -> list[Any]:
 
 def stateful_set_row(obj: Wire, now: float) -> list[Any]:
     """Give a StatefulSet's cells."""
-    names, images = containers(obj["spec"]["template"])
+    names, images = containers(section(obj["spec"], "template"))
     (ready,) = _counts(obj, "readyReplicas")
     shown = f"{ready}/{obj['spec'].get('replicas', 0)}"
     return [obj["metadata"]["name"], shown, object_age(obj, now), names, images]
@@ -72,7 +72,7 @@ def stateful_set_row(obj: Wire, now: float) -> list[Any]:
 
 def daemon_set_row(obj: Wire, now: float) -> list[Any]:
     """Give a DaemonSet's cells."""
-    names, images = containers(obj["spec"]["template"])
+    names, images = containers(section(obj["spec"], "template"))
     counts = _counts(
         obj,
         "desiredNumberScheduled",

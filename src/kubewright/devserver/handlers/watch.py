@@ -11,7 +11,7 @@ from kubewright.devserver.objects import Wire, decode, encode, with_revision
 from kubewright.devserver.options import ListOptions
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.storage import ADDED, DELETED, MODIFIED, Event, Record
-from kubewright.devserver.tables import partial, table
+from kubewright.devserver.tables import cells_of, partial, table
 from kubewright.http.server import Stream, Writer
 
 from .read import object_revision
@@ -191,15 +191,20 @@ class Watch:
         if annotations:
             metadata["annotations"] = annotations
         obj: Wire = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
+        if not resource.custom:
+            obj = {**self.core.types.zero(resource.gvk), **obj}
         if self.format.form == "PartialObjectMetadata":
             obj = partial(obj, self.format.version)
         elif self.format.form == "Table":
+            nameless: Wire = {**obj, "metadata": {"name": "", **metadata}}
+            cells = cells_of(resource.strategy, nameless, self.core.clock.seconds())
+            shown = partial(obj, self.format.version) if self.include != "None" else None
             obj = {
                 "kind": "Table",
                 "apiVersion": f"meta.k8s.io/{self.format.version}",
                 "metadata": {"resourceVersion": str(revision)},
                 "columnDefinitions": None,
-                "rows": [{"cells": [], "object": partial(obj, self.format.version)}],
+                "rows": [{"cells": cells, "object": shown}],
             }
         return b'{"type":"BOOKMARK","object":%b}\n' % encode(obj)
 

@@ -47,7 +47,7 @@ def decode_token(text: str) -> Token:
         raise _bad("json: cannot unmarshal into Go value of type storage.continueToken")
     token = cast(dict[str, Any], parsed)
     if token.get("v") != "meta.k8s.io/v1":
-        raise _bad(f'server does not recognize this encoded version "{token.get("v", "")}"')
+        raise _bad(f"server does not recognize this encoded version {token.get('v', '')}")
     revision, start = token.get("rv", 0), token.get("start", "")
     if not isinstance(revision, int) or not isinstance(start, str):
         raise _bad("json: cannot unmarshal into Go struct field")
