@@ -1,7 +1,7 @@
 """The life of each sample operator's objects, step by step: what a person does, and what must come of it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,7 @@ class Stage:
         return found
 
 
-Play = Callable[[Stage], Awaitable[None]]
+Play = Callable[[Stage], Coroutine[Any, Any, None]]
 
 
 @dataclass(frozen=True)

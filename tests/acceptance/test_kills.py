@@ -17,8 +17,8 @@ from kubewright.testing import Cluster
 from kubewright.testing.accounts import grant, revoke
 
 SEED = 20261115
-KILLS = 4
-"""How often each operator dies in a story; after the last time it lives, so every story ends."""
+LATEST = 6
+"""An operator dies when it has sent at most this many requests in a step of its story."""
 
 
 class Troupe:
@@ -36,6 +36,12 @@ class Troupe:
         replica = await Replica.start(stage.sample.target, self._cluster, self._folder, arguments)
         self.replicas.setdefault(name, []).append(replica)
         return replica
+
+    async def kill(self, stage: Stage) -> None:
+        """Kill the operator of a sample, and start it again."""
+        replica = self.replicas[stage.sample.name][-1]
+        assert await replica.ended(signal.SIGKILL, timeout=10) == -signal.SIGKILL
+        await self.start(stage)
 
     async def stop(self) -> None:
         """End all that still run; a webhook's operator takes its registration along."""
@@ -99,26 +105,29 @@ async def test_killed_again_and_again_each_operator_ends_where_it_should(
 ) -> None:
     chance = random.Random(SEED)
 
-    async def torment(crew: Troupe, stage: Stage, moments: Sequence[float]) -> None:
-        for moment in moments:
-            await asyncio.sleep(moment)
-            replica = crew.replicas[stage.sample.name][-1]
-            assert await replica.ended(signal.SIGKILL, timeout=10) == -signal.SIGKILL
-            await crew.start(stage)
+    async def torment(stage: Stage, gateway: Gateway, crew: Troupe) -> None:
+        """Play a story; in each step the operator dies after some requests, or at the end if it sends fewer."""
+        for step in STORIES[stage.sample.name]:
+            last = len(gateway.exchanges) + chance.randint(0, LATEST)
+            async with asyncio.TaskGroup() as group:
+                playing = group.create_task(step.play(stage))
+                while len(gateway.exchanges) < last and not playing.done():
+                    await asyncio.sleep(0.005)
+                await crew.kill(stage)
 
-    async with (
-        Gateway.to(cluster.config) as gateway,
-        troupe(cluster, gateway, found, tmp_path) as crew,
-        asyncio.TaskGroup() as group,
-    ):
-        for stage in found:
+    async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
+        # Each has a gateway of its own, which counts its requests.
+        gateways = [await stack.enter_async_context(Gateway.to(cluster.config)) for _ in found]
+        crews = [
+            await stack.enter_async_context(troupe(cluster, gateway, [stage], tmp_path))
+            for stage, gateway in zip(found, gateways, strict=True)
+        ]
+        for stage, crew in zip(found, crews, strict=True):
             await (await crew.start(stage)).wait_says("Starting workers", timeout=60)
-        for stage in found:
-            moments = [chance.uniform(0.3, 2.5) for _ in range(KILLS)]
-            group.create_task(torment(crew, stage, moments))
-        await play_all(found)
+        for stage, gateway, crew in zip(found, gateways, crews, strict=True):
+            group.create_task(torment(stage, gateway, crew))
     assert await left_over(cluster) == {"Deployment": [], "Pod": ["second", "test"]}
-    assert gateway.forbidden() == []
+    assert [gateway.forbidden() for gateway in gateways] == [[]] * len(found)
 
 
 @pytest.mark.timeout(300)
@@ -135,8 +144,10 @@ async def test_of_two_replicas_the_leader_dies_and_the_server_goes_away(
             group.create_task(play_all(found))
             for stage in found:
                 await crew.replicas[stage.sample.name][0].ended(signal.SIGKILL, timeout=10)
+            await gateway.asked_for("/leases/", by=len(found))
             await gateway.take_away()
-            await asyncio.sleep(1.0)
+            for _, second in crew.replicas.values():
+                await second.wait_says("could not be read or renewed", timeout=60)
             await gateway.restore()
         for first, second in crew.replicas.values():
             assert first.process.returncode == -signal.SIGKILL
