@@ -10,7 +10,7 @@ from rich.console import Console
 
 ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "images" / "demo.svg"
-WIDTH, HEIGHT = 112, 60
+WIDTH, HEIGHT = 112, 44
 sys.path.insert(0, str(ROOT / "examples"))
 
 from show.live import View, look  # noqa: E402
