@@ -1,6 +1,7 @@
 import asyncio
 import dataclasses
 import sys
+import threading
 import time
 from base64 import b64encode
 from collections.abc import AsyncIterator
@@ -205,10 +206,11 @@ async def test_reconciles_in_flight_may_end_before_the_stop(cluster: Cluster) ->
 
     async def reconcile(box: Box, ctx: Context) -> None:
         begun.set()
-        await asyncio.sleep(0.2)
+        while manager.ready.is_set():
+            await asyncio.sleep(0)
         story.append("reconciled")
 
-    async with cluster.running(Controller(Box, reconcile), lifespan=lifespan):
+    async with cluster.running(Controller(Box, reconcile), lifespan=lifespan) as manager:
         await cluster.create(Box(Meta("a")))
         await begun.wait()
     assert story == ["open", "reconciled", "close"]
@@ -440,28 +442,25 @@ def write_kubeconfig(config: ClusterConfig, folder: Path) -> Path:
 
 async def test_a_thread_that_still_runs_keeps_the_lease_from_being_released(cluster: Cluster) -> None:  # noqa: F811 (a fixture)
     await cluster.install(Box)
-    release = asyncio.Event()
-    ended = False
+    begun, ended = asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
 
     async def reconcile(box: Box, ctx: Context) -> None:
         def work() -> None:
-            nonlocal ended
-            while not ended:
-                time.sleep(0.01)
+            loop.call_soon_threadsafe(begun.set)
+            ended.wait()
 
-        release.set()
         await ctx.run_sync(work)
 
     chosen = options(leader_elect=True, lease_times=QUICK, identity="busy", graceful_timeout=0.05)
     try:
         async with cluster.running(Controller(Box, reconcile), options=chosen):
             await cluster.create(Box(Meta("a")))
-            await release.wait()
-            await asyncio.sleep(0.1)
+            await begun.wait()
         lease = await cluster.get(coordination_v1.Lease, "box")
         assert lease.spec.holder_identity == "busy"
     finally:
-        ended = True
+        ended.set()
 
 
 async def test_secure_metrics_are_given_to_whom_the_cluster_allows(cluster: Cluster) -> None:  # noqa: F811 (a fixture)

@@ -1,7 +1,6 @@
 import asyncio
 import logging
 import threading
-import time
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any, cast
@@ -389,7 +388,6 @@ async def test_blocking_work_runs_in_threads_and_events_may_be_told_from_there(c
 
     async def reconcile(box: Box, ctx: Context) -> None:
         def work(text: str) -> str:
-            time.sleep(0.01)
             ctx.event("Worked", text)
             return threading.current_thread().name
 
