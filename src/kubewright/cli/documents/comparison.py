@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import click
 import yaml
 
-from kubewright.api import GroupVersionKind, Kind, KubewrightError, NotFound
+from kubewright.api import Forbidden, GroupVersionKind, Kind, KubewrightError, NotFound
 from kubewright.cli.colours import painted
 from kubewright.cli.documents.brought import Brought, brought_kinds
 from kubewright.cli.documents.resources import called
@@ -54,6 +54,11 @@ async def differences(client: Client, documents: Sequence[Wire], field_manager: 
         except NotFound:
             planned = document
             found.unrehearsed.append(f"{called(document)} was not checked: its namespace is not there yet")
+        except Forbidden as error:
+            if not error.namespace_terminating:
+                raise
+            planned = document
+            found.unrehearsed.append(f"{called(document)} was not checked: its namespace is on its way out")
         found.lines.extend(diff(called(document), live, planned))
     return found
 
