@@ -7,7 +7,7 @@ import zlib
 import pytest
 
 from kubewright.http.client import Broken, Malformed, NotSent, Silent
-from kubewright.http.client.connection import HIGH_WATER, PIECE
+from kubewright.http.client.connection import BREATH, FLOOD_READS, HIGH_WATER, PIECE
 from kubewright.http.client.inflation import MOST_AT_ONCE
 from kubewright.testing.virtual_time import virtual_time
 
@@ -146,6 +146,46 @@ async def test_a_reader_that_is_behind_is_not_read_for() -> None:
     assert wire.reading
     wire.feed(b"0\r\n\r\n")
     assert await wire.connection.read(10.0) == b""
+
+
+@virtual_time
+async def test_a_flood_gathers_before_it_is_read() -> None:
+    wire = MemoryWire()
+    await streaming(wire)
+    for _ in range(FLOOD_READS):
+        wire.feed(chunk(b"x" * 1000))
+        assert await wire.connection.read(10.0) == b"x" * 1000
+    async with asyncio.TaskGroup() as group:
+        reading = group.create_task(wire.connection.read(10.0))
+        await asyncio.sleep(0)
+        assert not wire.reading
+        await asyncio.sleep(BREATH * 2)
+        assert wire.reading
+        wire.feed(chunk(b"y" * 1000))
+    assert reading.result() == b"y" * 1000
+    async with asyncio.TaskGroup() as group:
+        reading = group.create_task(wire.connection.read(10.0))
+        await asyncio.sleep(0)
+        assert wire.reading, "so little is no flood"
+        wire.feed(chunk(b"z"))
+    assert reading.result() == b"z"
+
+
+@virtual_time
+async def test_a_connection_that_ends_in_a_flood_is_read_to_its_end() -> None:
+    wire = MemoryWire()
+    await streaming(wire)
+    for _ in range(FLOOD_READS):
+        wire.feed(chunk(b"x"))
+        await wire.connection.read(10.0)
+    wire.feed(chunk(b"last words"))
+    async with asyncio.TaskGroup() as group:
+        reading = group.create_task(wire.connection.read(10.0))
+        await asyncio.sleep(0)
+        wire.end()
+    assert reading.result() == b"last words"
+    with pytest.raises(Broken):
+        await wire.connection.read(10.0)
 
 
 @virtual_time

@@ -17,6 +17,10 @@ HIGH_WATER = 1024 * 1024
 """A reader that is this many bytes behind is not read for; the server then waits."""
 PIECE = 64 * 1024
 """A body longer than this goes out in pieces, each when there is room for it."""
+BREATH = 0.002
+"""Seconds for which a flood is left to gather; so many reads that follow each other faster than that are one."""
+FLOOD_READS = 16
+FLOOD_BYTES = 8 * 1024
 _ROUNDING = 0.002
 _NO_HEADERS = Headers()
 
@@ -48,6 +52,10 @@ class Connection(asyncio.BufferedProtocol):
         self._served = False
         self._full = False
         self._paused = False
+        self._flood = False
+        self._hasty = 0
+        self._last = 0
+        self._read_at = 0.0
         self._failure: ExchangeFailed | None = None
         self._reset()
 
@@ -91,9 +99,13 @@ class Connection(asyncio.BufferedProtocol):
 
     async def read(self, idle: float) -> bytes:
         """Return what has come of the body since the last call; wait if nothing has; nothing is the end."""
+        if self._flood and self._last < ARRIVAL // 2:
+            await self._breathe()
         if not self._pieces:
             await self._reach(_Goal.PIECE, self._loop.time() + idle)
-        return self._gathered()
+        data = self._gathered()
+        self._look_for_flood(len(data))
+        return data
 
     def finish(self, keep_for: float) -> bool:
         """End the exchange; tell whether the connection can serve another one within so many seconds."""
@@ -175,9 +187,38 @@ class Connection(asyncio.BufferedProtocol):
         return data
 
     def _go_on(self) -> None:
-        if self._paused and self._wire is not None and not self._wire.is_closing():
+        if self._paused:
             self._paused = False
+            self._let_in()
+
+    def _let_in(self) -> None:
+        if self._wire is not None and not self._wire.is_closing():
             self._wire.resume_reading()
+
+    # A flood: ten thousand events at once, each sent by itself. To be woken for each costs more than to read it.
+
+    def _look_for_flood(self, size: int) -> None:
+        now = self._loop.time()
+        if self._flood:
+            self._flood = size >= FLOOD_BYTES
+        elif now - self._read_at < BREATH:
+            self._hasty += 1
+            self._flood = self._hasty >= FLOOD_READS
+        else:
+            self._hasty = 0
+        self._read_at = now
+
+    async def _breathe(self) -> None:
+        """Let a moment's arrivals gather where they cost nothing: in the kernel."""
+        self._hasty = 0
+        if self._paused or self._done or self._wire is None or self._wire.is_closing():
+            return
+        self._wire.pause_reading()
+        try:
+            await asyncio.sleep(BREATH)
+        finally:
+            if not self._paused:
+                self._let_in()
 
     # Time: one timer for a connection, which is moved only when something is due before it.
 
@@ -254,6 +295,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def data_received(self, data: bytes | memoryview) -> None:
         """Feed the parser, and wake who waits for what is there now."""
+        self._last = len(data)
         if not self._asking or self._done or self._parser is None:
             # Nobody asked: a server that says good-bye, or answers twice.
             self._lasting = False
