@@ -145,3 +145,30 @@ def peer(it: socket.socket) -> int:
         return it.getpeername()[1] if it.family == socket.AF_INET else 0
     except OSError:
         return 0
+
+
+async def test_what_a_cancelled_request_had_received_is_no_part_of_the_next_answer() -> None:
+    async with Listener() as server:
+        pool = Pool(route_to(server))
+        await pool.ask(REQUEST, b"", 5.0)
+        (connection,) = pool._idle
+        asked = asyncio.create_task(pool.ask(REQUEST, b"", 5.0))
+        while not connection._done or not connection._pieces:
+            await asyncio.sleep(0)
+        asked.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asked
+        assert (await pool.ask(REQUEST, b"", 5.0)).body == b"hello"
+        await pool.close()
+
+
+async def test_a_body_that_nobody_read_is_no_part_of_the_next_answer() -> None:
+    async with Listener() as server:
+        pool = Pool(route_to(server))
+        _, body = await pool.begin(REQUEST, b"", 5.0)
+        (connection,) = pool._busy
+        while not connection._done:
+            await asyncio.sleep(0)
+        body.leave()
+        assert (await pool.ask(REQUEST, b"", 5.0)).body == b"hello"
+        await pool.close()

@@ -109,7 +109,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def finish(self, keep_for: float) -> bool:
         """End the exchange; tell whether the connection can serve another one within so many seconds."""
-        if not (self._done and self._lasting and self.usable):
+        # What nobody has read, as of a request cancelled at its last moment, would become part of the next answer.
+        if self._pieces or not (self._done and self._lasting and self.usable):
             self.close()
             return False
         self._asking = False
