@@ -12,8 +12,7 @@ MANNERS = recording("manners")
 # A controller of the real server fills these in a moment after the object was created.
 FILLED_LATER = {("FlowSchema", "MissingPL"), ("APIService", "Available")}
 # What is known to differ, and why; a case that has come right no longer belongs here.
-DIFFERENCES = {
-}
+DIFFERENCES = {}
 
 
 def title(entry: Any) -> str:
