@@ -56,7 +56,7 @@ class Stream:
     """An answer that comes in pieces; `idle` is how many seconds may pass between two of them."""
 
     def __init__(self, body: Body, status: int, about: str) -> None:
-        self.idle = 0.0
+        self.idle: float = 0.0
         self.status = status
         self.body = body
         self._about = about

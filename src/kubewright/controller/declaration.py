@@ -76,7 +76,7 @@ class Controller(Generic[T]):
         described = kind_of(kind)
         if isinstance(kind, type) and issubclass(kind, Object):
             check_types(kind)
-        self.kind = kind
+        self.kind: type[T] | Kind = kind
         self.name: str = name or described.kind.lower()
         problems = names.dns1123_subdomain(self.name)
         if problems:

@@ -15,8 +15,8 @@ class Subject:
     __slots__ = ("_wire", "form", "given", "kind")
 
     def __init__(self, kind: Kind, given: Object | Wire) -> None:
-        self.kind = kind
-        self.given = given
+        self.kind: Kind = kind
+        self.given: Object | Wire = given
         self.form: Any = type(given) if isinstance(given, Object) else kind
         """What its states are decoded to: the class, or the kind for wire values."""
         self._wire: Wire | None = None

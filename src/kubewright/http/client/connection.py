@@ -1,6 +1,7 @@
 """One connection to a server: a request goes out, its answer comes in whole or piece by piece."""
 
 import asyncio
+from collections.abc import Callable
 from enum import Enum, auto
 from typing import cast
 
@@ -41,7 +42,7 @@ class Connection(asyncio.BufferedProtocol):
         self._buffer = memoryview(b"")
         self._pieces: list[bytes] = []
         # The parser calls this for each chunk: a built-in, so that ten thousand chunks need no frame of Python.
-        self.on_body = self._pieces.append
+        self.on_body: Callable[[bytes], None] = self._pieces.append
         self._parser: httptools.HttpResponseParser | None = httptools.HttpResponseParser(self)
         self._waiter: asyncio.Future[None] | None = None
         self._goal = _Goal.HEAD

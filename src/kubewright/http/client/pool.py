@@ -31,7 +31,7 @@ class Pool:
     """Exchange requests for answers, over as many connections as there are requests at a time."""
 
     def __init__(self, route: Route) -> None:
-        self.route = route
+        self.route: Route = route
         self._sockets = Sockets()
         self._idle: list[Connection] = []
         self._busy: dict[Connection, Route] = {}

@@ -30,7 +30,7 @@ class Room:
     """Bytes that the bodies of all connections share."""
 
     def __init__(self, size: int) -> None:
-        self.left = size
+        self.left: int = size
 
     def take(self, size: int) -> bool:
         """Take some, if there is as much."""
@@ -93,7 +93,7 @@ class RequestReader:
         self._discarded = 0
         self._refused = False
         self._broken = False
-        self.receiving = False
+        self.receiving: bool = False
         self._begin()
 
     def _begin(self) -> None:
