@@ -110,10 +110,12 @@ def _allocate_address(spec: Wire, others: list[Wire], name: str) -> None:
             error = problems.invalid("spec.clusterIPs", [wanted], f"failed to allocate IP {wanted}: {text}")
             raise StatusError.invalid("", "Service", name, [error])
     if not wanted:
-        free = [str(host) for host in CLUSTER_NETWORK.hosts() if str(host) not in taken]
+        hosts = [str(host) for host in CLUSTER_NETWORK.hosts()]
+        upper, lower = hosts[_RESERVED_ADDRESSES:], hosts[:_RESERVED_ADDRESSES]
+        free = [host for host in upper if host not in taken] or [host for host in lower if host not in taken]
         if not free:
             raise StatusError.internal(f"failed to allocate a serviceIP: range is full in {CLUSTER_NETWORK}")
-        wanted = random.choice(free[_RESERVED_ADDRESSES:] or free)
+        wanted = random.choice(free)
     spec["clusterIP"] = wanted
     spec["clusterIPs"] = [wanted]
 
