@@ -28,10 +28,12 @@ class Paths(Handler):
 
     def __init__(self) -> None:
         self.let = asyncio.Event()
+        self.admitted = 0
         self.asked: list[Request] = []
         self.cancelled: list[str] = []
 
     def admit(self, request: Request) -> int | Response:
+        self.admitted += 1
         return text(404, "nobody is here") if request.path == "/nobody" else LARGEST
 
     def handle(self, request: Request) -> Answer | Coroutine[Any, Any, Answer]:
@@ -49,6 +51,8 @@ class Paths(Handler):
                 raise KeyError("secret")
             case "broken-later":
                 return self._fail(KeyError("secret"))
+            case "cancelled":
+                return self._fail(asyncio.CancelledError())
             case "gone":
                 return self._fail(HangUp("not today"))
             case "broken-stream":
@@ -64,11 +68,11 @@ class Paths(Handler):
             raise
         return text(200, request.path)
 
-    async def _fail(self, error: Exception) -> Answer:
+    async def _fail(self, error: BaseException) -> Answer:
         raise error
 
     async def _stream(self, writer: Writer) -> None:
-        for piece in (b"one", b"two"):
+        for piece in (b"one", b"", b"two"):
             await writer.write(piece)
 
     async def _break(self, writer: Writer) -> None:

@@ -96,6 +96,19 @@ async def test_a_flood_of_fields_is_refused_before_it_ends(flood: bytes) -> None
         await fine(server)
 
 
+async def test_a_pipeline_of_slow_requests_is_read_no_faster_than_it_is_answered() -> None:
+    request = b"GET /later HTTP/1.1\r\nHost: t\r\nX: %b\r\n\r\n" % (b"x" * 1000)
+    one_read, count = 256 * 1024 // len(request) + 1, 3000
+    async with talking(Limits(pipelined=2)) as (_, handler, wire):
+        handler.let.set()
+        wire.writer.write(request * count)
+        waiting = 0
+        for _ in range(count):
+            assert (await wire.reply()).status == 200
+            waiting = max(waiting, handler.admitted - len(handler.asked))
+        assert waiting <= one_read + 2
+
+
 async def test_a_target_without_an_end_is_refused() -> None:
     async with talking(Limits(head=10_000)) as (server, _, wire):
         wire.writer.write(b"GET /")
@@ -258,6 +271,20 @@ async def test_newcomers_take_the_place_of_who_was_silent_for_longest() -> None:
             assert (await recent.ask("GET", "/still")).text == "/still"
             handler.let.set()
             assert (await busy.reply()).status == 200
+
+
+async def test_those_who_never_asked_make_room_before_those_who_did() -> None:
+    async with (
+        serving(Limits(connections=2)) as (server, _),
+        connected(server.port) as known,
+    ):
+        assert (await known.ask("GET", "/")).status == 200
+        async with connected(server.port) as stranger:
+            await until(lambda: len(server.connections) == 2)
+            async with connected(server.port) as newcomer:
+                assert (await newcomer.ask("GET", "/new")).text == "/new"
+                assert await stranger.ended()
+                assert (await known.ask("GET", "/still")).text == "/still"
 
 
 async def test_newcomers_are_turned_away_where_all_are_busy() -> None:

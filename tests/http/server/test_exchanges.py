@@ -109,6 +109,14 @@ async def test_a_handler_that_fails_is_an_error_without_details(
     assert f"answering GET {path} failed" in caplog.text
 
 
+async def test_an_answer_that_is_given_up_leaves_nobody_waiting() -> None:
+    async with talking() as (server, _, wire):
+        wire.send("GET", "/cancelled")
+        async with asyncio.timeout(10):
+            assert await wire.ended()
+        await until(lambda: not server.connections)
+
+
 async def test_a_stream_that_fails_does_not_look_whole(caplog: pytest.LogCaptureFixture) -> None:
     async with talking() as (_, _, wire):
         wire.send("GET", "/broken-stream")

@@ -68,6 +68,11 @@ class Connection(asyncio.Protocol):
         return self._transport.get_write_buffer_size()
 
     @property
+    def used(self) -> bool:
+        """Tell whether a request was answered."""
+        return self._used
+
+    @property
     def idle_since(self) -> float | None:
         """Tell since when nothing was asked; None while something is."""
         busy = self._task is not None or self._pending or self._reader.receiving
@@ -163,7 +168,8 @@ class Connection(asyncio.Protocol):
             self._transport.pause_reading()
 
     def _resume(self) -> None:
-        if self._paused:
+        # One read may bring thousands of requests: there is another only when they are answered.
+        if self._paused and len(self._pending) < self._house.limits.pipelined:
             self._paused = False
             self._transport.resume_reading()
 
@@ -205,6 +211,10 @@ class Connection(asyncio.Protocol):
                 self._done(resolved)
         except HangUp:
             self.abort()
+        except asyncio.CancelledError:
+            # By whomever: nobody is to wait for an answer that will not come.
+            self.abort()
+            raise
         except Exception:
             _log.exception("answering %s %s failed", request.method, request.path)
             if self._pending and self._pending[0] is request:
@@ -272,6 +282,9 @@ class Connection(asyncio.Protocol):
         """Send one piece of a stream; wait while the client reads slowly."""
         if self._transport.is_closing():
             raise HangUp("the client went away")
+        if not data:
+            # An empty chunk would be the end.
+            return
         self._transport.write(b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data)
         if self._drained is not None:
             await self._drained

@@ -117,14 +117,17 @@ class HttpServer:
         return task
 
     def opened(self, connection: Connection) -> None:
-        """Take a connection in; where there are too many, the one that was silent for longest makes room."""
+        """Take a connection in; where there are too many, the one that was silent for longest makes room.
+
+        Those go first who never asked for anything, so that mere silence drives out nobody who did.
+        """
         self.connections.add(connection)
         if self._leaving:
             connection.close()
         elif len(self.connections) > self.limits.connections:
-            silent = [(item.idle_since, item) for item in self.connections if item is not connection]
-            idle = [(since, item) for since, item in silent if since is not None]
-            longest = min(idle, key=lambda found: found[0], default=(0.0, connection))[1]
+            others = [(item.idle_since, item) for item in self.connections if item is not connection]
+            idle = [(item.used, since, item) for since, item in others if since is not None]
+            longest = min(idle, key=lambda found: found[:2], default=(False, 0.0, connection))[2]
             longest.abort()
 
     def closed(self, connection: Connection) -> None:
