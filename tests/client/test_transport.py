@@ -313,3 +313,37 @@ async def test_a_header_that_would_begin_another_one_is_not_sent(serve: Serve) -
         with pytest.raises(ConfigError, match="Impersonate-User would hold a line break"):
             await client.get(MAPS, "a", "default")
     assert not server.received
+
+
+async def test_a_request_refused_after_the_credential_was_renewed_goes_out_with_the_new_one(
+    serve: Serve, tmp_path: Path
+) -> None:
+    token = tmp_path / "token"
+    token.write_text("old")
+    both_asked, one_is_through = asyncio.Event(), asyncio.Event()
+    with_old = 0
+
+    async def particular(exchange: Exchange) -> None:
+        nonlocal with_old
+        if exchange.headers["authorization"] == "Bearer new":
+            exchange.answer(OBJECT)
+            return
+        with_old += 1
+        if with_old == 2:
+            token.write_text("new")
+            both_asked.set()
+            await one_is_through.wait()
+        await both_asked.wait()
+        exchange.refuse(401, "Unauthorized")
+
+    server = await serve(particular)
+    async with Client(ClusterConfig(server.url, token_file=str(token))) as client:
+
+        async def ask() -> None:
+            await client.get(MAPS, "a", "default")
+            one_is_through.set()
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(ask())
+            group.create_task(ask())
+    assert [it.headers["authorization"] for it in server.received] == ["Bearer old"] * 2 + ["Bearer new"] * 2

@@ -133,7 +133,7 @@ class Transport:
     async def _repeated(
         self,
         request: Request,
-        attempt: Callable[[Request, float, Fence | None], Awaitable[T]],
+        attempt: Callable[[Request, Exchange, bytes, float], Awaitable[T]],
         fence: Fence | None,
     ) -> T:
         """Attempt until it succeeds, may not be repeated, or the request's time is over."""
@@ -143,14 +143,15 @@ class Transport:
         started = asyncio.get_running_loop().time()
         attempts, renewed = 0, False
         while True:
+            exchange, head, used = await self._prepared(request, fence)
             try:
-                answer = await attempt(request, left, fence)
+                answer = await attempt(request, exchange, head, left)
                 if self._config.observer is not None:
                     self._config.observer(request, answer.status, None)
                 return answer
             except Unauthorized as error:
-                used = self._prepared_for
-                if renewed or used is None or not await self._authenticator.replace(used):
+                # What this attempt carried: others may have gone on with a newer one by now.
+                if renewed or not await self._authenticator.replace(used):
                     error.hint = self._credential_hint()
                     raise
                 renewed = True
@@ -165,9 +166,8 @@ class Transport:
                 left -= delay
                 await asyncio.sleep(delay)
 
-    async def _whole(self, request: Request, patience: float, fence: Fence | None) -> Answer:
+    async def _whole(self, request: Request, exchange: Exchange, head: bytes, patience: float) -> Answer:
         """Make one attempt and return the whole answer."""
-        exchange, head = await self._prepared(request, fence)
         try:
             answer = await exchange.ask(head, request.body, patience)
         except ExchangeFailed as error:
@@ -184,9 +184,8 @@ class Transport:
             return answer
         raise explain_refusal(request, answer, answer.body, self._server)
 
-    async def _begin(self, request: Request, patience: float, fence: Fence | None) -> Stream:
+    async def _begin(self, request: Request, exchange: Exchange, head: bytes, patience: float) -> Stream:
         """Make one attempt and return once the answer's headers are there."""
-        exchange, head = await self._prepared(request, fence)
         due = asyncio.get_running_loop().time() + patience
         try:
             answer, body = await exchange.begin(head, request.body, patience)
@@ -209,8 +208,8 @@ class Transport:
             raise
         return Stream(body, answer.status, f"{request.verb} {request.object}")
 
-    async def _prepared(self, request: Request, fence: Fence | None) -> tuple[Exchange, bytes]:
-        """Make what one attempt sends before its body, with the credential of this moment."""
+    async def _prepared(self, request: Request, fence: Fence | None) -> tuple[Exchange, bytes, Credential]:
+        """Make what one attempt sends before its body, with the credential of this moment, which is named too."""
         exchange = self._exchange
         if exchange is None:
             raise ConfigError("the client is not open: use `async with Client(config) as client`")
@@ -221,7 +220,8 @@ class Transport:
             fence()
         path = f"{self._prefix}{request.path}"
         target = self._route.target(f"{path}?{request.query}" if request.query else path)
-        return exchange, request_of(request.method, target, self._head_of(request, credential), request.body)
+        head = request_of(request.method, target, self._head_of(request, credential), request.body)
+        return exchange, head, credential
 
     async def _prepare(self, exchange: Exchange, credential: Credential) -> None:
         async with self._preparing:
