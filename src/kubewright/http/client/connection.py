@@ -303,14 +303,18 @@ class Connection(asyncio.BufferedProtocol):
             self._lasting = False
             self.close()
             return
+        trouble: Malformed | None = None
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._lasting = False
             if not self._done:
-                self._fail(Malformed(str(error), bytes(data[:40])))
-                return
+                trouble = Malformed(str(error), bytes(data[:40]))
+        # Also before trouble: what came before it is still read, and not as it was packed.
         if self._inflater is not None and not self._unpack(self._inflater):
+            return
+        if trouble is not None:
+            self._fail(trouble)
             return
         if self._goal is not _Goal.WHOLE and not self._done:
             self._count(len(data))

@@ -9,22 +9,36 @@ MOST_AT_ONCE = 64 * 1024 * 1024
 
 
 class Inflater:
-    """Unpack one body."""
+    """Unpack one body, which may have been packed in several parts (RFC 1952)."""
 
     def __init__(self) -> None:
-        self._stream = zlib.decompressobj(16 + zlib.MAX_WBITS)
+        self._part = _new_part()
+        self._begun = False
 
     @property
     def complete(self) -> bool:
-        """Tell whether the packed body has come to its end."""
-        return self._stream.eof
+        """Tell whether the packed body may end here; no body at all, as with a 304, need not be packed."""
+        return self._part.eof or not self._begun
 
     def feed(self, data: bytes) -> bytes:
         """Return what the next packed bytes hold."""
-        try:
-            unpacked = self._stream.decompress(data, MOST_AT_ONCE)
-        except zlib.error:
-            raise Malformed("the body is not packed as its headers say") from None
-        if self._stream.unconsumed_tail:
-            raise Malformed(f"a packed piece of the body holds more than {MOST_AT_ONCE} bytes")
-        return unpacked
+        pieces: list[bytes] = []
+        room = MOST_AT_ONCE
+        while data:
+            if self._part.eof:
+                self._part = _new_part()
+            self._begun = True
+            try:
+                # Room for nothing would mean room for everything.
+                pieces.append(self._part.decompress(data, max(1, room)))
+            except zlib.error:
+                raise Malformed("the body is not packed as its headers say") from None
+            if self._part.unconsumed_tail:
+                raise Malformed(f"a packed piece of the body holds more than {MOST_AT_ONCE} bytes")
+            room -= len(pieces[-1])
+            data = self._part.unused_data
+        return b"".join(pieces)
+
+
+def _new_part() -> "zlib._Decompress":  # pyright: ignore[reportPrivateUsage]  (its only name)
+    return zlib.decompressobj(16 + zlib.MAX_WBITS)
