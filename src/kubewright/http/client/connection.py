@@ -125,7 +125,8 @@ class Connection(asyncio.BufferedProtocol):
         if self._wire is None:
             return
         if self._asking and not self._done:
-            self._wire.abort()
+            # Said before it ends: a body that lasts as long as the connection would pass for whole.
+            self._fail(Broken(begun=self._headed))
         else:
             self._wire.close()
 
@@ -388,8 +389,8 @@ class Connection(asyncio.BufferedProtocol):
         self._headed = True
         self._received = 0
         headers = self._headers = Headers(self._fields)
-        self._until_end = (
-            "Content-Length" not in headers and "chunked" not in headers.get("Transfer-Encoding", "").lower()
+        self._until_end = "Content-Length" not in headers and not any(
+            "chunked" in coding.lower() for coding in headers.all("Transfer-Encoding")
         )
         if headers.get("Content-Encoding", "").lower() == "gzip":
             self._inflater = Inflater()
