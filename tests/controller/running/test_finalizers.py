@@ -42,6 +42,20 @@ async def test_an_object_is_kept_until_its_finalizer_has_run(cluster: Cluster) -
         assert manager.statistics().controllers[0].outcomes["error"] == 2
 
 
+async def test_whoever_deleted_an_object_is_told_why_it_stays(cluster: Cluster) -> None:
+    await cluster.install(Box)
+    boxes = Boxes()
+    boxes.failures = 1
+    async with cluster.running(Controller(Box, boxes, finalizer=OWN)):
+        box = await cluster.create(Box(Meta("told")))
+        await cluster.until(Box, "told", lambda found: found.metadata.finalizers == [OWN])
+        await cluster.client.delete(box)
+        await cluster.gone(Box, "told")
+
+        (told,) = await cluster.eventually(lambda: cluster.events("FinalizerFailed"))
+        assert (told.type, told.regarding.name, told.note) == ("Warning", "told", f"{OWN}: not yet")
+
+
 async def test_what_was_deleted_while_the_operator_was_away_is_finalized_on_its_return(
     cluster: Cluster,
 ) -> None:

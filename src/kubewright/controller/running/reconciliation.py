@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, cast
 
-from kubewright.api import DecodeError, Kind, ObjectKey, RawObject, kind_of
+from kubewright.api import Conflict, DecodeError, Kind, ObjectKey, RawObject, kind_of
 from kubewright.cache import Index
 from kubewright.controller.change import Cause, decode_as
 from kubewright.controller.declaration import Controller
@@ -87,9 +87,17 @@ class Reconciliation(Generic[T]):
         deadline: float | None,
     ) -> None:
         context = RunningContext(self._services, state, log=log, causes=causes, deadline=deadline)
-        await self._controller.finalize(self._decoded(state), context)
-        await self._free_children(key, None)
-        await self._services.writer.remove_finalizer(self._kind, state, self._controller.finalizer_name)
+        subject, finalizer = self._decoded(state), self._controller.finalizer_name
+        try:
+            await self._controller.finalize(subject, context)
+            await self._free_children(key, None)
+            await self._services.writer.remove_finalizer(self._kind, state, finalizer)
+        except Conflict:
+            raise
+        except Exception as error:
+            # Whoever deleted the object waits for it, and does not see our log.
+            context.warn("FinalizerFailed", f"{finalizer}: {str(error) or type(error).__name__}")
+            raise
 
     async def _free_children(self, key: ObjectKey, owner: RawObject | None) -> None:
         """Take our finalizer off children that are going, and off all of an owner that is gone."""
