@@ -83,6 +83,31 @@ async def test_a_failure_tells_the_objects_story(cluster: Cluster) -> None:
     assert "the lamp is seen by lamps" in story
 
 
+async def test_a_condition_that_cannot_be_asked_yet_is_asked_again(cluster: Cluster) -> None:
+    made = await cluster.create(core_v1.ConfigMap(Meta("list")))
+
+    async def write_soon() -> None:
+        await asyncio.sleep(0)
+        await cluster.client.patch(made, {"data": {"first": "milk"}})
+
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(
+            cluster.eventually(core_v1.ConfigMap, "list", lambda it: it.data["first"] == "milk")
+        )
+        group.create_task(write_soon())
+    assert waiting.result().data == {"first": "milk"}
+
+    with pytest.raises(AssertionError, match="did not become") as caught:
+        await cluster.eventually(core_v1.ConfigMap, "list", lambda it: it.data["second"], timeout=0.2)
+    assert "KeyError: 'second'" in str(caught.value)
+
+
+async def test_a_mistake_in_a_condition_is_told_at_once(cluster: Cluster) -> None:
+    await cluster.create(core_v1.ConfigMap(Meta("list")))
+    with pytest.raises(ZeroDivisionError):
+        await cluster.eventually(core_v1.ConfigMap, "list", lambda it: len(it.data) / 0)
+
+
 def test_differences_leave_out_what_is_only_counted() -> None:
     before = {"metadata": {"resourceVersion": "1", "labels": {"a": "b"}}, "spec": {"size": 1}}
     after = {"metadata": {"resourceVersion": "2"}, "spec": {"size": 2, "list": ["x"]}}

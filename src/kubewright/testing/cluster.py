@@ -151,7 +151,10 @@ class Cluster:
     async def eventually(
         self, kind: Any, name: str, holds: Callable[[Any], object] = bool, *, timeout: float = PATIENCE
     ) -> Any:
-        """Wait until an object is there and something holds of it; a failure tells the object's story."""
+        """Wait until an object is there and something holds of it; a failure tells the object's story.
+
+        A condition that reaches for an item or a part that is not there yet does not hold yet.
+        """
         __tracebackhide__ = True
         namespace = self.namespace if kind_of(kind).namespaced else ""
         history = History(asyncio.get_running_loop().time())
@@ -162,7 +165,14 @@ class Cluster:
             except NotFound:
                 return None
             history.see(found, asyncio.get_running_loop().time())
-            return found if holds(found) else None
+            try:
+                history.hindrance = None
+                return found if holds(found) else None
+            except (LookupError, AttributeError) as error:
+                if not _comes_of_absence(error):
+                    raise
+                history.hindrance = error
+                return None
 
         return await self._wait(look, kind, name, "did not become what the test waits for", timeout, history)
 
@@ -230,7 +240,11 @@ class Cluster:
             known = kind_of(kind)
             namespace = self.namespace if known.namespaced else ""
             story = await tell_story(self.client, known, name, namespace, list(self.log), history)
-            raise AssertionError(f"{known.kind} {name} {failure} within {timeout:g} s\n{story}") from None
+            hindrance = history.hindrance if history else None
+            why = f": {type(hindrance).__name__}: {hindrance}" if hindrance else ""
+            raise AssertionError(
+                f"{known.kind} {name} {failure} within {timeout:g} s{why}\n{story}"
+            ) from hindrance
 
 
 async def _until_ready(manager: Manager, work: asyncio.Task[None]) -> None:
@@ -238,6 +252,11 @@ async def _until_ready(manager: Manager, work: asyncio.Task[None]) -> None:
         ready = group.create_task(manager.ready.wait())
         await asyncio.wait({ready, work}, return_when=asyncio.FIRST_COMPLETED)
         ready.cancel()
+
+
+def _comes_of_absence(error: LookupError | AttributeError) -> bool:
+    """Tell what an operator may still bring (an item, a part that is None) from a mistake of the test."""
+    return isinstance(error, LookupError) or error.obj is None
 
 
 def _established(definition: Wire) -> bool:

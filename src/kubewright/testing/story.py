@@ -25,6 +25,8 @@ class History:
         self._began = began
         self._last: dict[str, Any] | None = None
         self.lines: deque[str] = deque(maxlen=_CHANGES)
+        self.hindrance: Exception | None = None
+        """What kept the test's condition from being asked of the last state."""
 
     def see(self, found: Object | dict[str, Any], now: float) -> None:
         """Note what differs from the state that was seen last."""
