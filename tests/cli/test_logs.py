@@ -42,6 +42,14 @@ def test_lines_for_machines_hold_every_field() -> None:
     assert {name: line[name] for name in FIELDS} == FIELDS
 
 
+def test_lines_for_people_tell_an_error_once() -> None:
+    fields = {"controller": "shells", "error": "no room", "terminal": False}
+    told = logged(TextLines(colour=False), (logging.ERROR, "Reconciler error: no room", fields))
+    assert told.endswith("Reconciler error: no room  controller=shells terminal=false\n")
+    other = logged(TextLines(colour=False), (logging.ERROR, "Could not write", fields))
+    assert 'error="no room"' in other
+
+
 def test_colour_marks_errors_only_where_it_is_wanted() -> None:
     assert "\x1b[31m" in logged(TextLines(colour=True), (logging.ERROR, "bad", {}))
     assert "\x1b" not in logged(TextLines(colour=False), (logging.ERROR, "bad", {}))
@@ -62,3 +70,12 @@ def test_news_is_never_folded() -> None:
     folded = FoldedBursts()
     record = logging.LogRecord("x", logging.INFO, "x.py", 1, "news", (), None)
     assert all(folded.filter(record) for _ in range(100))
+
+
+def test_what_is_not_tried_again_is_never_folded() -> None:
+    folded = FoldedBursts()
+    record = logging.LogRecord("x", logging.ERROR, "x.py", 1, "Reconciler error: %s", ("no room",), None)
+    for _ in range(BURST + 1):
+        folded.filter(record)
+    record.fields = {"terminal": True}
+    assert folded.filter(record)

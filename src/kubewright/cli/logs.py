@@ -58,11 +58,12 @@ class TextLines(logging.Formatter):
         """Write one record."""
         moment = datetime.fromtimestamp(record.created).astimezone().strftime("%H:%M:%S")
         level = self._paint(f"{record.levelname:<7}", _COLOURS.get(record.levelno, ""))
-        fields = fields_of(record)
+        message = record.getMessage()
+        fields = {key: value for key, value in fields_of(record).items() if not _is_told(key, value, message)}
         order = [name for name in _SHOWN_FIRST if fields.get(name)]
         order += [name for name in fields if name not in order and _is_shown(name, fields)]
         told = " ".join(f"{name}={_text(fields[name])}" for name in order)
-        line = f"{self._paint(moment, _DIM)} {level} {record.getMessage()}"
+        line = f"{self._paint(moment, _DIM)} {level} {message}"
         line += f"  {self._paint(told, _DIM)}" if told else ""
         if record.exc_info and record.exc_info[1] is not None:
             failure = record.exc_info[1]
@@ -101,7 +102,8 @@ class FoldedBursts(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Tell whether to show a record."""
-        if record.levelno < logging.WARNING:
+        if record.levelno < logging.WARNING or fields_of(record).get("terminal"):
+            # What is not tried again is told this once.
             return True
         key = (record.name, record.lineno, str(record.msg))
         now = time.monotonic()
@@ -131,6 +133,10 @@ class OnlyControllers(logging.Filter):
             "",
             *self._names,
         )
+
+
+def _is_told(name: str, value: Any, message: str) -> bool:
+    return name == "error" and str(value) in message
 
 
 def _is_shown(name: str, fields: Mapping[str, Any]) -> bool:
