@@ -1,14 +1,12 @@
 """One connection: time, room, bodies of every size, and what ends it."""
 
 import asyncio
-import gzip
-import zlib
+from collections.abc import Awaitable, Callable
 
 import pytest
 
-from kubewright.http.client import Broken, Malformed, NotSent, Silent
-from kubewright.http.client.connection import BREATH, FLOOD_READS, HIGH_WATER, PIECE
-from kubewright.http.client.inflation import MOST_AT_ONCE
+from kubewright.http.client import Answer, Broken, Malformed, NotSent, Silent
+from kubewright.http.client.connection import BREATH, FLOOD_READS, HIGH_WATER, PIECE, Connection
 from kubewright.testing.virtual_time import virtual_time
 
 from .http_wire import MemoryWire
@@ -88,22 +86,26 @@ async def test_words_that_nobody_asked_for_end_an_idle_connection() -> None:
     assert not wire.connection.usable
 
 
-@virtual_time
-async def test_headers_without_end_are_refused() -> None:
-    wire = MemoryWire()
-    async with asyncio.TaskGroup() as group:
-        asking = group.create_task(failing(wire, Malformed))
-        await asyncio.sleep(0)
-        wire.feed(b"HTTP/1.1 200 OK\r\n")
-        for _ in range(40):
-            wire.feed(b"X-A: " + b"a" * 65536 + b"\r\n")
-    assert asking.done()
-    assert wire.aborted
+@pytest.mark.parametrize("way", [Connection.begin, Connection.ask])
+def test_headers_without_end_are_refused(way: Callable[..., Awaitable[Answer]]) -> None:
+    @virtual_time
+    async def scenario() -> None:
+        wire = MemoryWire()
 
+        async def asking() -> None:
+            with pytest.raises(Malformed):
+                await way(wire.connection, REQUEST, b"", now() + 10)
 
-async def failing(wire: MemoryWire, error: type[Exception]) -> None:
-    with pytest.raises(error):
-        await wire.connection.begin(REQUEST, b"", now() + 10)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(asking())
+            await asyncio.sleep(0)
+            wire.feed(b"HTTP/1.1 200 OK\r\n")
+            for _ in range(40):
+                wire.feed(b"X-A: " + b"a" * 65536 + b"\r\n")
+        assert now() < 10
+        assert wire.aborted
+
+    scenario()
 
 
 @virtual_time
@@ -115,6 +117,37 @@ async def test_a_cancelled_request_gives_its_connection_up() -> None:
         asking.cancel()
     assert not wire.connection.finish(60.0)
     assert wire.aborted
+
+
+@virtual_time
+async def test_a_body_that_we_broke_off_ourselves_is_not_taken_for_whole() -> None:
+    wire = MemoryWire()
+
+    async def asking() -> None:
+        with pytest.raises(Broken):
+            await wire.connection.ask(REQUEST, b"", now() + 10)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(asking())
+        await asyncio.sleep(0)
+        wire.feed(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nthe first half")
+        wire.connection.close()
+
+
+@virtual_time
+async def test_a_body_in_chunks_ends_with_the_last_of_them_however_else_it_is_coded() -> None:
+    wire = MemoryWire()
+
+    async def asking() -> None:
+        with pytest.raises(Broken):
+            await wire.connection.ask(REQUEST, b"", now() + 10)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(asking())
+        await asyncio.sleep(0)
+        wire.feed(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\n\r\n")
+        wire.feed(chunk(b"the first half"))
+        wire.end()
 
 
 # Bodies piece by piece.
@@ -205,6 +238,18 @@ async def test_silence_is_noticed_whether_it_was_long_or_short_before() -> None:
 
 
 @virtual_time
+async def test_a_reader_that_gave_up_waiting_may_come_back_later() -> None:
+    wire = MemoryWire()
+    await streaming(wire)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(1.0):
+            await wire.connection.read(20.0)
+    await asyncio.sleep(30.0)
+    wire.feed(chunk(b"still here"))
+    assert await wire.connection.read(20.0) == b"still here"
+
+
+@virtual_time
 async def test_what_came_before_a_break_is_read_first() -> None:
     wire = MemoryWire()
     await streaming(wire)
@@ -270,61 +315,18 @@ async def test_a_long_body_that_finds_no_room_runs_out_of_time() -> None:
         await wire.connection.ask(REQUEST, b"x" * (20 * PIECE), 10.0)
 
 
-# Packed bodies.
-
-PACKED = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
-
-
 @virtual_time
-async def test_a_packed_body_is_unpacked_as_it_comes() -> None:
+async def test_an_answer_that_is_long_before_the_request_is_out_is_read_on() -> None:
     wire = MemoryWire()
-    packer = zlib.compressobj(wbits=31)
+    wire.full_after = PIECE
     async with asyncio.TaskGroup() as group:
-        group.create_task(wire.connection.begin(REQUEST, b"", now() + 10))
-        await asyncio.sleep(0)
-        wire.feed(PACKED)
-    wire.feed(chunk(packer.compress(b"one") + packer.flush(zlib.Z_SYNC_FLUSH)))
-    assert await wire.connection.read(10.0) == b"one"
-    wire.feed(chunk(packer.compress(b"two") + packer.flush()), b"0\r\n\r\n")
-    assert await wire.connection.read(10.0) == b"two"
-    assert await wire.connection.read(10.0) == b""
-
-
-@virtual_time
-async def test_a_packed_answer_is_unpacked_whole() -> None:
-    wire = MemoryWire()
-    body = bytes(range(256)) * 4000
-    packed = gzip.compress(body)
-    async with asyncio.TaskGroup() as group:
-        asking = group.create_task(wire.connection.ask(REQUEST, b"", now() + 10))
-        await asyncio.sleep(0)
-        wire.feed(PACKED, *(chunk(packed[start : start + 1000]) for start in range(0, len(packed), 1000)))
+        asking = group.create_task(wire.connection.ask(REQUEST, b"x" * (20 * PIECE), now() + 10))
+        await asyncio.sleep(1)
+        wire.feed(CHUNKS)
+        for _ in range(20):
+            wire.feed(chunk(b"y" * 65536))
+        wire.drained()
+        await asyncio.sleep(1)
+        assert wire.reading
         wire.feed(b"0\r\n\r\n")
-    assert asking.result().body == body
-    assert wire.connection.finish(60.0)
-
-
-@pytest.mark.parametrize(
-    ("body", "error"),
-    [
-        (gzip.compress(b"hello")[:-4], Broken),
-        (b"not packed", Malformed),
-        (gzip.compress(bytes(MOST_AT_ONCE + 1)), Malformed),
-    ],
-    ids=["cut", "not packed", "a bomb"],
-)
-def test_a_packed_body_that_does_harm_is_an_error(body: bytes, error: type[Exception]) -> None:
-    @virtual_time
-    async def scenario() -> None:
-        wire = MemoryWire()
-
-        async def asking() -> None:
-            with pytest.raises(error):
-                await wire.connection.ask(REQUEST, b"", now() + 10)
-
-        async with asyncio.TaskGroup() as group:
-            group.create_task(asking())
-            await asyncio.sleep(0)
-            wire.feed(PACKED + chunk(body) + b"0\r\n\r\n")
-
-    scenario()
+    assert asking.result().body == b"y" * 20 * 65536

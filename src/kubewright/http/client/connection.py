@@ -162,7 +162,12 @@ class Connection(asyncio.BufferedProtocol):
                 raise self._failure
             self._wait_until(due)
             self._waiter = self._loop.create_future()
-            await self._waiter
+            try:
+                await self._waiter
+            except asyncio.CancelledError:
+                # Nothing is due to one who has gone.
+                self._due = None
+                raise
         self._due = None
 
     def _reached(self) -> bool:
@@ -317,7 +322,7 @@ class Connection(asyncio.BufferedProtocol):
         if trouble is not None:
             self._fail(trouble)
             return
-        if self._goal is not _Goal.WHOLE and not self._done:
+        if not self._done and (self._goal is not _Goal.WHOLE or not self._headed):
             self._count(len(data))
         if self._waiter is not None and self._reached():
             self._wake()
@@ -325,12 +330,14 @@ class Connection(asyncio.BufferedProtocol):
     def _count(self, size: int) -> None:
         """Bound what is held for a reader that is slow, or for headers that do not end."""
         self._received += size
-        if self._received > HIGH_WATER and not self._paused and self._wire is not None:
-            if self._headed:
+        if not self._headed:
+            if self._received > MAX_HEAD:
+                self._fail(Malformed(f"headers of more than {MAX_HEAD} bytes"))
+        elif self._received > HIGH_WATER and not self._paused and self._wire is not None:
+            # A server that is not listened to may not listen either, and the request would never be out.
+            if self._goal is not _Goal.ROOM:
                 self._paused = True
                 self._wire.pause_reading()
-            else:
-                self._fail(Malformed(f"headers of more than {MAX_HEAD} bytes"))
 
     def _unpack(self, inflater: Inflater) -> bool:
         """Replace the packed pieces that have just come by what they hold."""
