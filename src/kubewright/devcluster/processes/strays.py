@@ -1,8 +1,8 @@
 """Processes that left their process group: known by a variable that everything in a container inherits."""
 
+import contextlib
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 MARK = "KUBEWRIGHT_CONTAINER"
@@ -13,27 +13,40 @@ _PROCESSES = Path("/proc")
 
 def kill_strays(mark: str) -> None:
     """Kill what carries a mark, and what that starts meanwhile; blocks. Without /proc nothing is found."""
+    if not _PROCESSES.is_dir():
+        return
+    variable = f"{MARK}={mark}".encode()
     for _ in range(_ROUNDS):
-        found = list(_marked(f"{MARK}={mark}".encode()))
-        for number in found:
-            try:
-                os.kill(number, signal.SIGKILL)
-            except OSError:
-                continue
-        if not found:
+        numbers = [int(entry.name) for entry in os.scandir(_PROCESSES) if entry.name.isdecimal()]
+        killed = [_carries(number, variable) and _kill(number, variable) for number in numbers]
+        if not any(killed):
             return
 
 
-def _marked(variable: bytes) -> Iterator[int]:
-    if not _PROCESSES.is_dir():
-        return
-    for entry in os.scandir(_PROCESSES):
-        if not entry.name.isdecimal():
-            continue
-        try:
-            # Who has ended has no environment any more, and that of others is not ours to read.
-            known = Path(entry.path, "environ").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if variable in known:
-            yield int(entry.name)
+def _carries(number: int, variable: bytes) -> bool:
+    try:
+        # Who has ended has no environment any more, and that of others is not ours to read.
+        return variable in Path(_PROCESSES, str(number), "environ").read_bytes().split(b"\0")
+    except OSError:
+        return False
+
+
+def _kill(number: int, variable: bytes) -> bool:
+    """Kill a process that is still the one that carried the mark: its number may be given to another at any time."""
+    try:
+        handle = os.pidfd_open(number)
+    except ProcessLookupError:
+        return False
+    except (OSError, AttributeError):
+        # Old kernels, and Pythons that were built for them, know processes by their numbers only.
+        with contextlib.suppress(OSError):
+            os.kill(number, signal.SIGKILL)
+        return True
+    try:
+        if _carries(number, variable):
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(handle)

@@ -67,7 +67,7 @@ class Surroundings:
         mounts = await asyncio.to_thread(self._mount, container)
         last_words = await asyncio.to_thread(self._sandbox.last_words, container)
         mark = f"{self.machine.warden.name}/{self.pod.metadata.uid}/{container.name}"
-        variables = await environment(self._values, container, {**self._given(mounts), MARK: mark})
+        variables = await environment(self._values, container, self._given(mounts))
         folder = await asyncio.to_thread(folder_of, container, mounts)
         command = command_of(container, self.machine.images, variables)
         if not command:
@@ -76,6 +76,8 @@ class Surroundings:
             for name in {item.name for item in container.env} & variables.keys():
                 variables[name] = at_own_address(variables[name], self.address)
             command = [at_own_address(word, self.address) for word in command]
+        # Last, so that a container cannot call itself another and outlive its Pod.
+        variables[MARK] = mark
         return Prepared(command, variables, folder, mark, last_words)
 
     async def refresh(self, *, tokens: bool) -> None:
