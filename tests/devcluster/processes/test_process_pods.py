@@ -128,6 +128,15 @@ async def test_a_pod_waits_for_what_it_refers_to(cluster: Cluster) -> None:
     assert found.status.phase == "Pending"
 
 
+async def test_a_pod_that_no_machine_could_start_does_no_harm(cluster: Cluster) -> None:
+    await cluster.create(shell("nowhere", "true", working_dir="/no\0where"))
+    await cluster.eventually(
+        core_v1.Pod,
+        "nowhere",
+        lambda pod: (waits := state_of(pod).waiting) is not None and "null byte" in (waits.message or ""),
+    )
+
+
 async def test_a_pod_acts_as_its_service_account(
     cluster: Cluster, kubectl: Kubectl, kubectl_path: Path
 ) -> None:
@@ -245,7 +254,10 @@ async def test_a_stubborn_pod_is_killed_when_its_grace_is_over(cluster: Cluster,
 async def test_a_process_that_has_left_its_group_ends_with_the_container(
     cluster: Cluster, kubectl: Kubectl
 ) -> None:
-    await cluster.create(shell("leaver", "setsid sh -c 'echo $$$$; exec sleep 1002' & exec sleep 1000"))
+    # Whatever it calls itself.
+    called = [core_v1.EnvVar(name="KUBEWRIGHT_CONTAINER", value="nobody")]
+    script = "setsid sh -c 'echo $$$$; exec sleep 1002' & exec sleep 1000"
+    await cluster.create(shell("leaver", script, env=called))
     number = int(await printed(cluster, "leaver", "\n"))
     assert is_alive(number)
     await kubectl("delete", "pod", "leaver", "--grace-period=1")

@@ -77,6 +77,9 @@ class Child:
                 )
             except OSError as error:
                 raise StartError(f"{command[0]}: {error.strerror or error}") from None
+            except ValueError as error:
+                # No word and no variable of a process can hold a zero byte.
+                raise StartError(f"{command[0]}: {error}") from None
             ours.pop_all()
         return cls(process, warden, outputs, given if stdin else None)
 
@@ -114,7 +117,9 @@ class Child:
             self._process.send_signal(number)
 
     def kill(self) -> None:
-        """End the process and all that it started, at once."""
+        """End the process and all that it started, at once; its number is another's when that has happened."""
+        if self.ended.is_set():
+            return
         if self._process.returncode is None:
             # With a terminal it has no group yet before it runs.
             self.send(SIGKILL)

@@ -101,7 +101,7 @@ class Member:
         """Start it and see it end; tells whether it is to be started again."""
         try:
             self.prepared = await self._surroundings.prepare(self.container)
-        except (Unprepared, KubewrightError, OSError) as error:
+        except (Unprepared, KubewrightError, OSError, ValueError) as error:
             self._wait_because(
                 "CreateContainerConfigError", str(error), Note("Failed", f"Error: {error}", True)
             )
@@ -198,7 +198,7 @@ class Member:
                 await check_http(self.container, hook.http_get, self._surroundings.address)
             elif hook.sleep is not None:
                 await asyncio.sleep(hook.sleep.seconds)
-        except (ProbeError, OSError) as error:
+        except (ProbeError, OSError, ValueError) as error:
             return str(error)
         return ""
 

@@ -33,7 +33,8 @@ async def probe(container: core_v1.Container, what: core_v1.Probe, address: str,
                 await check_grpc(address, what.grpc.port, what.grpc.service or "")
     except TimeoutError:
         raise ProbeError(f"no answer within {seconds} s") from None
-    except OSError as error:
+    except (OSError, ValueError) as error:
+        # Of values: a host that cannot be a name, a first line without an end.
         raise ProbeError(str(error)) from None
 
 

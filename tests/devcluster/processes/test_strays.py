@@ -1,0 +1,51 @@
+"""Processes are ended by the mark that they carry, and by nothing else."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from kubewright.devcluster.processes.child import Child, StartError
+from kubewright.devcluster.processes.strays import MARK, kill_strays
+from kubewright.devcluster.processes.warden import Warden
+
+
+@pytest.fixture
+def warden() -> Generator[Warden, None, None]:
+    made = Warden.start()
+    yield made
+    made.stop()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only /proc tells whose process it is")
+def test_only_what_carries_the_very_mark_is_killed(warden: Warden) -> None:
+    own, *others = (
+        subprocess.Popen(["sleep", "1000"], env={**os.environ, MARK: mark})
+        for mark in (
+            f"{warden.name}/uid/main",
+            f"{warden.name}/uid/main2",
+            f"{warden.name}/uid",
+            "another-cluster/uid/main",
+        )
+    )
+    try:
+        kill_strays(f"{warden.name}/uid/main")
+        assert own.wait(60) == -9
+        assert [process.poll() for process in others] == [None, None, None]
+    finally:
+        for process in (own, *others):
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.parametrize(
+    ("command", "variables"), [(["true", "a\0b"], {}), (["true"], {"A": "b\0c"}), (["/no/such/thing"], {})]
+)
+async def test_what_cannot_be_a_process_is_told_as_such(
+    warden: Warden, tmp_path: Path, command: list[str], variables: dict[str, str]
+) -> None:
+    with pytest.raises(StartError):
+        await Child.start(command, warden=warden, environment=variables, folder=tmp_path)
