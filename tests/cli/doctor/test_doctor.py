@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,12 @@ import pytest
 import yaml
 
 from kubewright.api import Meta
-from kubewright.api.builtin import core_v1
+from kubewright.api.builtin import admissionregistration_v1, apiextensions_v1, core_v1
 from kubewright.cli.app import main
 from kubewright.cli.target import load_operator
 from kubewright.generate import Names, rbac
 from kubewright.testing import Cluster
+from kubewright.webhook import WebhookNames
 
 OPERATOR = '''
 import kubewright as kw
@@ -30,6 +32,43 @@ class Patient(kw.Resource[Spec, Status], group="{group}", version="v1"):
 @kw.controller(Patient)
 async def patients(patient: Patient, ctx: kw.Context) -> None:
     pass
+'''
+
+
+CONVERTING = '''
+import kubewright as kw
+
+class Spec(kw.Model):
+    size: int = 0
+
+class Status(kw.Model):
+    ready: int = 0
+
+class OldSpec(kw.Model):
+    number: int = 0
+
+class Patient(kw.Resource[Spec, Status], group="{group}", version="v1", stored=True):
+    """Somebody to look after."""
+
+class PatientV1Beta1(kw.Resource[OldSpec, Status], kind="Patient", group="{group}", version="v1beta1"):
+    """Somebody to look after, as it was."""
+
+@kw.controller(Patient)
+async def patients(patient: Patient, ctx: kw.Context) -> None:
+    pass
+
+def up(old: PatientV1Beta1) -> Patient:
+    return Patient(old.metadata, spec=Spec(size=old.spec.number))
+
+def down(new: Patient) -> PatientV1Beta1:
+    return PatientV1Beta1(new.metadata, spec=OldSpec(number=new.spec.size))
+
+@kw.validates(Patient)
+def sensible(patient: Patient) -> None:
+    pass
+
+conversion = kw.Conversion(Patient, PatientV1Beta1, up=up, down=down)
+operator = kw.Operator(patients, name="{name}", kinds=[PatientV1Beta1], webhooks=[sensible, conversion])
 '''
 
 
@@ -86,6 +125,52 @@ async def test_crds_are_compared_with_the_code(
     assert found[crd]["state"] == "failed"
     assert "breaks stored objects" in found[crd]["detail"]
     assert await asyncio.to_thread(run, "uninstall", target, *where) == 0
+
+
+async def test_webhooks_that_nobody_answers_are_told(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    group, path = f"{cluster.namespace}.example.com", tmp_path / "converting.py"
+    text = CONVERTING.format(group=group, name=cluster.namespace)
+    await asyncio.to_thread(path.write_text, text)
+    target, where = str(path), ("--kubeconfig", str(cluster.kubeconfig))
+    assert await asyncio.to_thread(run, "install", target, *where) == 0
+    check = f"conversion of patients.{group}"
+    found = await findings(capsys, cluster.kubeconfig, target)
+    assert found[check]["state"] == "warning"
+    assert "loses fields" in found[check]["detail"]
+
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"https://127.0.0.1:{closed.getsockname()[1]}"
+        names = WebhookNames(cluster.namespace)
+        await register_by_url(cluster, names.validating, f"patients.{group}", url)
+        found = await findings(capsys, cluster.kubeconfig, target)
+        await cluster.client.delete(admissionregistration_v1.ValidatingWebhookConfiguration, names.validating)
+    assert found[check]["state"] == "failed"
+    assert f"nobody answers at {url}" in found[check]["detail"]
+    assert f"nobody answers at {url}" in found[f"webhook {names.validating}"]["detail"]
+    assert await asyncio.to_thread(run, "uninstall", target, *where) == 0
+
+
+async def register_by_url(cluster: Cluster, configuration: str, definition: str, url: str) -> None:
+    """Leave in the cluster what a killed run by URL leaves."""
+    config = {"url": f"{url}/convert"}
+    webhook = {"clientConfig": config, "conversionReviewVersions": ["v1"]}
+    conversion = {"spec": {"conversion": {"strategy": "Webhook", "webhook": webhook}}}
+    await cluster.client.patch(
+        apiextensions_v1.CustomResourceDefinition, conversion, name=definition, field_manager="killed"
+    )
+    hook = admissionregistration_v1.ValidatingWebhook(
+        name="sensible.example.com",
+        client_config=admissionregistration_v1.WebhookClientConfig(url=f"{url}/validate"),
+        failure_policy="Ignore",
+        side_effects="None",
+        admission_review_versions=["v1"],
+    )
+    await cluster.create(
+        admissionregistration_v1.ValidatingWebhookConfiguration(Meta(configuration), webhooks=[hook])
+    )
 
 
 async def test_inside_a_project_its_operator_is_looked_at(

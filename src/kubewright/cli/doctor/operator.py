@@ -17,6 +17,7 @@ from kubewright.cli.definitions import live_definition
 from kubewright.cli.deployment import hindrance, pods_of
 from kubewright.cli.doctor.finding import Finding, doubtful, failed, skipped, well
 from kubewright.cli.doctor.rights import check_rights, places_of, questions
+from kubewright.cli.doctor.webhooks import check_webhooks
 from kubewright.cli.documents import diff
 from kubewright.client import Client
 from kubewright.controller import Operator, PolicyRule, rules_for, webhook_rules
@@ -57,6 +58,7 @@ async def check_operator(
             f"have what `kubewright manifests {target} --installer YOU` prints applied",
         ),
         await _certificates(client, operator, target),
+        *await check_webhooks(client, operator, target),
         await _deployment(client, operator, target),
     ]
 

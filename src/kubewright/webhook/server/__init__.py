@@ -7,7 +7,7 @@ In reading order: `hosting` (all of it, from start to stop), `http` and `answers
 from kubewright.webhook.server.hosting import HostOptions, WebhookHost
 from kubewright.webhook.server.leftovers import clear_leftovers, find_leftovers
 from kubewright.webhook.server.reach import Unreachable, reach_of
-from kubewright.webhook.server.registration import NotRegistered
+from kubewright.webhook.server.registration import NotRegistered, answers
 from kubewright.webhook.server.stores import CertificateError
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "NotRegistered",
     "Unreachable",
     "WebhookHost",
+    "answers",
     "clear_leftovers",
     "find_leftovers",
     "reach_of",

@@ -87,7 +87,9 @@ class Registration(ABC):
         try:
             return await self.client.get(DEFINITIONS, name)
         except NotFound as error:
-            raise NotRegistered(f"CRD {name} is not installed: run `kubewright install` first") from error
+            raise NotRegistered(
+                f"CRD {name} is not installed: run `kubewright install` first, or with --install"
+            ) from error
 
 
 class ServiceRegistration(Registration):
@@ -226,7 +228,7 @@ class UrlRegistration(Registration):
             live = await self.definition(name)
             configs.append(client_config(live["spec"].get("conversion") or {}))
         others = {config["url"] for config in configs if "url" in config and not self._ours(config)}
-        return bool(others) and all([await _answers(url) for url in others])
+        return bool(others) and all([await answers(url) for url in others])
 
     async def _entries(self, kind: Kind, name: str) -> list[Wire] | None:
         try:
@@ -238,7 +240,7 @@ class UrlRegistration(Registration):
         return str(config.get("url", "")).startswith(f"{self._base}/")
 
 
-async def _answers(url: str) -> bool:
+async def answers(url: str) -> bool:
     """Say whether somebody listens there."""
     parts = urlsplit(url)
     try:

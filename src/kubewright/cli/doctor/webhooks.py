@@ -1,0 +1,63 @@
+"""Does somebody answer an operator's webhooks, and convert the versions of its kinds?"""
+
+from collections.abc import AsyncIterator
+
+from kubewright.api import Forbidden, NotFound
+from kubewright.api.builtin import admissionregistration_v1, apiextensions_v1
+from kubewright.cli.doctor.finding import Finding, doubtful, failed, skipped
+from kubewright.client import Client
+from kubewright.controller import Operator
+from kubewright.webhook import WebhookNames
+from kubewright.webhook.server import answers
+
+_CONFIGURATIONS = (
+    admissionregistration_v1.MutatingWebhookConfiguration,
+    admissionregistration_v1.ValidatingWebhookConfiguration,
+)
+
+
+async def check_webhooks(client: Client, operator: Operator, target: str) -> list[Finding]:
+    """Find webhooks at addresses where nobody answers, and versions that nobody converts."""
+    if not operator.webhooks:
+        return []
+    try:
+        return [
+            *[finding async for finding in _unanswered(client, operator, target)],
+            *[finding async for finding in _unconverted(client, operator, target)],
+        ]
+    except Forbidden as error:
+        return [skipped("webhooks", str(error))]
+
+
+async def _unanswered(client: Client, operator: Operator, target: str) -> AsyncIterator[Finding]:
+    names = WebhookNames(operator.name)
+    for kind, name in zip(_CONFIGURATIONS, (names.mutating, names.validating), strict=True):
+        try:
+            found = await client.get(kind, name)
+        except NotFound:
+            continue
+        urls = {hook.client_config.url for hook in found.webhooks if hook.client_config.url}
+        for url in sorted(urls):
+            if not await answers(url):
+                told = f"nobody answers at {url}: a run that was killed left it, objects are not judged"
+                yield doubtful(f"webhook {name}", told, f"kubewright run {target} takes it over")
+                break
+
+
+async def _unconverted(client: Client, operator: Operator, target: str) -> AsyncIterator[Finding]:
+    for name in operator.webhooks.converted:
+        try:
+            definition = await client.get(apiextensions_v1.CustomResourceDefinition, name)
+        except NotFound:
+            continue
+        conversion, check = definition.spec.conversion, f"conversion of {name}"
+        stored = next(version.name for version in definition.spec.versions if version.storage)
+        remedy = f"run or deploy the operator; until then use {stored} only"
+        if conversion is None or conversion.strategy != "Webhook":
+            told = f"nobody converts: what is written in another version than {stored} loses fields"
+            yield doubtful(check, told, remedy)
+            continue
+        config = conversion.webhook.client_config if conversion.webhook is not None else None
+        if config is not None and config.url and not await answers(config.url):
+            told = f"nobody answers at {config.url}: requests in another version than {stored} fail"
+            yield failed(check, told, remedy)
