@@ -124,6 +124,24 @@ async def test_closing_ends_what_is_under_way() -> None:
             await pool.close()
 
 
+async def test_a_connection_that_comes_about_after_closing_is_closed() -> None:
+    async with Listener() as server:
+        pool = Pool(route_to(server))
+
+        async def asking() -> None:
+            with pytest.raises(Broken):
+                await pool.ask(REQUEST, b"", 50.0)
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(asking())
+            while not pool._sockets._open:
+                await asyncio.sleep(0)
+            await pool.close()
+        await pool.close()
+        assert pool._sockets._open == 0
+        assert server.heads == []
+
+
 @pytest.mark.parametrize("loop", loops(), ids=lambda loop: loop.__module__.split(".")[0])
 def test_nothing_is_open_when_closing_is_over(loop: Loop) -> None:
     async def scenario() -> list[socket.socket]:

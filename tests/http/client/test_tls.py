@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import errno
+import gc
 import ssl
 
 import pytest
@@ -157,6 +159,33 @@ def test_a_handshake_that_is_not_answered_runs_out_of_time(trust: ssl.SSLContext
         assert 9.5 <= runner.run(scenario()) <= 11
 
 
+async def test_nobody_hears_of_a_connection_that_was_given_up_while_it_was_opened(
+    trust: ssl.SSLContext,
+) -> None:
+    async def patient(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError):
+            await reader.read()
+        writer.close()
+
+    heard: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: heard.append(context))
+    server = await asyncio.start_server(patient, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        for turns in range(10):
+            pool = Pool(Route(Place.of(f"https://127.0.0.1:{port}"), tls=trust))
+            asking = asyncio.create_task(pool.ask(b"", b"", 50.0))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+            await pool.close()
+            assert pool._sockets._open == 0
+    gc.collect()
+    assert heard == []
+
+
 async def test_a_proxy_may_be_spoken_to_in_tls_itself(
     server_tls: ssl.SSLContext, trust: ssl.SSLContext
 ) -> None:
@@ -192,4 +221,5 @@ async def test_a_proxy_that_hangs_up_is_called_unreachable(trust: ssl.SSLContext
         with pytest.raises(Unreachable) as caught:
             await pool.ask(b"", b"", 5.0)
         assert caught.value.proxy
+        assert caught.value.cause.errno == errno.ECONNRESET
         await pool.close()

@@ -1,6 +1,8 @@
 """Open connections: dial, shake hands, and have a proxy let us through."""
 
 import asyncio
+import errno
+import os
 import ssl
 
 from kubewright.http.client.connection import Connection
@@ -41,17 +43,17 @@ async def connect(route: Route, sockets: Sockets, patience: float) -> Connection
 async def _reach(place: Place, tls: ssl.SSLContext | None, name: str, sockets: Sockets) -> Connection:
     loop = asyncio.get_running_loop()
     connection = Connection(loop)
+    wire = _tls_wire(tls, name or place.host, connection) if place.secure else None
     sock = await dial(place.host, place.port, sockets)
     try:
-        if not place.secure:
-            await loop.create_connection(lambda: connection, sock=sock)
-            return connection
-        wire = _tls_wire(tls, name or place.host, connection)
-        await loop.create_connection(lambda: wire, sock=sock)
+        await loop.create_connection(lambda: wire or connection, sock=sock)
     except BaseException:
         sock.close()
+        if wire is not None:
+            # Nobody will ask how the handshake ended.
+            wire.ready.cancel()
         raise
-    return await _shaken(wire, connection)
+    return connection if wire is None else await _shaken(wire, connection)
 
 
 async def _through(proxy: Place, route: Route, sockets: Sockets, patience: float) -> Connection:
@@ -65,7 +67,7 @@ async def _through(proxy: Place, route: Route, sockets: Sockets, patience: float
         raise
     below = connection.detach()
     if below is None:
-        raise ConnectionResetError
+        raise _reset()
     connection = Connection(asyncio.get_running_loop())
     wire = _tls_wire(route.tls, route.server_name or route.server.host, connection)
     below.set_protocol(wire)
@@ -84,7 +86,7 @@ async def _ask_for_way(connection: Connection, proxy: Place, server: Place, pati
             b"CONNECT %b HTTP/1.1\r\n%b\r\n" % (where.encode(), head_of(fields)), b"", due
         )
     except Broken:
-        raise ConnectionResetError from None
+        raise _reset() from None
     if not 200 <= answer.status < 300:
         raise ProxyRefused(answer.status)
 
@@ -93,6 +95,10 @@ def _tls_wire(tls: ssl.SSLContext | None, name: str, connection: Connection) -> 
     if tls is None:
         raise ValueError("a secure route needs a TLS context")
     return TlsWire(tls, name, connection)
+
+
+def _reset() -> ConnectionResetError:
+    return ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
 
 
 async def _shaken(wire: TlsWire, connection: Connection) -> Connection:

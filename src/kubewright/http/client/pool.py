@@ -4,6 +4,7 @@ import asyncio
 
 from kubewright.http.client.connection import Connection
 from kubewright.http.client.exchange import Answer
+from kubewright.http.client.failures import Broken
 from kubewright.http.client.opening import connect
 from kubewright.http.client.route import Route
 from kubewright.http.client.sockets import Sockets
@@ -35,6 +36,7 @@ class Pool:
         self._sockets = Sockets()
         self._idle: list[Connection] = []
         self._busy: dict[Connection, Route] = {}
+        self._closed = False
 
     async def ask(self, head: bytes, body: bytes, patience: float) -> Answer:
         """Send a request and return its whole answer."""
@@ -70,6 +72,7 @@ class Pool:
 
     async def close(self) -> None:
         """Close all connections, and wait until they are closed, but not for a server that does not answer."""
+        self._closed = True
         for connection in (*self._idle, *self._busy):
             connection.close()
         self._idle.clear()
@@ -86,5 +89,8 @@ class Pool:
     async def _opened(self, patience: float) -> Connection:
         route = self.route
         connection = await connect(route, self._sockets, patience)
+        if self._closed:
+            connection.close()
+            raise Broken(begun=False)
         self._busy[connection] = route
         return connection
