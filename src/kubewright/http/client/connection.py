@@ -333,10 +333,10 @@ class Connection(asyncio.BufferedProtocol):
         if not self._headed:
             if self._received > MAX_HEAD:
                 self._fail(Malformed(f"headers of more than {MAX_HEAD} bytes"))
-        elif self._received > HIGH_WATER and not self._paused and self._wire is not None:
-            # A server that is not listened to may not listen either, and the request would never be out.
-            if self._goal is not _Goal.ROOM:
-                self._paused = True
+        elif self._goal is not _Goal.ROOM and self._received > HIGH_WATER and not self._paused:
+            # Not before the request is out: a server that is not listened to may not listen either.
+            self._paused = True
+            if self._wire is not None:
                 self._wire.pause_reading()
 
     def _unpack(self, inflater: Inflater) -> bool:
