@@ -77,7 +77,7 @@ def test_the_first_rule_that_fits_judges_a_failure(pod: core_v1.Pod, action: str
     ],
 )
 def test_some_successes_may_suffice(rule: batch_v1.SuccessPolicyRule, done: set[int], enough: bool) -> None:
-    assert success_told(batch_v1.SuccessPolicy(rules=[rule]), done) == (
+    assert success_told(batch_v1.SuccessPolicy(rules=[rule]), done, 10) == (
         "Matched rules at index 0" if enough else ""
     )
-    assert success_told(None, done) == ""
+    assert success_told(None, done, 10) == ""

@@ -236,3 +236,21 @@ async def test_a_smaller_indexed_job_keeps_its_first_indexes(cluster: Cluster) -
     assert found.status.failed == 0
     left = [item for item in await pods_of(cluster, "shrunk") if item.metadata.deletion_timestamp is None]
     assert [item.metadata.annotations["batch.kubernetes.io/job-completion-index"] for item in left] == ["0"]
+
+
+async def test_a_smaller_indexed_job_counts_only_the_indexes_that_it_has(cluster: Cluster) -> None:
+    made = await cluster.create(indexed("trimmed", Fate.RUN, completions=3, parallelism=3))
+    await cluster.eventually(batch_v1.Job, "trimmed", lambda found: found.status.ready == 3)
+    last = next(
+        item
+        for item in await pods_of(cluster, "trimmed")
+        if item.metadata.annotations["batch.kubernetes.io/job-completion-index"] == "2"
+    )
+    await cluster.client.patch(last, {"metadata": {"annotations": {ANNOTATION: Fate.SUCCEED}}})
+    await cluster.eventually(batch_v1.Job, "trimmed", lambda found: found.status.completed_indexes == "2")
+    await cluster.client.patch(made, {"spec": {"completions": 1, "parallelism": 1}})
+    found = await cluster.eventually(
+        batch_v1.Job, "trimmed", lambda found: found.status.active == 1 and not found.status.terminating
+    )
+    assert (found.status.completed_indexes, found.status.succeeded) == ("", 0)
+    assert not found.status.conditions

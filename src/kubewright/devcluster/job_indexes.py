@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Iterator
 
 
-def parse_indexes(text: str) -> set[int]:
-    """Read indexes; a status that nobody can read counts as none."""
+def parse_indexes(text: str, below: int) -> set[int]:
+    """Read the indexes of a Job that has so many; those it does not have, and what nobody can read, count as none."""
     found: set[int] = set()
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
-        if first.isdigit() and (last or first).isdigit():
-            found.update(range(int(first), int(last or first) + 1))
+        if first.isdecimal() and (last or first).isdecimal():
+            found.update(range(int(first), min(int(last or first) + 1, below)))
     return found
 
 

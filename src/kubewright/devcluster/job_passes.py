@@ -117,7 +117,7 @@ class Pass:
             return Verdict("Failed", "MaxFailedIndexesExceeded", told)
         if tally.lost and len(tally.lost) + len(tally.done) >= (spec.completions or 0):
             return Verdict("Failed", "FailedIndexes", "Job has failed indexes")
-        if told := success_told(spec.success_policy, tally.done):
+        if told := success_told(spec.success_policy, tally.done, spec.completions or 0):
             return Verdict("Complete", "SuccessPolicy", told)
         return None
 

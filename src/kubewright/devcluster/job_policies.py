@@ -40,10 +40,10 @@ def _by_condition(
     return ""
 
 
-def success_told(policy: batch_v1.SuccessPolicy | None, done: Collection[int]) -> str:
-    """Say which rule declares the Job a success; nothing while none does."""
+def success_told(policy: batch_v1.SuccessPolicy | None, done: Collection[int], completions: int) -> str:
+    """Say which rule declares the Job of so many indexes a success; nothing while none does."""
     for number, rule in enumerate(policy.rules if policy is not None else ()):
-        named = parse_indexes(rule.succeeded_indexes) if rule.succeeded_indexes else None
+        named = parse_indexes(rule.succeeded_indexes, completions) if rule.succeeded_indexes else None
         counted = set(done) if named is None else named & set(done)
         needed = rule.succeeded_count if rule.succeeded_count is not None else len(named or ())
         if len(counted) >= needed and needed > 0:

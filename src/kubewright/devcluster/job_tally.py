@@ -23,14 +23,17 @@ class Tally:
         self.failed_uids: set[str] = {pod.metadata.uid for pod in bad}
         counted = sum(pod.metadata.uid not in noted.failed and self.counts(pod) for pod in bad)
         self.failed: int = status.failed + len(noted.failed) + counted
-        self.done: set[int] = parse_indexes(status.completed_indexes) | {index_of(pod) for pod in good}
+        wanted = spec.completions or 0
+        self.done: set[int] = parse_indexes(status.completed_indexes, wanted) | {
+            index_of(pod) for pod in good
+        }
         fresh = sum(pod.metadata.uid not in noted.succeeded for pod in good)
         self.succeeded: int = status.succeeded + len(noted.succeeded) + fresh
         self.lost: set[int] = set()
         if self.indexed:
             self.succeeded = len(self.done)
         if self.per_index:
-            self.lost = parse_indexes(status.failed_indexes or "")
+            self.lost = parse_indexes(status.failed_indexes or "", wanted)
             self.lost |= {index_of(pod) for pod in bad if self._is_last(pod)}
 
     def is_wanted(self, pod: core_v1.Pod) -> bool:
