@@ -158,6 +158,42 @@ async def test_who_may_not_read_is_told_so() -> None:
     assert (status, text) == (403, "Authorization denied for user prometheus\n")
 
 
+USERS: dict[str, dict[str, Any]] = {
+    "insider": {"username": "anna", "groups": ["scrapers", "staff"]},
+    "one-group": {"username": "anna", "groups": ["scrapers,staff"]},
+    "other-uid": {"username": "anna", "uid": "scrapers,staff"},
+    "restricted": {"username": "anna", "groups": ["scrapers", "staff"], "extra": {"scopes": ["none"]}},
+}
+
+
+class Crowd:
+    """Answers reviews as a cluster of which one user may read."""
+
+    async def raw(self, request: Request) -> Answer:
+        spec = msgspec.json.decode(request.body)["spec"]
+        if request.resource.startswith("tokenreviews"):
+            status: dict[str, Any] = {"authenticated": True, "user": USERS[spec["token"]]}
+        else:
+            status = {"allowed": spec["groups"] == ["scrapers", "staff"] and not spec["extra"]}
+        return Answer(201, "Created", Headers(), msgspec.json.encode({"status": status}))
+
+
+async def test_what_is_remembered_of_one_user_is_not_taken_for_another() -> None:
+    page = MetricsPage(Registry(), Guard(cast(Client, Crowd())))
+    async with asking(HttpServer(LOOPBACK, Routes(page.routes))) as ask:
+        found = {name: (await ask("/metrics", Authorization=f"Bearer {name}"))[0] for name in USERS}
+    assert found == {"insider": 200, "one-group": 403, "other-uid": 403, "restricted": 403}
+
+
+@pytest.mark.parametrize(
+    "path", ["/%6detrics", "/metrics?x=/healthz", "//metrics", "/metrics/", "/a/../metrics"]
+)
+async def test_no_spelling_of_the_path_is_a_way_around_the_guard(path: str) -> None:
+    page = MetricsPage(Registry(), Guard(cast(Client, Authority())))
+    async with asking(HttpServer(LOOPBACK, Routes([*page.routes, *Checks("healthz").routes]))) as ask:
+        assert (await ask(path))[0] in (401, 404)
+
+
 def test_a_certificate_directory_without_certificates_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Exception, match=r"tls\.crt"):
         ServingCertificate(tmp_path)

@@ -49,7 +49,7 @@ class Guard:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._users: dict[bytes, tuple[float, _User | None]] = {}
-        self._decisions: dict[tuple[str, str, str], tuple[float, bool]] = {}
+        self._decisions: dict[tuple[bytes, str, str], tuple[float, bool]] = {}
 
     async def refusal(self, request: Request) -> Response | None:
         """Return the answer to somebody who may not read the path; None to those who may."""
@@ -72,7 +72,7 @@ class Guard:
         return await _remembered(self._users, key, lambda: self._review_token(token))
 
     async def _authorized(self, user: _User, path: str, verb: str) -> bool:
-        key = (f"{user.name} {user.uid} {','.join(user.groups)}", path, verb)
+        key = (msgspec.json.encode(user, order="deterministic"), path, verb)
         return await _remembered(self._decisions, key, lambda: self._review_access(user, path, verb))
 
     async def _review_token(self, token: str) -> tuple[float, _User | None]:
