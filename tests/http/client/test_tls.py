@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import errno
 import gc
+import socket
 import ssl
 
 import pytest
@@ -162,16 +163,10 @@ def test_a_handshake_that_is_not_answered_runs_out_of_time(trust: ssl.SSLContext
 async def test_nobody_hears_of_a_connection_that_was_given_up_while_it_was_opened(
     trust: ssl.SSLContext,
 ) -> None:
-    async def patient(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(ConnectionError):
-            await reader.read()
-        writer.close()
-
     heard: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: heard.append(context))
-    server = await asyncio.start_server(patient, "127.0.0.1", 0)
-    async with server:
-        port = server.sockets[0].getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as unattended:
+        port = unattended.getsockname()[1]
         for turns in range(10):
             pool = Pool(Route(Place.of(f"https://127.0.0.1:{port}"), tls=trust))
             asking = asyncio.create_task(pool.ask(b"", b"", 50.0))
