@@ -308,6 +308,18 @@ async def test_a_server_that_refuses_a_long_body_is_heard() -> None:
 
 
 @virtual_time
+async def test_half_a_body_is_not_followed_by_another_request_whenever_it_was_cancelled() -> None:
+    wire = MemoryWire()
+    wire.full_after = PIECE
+    async with asyncio.TaskGroup() as group:
+        asking = group.create_task(wire.connection.ask(REQUEST, b"x" * (20 * PIECE), now() + 10))
+        await asyncio.sleep(1)
+        wire.feed(EMPTY)
+        asking.cancel()
+    assert not wire.connection.finish(60.0)
+
+
+@virtual_time
 async def test_a_long_body_that_finds_no_room_runs_out_of_time() -> None:
     wire = MemoryWire()
     wire.full_after = PIECE

@@ -50,6 +50,7 @@ class Connection(asyncio.BufferedProtocol):
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = 0.0
         self._asking = False
+        self._sending = False
         self._served = False
         self._full = False
         self._paused = False
@@ -110,8 +111,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def finish(self, keep_for: float) -> bool:
         """End the exchange; tell whether the connection can serve another one within so many seconds."""
-        # What nobody has read, as of a request cancelled at its last moment, would become part of the next answer.
-        if self._pieces or not (self._done and self._lasting and self.usable):
+        # A request may be cancelled at its last moment: what nobody has read would become part of the next answer,
+        # and the next request part of a body that is only half out.
+        if self._pieces or self._sending or not (self._done and self._lasting and self.usable):
             self.close()
             return False
         self._asking = False
@@ -145,15 +147,16 @@ class Connection(asyncio.BufferedProtocol):
         if len(body) <= PIECE:
             wire.write(head + body)
             return
+        self._sending = True
         wire.write(head)
         for start in range(0, len(body), PIECE):
             if self._full:
                 await self._reach(_Goal.ROOM, due)
             if self._done:
                 # The answer is there before the request is out: the server does not want the rest.
-                self._lasting = False
                 return
             wire.write(body[start : start + PIECE])
+        self._sending = False
 
     async def _reach(self, goal: _Goal, due: float) -> None:
         self._goal = goal
