@@ -91,27 +91,33 @@ class Tunnel(WebSocket):
         if sort not in ("error", "data") or not port.isdecimal() or not 0 < int(port) < 65536:
             self.send(self._writer.reset(frame.stream))
             return
-        self.send(self._writer.reply(frame.stream))
         request = frame.headers.get("requestid", "")
-        forward = self._forwards.setdefault(request, _Forward(int(port)))
+        forward = self._forwards.get(request) or _Forward(int(port))
+        if frame.stream in self._streams or getattr(forward, sort):
+            self.send(self._writer.reset(frame.stream))
+            return
+        self.send(self._writer.reply(frame.stream))
+        self._forwards[request] = self._streams[frame.stream] = forward
         setattr(forward, sort, frame.stream)
-        self._streams[frame.stream] = forward
         if forward.error and forward.data:
-            forward.task = group.create_task(self._run(request, forward))
+            forward.task = group.create_task(self._run(forward))
+            # Not by the task itself: one that is reset at once never begins.
+            forward.task.add_done_callback(lambda _: self._forget(request, forward))
 
-    async def _run(self, request: str, forward: _Forward) -> None:
+    async def _run(self, forward: _Forward) -> None:
         try:
             await self._connect(forward)
         except OSError as error:
             told = f"error forwarding port {forward.port} to pod {self._pod}: {error}"
             self.send(self._writer.data(forward.error, told.encode()))
-        finally:
-            for stream in (forward.data, forward.error):
-                self.send(self._writer.data(stream, b"", last=True))
-                del self._streams[stream]
-            del self._forwards[request]
-            while not forward.given.empty():
-                self._passed(len(forward.given.get_nowait()))
+
+    def _forget(self, request: str, forward: _Forward) -> None:
+        for stream in (forward.data, forward.error):
+            self.send(self._writer.data(stream, b"", last=True))
+            del self._streams[stream]
+        del self._forwards[request]
+        while not forward.given.empty():
+            self._passed(len(forward.given.get_nowait()))
 
     async def _connect(self, forward: _Forward) -> None:
         reader, writer = await self._dial(forward.port)
