@@ -6,6 +6,7 @@ import pytest
 
 import kubewright as kw
 from kubewright.api import DeclarationError
+from kubewright.api.builtin import autoscaling_v1
 from kubewright.webhook import Endpoints
 
 from .kinds import Widget
@@ -26,6 +27,7 @@ def judge(widget: Widget) -> None:
         ({"on": ["eat"]}, "choose from create"),
         ({"on": []}, "choose from create"),
         ({"of": Widget}, "belongs to subresources"),
+        ({"of": autoscaling_v1.Scale, "subresources": ["scale"]}, r"validates\(Scale, .*, of=Widget\)"),
         ({"object_selector": "a in"}, "object_selector"),
         ({"match_conditions": {"not ok!": "true"}}, "match_conditions"),
         ({"name": "Not A Name"}, "another name="),

@@ -27,6 +27,8 @@ AdmissionFunction = (
 
 LONGEST_TIMEOUT = 30
 MOST_CONDITIONS = 64
+_BODIES = {("autoscaling", "Scale"), ("policy", "Eviction"), ("authentication.k8s.io", "TokenRequest")}
+"""Kinds that only subresources of others have."""
 _PATH = r"(/[a-zA-Z0-9-_]+)+|/"
 
 
@@ -122,6 +124,11 @@ class Admission(Generic[T]):
             self._refuse(f"path={self.path!r}: use letters, digits, `-` and `_` between slashes: /judge/foo")
         if "of" in terms and not self.subresources:
             self._refuse('of= belongs to subresources=: name them, like subresources=["eviction"]')
+        if "of" in terms and (self.resource.group, self.resource.kind) in _BODIES:
+            body, word, owner = self.resource.kind, _WORDS[self.mutates], kind_of(self.kind).kind
+            self._refuse(
+                f"of={body}: write @{word}({body}, subresources={list(self.subresources)}, of={owner})"
+            )
         if len(self.match_conditions) > MOST_CONDITIONS:
             self._refuse(f"match_conditions: at most {MOST_CONDITIONS} of them")
         for condition in self.match_conditions:
