@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable
 from datetime import datetime
 
-from kubewright.api import KubewrightError
 from kubewright.api.builtin import core_v1
 from kubewright.devcluster import clock
 from kubewright.devcluster.containers import Note, may_restart
@@ -12,12 +11,11 @@ from kubewright.devcluster.places import Place
 from kubewright.devcluster.processes.facts import INITIALIZING, Ending, Fact, stage_of
 from kubewright.devcluster.processes.member import Member
 from kubewright.devcluster.processes.surroundings import Surroundings
-from kubewright.devcluster.processes.values import Unprepared
 from kubewright.devcluster.stages import Stage
 
 REFRESH_SECONDS = 60.0
-ROUNDS_TO_TOKENS = 40
-"""Tokens last an hour: they are made anew when two thirds of it have passed."""
+TOKEN_SECONDS = 3600.0
+"""How long a token lasts that does not say it."""
 _LOST = 255
 
 
@@ -122,15 +120,25 @@ class Crew:
             await self._stopping.wait()
 
     async def _refresh(self) -> None:
-        rounds = 0
+        rounds, to_tokens = 0, rounds_to_tokens(self.pod.spec)
         while True:
             await asyncio.sleep(REFRESH_SECONDS)
             rounds += 1
-            try:
-                await self._surroundings.refresh(tokens=rounds % ROUNDS_TO_TOKENS == 0)
-            except (Unprepared, KubewrightError, OSError):
-                # What was there stays; the next round may find it again.
-                continue
+            tokens = rounds >= to_tokens
+            # Where something is missing what was there stays, and the next round may find it again.
+            if await self._surroundings.refresh(tokens=tokens) and tokens:
+                rounds = 0
+
+
+def rounds_to_tokens(spec: core_v1.PodSpec) -> int:
+    """Tell after how many rounds a Pod's tokens are made anew: when two thirds of the shortest life have passed."""
+    sources = [part for item in spec.volumes if item.projected is not None for part in item.projected.sources]
+    lives = [
+        part.service_account_token.expiration_seconds or TOKEN_SECONDS
+        for part in sources
+        if part.service_account_token is not None
+    ]
+    return max(int(min([*lives, TOKEN_SECONDS]) * 2 / 3 / REFRESH_SECONDS), 1)
 
 
 def _policy(container: core_v1.Container, policy: str, *, init: bool) -> str:

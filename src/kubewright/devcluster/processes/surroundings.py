@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from kubewright.api import KubewrightError
 from kubewright.api.builtin import core_v1
 from kubewright.client import Client
 from kubewright.devcluster.places import Place
@@ -80,9 +81,18 @@ class Surroundings:
         variables[MARK] = mark
         return Prepared(command, variables, folder, mark, last_words)
 
-    async def refresh(self, *, tokens: bool) -> None:
-        """Bring files of the cluster up to date: ConfigMaps and Secrets change, tokens expire."""
-        await self._fill(self.pod.spec.volumes, tokens=tokens)
+    async def refresh(self, *, tokens: bool) -> bool:
+        """Bring files of the cluster up to date: ConfigMaps and Secrets change, tokens expire.
+
+        What one volume misses does not keep the others from it; tells whether all is up to date.
+        """
+        whole = True
+        for volume in self.pod.spec.volumes:
+            try:
+                await self._fill([volume], tokens=tokens)
+            except (Unprepared, KubewrightError, OSError, ValueError):
+                whole = False
+        return whole
 
     async def clear(self) -> None:
         """Remove the Pod's folder."""
