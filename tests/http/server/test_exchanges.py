@@ -25,6 +25,24 @@ async def test_paths_and_queries_are_decoded_and_fields_joined() -> None:
         assert (request.headers["x-y"], request.every("x-y")) == ("1, 2", ["1", "2"])
 
 
+@pytest.mark.parametrize(
+    ("target", "path"),
+    [
+        ("http://t/a%20b?c=d", "/a b"),
+        ("HTTPS://t:443/a//b", "/a//b"),
+        ("http://t", "/"),
+        ("http://t?c=d", "/"),
+        ("//t/a", "//t/a"),
+        ("/http://t/a", "/http://t/a"),
+        ("*", "*"),
+    ],
+)
+async def test_a_target_may_name_the_server_as_proxies_do(target: str, path: str) -> None:
+    async with talking() as (_, handler, wire):
+        await wire.ask("OPTIONS", target)
+        assert handler.asked[0].path == path
+
+
 async def test_pipelined_requests_are_answered_in_order_whatever_they_wait_for() -> None:
     async with talking() as (_, handler, wire):
         for path in ("/later/1", "/2", "/stream", "/later/4", "/5"):

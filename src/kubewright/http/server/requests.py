@@ -42,6 +42,11 @@ class Request(Struct):
 def split_target(target: str) -> tuple[str, Mapping[str, list[str]]]:
     """Split a request target into its decoded path and query."""
     path, mark, query = target.partition("?")
+    if not path.startswith("/"):
+        # As proxies ask: with the server before the path.
+        scheme, named, rest = path.partition("://")
+        if named and scheme.lower() in ("http", "https"):
+            path = f"/{rest.partition('/')[2]}"
     if "%" in path:
         path = unquote(path)
     if not mark or not query:
