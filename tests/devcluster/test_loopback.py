@@ -105,6 +105,16 @@ async def test_a_pipe_waits_for_a_slow_reader_and_keeps_the_order() -> None:
 
 
 @virtual_time
+async def test_nothing_written_to_a_pipe_is_not_its_end() -> None:
+    pipe = Pipe()
+    await pipe.write(b"")
+    with pytest.raises(Silent):
+        await pipe.read(5.0)
+    await pipe.write(b"some")
+    assert await pipe.read(5.0) == b"some"
+
+
+@virtual_time
 async def test_a_pipe_tells_silence_from_a_break() -> None:
     pipe = Pipe()
     with pytest.raises(Silent):

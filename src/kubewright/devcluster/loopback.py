@@ -37,6 +37,9 @@ class Pipe:
 
     async def write(self, data: bytes) -> None:
         """Add a piece; wait while the reader is far behind."""
+        if not data:
+            # Read, nothing would be the end; a connection leaves it out as well.
+            return
         self._pieces.append(data)
         self._held += len(data)
         self._tell()
