@@ -39,7 +39,7 @@ from kubewright.election import (
 from kubewright.events import EventRecorder, Reference
 from kubewright.http.server import Routes
 from kubewright.metrics import Registry
-from kubewright.serving import Checks, Guard, HttpServer, parse_address
+from kubewright.serving import BindError, Checks, Guard, HttpServer, parse_address
 from kubewright.webhook import Lifetimes, Reach
 
 # Loaded only by operators that use them: they bring metrics, certificates and CEL, which are half of a start.
@@ -193,7 +193,8 @@ class Manager:
         probes = parse_address(options.health_probe_bind_address)
         if probes is not None:
             routes = [*self.liveness.routes, *self.readiness.routes]
-            self.probe_port = (await stack.enter_async_context(HttpServer(probes, Routes(routes)))).port
+            server = HttpServer(probes, Routes(routes))
+            self.probe_port = await _listen(stack, server, "--health-probe-bind-address")
         metrics = parse_address(options.metrics_bind_address)
         if metrics is None:
             return
@@ -206,7 +207,7 @@ class Manager:
             stack.callback(group.create_task(certificate.follow(), name="certificate").cancel)
             page = page_type(self.metrics, Guard(client))
             server = HttpServer(metrics, Routes(page.routes), tls=certificate.context)
-        self.metrics_port = (await stack.enter_async_context(server)).port
+        self.metrics_port = await _listen(stack, server, "--metrics-bind-address")
 
     async def _serve_webhooks(self, stack: AsyncExitStack, group: asyncio.TaskGroup, client: Client) -> None:
         options, webhooks = self._options, self.operator.webhooks
@@ -338,6 +339,13 @@ class Manager:
         if problems:
             return "; ".join(problems)
         return None if self.synced.is_set() else "not everything that is watched has been read yet"
+
+
+async def _listen(stack: AsyncExitStack, server: HttpServer, option: str) -> int:
+    try:
+        return (await stack.enter_async_context(server)).port
+    except BindError as error:
+        raise BindError(f"{error}; choose another with {option}, 0 is off") from error
 
 
 def _installed_tracer() -> Tracer | None:

@@ -80,6 +80,7 @@ def test_a_port_that_is_taken(shell: str, capsys: pytest.CaptureFixture[str]) ->
         no_probes = ("--health-probe-bind-address", "0")
         line = told(capsys, "run", shell, "--dev", *no_probes, "--metrics-bind-address", address)
     assert f"cannot listen on {address}" in line
+    assert line.endswith("choose another with --metrics-bind-address, 0 is off")
 
 
 def test_two_controllers_with_one_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
