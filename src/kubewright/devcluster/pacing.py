@@ -21,6 +21,8 @@ SHORTEST, LONGEST = 0.25, 1.0
 SHARE = 4
 """How many times as long as the last look took."""
 _MANY = 1000
+_NOTHING = 0.001
+"""Seconds that are not waited for: clocks and timers are no finer, and a delay of none is refused."""
 
 
 @dataclass(slots=True)
@@ -53,7 +55,7 @@ def paced(
         if ctx.causes:
             pace.note_change(now)
         wait = pace.wait(now)
-        if wait > 0:
+        if wait > _NOTHING:
             return Result(after=timedelta(seconds=wait))
         result = await reconcile(subject, ctx)
         ended = clock()
