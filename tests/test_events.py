@@ -2,8 +2,18 @@ import asyncio
 from typing import Any, cast
 
 import msgspec
+import pytest
 
-from kubewright.api import AlreadyExists, ConnectionFailed, Forbidden, NotFound, Status, UnexpectedAnswer
+from kubewright.api import (
+    AlreadyExists,
+    ConnectionFailed,
+    Forbidden,
+    NotFound,
+    Status,
+    StatusCause,
+    StatusDetails,
+    UnexpectedAnswer,
+)
 from kubewright.client import Answer, Client, Request
 from kubewright.events import BURST, MAX_PENDING, EventRecorder, Reference
 from kubewright.http.client import Headers
@@ -145,6 +155,22 @@ async def test_what_fails_for_a_moment_is_sent_later_and_what_is_refused_is_drop
         await asyncio.sleep(30)
         assert len(recording.wire.sent) == 1
         assert recording.dropped("error") == 1
+
+
+@virtual_time
+async def test_the_end_of_a_namespace_is_no_failure_and_hides_none(caplog: pytest.LogCaptureFixture) -> None:
+    ending = StatusDetails(causes=[StatusCause(reason="NamespaceTerminating")])
+    async with Recording() as recording:
+        recording.wire.failures = [Forbidden(Status(reason="Forbidden", code=403, details=ending))]
+        recording.recorder.record(POD, "Normal", "Seen", "it")
+        await asyncio.sleep(30)
+        assert caplog.messages == []
+        recording.wire.failures = [Forbidden(Status(reason="Forbidden", code=403, message="no right"))]
+        recording.recorder.record(POD, "Normal", "Refused", "it")
+        await asyncio.sleep(30)
+        assert recording.dropped("error") == 1
+    (line,) = caplog.messages
+    assert "no right" in line
 
 
 @virtual_time

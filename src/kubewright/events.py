@@ -10,7 +10,15 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from kubewright.api import AlreadyExists, ApiError, ConnectionFailed, Kind, NotFound, UnexpectedAnswer
+from kubewright.api import (
+    AlreadyExists,
+    ApiError,
+    ConnectionFailed,
+    Forbidden,
+    Kind,
+    NotFound,
+    UnexpectedAnswer,
+)
 from kubewright.backoff import Backoff
 from kubewright.client import Client, requests
 from kubewright.metrics import Registry
@@ -221,11 +229,14 @@ class EventRecorder:
             # The names are ours alone: it arrived before, and the answer was lost or not waited for.
             pass
         except NotFound:
-            # Events expire; what is told again afterwards starts anew. In a namespace that is gone nobody listens.
+            # Events expire; what is told again afterwards starts anew. In a namespace that is gone,
+            # or going, nobody listens.
             self._series.pop(told, None)
         except (ApiError, ConnectionFailed, UnexpectedAnswer) as error:
-            self._note_failure(told, series, error)
-            return
+            if not (isinstance(error, Forbidden) and error.namespace_terminating):
+                self._note_failure(told, series, error)
+                return
+            self._series.pop(told, None)
         series.sent, series.attempts = count, 0
         if not series.behind:
             self._pending.pop(told, None)
