@@ -110,6 +110,8 @@ class Child:
     async def _copy(self, stream: OutputStream, sink: Sink) -> None:
         while data := await self._outputs[stream].read():
             await sink(stream, data)
+            # Who prints without an end always has more: the others need their turn.
+            await asyncio.sleep(0)
 
     def send(self, number: Signals) -> None:
         """Send a signal to the process."""
