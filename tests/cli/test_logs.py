@@ -43,7 +43,7 @@ def test_lines_for_machines_hold_every_field() -> None:
 
 
 def test_lines_for_people_tell_an_error_once() -> None:
-    fields = {"controller": "shells", "error": "no room", "terminal": False}
+    fields: dict[str, object] = {"controller": "shells", "error": "no room", "terminal": False}
     told = logged(TextLines(colour=False), (logging.ERROR, "Reconciler error: no room", fields))
     assert told.endswith("Reconciler error: no room  controller=shells terminal=false\n")
     other = logged(TextLines(colour=False), (logging.ERROR, "Could not write", fields))
