@@ -1,13 +1,14 @@
 """What processes print, as logs show it."""
 
 import asyncio
+import contextlib
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubewright.devcluster.processes.output import LONGEST_LINE, Output
+from kubewright.devcluster.processes.output import KEPT_LINES, LONGEST_LINE, Output
 from kubewright.devserver import LogRequest
 
 
@@ -81,3 +82,23 @@ async def test_only_the_last_of_much_is_kept() -> None:
     assert len(kept) <= 100
     assert kept.endswith(b"line 999\n")
     assert output.last(1, 100) == "line 999\n"
+
+
+async def test_who_listens_but_does_not_read_misses_the_oldest() -> None:
+    output = Output(kept=1000)
+    async with contextlib.aclosing(output.listen()) as heard:
+        first = asyncio.ensure_future(anext(heard))
+        await asyncio.sleep(0)
+        await output.feed("stdout", b"first")
+        assert await first == ("stdout", b"first")
+        for number in range(100):
+            await output.feed("stdout", b"%100d" % number)
+        output.end()
+        rest = [int(data) async for _, data in heard]
+    assert rest == list(range(90, 100))
+
+
+async def test_lines_of_nothing_are_not_kept_for_ever() -> None:
+    output = Output()
+    await output.feed("stdout", b"\n" * (KEPT_LINES + 1000))
+    assert await read(output) == b"\n" * KEPT_LINES

@@ -11,6 +11,8 @@ from typing import NamedTuple
 from kubewright.devserver import LogRequest, OutputStream
 
 KEPT_BYTES = 4 * 1024 * 1024
+KEPT_LINES = 100_000
+"""Each takes some hundred bytes besides what it says."""
 LONGEST_LINE = 16 * 1024
 _PIECE = 64 * 1024
 
@@ -21,6 +23,39 @@ class Line(NamedTuple):
     nanoseconds: int
     stream: OutputStream
     data: bytes
+
+
+class _Listener:
+    """Somebody who is given what is printed from now on; who does not keep up misses the oldest of it."""
+
+    def __init__(self, kept: int) -> None:
+        self._kept = kept
+        self._pieces: deque[tuple[OutputStream, bytes]] = deque()
+        self._bytes = 0
+        self._ended = False
+        self._news = asyncio.Event()
+
+    def put(self, stream: OutputStream, data: bytes) -> None:
+        self._pieces.append((stream, data))
+        self._bytes += len(data)
+        while self._bytes > self._kept and len(self._pieces) > 1:
+            self._bytes -= len(self._pieces.popleft()[1])
+        self._news.set()
+
+    def end(self) -> None:
+        self._ended = True
+        self._news.set()
+
+    async def get(self) -> tuple[OutputStream, bytes] | None:
+        """Give the next piece; None when there will be no more."""
+        while not self._pieces:
+            if self._ended:
+                return None
+            self._news.clear()
+            await self._news.wait()
+        piece = self._pieces.popleft()
+        self._bytes -= len(piece[1])
+        return piece
 
 
 class Output:
@@ -34,12 +69,12 @@ class Output:
         self._begun: dict[OutputStream, bytes] = {"stdout": b"", "stderr": b""}
         self._ended = False
         self._waiting: set[asyncio.Event] = set()
-        self._listeners: set[asyncio.Queue[tuple[OutputStream, bytes] | None]] = set()
+        self._listeners: set[_Listener] = set()
 
     async def feed(self, stream: OutputStream, data: bytes) -> None:
         """Take what the process printed."""
         for listener in self._listeners:
-            listener.put_nowait((stream, data))
+            listener.put(stream, data)
         *whole, rest = (self._begun[stream] + data).split(b"\n")
         for line in whole:
             self._add(stream, line + b"\n")
@@ -56,7 +91,7 @@ class Output:
                 self._add(stream, rest)
         self._ended = True
         for listener in self._listeners:
-            listener.put_nowait(None)
+            listener.end()
         self._tell()
 
     def last(self, lines: int, size: int) -> str:
@@ -67,7 +102,7 @@ class Output:
     def _add(self, stream: OutputStream, data: bytes) -> None:
         self._lines.append(Line(time.time_ns(), stream, data))
         self._bytes += len(data)
-        while self._bytes > self._kept and len(self._lines) > 1:
+        while len(self._lines) > (KEPT_LINES if self._bytes <= self._kept else 1):
             self._bytes -= len(self._lines.popleft().data)
             self._first += 1
 
@@ -126,13 +161,13 @@ class Output:
         """Give what is printed from now on, as it comes."""
         if self._ended:
             return
-        queue: asyncio.Queue[tuple[OutputStream, bytes] | None] = asyncio.Queue()
-        self._listeners.add(queue)
+        listener = _Listener(self._kept)
+        self._listeners.add(listener)
         try:
-            while (found := await queue.get()) is not None:
+            while (found := await listener.get()) is not None:
                 yield found
         finally:
-            self._listeners.discard(queue)
+            self._listeners.discard(listener)
 
 
 def _asked(line: Line, request: LogRequest) -> bool:
