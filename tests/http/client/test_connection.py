@@ -305,6 +305,7 @@ async def test_a_server_that_refuses_a_long_body_is_heard() -> None:
         wire.feed(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")
     assert asking.result().status == 413
     assert not wire.connection.finish(60.0)
+    assert wire.aborted, "closing would wait until the server takes what it does not want"
 
 
 @virtual_time

@@ -122,11 +122,11 @@ class Connection(asyncio.BufferedProtocol):
         return True
 
     def close(self) -> None:
-        """Take leave of the server, at once if it still has something to say."""
+        """Take leave of the server, at once if it still has something to say or does not want to hear the rest."""
         self._due = None
         if self._wire is None:
             return
-        if self._asking and not self._done:
+        if self._asking and (self._sending or not self._done):
             # Said before it ends: a body that lasts as long as the connection would pass for whole.
             self._fail(Broken(begun=self._headed))
         else:
