@@ -2,13 +2,15 @@
 
 import asyncio
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
+import pytest
 from devcluster_workloads import pod, until, until_told
 
 from kubewright.api.builtin import coordination_v1, core_v1
+from kubewright.controller import Context
 from kubewright.devcluster import ANNOTATION, NODE, Fate
-from kubewright.devcluster.kubelet import STOPPING
+from kubewright.devcluster.kubelet import STOPPING, Kubelet
 from kubewright.testing import embedded, virtual_time
 from kubewright.testing.cluster import Cluster
 
@@ -196,3 +198,39 @@ async def test_a_running_pod_takes_a_moment_to_end() -> None:
         await cluster.client.delete(made)
         await cluster.eventually_gone(core_v1.Pod, "brief")
         assert asyncio.get_running_loop().time() - began >= STOPPING
+
+
+class Desk:
+    """Takes what the kubelet does, and notes what it deletes."""
+
+    def __init__(self) -> None:
+        self.deleted: list[str] = []
+
+    async def delete(self, found: core_v1.Pod, **_: object) -> None:
+        self.deleted.append(found.metadata.name)
+
+    async def patch_status(self, *_: object) -> None:
+        pass
+
+    def event(self, *_: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize("early", [0.0, 1e-12, 1e-9, 4e-7])
+async def test_an_end_that_is_all_but_there_is_there(monkeypatch: pytest.MonkeyPatch, early: float) -> None:
+    running = core_v1.ContainerState(running=core_v1.ContainerStateRunning(started_at=datetime.now(UTC)))
+    leaving = pod("leaving")
+    leaving.spec.node_name, leaving.status.pod_ip = NODE, "10.244.0.9"
+    told = core_v1.ContainerStatus(
+        name="main", image="i", image_id="i", ready=True, restart_count=0, state=running
+    )
+    leaving.status.container_statuses = [told]
+    leaving.metadata.uid = "u"
+    leaving.metadata.deletion_timestamp = datetime.now(UTC)
+    leaving.metadata.deletion_grace_period_seconds = 30
+    kubelet, desk, now = Kubelet(NODE), Desk(), 1000.0
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now)
+    assert await kubelet.reconcile(leaving, cast(Context, desk)) is not None
+    now += STOPPING - early
+    assert await kubelet.reconcile(leaving, cast(Context, desk)) is None
+    assert desk.deleted == ["leaving"]

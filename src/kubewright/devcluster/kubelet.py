@@ -23,6 +23,8 @@ STOPPING = 0.2
 once more after its deletion and then waits for the end of what it finds."""
 REPORT = timedelta(minutes=5)
 """How often a node says again that it is ready when nothing else changes; the lease tells that it lives."""
+_NOTHING = 0.001
+"""Seconds that are not waited for: clocks and timers are no finer, and a delay of none is refused."""
 _PRESSURES = {
     "MemoryPressure": ("KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
     "DiskPressure": ("KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
@@ -113,7 +115,7 @@ class Kubelet:
         place = Place(HOST_IP, await self._addresses.of(pod, ctx))
         if pod.metadata.deletion_timestamp is not None:
             ending = await self._runner.stop(pod, place, now) if self._runner is not None else None
-            if ending is None and (left := self._time_to_stop(pod)) > 0:
+            if ending is None and (left := self._time_to_stop(pod)) > _NOTHING:
                 return Result(after=timedelta(seconds=left))
             await self._end(pod, ending or stop(pod, place, now), ctx)
             return None
