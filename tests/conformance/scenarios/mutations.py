@@ -368,6 +368,18 @@ STEPS = [
         until=lambda status, body: "a" in (body.get("data") or {}).get("seen", ""),
         compared=False,
     ),
+    # The real server fills its copies of parameters in its own time, after it knows the policies.
+    *(
+        Step(
+            f"probing-{name}",
+            "POST",
+            f"{P}?dryRun=All",
+            {"metadata": {"name": "p", "labels": {"mutation": name}}},
+            until=lambda status, body: status == 201,
+            compared=False,
+        )
+        for name in ("param", "params")
+    ),
     create("apply"),
     create("patch"),
     create("patch-many", data={"a": "1", "m": "3", "gone": "4"}),

@@ -244,6 +244,18 @@ STEPS = [
         until=denied,
         compared=False,
     ),
+    # The real server fills its copies of parameters in its own time, after it knows the policies.
+    *(
+        Step(
+            f"active-{name}",
+            "POST",
+            f"{P}?dryRun=All",
+            {"metadata": {"name": "p", "labels": {"policy": name}}, "data": {"a": "1"}},
+            until=lambda status, body: "no params found" not in body.get("message", ""),
+            compared=False,
+        )
+        for name in ("params", "params-selected")
+    ),
     *(
         create(name)
         for name in (
