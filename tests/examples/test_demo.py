@@ -90,6 +90,8 @@ async def test_a_key_pressed_before_python_is_up_is_heard(tmp_path: Path) -> Non
         stderr=asyncio.subprocess.PIPE,
         env={**os.environ, "TMPDIR": str(tmp_path)},
         start_new_session=True,
+        # Whoever runs the tests in the background may have them ignore the key, which a shell cannot undo.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     while not _runs(process.pid, b"demo.py"):
         await asyncio.sleep(0)
