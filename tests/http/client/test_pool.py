@@ -3,13 +3,14 @@
 import asyncio
 import gc
 import socket
+import threading
 from collections.abc import Callable
 
 import pytest
 
 from kubewright.http.client import Broken, Place, Pool, Route, Unreachable, request_of
 
-from .http_servers import Listener, hello
+from .http_servers import HELLO, Listener, hello
 
 REQUEST = request_of("GET", "/", b"Host: a\r\n", b"")
 
@@ -187,4 +188,28 @@ async def test_a_body_that_nobody_read_is_no_part_of_the_next_answer() -> None:
             await asyncio.sleep(0)
         body.leave()
         assert (await pool.ask(REQUEST, b"", 5.0)).body == b"hello"
+        await pool.close()
+
+
+async def test_a_goodbye_that_came_while_the_loop_stood_still_is_seen_before_the_next_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("kubewright.http.client.pool.RESTED", 0.0)
+    listening = socket.create_server(("127.0.0.1", 0))
+    listening.settimeout(10.0)
+
+    def serve_once() -> None:
+        accepted, _ = listening.accept()
+        with accepted:
+            accepted.recv(4096)
+            accepted.sendall(HELLO)
+
+    with listening:
+        pool = Pool(Route(Place.of(f"http://127.0.0.1:{listening.getsockname()[1]}")))
+        for _ in range(3):
+            server = threading.Thread(target=serve_once, daemon=True)
+            server.start()
+            assert (await pool.ask(REQUEST, b"", 5.0)).body == b"hello"
+            # The loop stands still, as that of a process that was suspended, until the server has gone.
+            server.join()
         await pool.close()

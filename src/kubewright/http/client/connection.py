@@ -58,6 +58,7 @@ class Connection(asyncio.BufferedProtocol):
         self._hasty = 0
         self._last = 0
         self._read_at = 0.0
+        self._rests_since = loop.time()
         self._failure: ExchangeFailed | None = None
         self._reset()
 
@@ -78,6 +79,11 @@ class Connection(asyncio.BufferedProtocol):
     def usable(self) -> bool:
         """Tell whether a request can be sent, as far as is known."""
         return self._wire is not None and not self._wire.is_closing()
+
+    @property
+    def rested(self) -> float:
+        """Tell for how many seconds it has not been asked anything."""
+        return self._loop.time() - self._rests_since
 
     # The side that asks.
 
@@ -118,6 +124,7 @@ class Connection(asyncio.BufferedProtocol):
             return False
         self._asking = False
         self._served = True
+        self._rests_since = self._loop.time()
         self._wait_until(self._loop.time() + keep_for)
         return True
 

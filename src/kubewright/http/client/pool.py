@@ -12,6 +12,8 @@ from kubewright.http.client.sockets import Sockets
 KEPT_FOR = 60.0
 """Seconds that a connection waits for its next request."""
 GOODBYE_TIMEOUT = 1.0
+RESTED = 1.0
+"""Seconds after which a kept connection is looked at before it is used again."""
 
 
 class _KeptBody:
@@ -41,7 +43,7 @@ class Pool:
     async def ask(self, head: bytes, body: bytes, patience: float) -> Answer:
         """Send a request and return its whole answer."""
         due = asyncio.get_running_loop().time() + patience
-        connection = self._kept() or await self._opened(patience)
+        connection = await self._kept() or await self._opened(patience)
         try:
             return await connection.ask(head, body, due)
         finally:
@@ -50,7 +52,7 @@ class Pool:
     async def begin(self, head: bytes, body: bytes, patience: float) -> tuple[Answer, _KeptBody]:
         """Send a request and return the head of its answer, and the body to be read."""
         due = asyncio.get_running_loop().time() + patience
-        connection = self._kept() or await self._opened(patience)
+        connection = await self._kept() or await self._opened(patience)
         try:
             return await connection.begin(head, body, due), _KeptBody(self, connection)
         except BaseException:
@@ -78,13 +80,24 @@ class Pool:
         self._idle.clear()
         await self._sockets.all_closed(GOODBYE_TIMEOUT)
 
-    def _kept(self) -> Connection | None:
+    async def _kept(self) -> Connection | None:
         while self._idle:
             connection = self._idle.pop()
+            if connection.rested > RESTED:
+                await self._look_at(connection)
             if connection.usable:
                 self._busy[connection] = self.route
                 return connection
         return None
+
+    async def _look_at(self, connection: Connection) -> None:
+        """Let the event loop see the server's goodbye first, if it came while the loop or the machine slept."""
+        try:
+            for _ in range(3):
+                await asyncio.sleep(0)
+        except BaseException:
+            connection.close()
+            raise
 
     async def _opened(self, patience: float) -> Connection:
         route = self.route
