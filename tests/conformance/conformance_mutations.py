@@ -31,3 +31,48 @@ def policy(name: str, *mutations: Any, rules: Any = None, **more: Any) -> dict[s
         **more,
     }
     return {"metadata": {"name": f"mutations-{name}"}, "spec": spec}
+
+
+DEFINITION = {
+    "metadata": {"name": "widgets.mutations.ex.io"},
+    "spec": {
+        "group": "mutations.ex.io",
+        "scope": "Namespaced",
+        "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {
+                            "spec": {
+                                "type": "object",
+                                "properties": {
+                                    "size": {"type": "integer"},
+                                    "color": {"type": "string", "default": "red"},
+                                    "parts": {
+                                        "type": "array",
+                                        "items": {
+                                            "type": "object",
+                                            "required": ["name"],
+                                            "properties": {
+                                                "name": {"type": "string"},
+                                                "count": {"type": "integer"},
+                                            },
+                                        },
+                                        "x-kubernetes-list-type": "map",
+                                        "x-kubernetes-list-map-keys": ["name"],
+                                    },
+                                    "tags": {"type": "array", "items": {"type": "string"}},
+                                },
+                            }
+                        },
+                    }
+                },
+            }
+        ],
+    },
+}

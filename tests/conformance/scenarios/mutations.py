@@ -4,7 +4,7 @@ from typing import Any
 
 from conformance_exchange import Step
 from conformance_hooks import hook_server
-from conformance_mutations import LABEL, R, apply, patch, policy, rule
+from conformance_mutations import DEFINITION, LABEL, R, apply, patch, policy, rule
 
 SURROUNDINGS = hook_server
 
@@ -71,50 +71,6 @@ DATA = "Object{data: {'added': object.metadata.name}}"
 def append(letter: str) -> dict[str, Any]:
     return apply(f"Object{{data: {{'seen': object.?data[?'seen'].orValue('') + '{letter}'}}}}")
 
-
-DEFINITION = {
-    "metadata": {"name": "widgets.mutations.ex.io"},
-    "spec": {
-        "group": "mutations.ex.io",
-        "scope": "Namespaced",
-        "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {
-                    "openAPIV3Schema": {
-                        "type": "object",
-                        "properties": {
-                            "spec": {
-                                "type": "object",
-                                "properties": {
-                                    "size": {"type": "integer"},
-                                    "color": {"type": "string", "default": "red"},
-                                    "parts": {
-                                        "type": "array",
-                                        "items": {
-                                            "type": "object",
-                                            "required": ["name"],
-                                            "properties": {
-                                                "name": {"type": "string"},
-                                                "count": {"type": "integer"},
-                                            },
-                                        },
-                                        "x-kubernetes-list-type": "map",
-                                        "x-kubernetes-list-map-keys": ["name"],
-                                    },
-                                    "tags": {"type": "array", "items": {"type": "string"}},
-                                },
-                            }
-                        },
-                    }
-                },
-            }
-        ],
-    },
-}
 
 STEPS = [
     Step(
