@@ -10,7 +10,7 @@ from kubewright.http.client import Answer, Broken, ExchangeFailed, Malformed
 from kubewright.testing.virtual_time import VirtualTimeLoop
 
 from .http_texts import Written, answers, split
-from .http_wire import MemoryWire
+from .memory_wire import MemoryWire
 
 REQUEST = b"GET / HTTP/1.1\r\n\r\n"
 

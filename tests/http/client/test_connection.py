@@ -9,7 +9,7 @@ from kubewright.http.client import Answer, Broken, Malformed, NotSent, Silent
 from kubewright.http.client.connection import BREATH, FLOOD_READS, HIGH_WATER, PIECE, Connection
 from kubewright.testing.virtual_time import virtual_time
 
-from .http_wire import MemoryWire
+from .memory_wire import MemoryWire
 
 REQUEST = b"GET / HTTP/1.1\r\n\r\n"
 EMPTY = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"

@@ -10,7 +10,7 @@ from kubewright.http.client import Broken, Malformed
 from kubewright.http.client.inflation import MOST_AT_ONCE
 from kubewright.testing.virtual_time import virtual_time
 
-from .http_wire import MemoryWire
+from .memory_wire import MemoryWire
 
 REQUEST = b"GET / HTTP/1.1\r\n\r\n"
 PACKED = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
