@@ -15,7 +15,7 @@ from kubewright.api import (
     UnexpectedAnswer,
 )
 from kubewright.client import Answer, Client, Request
-from kubewright.events import BURST, MAX_PENDING, EventRecorder, Reference
+from kubewright.events import BURST, MAX_PENDING, MAX_REMEMBERED, EventRecorder, Reference
 from kubewright.http.client import Headers
 from kubewright.metrics import Registry
 from kubewright.testing.virtual_time import settle, virtual_time
@@ -197,6 +197,35 @@ async def test_a_counted_event_that_expired_on_the_server_starts_anew() -> None:
         recording.recorder.record(POD, "Normal", "Seen", "it")
         await asyncio.sleep(70)
     assert [method for method, _, _ in recording.wire.sent] == ["POST", "POST"]
+
+
+@virtual_time
+async def test_what_is_told_while_its_event_proves_gone_stops_nobody() -> None:
+    async with Recording() as recording:
+        recording.wire.failures = [NotFound(Status(reason="NotFound", code=404))]
+        recording.recorder.record(POD, "Normal", "Seen", "it")
+        await asyncio.sleep(0.005)
+        recording.recorder.record(POD, "Normal", "Seen", "it")
+        await asyncio.sleep(1)
+        recording.recorder.record(POD, "Normal", "Last", "words")
+        await asyncio.sleep(1)
+    assert [event["reason"] for _, _, event in recording.wire.sent] == ["Last"]
+
+
+@virtual_time
+async def test_a_flood_while_an_event_is_under_way_is_counted_and_stops_nobody() -> None:
+    async with Recording() as recording:
+        recording.wire.failures = [ConnectionFailed("cut")]
+        recording.recorder.record(POD, "Normal", "First", "words")
+        await asyncio.sleep(0.005)
+        for number in range(MAX_PENDING + MAX_REMEMBERED):
+            recording.recorder.record(POD._replace(name=f"web-{number}"), "Normal", "Seen", "it")
+        await asyncio.sleep(1)
+        recording.recorder.record(POD, "Normal", "Last", "words")
+        await asyncio.sleep(60)
+    sent = [event["reason"] for _, _, event in recording.wire.sent]
+    assert sent[-1] == "Last"
+    assert len(sent) + recording.dropped("queue_full") == MAX_PENDING + MAX_REMEMBERED + 2
 
 
 @virtual_time

@@ -5,7 +5,6 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -16,6 +15,7 @@ from kubewright.api import (
     ConnectionFailed,
     Forbidden,
     Kind,
+    MicroTime,
     NotFound,
     UnexpectedAnswer,
 )
@@ -77,16 +77,16 @@ class _Told(NamedTuple):
 
 
 class _Series(msgspec.Struct):
-    """How often the same was told, and how much of that the server knows."""
+    """How often the same was told, how much of that the server knows, and from when on it may be told more."""
 
     name: str
-    first_at: datetime
-    last_at: datetime
+    first_at: MicroTime
+    last_at: MicroTime
+    told_at: float
     count: int = 1
     sent: int = 0
-    sent_at: float = 0.0
-    told_at: float = 0.0
     attempts: int = 0
+    due_at: float = 0.0
 
     @property
     def behind(self) -> bool:
@@ -106,8 +106,9 @@ class EventRecorder:
         self._controller = controller
         self._host = host
         self._series: OrderedDict[_Told, _Series] = OrderedDict()
-        self._last_stamp = 0
+        # What is to be sent; each has its series.
         self._pending: OrderedDict[_Told, None] = OrderedDict()
+        self._last_stamp = 0
         self._buckets: OrderedDict[Reference, _Bucket] = OrderedDict()
         self._wake = asyncio.Event()
         self._loop = asyncio.get_running_loop()
@@ -154,16 +155,16 @@ class EventRecorder:
             raise
 
     def _tell(self, told: _Told) -> None:
-        now, moment = self._loop.time(), datetime.now(UTC)
+        now, moment = self._loop.time(), MicroTime.now()
         series = self._series.get(told)
         if series is None or now - series.told_at > SERIES_GAP:
             if not self._take_token(told.regarding, now):
                 self._flooded.inc()
                 return
             name = f"{told.regarding.name[:200]}.{self._stamp():x}"
-            series = self._series[told] = _Series(name, moment, moment, told_at=now)
-            while len(self._series) > MAX_REMEMBERED:
-                self._series.popitem(last=False)
+            series = self._series[told] = _Series(name, moment, moment, now)
+            if len(self._series) > MAX_REMEMBERED:
+                self._forget_oldest()
         else:
             series.count += 1
             series.last_at, series.told_at = moment, now
@@ -173,6 +174,12 @@ class EventRecorder:
             return
         self._pending[told] = None
         self._wake.set()
+
+    def _forget_oldest(self) -> None:
+        oldest, _ = self._series.popitem(last=False)
+        if oldest in self._pending:
+            del self._pending[oldest]
+            self._overflowed.inc()
 
     def _stamp(self) -> int:
         """Give the time in nanoseconds, later than any given before: two events of one moment need two names."""
@@ -191,17 +198,12 @@ class EventRecorder:
         bucket.tokens -= 1
         return True
 
-    def _due_at(self, series: _Series) -> float:
-        if series.attempts:
-            return series.sent_at + _RETRY.delay(series.attempts)
-        return series.sent_at + SERIES_INTERVAL if series.sent else 0.0
-
     async def _wait_until_due(self) -> None:
         if not self._pending:
             self._wake.clear()
             await self._wake.wait()
             return
-        due = min(self._due_at(self._series[told]) for told in self._pending if told in self._series)
+        due = min(self._series[told].due_at for told in self._pending)
         self._wake.clear()
         try:
             async with asyncio.timeout_at(due):
@@ -212,14 +214,11 @@ class EventRecorder:
     async def _send_due(self, *, everything: bool) -> None:
         for told in list(self._pending):
             series = self._series.get(told)
-            if series is None or not series.behind:
-                self._pending.pop(told, None)
-            elif everything or self._due_at(series) <= self._loop.time():
+            if series is not None and (everything or series.due_at <= self._loop.time()):
                 await self._send(told, series)
 
     async def _send(self, told: _Told, series: _Series) -> None:
-        count = series.count
-        series.sent_at = self._loop.time()
+        count, started = series.count, self._loop.time()
         try:
             if series.sent:
                 await self._update(told, series)
@@ -231,18 +230,24 @@ class EventRecorder:
         except NotFound:
             # Events expire; what is told again afterwards starts anew. In a namespace that is gone,
             # or going, nobody listens.
-            self._series.pop(told, None)
+            self._forget(told)
         except (ApiError, ConnectionFailed, UnexpectedAnswer) as error:
-            if not (isinstance(error, Forbidden) and error.namespace_terminating):
+            if isinstance(error, Forbidden) and error.namespace_terminating:
+                self._forget(told)
+            else:
                 self._note_failure(told, series, error)
+                series.due_at = started + _RETRY.delay(series.attempts)
                 return
-            self._series.pop(told, None)
-        series.sent, series.attempts = count, 0
+        series.sent, series.attempts, series.due_at = count, 0, started + SERIES_INTERVAL
         if not series.behind:
             self._pending.pop(told, None)
 
+    def _forget(self, told: _Told) -> None:
+        self._series.pop(told, None)
+        self._pending.pop(told, None)
+
     async def _update(self, told: _Told, series: _Series) -> None:
-        patch = {"series": {"count": series.count, "lastObservedTime": _micro_time(series.last_at)}}
+        patch = {"series": {"count": series.count, "lastObservedTime": series.last_at.to_wire()}}
         await self._client.raw(requests.patch(EVENT, series.name, _namespace(told), patch, type="merge"))
 
     def _note_failure(self, told: _Told, series: _Series, error: Exception) -> None:
@@ -251,8 +256,7 @@ class EventRecorder:
         if not lasting and series.attempts < MAX_ATTEMPTS:
             return
         self._failed.inc()
-        self._pending.pop(told, None)
-        self._series.pop(told, None)
+        self._forget(told)
         kind_of_failure = type(error).__name__
         if kind_of_failure not in self._complained:
             self._complained.add(kind_of_failure)
@@ -261,7 +265,7 @@ class EventRecorder:
     def _document(self, told: _Told, series: _Series) -> dict[str, Any]:
         document: dict[str, Any] = {
             "metadata": {"name": series.name, "namespace": _namespace(told)},
-            "eventTime": _micro_time(series.first_at),
+            "eventTime": series.first_at.to_wire(),
             "reportingController": told.reporter,
             "reportingInstance": f"{told.reporter}-{self._host}"[:128],
             "action": told.action,
@@ -273,13 +277,9 @@ class EventRecorder:
         if told.related is not None:
             document["related"] = told.related.to_wire()
         if series.count > 1:
-            document["series"] = {"count": series.count, "lastObservedTime": _micro_time(series.last_at)}
+            document["series"] = {"count": series.count, "lastObservedTime": series.last_at.to_wire()}
         return document
 
 
 def _namespace(told: _Told) -> str:
     return told.regarding.namespace or "default"
-
-
-def _micro_time(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
