@@ -12,7 +12,6 @@ import socket
 import threading
 import uuid
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any, Protocol
 
 import msgspec
@@ -24,6 +23,7 @@ from kubewright.api import (
     ConnectionFailed,
     Kind,
     KubewrightError,
+    MicroTime,
     NotFound,
 )
 from kubewright.client import Client, ClusterConfig, requests
@@ -192,7 +192,7 @@ class Elector:
         self._leadership.valid_until = float("-inf")
         record = await self._store.read()
         if record is not None and record.holder == self._options.identity:
-            now = _micro_time()
+            now = MicroTime.now().to_wire()
             await self._store.write(
                 msgspec.structs.replace(record, holder="", duration=1, acquired=now, renewed=now)
             )
@@ -217,7 +217,7 @@ class Elector:
         record = await self._store.read()
         now = asyncio.get_running_loop().time()
         if record is None:
-            moment = _micro_time()
+            moment = MicroTime.now().to_wire()
             self._observe(
                 await self._store.write(LeaseRecord(options.identity, self._seconds, moment, moment, 0)), now
             )
@@ -228,7 +228,7 @@ class Elector:
             # Only changes seen here count: the times in the record come from another machine's clock.
             if record.holder and not ours and now < self._observed_at + record.duration:
                 return False
-            moment = _micro_time()
+            moment = MicroTime.now().to_wire()
             taken = msgspec.structs.replace(
                 record,
                 holder=options.identity,
@@ -377,10 +377,6 @@ def _record_of(lease: dict[str, Any]) -> LeaseRecord:
         transitions=spec.get("leaseTransitions") or 0,
         version=lease["metadata"].get("resourceVersion", ""),
     )
-
-
-def _micro_time() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def _end_process() -> None:
