@@ -235,47 +235,17 @@ async def test_shutdown_ends_getters_and_drops_what_waits() -> None:
 
 
 @virtual_time
-async def test_shutdown_drops_ready_keys_unless_asked_to_drain() -> None:
-    queue = WorkQueue[str]()
-    queue.add("a")
-    queue.shutdown()
-    with pytest.raises(QueueShutDown):
-        await queue.get()
-
-
-@virtual_time
-async def test_draining_hands_out_ready_keys_and_dirty_ones_then_ends() -> None:
+async def test_shutdown_drops_ready_keys_and_takes_back_what_is_in_flight() -> None:
     queue = WorkQueue[str]()
     queue.add("a")
     await queue.get()
     queue.add("a")
     queue.add("b")
-    queue.shutdown(drain=True)
-    assert await take(queue) == "b"
-    async with asyncio.TaskGroup() as tasks:
-        again = tasks.create_task(queue.get())
-        other = tasks.create_task(_ended(queue))
-        drained = tasks.create_task(queue.wait_drained())
-        await settle()
-        assert not again.done()
-        queue.done("a")
-        await settle()
-        assert again.result().key == "a"
-        assert not drained.done()
-        queue.done("a")
-    assert other.result()
-
-
-@virtual_time
-async def test_wait_drained_waits_for_keys_in_flight() -> None:
-    queue = WorkQueue[str]()
-    queue.add("a")
-    await queue.get()
     queue.shutdown()
-    with pytest.raises(TimeoutError):
-        await asyncio.wait_for(queue.wait_drained(), 30)
     queue.done("a")
-    await queue.wait_drained()
+    assert queue.statistics() == QueueStatistics(0, 0, 0, 0)
+    with pytest.raises(QueueShutDown):
+        await queue.get()
 
 
 @virtual_time

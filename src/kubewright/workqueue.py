@@ -59,8 +59,7 @@ class WorkQueue(Generic[K]):
 
     Adding a key that is queued merges: the higher priority and the earlier time win. Adding one that
     is in flight queues it for when it is done. Higher priorities go first, equal ones in the order in
-    which they became ready. Belongs to one event loop; every method but `get` and `wait_drained` is
-    immediate.
+    which they became ready. Belongs to one event loop; every method but `get` is immediate.
     """
 
     def __init__(
@@ -78,7 +77,6 @@ class WorkQueue(Generic[K]):
         self._timer: asyncio.Handle | None = None
         self._timer_at = 0.0
         self._getters: deque[asyncio.Future[None]] = deque()
-        self._idle_waiters: list[asyncio.Future[None]] = []
         self._shut_down = False
         self._metrics = _QueueMetrics(name, metrics or Registry(), self._in_flight)
 
@@ -120,7 +118,7 @@ class WorkQueue(Generic[K]):
             item = self._take()
             if item is not None:
                 return item
-            if self._shut_down and self._ready_count == 0:
+            if self._shut_down:
                 raise QueueShutDown
             getter = asyncio.get_running_loop().create_future()
             self._getters.append(getter)
@@ -145,36 +143,22 @@ class WorkQueue(Generic[K]):
         entry = self._entries.get(key)
         if entry is not None and entry.ready_at is None:
             self._push_ready(entry)
-        self._wake_at_the_end()
 
-    def shutdown(self, *, drain: bool = False) -> None:
-        """Take no more keys and drop delayed ones; drop ready ones too unless they shall drain."""
+    def shutdown(self) -> None:
+        """Take no more keys and drop those that wait; what is in flight can still be given back."""
         self._shut_down = True
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self._delayed.clear()
-        for key, entry in list(self._entries.items()):
-            if entry.ready_at is not None:
-                del self._entries[key]
-            elif not drain:
-                del self._entries[key]
+        for entry in self._entries.values():
+            if entry.ready_at is None:
                 self._metrics.depth(entry.priority).dec()
-                self._ready_count -= 1
-        if not drain:
-            self._ready.clear()
-        self._wake_at_the_end()
-
-    async def wait_drained(self) -> None:
-        """Wait until no key is ready and none is in flight."""
-        while self._ready_count or self._in_flight:
-            waiter = asyncio.get_running_loop().create_future()
-            self._idle_waiters.append(waiter)
-            try:
-                await waiter
-            finally:
-                if waiter in self._idle_waiters:
-                    self._idle_waiters.remove(waiter)
+        self._entries.clear()
+        self._ready.clear()
+        self._delayed.clear()
+        self._ready_count = 0
+        while self._getters:
+            self._wake_getter()
 
     def statistics(self) -> QueueStatistics:
         """Return how many keys are ready, delayed, in flight, and in backoff."""
@@ -274,17 +258,6 @@ class WorkQueue(Generic[K]):
             if not getter.done():
                 getter.set_result(None)
                 return
-
-    def _wake_at_the_end(self) -> None:
-        if self._ready_count:
-            return
-        if self._shut_down:
-            while self._getters:
-                self._wake_getter()
-        if not self._in_flight:
-            for waiter in self._idle_waiters:
-                if not waiter.done():
-                    waiter.set_result(None)
 
     def _order(self) -> int:
         self._next_order += 1
