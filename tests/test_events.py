@@ -7,12 +7,14 @@ import pytest
 from kubewright.api import (
     AlreadyExists,
     ConnectionFailed,
+    CredentialError,
     Forbidden,
     NotFound,
     Status,
     StatusCause,
     StatusDetails,
     UnexpectedAnswer,
+    names,
 )
 from kubewright.client import Answer, Client, Request
 from kubewright.events import BURST, MAX_PENDING, MAX_REMEMBERED, EventRecorder, Reference
@@ -258,3 +260,42 @@ async def test_two_events_of_one_moment_have_two_names() -> None:
         await asyncio.sleep(1)
         names = {event["metadata"]["name"] for _, _, event in recording.wire.sent}
     assert len(names) == 3
+
+
+@virtual_time
+async def test_credentials_that_cannot_be_had_delay_an_event_and_end_nothing() -> None:
+    async with Recording() as recording:
+        recording.wire.failures = [CredentialError("the plugin failed")]
+        recording.recorder.record(POD, "Normal", "Seen", "it")
+        await asyncio.sleep(60)
+    assert [event["reason"] for _, _, event in recording.wire.sent] == ["Seen"]
+
+
+@virtual_time
+async def test_texts_are_cut_to_the_bytes_that_a_server_takes() -> None:
+    async with Recording() as recording:
+        recording.recorder.record(POD, "Normal", "ü" * 100, "€" * 1000)
+        recording.recorder.record(POD, "Normal", "Half", "half a pair: \ud83d")
+        await asyncio.sleep(1)
+    [(_, _, long), (_, _, half)] = recording.wire.sent
+    assert (long["reason"], long["action"], long["note"]) == ("ü" * 64, "ü" * 64, "€" * 341)
+    assert half["note"] == "half a pair: ?"
+
+
+@virtual_time
+@pytest.mark.parametrize("name", ["system:node", "a" * 199 + "-" + "b" * 20])
+async def test_an_object_whose_name_is_none_for_events_has_events_all_the_same(name: str) -> None:
+    async with Recording() as recording:
+        recording.recorder.record(POD._replace(name=name), "Normal", "Seen", "it")
+        await asyncio.sleep(1)
+    [(_, _, event)] = recording.wire.sent
+    assert names.dns1123_subdomain(event["metadata"]["name"]) == []
+    assert event["regarding"]["name"] == name
+
+
+async def test_a_thread_that_outlives_the_loop_may_still_tell() -> None:
+    async def recorder() -> EventRecorder:
+        return Recording().recorder
+
+    left = await asyncio.to_thread(asyncio.run, recorder())
+    left.record(POD, "Normal", "Late", "words")

@@ -12,12 +12,12 @@ import msgspec
 from kubewright.api import (
     AlreadyExists,
     ApiError,
-    ConnectionFailed,
     Forbidden,
     Kind,
+    KubewrightError,
     MicroTime,
     NotFound,
-    UnexpectedAnswer,
+    names,
 )
 from kubewright.backoff import Backoff
 from kubewright.client import Client, requests
@@ -134,11 +134,15 @@ class EventRecorder:
     ) -> None:
         """Tell an event; never waits, never fails, may be called from any thread."""
         signed = reporter or self._controller
-        told = _Told(signed, regarding, related, type, reason[:128], (action or reason)[:128], note[:1024])
+        done = _within(action or reason, 128)
+        told = _Told(signed, regarding, related, type, _within(reason, 128), done, _within(note, 1024))
         if threading.get_ident() == self._thread:
             self._tell(told)
-        else:
+            return
+        try:
             self._loop.call_soon_threadsafe(self._tell, told)
+        except RuntimeError:
+            pass  # the loop is closed: a thread that was left behind has outlived the operator
 
     async def run(self) -> None:
         """Send what is told until cancelled; then what is still to send, for a short time."""
@@ -161,7 +165,7 @@ class EventRecorder:
             if not self._take_token(told.regarding, now):
                 self._flooded.inc()
                 return
-            name = f"{told.regarding.name[:200]}.{self._stamp():x}"
+            name = _event_name(told.regarding.name, self._stamp())
             series = self._series[told] = _Series(name, moment, moment, now)
             if len(self._series) > MAX_REMEMBERED:
                 self._forget_oldest()
@@ -231,7 +235,8 @@ class EventRecorder:
             # Events expire; what is told again afterwards starts anew. In a namespace that is gone,
             # or going, nobody listens.
             self._forget(told)
-        except (ApiError, ConnectionFailed, UnexpectedAnswer) as error:
+        except KubewrightError as error:
+            # Not even credentials that cannot be had may end the operator: events are the least of its work.
             if isinstance(error, Forbidden) and error.namespace_terminating:
                 self._forget(told)
             else:
@@ -283,3 +288,16 @@ class EventRecorder:
 
 def _namespace(told: _Told) -> str:
     return told.regarding.namespace or "default"
+
+
+def _event_name(regarding: str, stamp: int) -> str:
+    """Name an event after its object, where that is a name for events too: a role may be called `system:node`."""
+    name = f"{regarding[:200]}.{stamp:x}"
+    return f"event.{stamp:x}" if names.dns1123_subdomain(name) else name
+
+
+def _within(text: str, limit: int) -> str:
+    """Cut a text to so many bytes, as servers count them; what no UTF-8 can say is replaced."""
+    if text.isascii():
+        return text[:limit]
+    return text.encode(errors="replace")[:limit].decode(errors="ignore")
