@@ -27,6 +27,7 @@ from kubewright.api import (
     kind_of,
     model_rules,
     owner_reference,
+    plural_of,
     to_wire,
 )
 
@@ -110,9 +111,9 @@ def test_gives_a_kind_without_spec_its_own_name_and_scope() -> None:
 @pytest.mark.parametrize(
     ("name", "plural"), [("Foo", "foos"), ("Policy", "policies"), ("Ingress", "ingresses"), ("Key", "keys")]
 )
-def test_guesses_plurals(name: str, plural: str) -> None:
+def test_a_kind_without_a_plural_gets_the_usual_one(name: str, plural: str) -> None:
     made = types.new_class(name, (Object,), {"group": "example.com", "version": "v1"})
-    assert kind_of(made).plural == plural
+    assert kind_of(made).plural == plural_of(name) == plural
 
 
 def test_a_class_without_keywords_is_no_kind() -> None:

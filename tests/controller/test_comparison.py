@@ -5,10 +5,9 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kubewright.api import Wire
 from kubewright.controller.comparison import apply_difference, content_of, fingerprint, status_difference
 from kubewright.controller.ownership import applied_fields, hand_over, read_entries, union
-
-Wire = dict[str, Any]
 
 
 def fields_of(value: Any) -> Wire:

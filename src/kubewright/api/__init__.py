@@ -6,7 +6,7 @@ Read in this order: `model` and `resource` (a kind is a class), `fields` (what i
 """
 
 from kubewright.api import names, problems
-from kubewright.api.codec import decode, encode, from_wire, parse, status_wire, to_wire, zero
+from kubewright.api.codec import Wire, decode, encode, from_wire, parse, status_wire, to_wire, zero
 from kubewright.api.conditions import Condition, get_condition, is_condition, set_condition
 from kubewright.api.durations import Duration, format_duration, parse_duration
 from kubewright.api.errors import (
@@ -52,7 +52,7 @@ from kubewright.api.failures import (
 from kubewright.api.fields import Column, Field, Rule, Scale
 from kubewright.api.identity import GroupVersionKind, ObjectKey
 from kubewright.api.indexes import Index
-from kubewright.api.kinds import Kind, kind_of
+from kubewright.api.kinds import Kind, kind_of, plural_of
 from kubewright.api.meta import ManagedFieldsEntry, Meta, OwnerReference, controller_of, has_finalizer
 from kubewright.api.model import Model, check_types, field_info, field_types, model_rules
 from kubewright.api.patches import (
@@ -157,6 +157,7 @@ __all__ = [
     "UnexpectedAnswer",
     "UnsupportedMediaType",
     "WatchEvent",
+    "Wire",
     "check_types",
     "controller_of",
     "decode",
@@ -185,6 +186,7 @@ __all__ = [
     "parse_duration",
     "parse_fields",
     "parse_labels",
+    "plural_of",
     "problems",
     "raw_object",
     "set_condition",

@@ -12,13 +12,13 @@ from kubewright.api import (
     InvalidRequest,
     Kind,
     Object,
+    Wire,
     encode,
     kind_of,
     status_wire,
     to_wire,
 )
 
-Wire = dict[str, Any]
 PatchType = Literal["json", "merge", "strategic", "apply"]
 Propagation = Literal["", "Background", "Foreground", "Orphan"]
 FieldValidation = Literal["", "Ignore", "Warn", "Strict"]

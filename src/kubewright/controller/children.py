@@ -1,12 +1,9 @@
 """A child as it is sent: in its owner's namespace, with its owner reference, without what the server writes."""
 
 from base64 import b64encode
-from typing import Any
 
-from kubewright.api import Kind, ObjectKey, OwnerReference, PartialMeta
+from kubewright.api import Kind, ObjectKey, OwnerReference, PartialMeta, Wire
 from kubewright.controller.errors import CannotOwn, OwnedByAnother
-
-Wire = dict[str, Any]
 
 _SERVER_WRITTEN = frozenset(
     {

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
-from kubewright.api import Index, Kind, Model, Object
+from kubewright.api import Index, Kind, Model, Object, Wire
 from kubewright.controller.change import Cause
 
 P = ParamSpec("P")
@@ -15,7 +15,6 @@ T = TypeVar("T", bound=Object)
 W = TypeVar("W", bound=Object | dict[str, Any])
 S = TypeVar("S")
 
-Wire = dict[str, Any]
 PatchType = Literal["json", "merge", "strategic"]
 Propagation = Literal["", "Background", "Foreground", "Orphan"]
 

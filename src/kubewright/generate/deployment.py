@@ -1,8 +1,8 @@
 """The Deployment of an operator: unprivileged, probed, with metrics behind the cluster's own authorization."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from kubewright.api import Wire
 from kubewright.controller import Env, Operator, Volume
 from kubewright.generate.metrics import METRICS_PORT, metrics
 from kubewright.generate.names import Names
@@ -14,7 +14,6 @@ GRACE_SECONDS = 40
 """Longer than the 30 seconds a manager gives its reconciles, so that Kubernetes does not cut them short."""
 REQUESTS = {"cpu": "10m", "memory": "64Mi"}
 LIMITS = {"cpu": "500m", "memory": "256Mi"}
-Wire = dict[str, Any]
 
 
 def deployment(

@@ -1,9 +1,8 @@
 """What a console shows of a kind: its fields as OLM describes them, taken from the schema."""
 
 import re
-from typing import Any
 
-from kubewright.api import Object, kind_of
+from kubewright.api import Object, Wire, kind_of
 from kubewright.controller import Operator
 from kubewright.schema import structural
 
@@ -11,7 +10,6 @@ _UI = "urn:alm:descriptor:com.tectonic.ui:"
 _KUBERNETES = "urn:alm:descriptor:io.kubernetes"
 _BY_TYPE = {"boolean": f"{_UI}booleanSwitch", "integer": f"{_UI}number", "number": f"{_UI}number", "string": f"{_UI}text"}  # fmt: skip
 _BY_NAME = {"replicas": f"{_UI}podCount", "size": f"{_UI}podCount", "conditions": f"{_KUBERNETES}.conditions"}
-Wire = dict[str, Any]
 
 
 def owned_kinds(operator: Operator) -> list[Wire]:

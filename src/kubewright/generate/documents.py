@@ -6,9 +6,10 @@ from typing import Any
 
 import yaml
 
+from kubewright.api import Wire
+
 HEADER = "# Rendered by kubewright from the operator's declarations: change those, then render again.\n"
 """The first line of a rendered file: what has it may be replaced, what lacks it is somebody's own."""
-Wire = dict[str, Any]
 
 
 class _Dumper(yaml.SafeDumper):

@@ -1,8 +1,8 @@
 """The manifests as a Helm chart: the same documents, with what differs between clusters as values."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
+from kubewright.api import Wire
 from kubewright.controller import Operator
 from kubewright.generate.deployment import anti_affinity, budget
 from kubewright.generate.documents import HEADER, files_of, plain_yaml
@@ -24,7 +24,6 @@ _POD_VALUES = (
     "topologySpreadConstraints",
     "priorityClassName",
 )
-Wire = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

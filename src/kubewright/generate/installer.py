@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from kubewright.api import Wire
 from kubewright.controller import Operator
 from kubewright.generate.manifests import PARTS, USUAL, Settings, manifests
 from kubewright.generate.names import Names
@@ -22,7 +23,6 @@ _TELLING: list[dict[str, Any]] = [
     {"apiGroups": [""], "resources": ["events", "pods"], "verbs": ["list"]},
     {"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]},
 ]
-Wire = dict[str, Any]
 
 
 def installer(operator: Operator, subject: str, settings: Settings = USUAL) -> list[Wire]:

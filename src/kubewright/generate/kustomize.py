@@ -1,7 +1,6 @@
 """The manifests as a kustomize tree: a base that is complete, and components to add."""
 
-from typing import Any
-
+from kubewright.api import Wire
 from kubewright.controller import Operator
 from kubewright.generate.documents import HEADER, files_of, plain_yaml
 from kubewright.generate.manifests import FURTHER_PARTS, PARTS, USUAL, Settings, parts_of
@@ -9,7 +8,6 @@ from kubewright.generate.names import Names
 
 _KUSTOMIZATION = "kustomization.yaml"
 _OPTIONAL = ("monitoring", "network")
-Wire = dict[str, Any]
 
 
 def kustomize(operator: Operator, settings: Settings = USUAL) -> dict[str, str]:

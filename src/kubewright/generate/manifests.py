@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from kubewright.api import Wire
 from kubewright.controller import Operator
 from kubewright.generate.crds import crds
 from kubewright.generate.deployment import deployment
@@ -20,7 +20,6 @@ FURTHER_PARTS = ("monitoring", "network", "samples")
 """Parts that are rendered only when asked for: they need the Prometheus operator, a network plugin, a wish."""
 PARTS = (*USUAL_PARTS, *FURTHER_PARTS)
 DEFAULT_IMAGE = "controller:latest"
-Wire = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,14 +1,12 @@
 """Who may read an operator's metrics, and how Prometheus finds them."""
 
-from typing import Any
-
+from kubewright.api import Wire
 from kubewright.controller import review_rules
 from kubewright.generate.names import Names
 from kubewright.generate.rbac import RBAC, granted, named
 
 METRICS_PORT = 8443
 PORT_NAME = "https"
-Wire = dict[str, Any]
 
 
 def metrics(names: Names) -> list[Wire]:

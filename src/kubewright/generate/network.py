@@ -1,7 +1,6 @@
 """Who may connect to an operator's Pods."""
 
-from typing import Any
-
+from kubewright.api import Wire
 from kubewright.controller import Operator
 from kubewright.generate.metrics import METRICS_PORT
 from kubewright.generate.names import Names
@@ -10,7 +9,6 @@ from kubewright.generate.webhooks import WEBHOOK_PORT
 
 METRICS_LABEL = {"metrics": "enabled"}
 """Namespaces with this label may read the metrics; kubebuilder's choice."""
-Wire = dict[str, Any]
 
 
 def network(operator: Operator, names: Names) -> list[Wire]:

@@ -3,8 +3,9 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
+from kubewright.api import Wire
 from kubewright.controller import Operator, PolicyRule, lease_rules, review_rules, rules_for
 from kubewright.generate.crds import crds
 from kubewright.generate.deployment import deployment
@@ -26,7 +27,6 @@ _ICON = (
     "MzI2Y2U1IiBzdHJva2Utd2lkdGg9IjYiPjxjaXJjbGUgY3g9IjMyIiBjeT0iMzIiIHI9IjIyIi8+PHBhdGggZD0iTTMyIDR2NTZNNCAzMmg1NiIv"
     "PjwvZz48L3N2Zz4="
 )
-Wire = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,11 +1,10 @@
 """The ServiceAccount an operator runs as, and the roles it needs: no more than its declarations say."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from msgspec import structs
 
-from kubewright.api import Kind, kind_of
+from kubewright.api import Kind, Wire, kind_of
 from kubewright.controller import (
     Operator,
     PolicyRule,
@@ -19,7 +18,6 @@ from kubewright.generate.names import Names
 RBAC = "rbac.authorization.k8s.io/v1"
 _GROUP = "rbac.authorization.k8s.io"
 _EVENTS = "events.k8s.io"
-Wire = dict[str, Any]
 
 
 def rbac(operator: Operator, names: Names, namespaces: Sequence[str] = ()) -> list[Wire]:

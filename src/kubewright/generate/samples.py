@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from kubewright.api import DeclarationError, Object, kind_of
+from kubewright.api import DeclarationError, Object, Wire, kind_of
 from kubewright.controller import Operator
 from kubewright.schema import structural, validate
 
@@ -15,7 +15,6 @@ _WORDS = {
     "uuid": "00000000-0000-4000-8000-000000000000",
     "byte": "",
 }
-Wire = dict[str, Any]
 Schema = dict[str, Any]
 
 

@@ -3,9 +3,8 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-Wire = dict[str, Any]
+from kubewright.api import Wire
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ import re
 from copy import deepcopy
 from typing import Any, cast
 
+from kubewright.api import Wire
 from kubewright.generate.documents import HEADER, plain_yaml
 
 _TOKEN = re.compile(r"helm-place-(\d+)")
 _LINE = re.compile(r"( *)(?:- )?helm-place-(\d+)(?:: '')?")
 _NEST = 2
-Wire = dict[str, Any]
 
 
 class Template:

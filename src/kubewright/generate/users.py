@@ -1,8 +1,6 @@
 """Roles for the people who use an operator's kinds; the operator itself needs none of them."""
 
-from typing import Any
-
-from kubewright.api import Kind, kind_of
+from kubewright.api import Kind, Wire, kind_of
 from kubewright.controller import Operator
 from kubewright.generate.names import Names
 from kubewright.generate.rbac import RBAC, named
@@ -15,7 +13,6 @@ _ROLES = {
     "editor": (sorted([*_READ, *_WRITE]), "edit"),
     "viewer": (_READ, "view"),
 }
-Wire = dict[str, Any]
 
 
 def user_roles(operator: Operator, names: Names) -> list[Wire]:

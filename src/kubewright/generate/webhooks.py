@@ -1,14 +1,12 @@
 """What makes API servers ask a deployed operator: its configurations, its Service, a Secret for its certificates."""
 
-from typing import Any
-
+from kubewright.api import Wire
 from kubewright.controller import Operator
 from kubewright.generate.names import Names
 from kubewright.webhook import WebhookNames
 from kubewright.webhook.configurations import SERVICE_PORT, ByService, configurations
 
 WEBHOOK_PORT = 9443
-Wire = dict[str, Any]
 
 
 def webhooks(operator: Operator, names: Names) -> list[Wire]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kubewright.api.kinds import plural_of
+from kubewright.api import plural_of
 from kubewright.generate import plain_yaml
 from kubewright.scaffold.naming import controller_name, module_name, variable_name, version_class
 from kubewright.scaffold.source import import_line

@@ -5,8 +5,7 @@ import keyword
 import re
 import sys
 
-from kubewright.api import names
-from kubewright.api.kinds import plural_of
+from kubewright.api import names, plural_of
 
 _TAKEN = frozenset({"kubewright", "tests", "samples"})
 _USED = frozenset({"ctx", "kw", "ready", "made"})

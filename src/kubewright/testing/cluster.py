@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
-from kubewright.api import Kind, NotFound, Object, kind_of
+from kubewright.api import Kind, NotFound, Object, Wire, kind_of
 from kubewright.client import Client, ClusterConfig
 from kubewright.client.recording import VARIABLE, Recording
 from kubewright.controller import Operator
@@ -22,7 +22,6 @@ from kubewright.testing.recorder import Recorder
 from kubewright.testing.story import History, tell_story
 
 T = TypeVar("T", bound=Object)
-Wire = dict[str, Any]
 
 PATIENCE = 20.0
 """Seconds a test waits for a condition before it fails; only failures take that long."""

@@ -11,6 +11,7 @@ from kubewright.api import (
     FieldError,
     GroupVersionKind,
     Kind,
+    Wire,
     decode,
     invalid_message,
     json_diff,
@@ -32,7 +33,6 @@ _OPERATIONS: dict[str, Operation] = {
     "DELETE": "delete",
     "CONNECT": "connect",
 }
-Wire = dict[str, Any]
 
 
 class _Kind(msgspec.Struct, gc=False):

@@ -2,11 +2,11 @@
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import cast
 
 import msgspec
 
-from kubewright.api import DeclarationError
+from kubewright.api import DeclarationError, Wire
 from kubewright.webhook.envelope import BadReview, read_review
 from kubewright.webhook.request import User
 
@@ -15,7 +15,6 @@ API_VERSIONS = ("authentication.k8s.io/v1", "authentication.k8s.io/v1beta1")
 KIND = "TokenReview"
 
 TokenFunction = Callable[[str], User | None] | Callable[[str, Sequence[str]], User | None]
-Wire = dict[str, Any]
 
 
 class _Spec(msgspec.Struct, frozen=True, gc=False):

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from kubewright.api import DecodeError, GroupVersionKind, Meta, Object, decode, to_wire
+from kubewright.api import DecodeError, GroupVersionKind, Meta, Object, Wire, decode, to_wire
 from kubewright.webhook.conversion import Versions
 from kubewright.webhook.envelope import BadReview, identity, read_review
 
@@ -13,7 +13,6 @@ API_VERSION = "apiextensions.k8s.io/v1"
 KIND = "ConversionReview"
 MOST_TOLD = 10
 
-Wire = dict[str, Any]
 ByKind = Mapping[tuple[str, str], Versions]
 
 

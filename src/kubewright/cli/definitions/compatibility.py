@@ -1,9 +1,8 @@
 """Whether new CRDs break what the cluster holds: asked before anything is changed."""
 
 from collections.abc import Sequence
-from typing import Any
 
-from kubewright.api import Forbidden, Kind, KubewrightError, NotFound
+from kubewright.api import Forbidden, Kind, KubewrightError, NotFound, Wire
 from kubewright.cli.progress import Progress
 from kubewright.client import Client, requests
 from kubewright.schema import Breaking, compare
@@ -16,7 +15,6 @@ CRDS = Kind(
     namespaced=False,
     builtin=True,
 )
-Wire = dict[str, Any]
 
 
 class IncompatibleError(KubewrightError):
@@ -65,6 +63,12 @@ def kind_in(definition: Wire) -> Kind:
         plural=spec["names"]["plural"],
         namespaced=spec["scope"] == "Namespaced",
     )
+
+
+def conversion_in(definition: Wire | None) -> Wire:
+    """Give how the versions of a CRD are converted, as far as it says."""
+    found: Wire | None = definition["spec"].get("conversion") if definition is not None else None
+    return found or {}
 
 
 async def _is_empty(client: Client, live: Wire) -> bool:

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
+from kubewright.api import Wire
 from kubewright.cli.definitions import FIELD_MANAGER, clear_url_webhooks, converted_by_url
 from kubewright.cli.deployment.leftovers import leftovers
 from kubewright.cli.deployment.rollout import AVAILABLE_WITHIN, deploy
@@ -17,8 +17,6 @@ from kubewright.cli.target import load_operator
 from kubewright.client import Client, load_config
 from kubewright.controller import Operator
 from kubewright.generate import PARTS, USUAL_PARTS, Names, Settings, manifests
-
-Wire = dict[str, Any]
 
 
 @click.command()

@@ -1,9 +1,9 @@
 """Objects of an operator that its declarations no longer ask for, found by their labels."""
 
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from kubewright.api import Forbidden, Kind, kind_of
+from kubewright.api import Forbidden, Kind, Wire, kind_of
 from kubewright.api.builtin import admissionregistration_v1, core_v1, networking_v1, policy_v1, rbac_v1
 from kubewright.client import Client
 
@@ -22,7 +22,6 @@ _KINDS = tuple(
         rbac_v1.ClusterRole,
     )
 )
-Wire = dict[str, Any]
 
 
 class Leftovers(NamedTuple):

@@ -2,9 +2,8 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from kubewright.api import GroupVersionKind, Kind, KubewrightError, NotFound
+from kubewright.api import GroupVersionKind, Kind, KubewrightError, NotFound, Wire
 from kubewright.api.builtin import apps_v1, core_v1
 from kubewright.cli.definitions import FIELD_MANAGER, check_compatible, install_one
 from kubewright.cli.deployment.diagnosis import explain, hindrance, pods_of
@@ -16,7 +15,6 @@ from kubewright.client import Client
 AVAILABLE_WITHIN = 120.0
 GONE_WITHIN = 120.0
 _POLL = 0.2
-Wire = dict[str, Any]
 
 
 class DeployError(KubewrightError):

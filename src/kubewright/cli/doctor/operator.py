@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from cryptography import x509
 
-from kubewright.api import Forbidden, Kind, KubewrightError, NotFound
+from kubewright.api import Forbidden, Kind, KubewrightError, NotFound, Wire
 from kubewright.api.builtin import (
     admissionregistration_v1,
     apiextensions_v1,
@@ -38,7 +37,6 @@ _CRDS = Kind(
     namespaced=False,
     builtin=True,
 )
-Wire = dict[str, Any]
 
 
 async def check_operator(

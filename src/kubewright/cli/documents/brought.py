@@ -7,10 +7,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from kubewright.api import GroupVersionKind, Kind
+from kubewright.api import GroupVersionKind, Kind, Wire
 from kubewright.schema import compile_schema
-
-Wire = dict[str, Any]
 
 
 class Brought(NamedTuple):

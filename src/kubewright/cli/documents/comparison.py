@@ -3,12 +3,12 @@
 import difflib
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import click
 import yaml
 
-from kubewright.api import Forbidden, GroupVersionKind, Kind, KubewrightError, NotFound
+from kubewright.api import Forbidden, GroupVersionKind, Kind, KubewrightError, NotFound, Wire
 from kubewright.cli.colours import painted
 from kubewright.cli.documents.brought import Brought, brought_kinds
 from kubewright.cli.documents.resources import called
@@ -16,7 +16,6 @@ from kubewright.client import Client
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 _SERVER_SIDE = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink")
-Wire = dict[str, Any]
 
 
 class InvalidDocument(KubewrightError):

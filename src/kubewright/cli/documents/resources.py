@@ -3,14 +3,12 @@
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import yaml
 
-from kubewright.api import KubewrightError
+from kubewright.api import KubewrightError, Wire
 from kubewright.client import ApiResource, Client
-
-Wire = dict[str, Any]
 
 
 class ResourceError(KubewrightError):

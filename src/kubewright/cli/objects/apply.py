@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
-from kubewright.api import GroupVersionKind, Kind, NotFound
+from kubewright.api import GroupVersionKind, Kind, NotFound, Wire
 from kubewright.cli.definitions import wait_established
 from kubewright.cli.documents import (
     brought_kinds,
@@ -21,7 +20,6 @@ from kubewright.cli.progress import Progress
 from kubewright.client import Client, load_config
 
 FIELD_MANAGER = "kubewright-cli"
-Wire = dict[str, Any]
 
 
 @click.command()

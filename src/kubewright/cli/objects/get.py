@@ -9,6 +9,7 @@ import click
 import msgspec
 import yaml
 
+from kubewright.api import Wire
 from kubewright.cli.documents import find_resource, split_names
 from kubewright.cli.loops import run_program
 from kubewright.cli.options import cluster_options
@@ -16,7 +17,6 @@ from kubewright.client import ApiResource, Client, load_config, requests
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 OUTPUTS = ("table", "wide", "name", "yaml", "json")
-Wire = dict[str, Any]
 
 
 @click.command()

@@ -5,11 +5,10 @@ from typing import Any, cast
 
 import yaml
 
-from kubewright.api import ConfigError
+from kubewright.api import ConfigError, Wire
 from kubewright.cli.project import find_project
 
 FOLDER = "samples"
-Wire = dict[str, Any]
 
 
 def written_samples(target: str) -> list[Wire]:

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
+from kubewright.api import Wire
 from kubewright.cli.documents import called, diff
 
-Wire = dict[str, Any]
 Action = Literal["create", "change", "delete"]
 
 

@@ -3,11 +3,10 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
-from kubewright.api import GroupVersionKind, Kind, NotFound, kind_of
+from kubewright.api import GroupVersionKind, Kind, NotFound, Wire, kind_of
 from kubewright.cli.documents import find_resource, read_documents, show
 from kubewright.cli.loops import run_program
 from kubewright.cli.options import cluster_options, target_argument
@@ -20,7 +19,6 @@ from kubewright.controller import Operator
 
 SETTLED_WITHIN = 30.0
 FIELD_MANAGER = "kubewright-cli"
-Wire = dict[str, Any]
 
 
 class Outcome:

@@ -6,10 +6,9 @@ import logging
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Any
 from uuid import uuid4
 
-from kubewright.api import ApiError, Forbidden, Kind, KubewrightError, NotFound, kind_of
+from kubewright.api import ApiError, Forbidden, Kind, KubewrightError, NotFound, Wire, kind_of
 from kubewright.api.builtin import core_v1
 from kubewright.cli.definitions import install_one, live_definition
 from kubewright.cli.plan.changes import State, state_of
@@ -28,7 +27,6 @@ _ANY_PORT = "127.0.0.1:0"
 _NAMESPACES = kind_of(core_v1.Namespace)
 # Nobody makes ServiceAccounts or readies nodes in a rehearsal.
 _DISABLED = ("ServiceAccount", "TaintNodesByCondition")
-Wire = dict[str, Any]
 
 
 class RehearsalError(KubewrightError):

@@ -1,16 +1,12 @@
 """Is it so already? Judged before a write, and learned from its answer."""
 
-from typing import Any
-
-from kubewright.api import Kind, PartialMeta, RawObject, parse
+from kubewright.api import Kind, PartialMeta, RawObject, Wire, parse
 from kubewright.controller.comparison import apply_difference, content_of, status_difference
 from kubewright.controller.ownership import Fields, applied_fields
 from kubewright.controller.running.instruments import Instruments
 from kubewright.controller.running.memory import AnswerMemory, VersionMemory
 from kubewright.controller.running.subjects import Subject, typed_status, typed_wire
 from kubewright.controller.running.surroundings import Surroundings
-
-Wire = dict[str, Any]
 
 STATUS = "status"
 

@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import msgspec
 
-from kubewright.api import Kind, Model, Object, PartialMeta, RawObject
+from kubewright.api import Kind, Model, Object, PartialMeta, RawObject, Wire
 from kubewright.controller.change import Cause
 from kubewright.controller.context import Context, PatchType, Propagation, Reader
 from kubewright.controller.running.reading import CachedReader, Holdings, LiveReader
@@ -23,8 +23,6 @@ from kubewright.events import EventType, Reference
 P = ParamSpec("P")
 R = TypeVar("R")
 W = TypeVar("W", bound=Object | dict[str, Any])
-
-Wire = dict[str, Any]
 
 
 class Services(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,10 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-from kubewright.api import DecodeError, Kind, Model, Object, ObjectKey, RawObject, parse, to_wire
+from kubewright.api import DecodeError, Kind, Model, Object, ObjectKey, RawObject, Wire, parse, to_wire
 from kubewright.controller.change import decode_as
-
-Wire = dict[str, Any]
 
 
 class Subject:

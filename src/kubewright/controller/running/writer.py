@@ -15,6 +15,7 @@ from kubewright.api import (
     ObjectKey,
     PartialMeta,
     RawObject,
+    Wire,
     kind_of,
     parse,
     raw_object,
@@ -32,8 +33,6 @@ from kubewright.controller.running.instruments import Instruments
 from kubewright.controller.running.reading import Holdings
 from kubewright.controller.running.subjects import Subject, observes_generation, status_wire
 from kubewright.controller.running.surroundings import Surroundings
-
-Wire = dict[str, Any]
 
 RACES = 5
 """How often a write that carries a version is repeated on the newer version when raced."""

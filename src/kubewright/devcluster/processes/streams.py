@@ -5,14 +5,13 @@ import contextlib
 import functools
 import shutil
 from collections.abc import AsyncIterator, Callable
-from typing import Any, NoReturn
+from typing import NoReturn
 
+from kubewright.api import Wire
 from kubewright.devcluster.processes.child import Child, StartError
 from kubewright.devcluster.processes.crew import Crew
 from kubewright.devcluster.processes.member import Member
 from kubewright.devserver import CommandRequest, Dial, LogRequest, Run, StatusError, Terminal
-
-Wire = dict[str, Any]
 
 
 class NoContainers:
