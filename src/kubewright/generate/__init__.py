@@ -1,11 +1,12 @@
 """Manifests from declarations: pure functions from an operator to Kubernetes documents.
 
 `crds`, `rbac`, `users`, `webhooks`, `deployment`, `metrics`, `network` and `samples` render one part each,
-`manifests` puts them together, `installer` says what it takes to bring them; `kustomize` and `helm` lay the same documents out as trees of files, `olm` as
-a bundle, which `scorecard` and `capability` judge. `names` says what everything is called, `documents` how it is written.
+`manifests` puts them together, `installer` says what it takes to bring them; `kustomize` and `helm` lay the same
+documents out as trees of files, `olm` as a bundle, which `scorecard` and `capability` judge. `names` says what
+everything is called, `documents` how it is written.
 """
 
-from kubewright.generate.capability import LEVELS, Criterion, criteria, level_of
+from kubewright.generate.capability import LEVELS, Capability, Criterion, criteria, level_of
 from kubewright.generate.crds import crds
 from kubewright.generate.deployment import deployment
 from kubewright.generate.documents import HEADER, file_name, files_of, plain_yaml, to_yaml
@@ -14,7 +15,7 @@ from kubewright.generate.installer import installer
 from kubewright.generate.kustomize import kustomize
 from kubewright.generate.manifests import DEFAULT_IMAGE, PARTS, USUAL_PARTS, Settings, manifests
 from kubewright.generate.names import Names
-from kubewright.generate.olm import Capability, Package, bundle, cluster_service_version
+from kubewright.generate.olm import Package, bundle, cluster_service_version
 from kubewright.generate.rbac import rbac
 from kubewright.generate.samples import sample, samples
 from kubewright.generate.scorecard import Check, checks

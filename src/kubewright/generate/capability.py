@@ -3,13 +3,14 @@
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 from kubewright.api import Object, kind_of
 from kubewright.controller import Controller, Operator
 from kubewright.schema import structural
 
-LEVELS = ("Basic Install", "Seamless Upgrades", "Full Lifecycle", "Deep Insights", "Auto Pilot")
+Capability = Literal["Basic Install", "Seamless Upgrades", "Full Lifecycle", "Deep Insights", "Auto Pilot"]
+LEVELS: tuple[Capability, ...] = get_args(Capability)
 _TELLS = re.compile(r"(?i)conditions|ready|phase|state")
 _CHOOSES = re.compile(r"(?i)image|version|release")
 
@@ -36,7 +37,7 @@ def level_of(found: Collection[Criterion]) -> int:
 
 
 def _install(operator: Operator, tested: Collection[str]) -> Iterator[Criterion]:
-    silent = [kind_of(each.kind).kind for each in operator.controllers if not _status(each)]
+    silent = [kind_of(each.kind).kind for each in operator.controllers if not _tells(each)]
     yield Criterion(1, "objects are reconciled", bool(operator.controllers), "declare a controller")
     yield Criterion(
         1,
@@ -58,7 +59,7 @@ def _upgrades(operator: Operator) -> Iterator[Criterion]:
     yield Criterion(
         2,
         "what it makes follows its declaration",
-        _owns(operator, ""),
+        bool(_owned(operator)),
         "declare what is made with owns=[...] and ctx.apply it whole: an upgrade then rolls out",
     )
     yield Criterion(
@@ -67,12 +68,12 @@ def _upgrades(operator: Operator) -> Iterator[Criterion]:
         any(map(_CHOOSES.search, names)),
         "let the spec name an image or a version",
     )
-    single = _versions(operator)
+    apart = _unconverted(operator)
     yield Criterion(
         2,
         "old versions are still understood",
-        not single,
-        f"convert the versions of {', '.join(single)}: `kubewright create webhook --conversion`",
+        not apart,
+        f"convert the versions of {', '.join(apart)}: `kubewright create webhook --conversion`",
     )
 
 
@@ -125,11 +126,14 @@ def _pilot(operator: Operator) -> Iterator[Criterion]:
 
 
 def _owns(operator: Operator, *kinds: str) -> bool:
-    owned = {kind_of(child.kind).kind for each in operator.controllers for child in each.owns}
-    return bool(owned) if kinds == ("",) else bool(owned & set(kinds))
+    return not _owned(operator).isdisjoint(kinds)
 
 
-def _status(controller: Controller[Any]) -> bool:
+def _owned(operator: Operator) -> set[str]:
+    return {kind_of(child.kind).kind for each in operator.controllers for child in each.owns}
+
+
+def _tells(controller: Controller[Any]) -> bool:
     return any(map(_TELLS.search, _fields(controller.kind, "status")))
 
 
@@ -139,7 +143,7 @@ def _fields(declared: Any, part: str) -> set[str]:
     return set(structural(declared).get("properties", {}).get(part, {}).get("properties", {}))
 
 
-def _versions(operator: Operator) -> list[str]:
+def _unconverted(operator: Operator) -> list[str]:
     """Name the kinds that have several versions and no way between them."""
     versions: dict[tuple[str, str], int] = {}
     for kind in map(kind_of, operator.kinds):

@@ -9,13 +9,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from kubewright.api import Wire
+from kubewright.api import Wire, plural_of
 from kubewright.controller import Operator
 from kubewright.generate.manifests import PARTS, USUAL, Settings, manifests
 from kubewright.generate.names import Names
-from kubewright.generate.rbac import RBAC, named
+from kubewright.generate.rbac import GROUP, RBAC, named
 
-_GROUP = RBAC.partition("/")[0]
 # With server-side apply the name of what is made is known when it is authorized, so `create` can be limited too.
 _VERBS = ["create", "delete", "get", "patch"]
 # To say why a Deployment does not become available.
@@ -48,7 +47,7 @@ def _by_name(documents: Iterable[Wire]) -> list[Wire]:
     found: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for document in documents:
         group = document["apiVersion"].rpartition("/")[0]
-        found[group, _plural(document["kind"])].append(document["metadata"]["name"])
+        found[group, plural_of(document["kind"])].append(document["metadata"]["name"])
     return [
         {"apiGroups": [group], "resources": [plural], "resourceNames": sorted(called), "verbs": _VERBS}
         for (group, plural), called in sorted(found.items())
@@ -62,16 +61,11 @@ def _handed_on(documents: Iterable[Wire]) -> list[Wire]:
     return rules
 
 
-def _plural(kind: str) -> str:
-    word = kind.lower()
-    return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
-
-
 def _granted(names: Names, namespace: str, rules: Sequence[Wire], subject: str) -> list[Wire]:
     kind = "Role" if namespace else "ClusterRole"
     role = named(RBAC, kind, names.installer, names, namespace)
     binding = named(RBAC, f"{kind}Binding", names.installer, names, namespace)
-    reference = {"apiGroup": _GROUP, "kind": kind, "name": names.installer}
+    reference = {"apiGroup": GROUP, "kind": kind, "name": names.installer}
     for document in (role, binding):
         # They are the administrator's: what is no longer asked for is found by labels, and they must not be.
         del document["metadata"]["labels"]
@@ -85,4 +79,4 @@ def _subject(text: str) -> Wire:
     namespace, slash, account = text.partition("/")
     if slash:
         return {"kind": "ServiceAccount", "name": account, "namespace": namespace}
-    return {"apiGroup": _GROUP, "kind": "User", "name": text}
+    return {"apiGroup": GROUP, "kind": "User", "name": text}

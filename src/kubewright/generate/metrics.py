@@ -3,7 +3,7 @@
 from kubewright.api import Wire
 from kubewright.controller import review_rules
 from kubewright.generate.names import Names
-from kubewright.generate.rbac import RBAC, granted, named
+from kubewright.generate.rbac import GROUP, RBAC, granted, named
 
 METRICS_PORT = 8443
 PORT_NAME = "https"
@@ -44,11 +44,7 @@ def monitoring(names: Names, *, reader: str = "") -> list[Wire]:
     namespace, _, account = reader.partition("/")
     binding: Wire = {
         **named(RBAC, "ClusterRoleBinding", f"{names.metrics_reader}-binding", names),
-        "roleRef": {
-            "apiGroup": RBAC.partition("/")[0],
-            "kind": "ClusterRole",
-            "name": names.metrics_reader,
-        },
+        "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": names.metrics_reader},
         "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
     }
     return [monitor, binding]

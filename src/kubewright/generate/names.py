@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from kubewright.webhook import WebhookNames
+
 
 @dataclass(frozen=True, slots=True)
 class Names:
@@ -12,7 +14,7 @@ class Names:
 
     def __post_init__(self) -> None:
         if not self.namespace:
-            object.__setattr__(self, "namespace", f"{self.operator}-system")
+            object.__setattr__(self, "namespace", WebhookNames(self.operator).namespace)
 
     @property
     def account(self) -> str:

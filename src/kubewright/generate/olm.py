@@ -3,10 +3,10 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from kubewright.api import Wire
 from kubewright.controller import Operator, PolicyRule, lease_rules, review_rules, rules_for
+from kubewright.generate.capability import Capability
 from kubewright.generate.crds import crds
 from kubewright.generate.deployment import deployment
 from kubewright.generate.descriptors import owned_kinds, spaced
@@ -19,7 +19,6 @@ from kubewright.generate.users import user_roles
 from kubewright.generate.webhooks import WEBHOOK_PORT, webhooks
 from kubewright.webhook.endpoints import CONVERT_PATH
 
-Capability = Literal["Basic Install", "Seamless Upgrades", "Full Lifecycle", "Deep Insights", "Auto Pilot"]
 CERTIFICATES = "/tmp/k8s-webhook-server/serving-certs"
 _WATCHED = "WATCH_NAMESPACE"
 _ICON = (

@@ -15,8 +15,8 @@ from kubewright.controller import (
 )
 from kubewright.generate.names import Names
 
-RBAC = "rbac.authorization.k8s.io/v1"
-_GROUP = "rbac.authorization.k8s.io"
+GROUP = "rbac.authorization.k8s.io"
+RBAC = f"{GROUP}/v1"
 _EVENTS = "events.k8s.io"
 
 
@@ -88,7 +88,7 @@ def granted(kind: str, name: str, rules: list[Wire], names: Names, namespace: st
     role = {**named(RBAC, kind, name, names, namespace), "rules": rules}
     binding: Wire = {
         **named(RBAC, f"{kind}Binding", f"{name}binding", names, namespace),
-        "roleRef": {"apiGroup": _GROUP, "kind": kind, "name": name},
+        "roleRef": {"apiGroup": GROUP, "kind": kind, "name": name},
         "subjects": [{"kind": "ServiceAccount", "name": names.account, "namespace": names.namespace}],
     }
     return [role, binding]

@@ -3,6 +3,7 @@
 from kubewright.api import Wire
 from kubewright.controller import Operator
 from kubewright.generate.names import Names
+from kubewright.generate.rbac import named
 from kubewright.webhook import WebhookNames
 from kubewright.webhook.configurations import SERVICE_PORT, ByService, configurations
 
@@ -18,7 +19,7 @@ def webhooks(operator: Operator, names: Names) -> list[Wire]:
         return []
     own = WebhookNames(operator.name)
     service: Wire = {
-        **_named("Service", own.service, names),
+        **named("v1", "Service", own.service, names, names.namespace),
         "spec": {
             "ports": [
                 {"name": "webhooks", "port": SERVICE_PORT, "protocol": "TCP", "targetPort": WEBHOOK_PORT}
@@ -26,13 +27,9 @@ def webhooks(operator: Operator, names: Names) -> list[Wire]:
             "selector": names.selector,
         },
     }
-    documents = [service, {**_named("Secret", own.secret, names), "type": "Opaque"}]
+    secret = named("v1", "Secret", own.secret, names, names.namespace)
+    documents = [service, {**secret, "type": "Opaque"}]
     for document in configurations(operator.webhooks, own, ByService(names.namespace, own.service)):
         metadata = {**document["metadata"], "labels": names.labels}
         documents.append({**document, "metadata": metadata})
     return documents
-
-
-def _named(kind: str, name: str, names: Names) -> Wire:
-    metadata = {"name": name, "namespace": names.namespace, "labels": names.labels}
-    return {"apiVersion": "v1", "kind": kind, "metadata": metadata}
