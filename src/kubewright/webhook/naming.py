@@ -9,6 +9,16 @@ class WebhookNames(msgspec.Struct, frozen=True):
     operator: str
 
     @property
+    def namespace(self) -> str:
+        """Name the namespace that it is deployed to, unless told otherwise."""
+        return f"{self.operator}-system"
+
+    @property
+    def manager(self) -> str:
+        """Name who writes where it is asked, among the field managers of these objects."""
+        return f"{self.operator}-webhooks"
+
+    @property
     def mutating(self) -> str:
         """Name the MutatingWebhookConfiguration."""
         return f"{self.operator}-mutating-webhook-configuration"
