@@ -131,7 +131,7 @@ class Cluster:
         self, *controllers: Controller[Any], options: ManagerOptions = OPTIONS, **more: Any
     ) -> AsyncIterator[Manager]:
         """Run controllers in this namespace until the end of the block."""
-        options = dataclasses.replace(options, namespaces=(self.namespace,))
+        options = dataclasses.replace(options, namespaces=options.namespaces or (self.namespace,))
         manager = Manager(Operator(*controllers, **more), self.config, options)
         async with asyncio.TaskGroup() as group:
             task = group.create_task(manager.run())

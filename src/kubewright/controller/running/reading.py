@@ -47,9 +47,9 @@ class Holdings:
                 found = found or shelf
         return found
 
-    def listing(self, kind: Kind, namespace: str) -> AnyShelf | None:
-        """Return the shelf that surely holds all objects of a namespace, or of all that are watched."""
-        return next((one for one in self._shelves if one.kind == kind and one.lists(namespace)), None)
+    def listing(self, form: Any, namespace: str) -> AnyShelf | None:
+        """Return the shelf that surely holds all objects of a namespace, or of all that are watched, in this form."""
+        return next((one for one in self._shelves if one.form == form and one.lists(namespace)), None)
 
 
 class LiveReader(Reader):
@@ -96,14 +96,17 @@ class CachedReader(Reader):
         shelf = self._holdings.covering(described, key)
         if shelf is None:
             return await self._live.get(kind, name, namespace)
-        return shelf.get(key)
+        if shelf.form == kind:
+            return shelf.get(key)
+        raw = shelf.get_raw(key)
+        return None if raw is None else decode_as(kind, raw.raw)
 
     async def list(
         self, kind: Any, value: str | None = None, /, *, namespace: str = "", labels: str = ""
     ) -> builtins.list[Any]:
         """Return the objects of a kind, or those an index holds under a value."""
         index = cast("Index[Any]", kind) if isinstance(kind, Index) else None
-        shelf = self._holdings.listing(kind_of(index.kind if index is not None else kind), namespace)
+        shelf = self._holdings.listing(index.kind if index is not None else kind, namespace)
         if shelf is None:
             if index is not None and value is not None:
                 return await self._live.list(index, value, namespace=namespace, labels=labels)

@@ -23,6 +23,8 @@ class Shelf(Generic[T]):
         metadata_only: bool = False,
     ) -> None:
         self.kind: Kind = kind_of(kind)
+        self.form: type[T] | Kind = kind
+        """What objects are read as: a class, or the kind for wire values."""
         self.whole: bool = not metadata_only and scope.transform is None
         """Whether objects are kept as the server has them, so that a write may build on them."""
         self._cache = cache
@@ -113,7 +115,8 @@ def _namespaces(kind: Kind, scope: Scope, namespaces: Sequence[str]) -> Sequence
         return ("",)
     if scope.namespace:
         return (scope.namespace,)
-    return tuple(namespaces) or ("",)
+    # A namespace that is named twice must not be watched, nor listed, twice.
+    return tuple(dict.fromkeys(namespaces)) or ("",)
 
 
 AnyShelf = Shelf[Any]

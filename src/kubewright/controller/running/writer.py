@@ -143,7 +143,7 @@ class Writer:
         type: Literal["json", "merge", "strategic"],  # noqa: A002 (the word of the whole API)
         subresource: str,
     ) -> Any:
-        """Send a patch as it is."""
+        """Send a patch as it is; one of a subresource that is another kind (scale) returns the target as given."""
         kind, key = target.kind, target.key
         self._permissions.require(kind, "patch", subresource=subresource)
         request = requests.patch(
@@ -156,6 +156,8 @@ class Writer:
             field_manager=self._manager,
         )
         answer = await self._client.send(request)
+        if subresource and _kinds.decode(answer.raw).kind != kind.kind:
+            return target.given
         self._record(kind, answer)
         return decode_as(target.form, answer.raw)
 
@@ -311,6 +313,13 @@ class Writer:
 
 def _name(kind: Kind, key: ObjectKey) -> Wire:
     return {"name": key.name} | ({"namespace": key.namespace} if kind.namespaced else {})
+
+
+class _Named(msgspec.Struct):
+    kind: str = ""
+
+
+_kinds = msgspec.json.Decoder(_Named)
 
 
 class _GraceMeta(msgspec.Struct, rename="camel"):
