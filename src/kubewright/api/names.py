@@ -9,9 +9,7 @@ _LABEL_1035 = r"[a-z]([-a-z0-9]*[a-z0-9])?"
 _WILDCARD = rf"\*\.{_SUBDOMAIN}"
 _QUALIFIED = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _LABEL_VALUE = rf"({_QUALIFIED})?"
-_C_IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]*"
 _CONFIG_KEY = r"[-._a-zA-Z0-9]+"
-_ENV_NAME = r"[-._a-zA-Z][-._a-zA-Z0-9]*"
 _HEADER = r"[-A-Za-z0-9]+"
 
 _ENDS = "and must start and end with an alphanumeric character"
@@ -120,35 +118,12 @@ def path_segment(value: str) -> list[str]:
     return [f"may not contain '{sign}'" for sign in "/%" if sign in value]
 
 
-def c_identifier(value: str) -> list[str]:
-    """Say what keeps a value from being an identifier of C."""
-    if _is(_C_IDENTIFIER, value):
-        return []
-    text = (
-        "a valid C identifier must start with alphabetic character or '_', "
-        "followed by a string of alphanumeric characters or '_'"
-    )
-    return [_pattern_text(text, _C_IDENTIFIER, "my_name", "MY_NAME", "MyName")]
-
-
 def config_key(value: str) -> list[str]:
     """Say what keeps a value from being a key of a ConfigMap or a Secret."""
     troubles = _length(value, 253)
     if not _is(_CONFIG_KEY, value):
         text = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
         troubles.append(_pattern_text(text, _CONFIG_KEY, "key.name", "KEY_NAME", "key-name"))
-    return troubles + _upward(value)
-
-
-def env_name(value: str) -> list[str]:
-    """Say what keeps a value from being the name of an environment variable."""
-    troubles: list[str] = []
-    if not _is(_ENV_NAME, value):
-        text = (
-            "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', "
-            "and must not start with a digit"
-        )
-        troubles.append(_pattern_text(text, _ENV_NAME, "my.env-name", "MY_ENV.NAME", "MyEnvName1"))
     return troubles + _upward(value)
 
 

@@ -14,9 +14,7 @@ ProblemType = Literal[
     "FieldValueNotSupported",
     "FieldValueForbidden",
     "FieldValueTooLong",
-    "FieldValueTooShort",
     "FieldValueTooMany",
-    "FieldValueTooFew",
     "FieldValueTypeInvalid",
     "FieldValueNotFound",
     "InternalError",
@@ -28,15 +26,13 @@ _TITLES: dict[str, str] = {
     "FieldValueNotSupported": "Unsupported value",
     "FieldValueForbidden": "Forbidden",
     "FieldValueTooLong": "Too long",
-    "FieldValueTooShort": "Too short",
     "FieldValueTooMany": "Too many",
-    "FieldValueTooFew": "Too few",
     "FieldValueTypeInvalid": "Invalid value",
     "FieldValueNotFound": "Not found",
     "InternalError": "Internal error",
 }
 _WITHOUT_VALUE = frozenset(
-    {"FieldValueRequired", "FieldValueForbidden", "FieldValueTooLong", "FieldValueTooShort", "InternalError"}
+    {"FieldValueRequired", "FieldValueForbidden", "FieldValueTooLong", "InternalError"}
 )
 _ESCAPES = {
     '"': '\\"',
@@ -191,22 +187,10 @@ def too_long(field: str, limit: int, *, unit: str = "byte") -> FieldError:
     return FieldError("FieldValueTooLong", field, OMITTED, detail)
 
 
-def too_short(field: str, limit: int) -> FieldError:
-    """Report text that is too short."""
-    detail = f"must be at least {_count(limit, 'character')}" if limit >= 0 else "value is too short"
-    return FieldError("FieldValueTooShort", field, OMITTED, detail)
-
-
 def too_many(field: str, count: int, limit: int) -> FieldError:
     """Report a list with too many items."""
     detail = f"must have at most {_count(limit, 'item')}" if limit >= 0 else "has too many items"
     return FieldError("FieldValueTooMany", field, count if count >= 0 else OMITTED, detail)
-
-
-def too_few(field: str, count: int, limit: int) -> FieldError:
-    """Report a list with too few items."""
-    detail = f"must have at least {_count(limit, 'item')}"
-    return FieldError("FieldValueTooFew", field, count if count >= 0 else OMITTED, detail)
 
 
 def _count(limit: int, unit: str) -> str:

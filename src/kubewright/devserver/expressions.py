@@ -224,21 +224,10 @@ def admission_request(operation: Operation, resource: GroupVersionResource, kind
     if operation.namespace:
         request["namespace"] = operation.namespace
     request["operation"] = operation.operation
-    request["userInfo"] = _user_info(operation.user)
+    request["userInfo"] = operation.user.to_wire()
     request["dryRun"] = operation.dry_run
     request["options"] = operation.options
     return request
-
-
-def _user_info(user: User) -> Wire:
-    info: Wire = {"username": user.name}
-    if user.uid:
-        info["uid"] = user.uid
-    if user.groups:
-        info["groups"] = list(user.groups)
-    if user.extra:
-        info["extra"] = {key: list(values) for key, values in user.extra.items()}
-    return info
 
 
 def _asking(authorizer: Authorizer, user: User) -> Callable[[cel.Question], cel.Decision]:

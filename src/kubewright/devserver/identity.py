@@ -21,6 +21,17 @@ class User:
     groups: tuple[str, ...] = ()
     extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
+    def to_wire(self) -> dict[str, Any]:
+        """Write the user as review kinds and admission requests show one."""
+        info: dict[str, Any] = {"username": self.name}
+        if self.uid:
+            info["uid"] = self.uid
+        if self.groups:
+            info["groups"] = list(self.groups)
+        if self.extra:
+            info["extra"] = {key: list(values) for key, values in self.extra.items()}
+        return info
+
 
 SYSTEM = User("system:apiserver", groups=(MASTERS,))
 """The server itself, as it writes its own objects."""
@@ -97,14 +108,6 @@ class CertificateAuthenticator:
         fingerprint = peer_certificate.get(FINGERPRINT)
         extra = {CREDENTIAL_ID: (f"X509SHA256={fingerprint}",)} if fingerprint else {}
         return User(name, groups=(*groups, AUTHENTICATED), extra=extra)
-
-
-class MastersAuthorizer:
-    """Allow members of system:masters everything and others nothing."""
-
-    def authorize(self, user: User, attributes: Attributes) -> Decision:
-        """Decide by group membership alone."""
-        return Decision(MASTERS in user.groups)
 
 
 def forbidden(user: User, attributes: Attributes, reason: str = "") -> StatusError:

@@ -124,12 +124,6 @@ class StatusError(KubewrightError):
         )
 
     @classmethod
-    def verb_not_supported(cls, group: str, resource: str, verb: str) -> Self:
-        """Say that this resource does not do the verb."""
-        message = f"{verb} is not supported on resources of kind {quote(group_resource(group, resource))}"
-        return cls(405, "MethodNotAllowed", message, {"group": group, "kind": resource})
-
-    @classmethod
     def not_acceptable(cls, accepted: Iterable[str]) -> Self:
         """Say that none of the wanted answer formats can be had."""
         message = f"only the following media types are accepted: {', '.join(accepted)}"

@@ -138,11 +138,6 @@ class Child:
         self.kill()
         await self.ended.wait()
 
-    @property
-    def takes_input(self) -> bool:
-        """Tell whether it has a standard input to write to."""
-        return self._stdin is not None
-
     async def write(self, data: bytes) -> None:
         """Write to its standard input; what nobody reads any more is lost."""
         if self._stdin is not None:

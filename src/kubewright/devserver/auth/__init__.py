@@ -10,7 +10,7 @@ from kubewright.devserver.auth.authentication import (
 from kubewright.devserver.auth.bootstrap import bootstrap_objects
 from kubewright.devserver.auth.escalation import refuse_escalation
 from kubewright.devserver.auth.rbac import GROUP, Policies, RoleAuthorizer
-from kubewright.devserver.auth.reviews import Reviews, user_info
+from kubewright.devserver.auth.reviews import Reviews
 from kubewright.devserver.auth.tokens import ISSUER, TokenIssuer
 
 __all__ = [
@@ -27,5 +27,4 @@ __all__ = [
     "impersonated",
     "refuse_escalation",
     "service_account_user",
-    "user_info",
 ]

@@ -53,7 +53,7 @@ class Reviews:
         except InvalidToken as error:
             body["status"] = {"user": {}, "error": str(error)}
         else:
-            body["status"] = {"authenticated": True, "user": user_info(user), "audiences": matching}
+            body["status"] = {"authenticated": True, "user": user.to_wire(), "audiences": matching}
         return Outcome(body, 201)
 
     async def myself(self, call: Invocation) -> Outcome:
@@ -61,7 +61,7 @@ class Reviews:
         body = _body(call)
         await call.judge(body)
         body["metadata"] = {**body.get("metadata", {}), "creationTimestamp": _time(datetime.now(UTC))}
-        body["status"] = {"userInfo": user_info(call.user)}
+        body["status"] = {"userInfo": call.user.to_wire()}
         return Outcome(body, 201)
 
     async def access(self, call: Invocation) -> Outcome:
@@ -183,18 +183,6 @@ def _selector_errors(resource: Wire) -> list[problems.FieldError]:
             text = f"when {path} is specified, requirements or rawSelector is required"
             errors.append(problems.required(f"{path}.requirements", text))
     return errors
-
-
-def user_info(user: User) -> Wire:
-    """Write a user as review kinds and admission requests show one."""
-    info: Wire = {"username": user.name}
-    if user.uid:
-        info["uid"] = user.uid
-    if user.groups:
-        info["groups"] = list(user.groups)
-    if user.extra:
-        info["extra"] = {key: list(values) for key, values in user.extra.items()}
-    return info
 
 
 def _body(call: Invocation) -> Wire:
