@@ -10,6 +10,7 @@ import pytest
 from http_wire import connected, trusting_anybody
 from prometheus_client.parser import text_string_to_metric_families
 
+from kubewright.api import Forbidden, Status
 from kubewright.client import Answer, Client, Request
 from kubewright.http.client import Headers
 from kubewright.http.server import Routes
@@ -164,6 +165,22 @@ USERS: dict[str, dict[str, Any]] = {
     "other-uid": {"username": "anna", "uid": "scrapers,staff"},
     "restricted": {"username": "anna", "groups": ["scrapers", "staff"], "extra": {"scopes": ["none"]}},
 }
+
+
+class Mute:
+    """A cluster that does not let us ask about others."""
+
+    async def raw(self, request: Request) -> Answer:
+        raise Forbidden(Status(reason="Forbidden", code=403, message="cannot create tokenreviews"))
+
+
+async def test_nobody_reads_and_the_log_says_why_while_the_cluster_does_not_tell(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    page = MetricsPage(Registry(), Guard(cast(Client, Mute())))
+    async with asking(HttpServer(LOOPBACK, Routes(page.routes))) as ask:
+        assert (await ask("/metrics", Authorization="Bearer known"))[0] == 500
+    assert "who may read /metrics: cannot create tokenreviews" in caplog.text
 
 
 class Crowd:

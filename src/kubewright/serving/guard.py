@@ -1,10 +1,11 @@
 """Who may read: asked of the cluster, so that no proxy is needed beside the operator."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+import logging
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -16,6 +17,10 @@ TOKEN_LIFE = 60.0
 ALLOWED_LIFE = 300.0
 DENIED_LIFE = 30.0
 MAX_REMEMBERED = 1000
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+_log = logging.getLogger("kubewright.serving")
 
 TOKEN_REVIEW = Kind(
     group="authentication.k8s.io",
@@ -48,8 +53,8 @@ class Guard:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._users: dict[bytes, tuple[float, _User | None]] = {}
-        self._decisions: dict[tuple[bytes, str, str], tuple[float, bool]] = {}
+        self._users = _Memory[bytes, _User | None]()
+        self._decisions = _Memory[tuple[bytes, str, str], bool]()
 
     async def refusal(self, request: Request) -> Response | None:
         """Return the answer to somebody who may not read the path; None to those who may."""
@@ -62,18 +67,19 @@ class Guard:
                 return text(401, "Unauthorized\n")
             if not await self._authorized(user, request.path, request.method.lower()):
                 return text(403, f"Authorization denied for user {user.name}\n")
-        except (ApiError, ConnectionFailed):
+        except (ApiError, ConnectionFailed) as error:
+            _log.warning("The cluster does not say who may read %s: %s", request.path, error)
             return text(500, "Authentication failed\n")
         return None
 
     async def _authenticated(self, token: str) -> _User | None:
         # Only a digest is kept: a memory dump must not give tokens away.
         key = sha256(token.encode()).digest()
-        return await _remembered(self._users, key, lambda: self._review_token(token))
+        return await self._users.recall(key, lambda: self._review_token(token))
 
     async def _authorized(self, user: _User, path: str, verb: str) -> bool:
         key = (msgspec.json.encode(user, order="deterministic"), path, verb)
-        return await _remembered(self._decisions, key, lambda: self._review_access(user, path, verb))
+        return await self._decisions.recall(key, lambda: self._review_access(user, path, verb))
 
     async def _review_token(self, token: str) -> tuple[float, _User | None]:
         status = await self._review(TOKEN_REVIEW, {"token": token})
@@ -101,16 +107,20 @@ class Guard:
         return msgspec.json.decode(answer.body).get("status") or {}
 
 
-async def _remembered(
-    known: dict[Any, Any], key: Any, ask: Callable[[], Awaitable[tuple[float, Any]]]
-) -> Any:
-    """Return what is known under the key while it is fresh, else ask."""
-    now = asyncio.get_running_loop().time()
-    found = known.get(key)
-    if found is not None and now < found[0]:
-        return found[1]
-    life, answer = await ask()
-    if len(known) >= MAX_REMEMBERED:
-        known.clear()
-    known[key] = (now + life, answer)
-    return answer
+class _Memory(Generic[K, V]):
+    """Answers of the cluster, each for as long as it may be believed."""
+
+    def __init__(self) -> None:
+        self._known: dict[K, tuple[float, V]] = {}
+
+    async def recall(self, key: K, ask: Callable[[], Awaitable[tuple[float, V]]]) -> V:
+        """Return what is known under the key while it is fresh, else ask for it and its life in seconds."""
+        now = asyncio.get_running_loop().time()
+        found = self._known.get(key)
+        if found is not None and now < found[0]:
+            return found[1]
+        life, answer = await ask()
+        if len(self._known) >= MAX_REMEMBERED:
+            self._known.clear()
+        self._known[key] = (now + life, answer)
+        return answer
