@@ -74,6 +74,8 @@ class Reconciliation(Generic[T]):
         subject = self._decoded(state)
         if finalizer and not terminating and finalizer not in state.meta.finalizers:
             state = await self._services.writer.add_finalizer(self._kind, state, finalizer)
+            if state is None:
+                return None  # without it nothing may be begun; what became of the object leads here again
             subject = self._decoded(state)
         context = RunningContext(self._services, state, log=log, causes=causes, deadline=deadline)
         return _checked(await self._controller.reconcile(subject, context), self._controller.name)

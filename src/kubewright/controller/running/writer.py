@@ -15,6 +15,7 @@ from kubewright.api import (
     ObjectKey,
     PartialMeta,
     RawObject,
+    Status,
     Wire,
     kind_of,
     parse,
@@ -120,6 +121,8 @@ class Writer:
         for _ in range(RACES):
             if raw is None:
                 raw = await self._read(target.kind, target.key)
+            if target.uid and raw.meta.uid != target.uid:
+                raise _replaced(target)
             before, after = decode_as(target.form, raw.raw), decode_as(target.form, raw.raw)
             change(after)
             operations = typed_diff(before, after, parse(raw.raw))
@@ -220,13 +223,19 @@ class Writer:
         else:
             self._record(kind, raw_object(answer.body))
 
-    async def add_finalizer(self, kind: Kind, state: RawObject, finalizer: str) -> RawObject:
-        """Add the finalizer to the object; returns what is there."""
-        return await self._change_finalizers(
-            kind,
-            state,
-            lambda meta: () if finalizer in meta.finalizers else finalizers.adding(meta, finalizer),
-        )
+    async def add_finalizer(self, kind: Kind, state: RawObject, finalizer: str) -> RawObject | None:
+        """Add the finalizer to the object; None where that is gone, going, or another one by now."""
+
+        def operations(meta: PartialMeta) -> Sequence[Wire]:
+            if finalizer in meta.finalizers or meta.deletion_timestamp is not None:
+                return ()
+            return finalizers.adding(meta, finalizer)
+
+        try:
+            there = await self._change_finalizers(kind, state, operations)
+        except NotFound:
+            return None
+        return there if there.meta.uid == state.meta.uid and finalizer in there.meta.finalizers else None
 
     async def remove_finalizer(self, kind: Kind, state: RawObject, finalizer: str) -> None:
         """Take the finalizer off the object; one that is gone is no error."""
@@ -309,6 +318,11 @@ class Writer:
 
     async def _read(self, kind: Kind, key: ObjectKey) -> RawObject:
         return await self._client.send(requests.get(kind, key.name, key.namespace))
+
+
+def _replaced(target: Subject) -> Conflict:
+    message = f"{target.kind.kind} {target.key} of uid {target.uid} is gone, another has its name"
+    return Conflict(Status(reason="Conflict", code=409, message=message), verb="update")
 
 
 def _name(kind: Kind, key: ObjectKey) -> Wire:

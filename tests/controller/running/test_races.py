@@ -1,0 +1,102 @@
+"""What happens to an object between the moment it was read and the moment it is written."""
+
+import asyncio
+from typing import Any
+
+from kubewright.api import Conflict, Meta
+from kubewright.controller import Context, Controller
+from kubewright.testing.virtual_time import virtual_time
+
+from .kinds import Box
+from .test_faults import Stage, eventually, ours, stage
+
+OWN = "running.example.com/own"
+OTHERS = "running.example.com/others"
+
+
+class Boxes:
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, list[str]]] = []
+
+    async def reconcile(self, box: Box, ctx: Context) -> None:
+        self.seen.append((box.metadata.uid, box.metadata.finalizers))
+
+    async def finalize(self, box: Box, ctx: Context) -> None: ...
+
+
+async def meet_first_patch(on: Stage, box: Box, meanwhile: Any) -> Any:
+    """Create the box, and do something while the operator's first patch of it is on its way."""
+    with on.server.faults.add(match=ours(verbs=("patch",)), delay=5.0, times=1) as slow:
+        box = await on.cluster.create(box)
+
+        async def under_way() -> bool:
+            return slow.hits == 1
+
+        await eventually(under_way)
+        return await meanwhile(box)
+
+
+@virtual_time
+async def test_an_object_that_was_replaced_before_it_had_its_finalizer_is_reconciled_with_its_own() -> None:
+    boxes = Boxes()
+    async with stage() as on, on.cluster.running(Controller(Box, boxes, finalizer=OWN)) as manager:
+
+        async def replace(box: Box) -> Box:
+            await on.cluster.client.delete(box)
+            return await on.cluster.create(Box(Meta("a")))
+
+        second = await meet_first_patch(on, Box(Meta("a")), replace)
+
+        async def reconciled() -> bool:
+            return bool(boxes.seen)
+
+        await eventually(reconciled)
+        await asyncio.sleep(60)
+        assert {(uid, tuple(finalizers)) for uid, finalizers in boxes.seen} == {(second.metadata.uid, (OWN,))}
+        assert manager.statistics().controllers[0].outcomes["error"] == 0
+
+
+@virtual_time
+async def test_an_object_that_is_deleted_before_it_had_its_finalizer_is_let_go_without_an_error() -> None:
+    boxes = Boxes()
+    async with stage() as on, on.cluster.running(Controller(Box, boxes, finalizer=OWN)) as manager:
+        await meet_first_patch(on, Box(Meta("a")), on.cluster.client.delete)
+        await meet_first_patch(on, Box(Meta("b", finalizers=[OTHERS])), on.cluster.client.delete)
+        await asyncio.sleep(60)
+        left = await on.cluster.client.list(Box, namespace=on.cluster.namespace)
+        assert [(box.metadata.name, box.metadata.finalizers) for box in left] == [("b", [OTHERS])]
+        assert boxes.seen == []
+        assert manager.statistics().controllers[0].outcomes["error"] == 0
+
+
+@virtual_time
+async def test_an_update_is_of_the_object_that_was_read_and_not_of_one_that_took_its_name() -> None:
+    replaced = asyncio.Event()
+    first: list[str] = []
+    failures: list[Conflict] = []
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        first[:] = first or [box.metadata.uid]
+        if box.metadata.uid == first[0]:
+            await replaced.wait()
+            try:
+                await ctx.update(box, lambda found: found.metadata.labels.update(seen=box.metadata.uid))
+            except Conflict as error:
+                failures.append(error)
+                raise
+
+    async with stage() as on, on.cluster.running(Controller(Box, reconcile)):
+        box = await on.cluster.create(Box(Meta("a")))
+
+        async def begun() -> bool:
+            return bool(first)
+
+        await eventually(begun)
+        await on.cluster.client.delete(box)
+        await on.cluster.create(Box(Meta("a")))
+        await asyncio.sleep(1)
+        replaced.set()
+        await asyncio.sleep(60)
+        assert (await on.cluster.get(Box, "a")).metadata.labels == {}
+        assert len(failures) == 1
+        assert "another has its name" in str(failures[0])
