@@ -299,6 +299,23 @@ async def test_starts_afresh_when_a_version_meets_only_silence(source: Any, make
 
 
 @virtual_time
+async def test_what_was_silent_before_it_started_afresh_is_no_longer_held_against_it(
+    source: Any, make: Any
+) -> None:
+    stalled, cut = make.answer(error=make.error("stalled"), delay=60), make.answer(error=make.error("cut"))
+    source.script = [
+        make.answer(make.bookmark(7, initial=True), pause=1),
+        stalled,
+        stalled,
+        make.answer(make.bookmark(8, initial=True), pause=1),
+        cut,
+        make.answer(make.event("MODIFIED", "a", 9), hangs=True),
+    ]
+    events = await take(source, Selection(make.kind), 8)
+    assert told(events)[4:] == ["Restarted", "Synced@8", "Failed", "+a@9"]
+
+
+@virtual_time
 async def test_starts_afresh_after_what_it_cannot_read(source: Any, make: Any) -> None:
     source.script = [
         make.answer(make.bookmark(7, initial=True), error=DecodeError("not JSON")),

@@ -268,7 +268,7 @@ class _Watcher:
         if isinstance(state, Listing) and code == _EXPIRED:
             self._state = Listing(limit=0)
         elif code in _REFUSED or code == _EXPIRED or _unreadable(error) or self._silent(lasted):
-            self._state = self._afresh()
+            self._state, self._silences = self._afresh(), 0
         if lasted >= SHORT_WATCH and self._was_served(error):
             # What fails now is another failure than the one before, and may be over as soon.
             self._failures = 0
