@@ -27,7 +27,6 @@ class Shelf(Generic[T]):
         """What objects are read as: a class, or the kind for wire values."""
         self.whole: bool = not metadata_only and scope.transform is None
         """Whether objects are kept as the server has them, so that a write may build on them."""
-        self._cache = cache
         self._indexes: set[Index[T]] = set()
         cls: Any = Object if metadata_only else dict if isinstance(kind, Kind) else kind
         self.informers: tuple[Informer[T], ...] = tuple(
@@ -103,11 +102,6 @@ class Shelf(Generic[T]):
         """Wait until all is here; raises CacheSyncTimeout."""
         for informer in self.informers:
             await informer.wait_synced()
-
-    def release(self) -> None:
-        """Give the informers back."""
-        for informer in self.informers:
-            self._cache.release(informer)
 
 
 def _namespaces(kind: Kind, scope: Scope, namespaces: Sequence[str]) -> Sequence[str]:
