@@ -1,4 +1,4 @@
-from kubewright.api import Meta
+from kubewright.api import Meta, to_wire
 from kubewright.controller import Context, Controller, Tuning, owned
 
 from .cluster import Cluster, settled, writes
@@ -125,6 +125,25 @@ async def test_children_are_let_go_when_their_owner_goes(cluster: Cluster) -> No
         await cluster.until(Paper, "a", lambda found: found.metadata.finalizers == [CHILD])
         await cluster.client.delete(box)
         await cluster.until(Paper, "a", lambda found: found.metadata.finalizers == [])
+
+
+async def test_only_the_end_of_the_owner_that_controls_a_child_lets_it_go(cluster: Cluster) -> None:
+    await cluster.install(Box, Paper)
+    declared = Controller(Box, make_paper, owns=[owned(Paper, finalizer=CHILD)])
+    async with cluster.running(declared) as manager:
+        for name in ("a", "b"):
+            await cluster.create(Box(Meta(name)))
+        paper = await cluster.until(Paper, "a", lambda found: found.metadata.finalizers == [CHILD])
+        other = await cluster.until(Paper, "b", lambda found: found.metadata.finalizers == [CHILD])
+        [reference] = to_wire(other)["metadata"]["ownerReferences"]
+        shared = [
+            {"op": "add", "path": "/metadata/ownerReferences/-", "value": reference | {"controller": False}}
+        ]
+        await cluster.client.patch(paper, shared, type="json")
+        await cluster.client.delete(await cluster.get(Box, "b"))
+        await cluster.until(Paper, "b", lambda found: found.metadata.finalizers == [])
+        await settled(manager)
+        assert (await cluster.get(Paper, "a")).metadata.finalizers == [CHILD]
 
 
 async def test_an_object_that_cannot_be_read_while_it_waits_to_be_deleted_is_told_with_the_remedy(

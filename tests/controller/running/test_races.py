@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from kubewright.api import Conflict, Meta
-from kubewright.controller import Context, Controller
+from kubewright.controller import Context, Controller, needs
 from kubewright.testing.virtual_time import virtual_time
 
 from .kinds import Box
@@ -85,7 +85,7 @@ async def test_an_update_is_of_the_object_that_was_read_and_not_of_one_that_took
                 failures.append(error)
                 raise
 
-    async with stage() as on, on.cluster.running(Controller(Box, reconcile)):
+    async with stage() as on, on.cluster.running(Controller(Box, reconcile, needs=[needs(Box, "patch")])):
         box = await on.cluster.create(Box(Meta("a")))
 
         async def begun() -> bool:

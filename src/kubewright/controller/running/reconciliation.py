@@ -5,7 +5,18 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, cast
 
-from kubewright.api import Conflict, DecodeError, Kind, ObjectKey, RawObject, kind_of
+from kubewright.api import (
+    Conflict,
+    DecodeError,
+    Kind,
+    ObjectKey,
+    OwnerReference,
+    PartialMeta,
+    RawObject,
+    Wire,
+    from_wire,
+    kind_of,
+)
 from kubewright.cache import Index
 from kubewright.controller.change import Cause, decode_as
 from kubewright.controller.declaration import Controller
@@ -134,7 +145,7 @@ class _Children:
         self.finalizer = child.finalizer
         self._index: Index[Any] = Index(
             child.form,  # pyright: ignore[reportArgumentType]  (a Kind stands for a class here)
-            lambda found: [str(key) for key in _owner_keys(found, owner)],
+            lambda found: [str(key) for key in _owner_keys(found, child, owner)],
         )
         shelf.add_index(self._index)
 
@@ -144,21 +155,14 @@ class _Children:
         return [child for child in found if child is not None and self.finalizer in child.meta.finalizers]
 
 
-def _owner_keys(found: Any, owner: Kind) -> set[ObjectKey]:
+def _owner_keys(found: Any, child: Owned[Any], owner: Kind) -> set[ObjectKey]:
     if isinstance(found, dict):
-        meta = cast("dict[str, Any]", found)["metadata"]
-        references = [
-            (one["apiVersion"], one["kind"], one["name"]) for one in meta.get("ownerReferences", ())
-        ]
-        namespace = meta.get("namespace", "")
+        meta = cast("Wire", found)["metadata"]
+        namespace: str = meta.get("namespace", "")
+        references = [from_wire(OwnerReference, one) for one in meta.get("ownerReferences") or ()]
     else:
-        references = [(one.api_version, one.kind, one.name) for one in found.metadata.owner_references]
-        namespace = found.metadata.namespace
-    return {
-        ObjectKey(namespace if owner.namespaced else "", name)
-        for api_version, kind, name in references
-        if kind == owner.kind and api_version.rpartition("/")[0] == owner.group
-    }
+        namespace, references = found.metadata.namespace, found.metadata.owner_references
+    return child.owners(PartialMeta(namespace=namespace, owner_references=references), owner)
 
 
 def _checked(result: Any, controller: str) -> Result | None:
