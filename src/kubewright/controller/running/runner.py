@@ -8,9 +8,9 @@ Runner._handle(item)    -> Reconciliation.reconcile(key) -> the author's functio
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable
-from contextlib import AsyncExitStack, aclosing
-from typing import Any, Generic, TypeVar, cast
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -23,6 +23,7 @@ from kubewright.controller.permissions import Permissions
 from kubewright.controller.result import Result
 from kubewright.controller.running.context import Services
 from kubewright.controller.running.instruments import Instruments
+from kubewright.controller.running.outside import follow
 from kubewright.controller.running.reading import Holdings
 from kubewright.controller.running.reconciliation import (
     MalformedObject,
@@ -137,7 +138,10 @@ class Runner(Generic[T]):
         async with asyncio.TaskGroup() as group:
             background = [group.create_task(self._resync(), name=f"{name} resync")]
             background += [
-                group.create_task(self._follow(outside), name=f"{name} source")
+                group.create_task(
+                    follow(outside, partial(self._take, outside), self.controller.tuning.backoff, self._log),
+                    name=f"{name} source",
+                )
                 for outside in self.controller.sources
             ]
             workers = [
@@ -282,27 +286,6 @@ class Runner(Generic[T]):
             await asyncio.sleep(period * random.uniform(1 - JITTER, 1 + JITTER))
             for key in self._own.all_keys():
                 self.queue.add(key, priority=LOW_PRIORITY, after=random.uniform(0, JITTER * period))
-
-    async def _follow(self, outside: Source[Any]) -> None:
-        """Turn events from outside into keys; a stream that fails is opened anew."""
-        attempt = 0
-        while True:
-            try:
-                async with AsyncExitStack() as stack:
-                    stream: AsyncIterable[Any] = outside.events()
-                    if isinstance(stream, AsyncGenerator):
-                        stream = await stack.enter_async_context(
-                            aclosing(cast("AsyncGenerator[Any]", stream))
-                        )
-                    async for event in stream:
-                        attempt = 0
-                        self._take(outside, event)
-                return
-            except Exception:
-                delay = self.controller.tuning.backoff.delay(attempt)
-                self._log.exception("A source failed; it is opened anew in %.1f s", delay)
-                attempt += 1
-                await asyncio.sleep(delay)
 
     def _take(self, outside: Source[Any], event: Any) -> None:
         try:
