@@ -149,6 +149,27 @@ async def test_tokens_that_cannot_be_kept_are_used_all_the_same(
     assert "could not be kept" in caplog.text
 
 
+@pytest.mark.parametrize(
+    "meanwhile",
+    [
+        "",
+        "[]",
+        "users: 1",
+        "users: [{name: a}]",
+        "users: [{name: a, user: {token: t}}]",
+        "users: [1, {name: b}]",
+    ],
+)
+async def test_a_kubeconfig_that_was_rewritten_meanwhile_stays_as_it_is(
+    provider: Provider, tmp_path: Path, meanwhile: str
+) -> None:
+    file = tmp_path / "config"
+    file.write_text(meanwhile)
+    async with Client(configured(provider, kubeconfig=str(file), user="a")) as client:
+        await client.server_version()
+    assert file.read_text() == meanwhile
+
+
 STRANGE: list[tuple[str, Callable[[Exchange], None], str]] = [
     (
         "HTML",

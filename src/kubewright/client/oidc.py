@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
@@ -23,7 +23,7 @@ from kubewright.client.config import OidcProvider
 from kubewright.client.credentials import Credential, bearer
 from kubewright.client.exec_plugin import loop_time_of
 
-logger: logging.Logger = logging.getLogger("kubewright.client")
+_log = logging.getLogger("kubewright.client")
 
 EARLY = 10.0
 """A token is refreshed this many seconds before it expires, so that it does not expire on its way."""
@@ -120,7 +120,7 @@ class OidcSource:
         try:
             await asyncio.to_thread(store_tokens, Path(provider.kubeconfig), provider.user, tokens)
         except (OSError, yaml.YAMLError) as error:
-            logger.warning(
+            _log.warning(
                 "refreshed tokens could not be kept in %s: %s", provider.kubeconfig, type(error).__name__
             )
 
@@ -136,12 +136,17 @@ def expiry_of(token: str) -> datetime:
 
 
 def store_tokens(path: Path, user: str, tokens: Mapping[str, str]) -> None:
-    """Write refreshed tokens into a kubeconfig's auth-provider, replacing the file in one step."""
-    document = cast("dict[str, Any]", yaml.safe_load(path.read_bytes()))
-    for entry in document.get("users") or ():
-        if entry.get("name") == user:
-            provider = entry["user"]["auth-provider"]
-            provider["config"] = {**(provider.get("config") or {}), **tokens}
+    """Write refreshed tokens into a user's auth-provider of a kubeconfig, replacing the file in one step.
+
+    A file that was rewritten without it meanwhile stays as it is.
+    """
+    document: Any = yaml.safe_load(path.read_bytes())
+    try:
+        users = (entry["user"] for entry in document["users"] if entry["name"] == user)
+        settings = next(users, {})["auth-provider"]["config"]
+        settings.update(tokens)
+    except (LookupError, TypeError, AttributeError):
+        return
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "w") as file:
