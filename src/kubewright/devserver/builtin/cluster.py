@@ -7,7 +7,7 @@ from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age, wide
 from kubewright.devserver.builtin.reading import items, section
-from kubewright.devserver.builtin.templates import TAINT_EFFECTS
+from kubewright.devserver.builtin.scheduling import TAINT_EFFECTS
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, flag_at, keep_spec, restore, text_at
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.strategy import Column, Part, Strategy

@@ -1,105 +1,56 @@
 """What is refused in a container."""
 
-import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
-from kubewright.devserver.builtin.go_structs import invalid_struct
+from kubewright.devserver.builtin.environment import check_env, check_env_from
 from kubewright.devserver.builtin.reading import items, section
+from kubewright.devserver.builtin.security_contexts import check_container_security
 from kubewright.devserver.objects import Wire
 
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")
-PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
-_HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
-_ENV_NAME = re.compile(r"[ -<>-~]+")
-_ENV_RULE = "a valid environment variable name must consist only of printable ASCII characters other than '='"
-_ENV_SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
-_ENV_FIELDS = (
-    "metadata.annotations",
-    "metadata.labels",
-    "metadata.name",
-    "metadata.namespace",
-    "metadata.uid",
-    "spec.nodeName",
-    "spec.restartPolicy",
-    "spec.serviceAccountName",
-    "spec.schedulerName",
-    "spec.hostNetwork",
-    "status.phase",
-    "status.hostIP",
-    "status.hostIPs",
-    "status.podIP",
-    "status.podIPs",
-)
-_ENV_FIELDS_ALLOWED = (
-    "metadata.name",
-    "metadata.namespace",
-    "metadata.uid",
-    "spec.nodeName",
-    "spec.serviceAccountName",
-    "status.hostIP",
-    "status.hostIPs",
-    "status.podIP",
-    "status.podIPs",
-)
-_ENV_RESOURCES = tuple(
-    f"{kind}.{name}" for kind in ("limits", "requests") for name in ("cpu", "ephemeral-storage", "memory")
-)
 _STANDARD_RESOURCES = ("cpu", "memory", "ephemeral-storage")
-_SECURITY_FIELDS = {
-    "capabilities": "Capabilities",
-    "privileged": "Privileged",
-    "seLinuxOptions": "SELinuxOptions",
-    "windowsOptions": "WindowsOptions",
-    "runAsUser": "RunAsUser",
-    "runAsGroup": "RunAsGroup",
-    "runAsNonRoot": "RunAsNonRoot",
-    "readOnlyRootFilesystem": "ReadOnlyRootFilesystem",
-    "allowPrivilegeEscalation": "AllowPrivilegeEscalation",
-    "procMount": "ProcMount",
-    "seccompProfile": "SeccompProfile",
-    "appArmorProfile": "AppArmorProfile",
-}
+_PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
+_RECURSIONS = ("Disabled", "Enabled", "IfPossible")
+_RESIZED = ("cpu", "memory")
+_RESIZES = ("NotRequired", "RestartContainer")
+
+Volumes = Mapping[str, Wire]
+"""The volumes of a Pod that can be mounted, by name."""
 
 
-def check_container(container: Wire, path: str, volumes: Collection[str]) -> list[FieldError]:
-    """Check what containers of all sorts have in common."""
+def check_container(container: Wire, path: str, volumes: Volumes, spec: Wire) -> Iterator[FieldError]:
+    """Check what containers of all sorts have in common, in their Pod's spec."""
     name = container.get("name", "")
-    errors = check.named(f"{path}.name", name, names.dns1123_label(name)) if name else []
     if not name:
-        errors.append(problems.required(f"{path}.name"))
+        yield problems.required(f"{path}.name")
+    else:
+        yield from check.named(f"{path}.name", name, names.dns1123_label(name))
     if not container.get("image"):
-        errors.append(problems.required(f"{path}.image"))
+        yield problems.required(f"{path}.image")
     policy = container.get("terminationMessagePolicy", "")
-    errors += check.choice(f"{path}.terminationMessagePolicy", policy, _MESSAGE_POLICIES)
-    errors += _ports(items(container, "ports"), f"{path}.ports")
-    errors += _env(items(container, "env"), f"{path}.env")
-    errors += _env_from(items(container, "envFrom"), f"{path}.envFrom")
-    errors += _mounts(items(container, "volumeMounts"), f"{path}.volumeMounts", volumes)
-    errors += check.choice(f"{path}.imagePullPolicy", container.get("imagePullPolicy", ""), PULL_POLICIES)
-    errors += check_resources(section(container, "resources"), f"{path}.resources")
-    errors += _security(container.get("securityContext"), f"{path}.securityContext")
-    return errors
+    yield from check.choice(f"{path}.terminationMessagePolicy", policy, _MESSAGE_POLICIES)
+    yield from _ports(items(container, "ports"), f"{path}.ports")
+    yield from check_env(items(container, "env"), f"{path}.env")
+    yield from check_env_from(items(container, "envFrom"), f"{path}.envFrom")
+    yield from _mounts(container, f"{path}.volumeMounts", volumes)
+    yield from _devices(container, f"{path}.volumeDevices", volumes)
+    yield from check.choice(f"{path}.imagePullPolicy", container.get("imagePullPolicy", ""), PULL_POLICIES)
+    yield from check_resources(section(container, "resources"), f"{path}.resources")
+    yield from _resize_policy(
+        items(container, "resizePolicy"), f"{path}.resizePolicy", spec.get("restartPolicy", "")
+    )
+    host_users = spec.get("hostUsers") is not False
+    yield from check_container_security(
+        container.get("securityContext"), f"{path}.securityContext", host_users=host_users
+    )
 
 
-def check_handlers(container: Wire, path: str) -> list[FieldError]:
-    """Check lifecycle hooks and probes."""
-    errors: list[FieldError] = []
-    for name, hook in section(container, "lifecycle").items():
-        if name in ("postStart", "preStop"):
-            errors += _handler(hook, f"{path}.lifecycle.{name}")
-    for kind in PROBES:
-        if container.get(kind) is not None:
-            errors += _probe(container[kind], f"{path}.{kind}", kind)
-    return errors
-
-
-def host_port_conflicts(containers: Sequence[Wire], path: str) -> list[FieldError]:
+def host_port_conflicts(containers: Sequence[Wire], path: str) -> Iterator[FieldError]:
     """Find ports of the host that two containers want."""
-    errors: list[FieldError] = []
     seen: set[str] = set()
     for index, container in enumerate(containers):
         for position, port in enumerate(items(container, "ports")):
@@ -107,51 +58,52 @@ def host_port_conflicts(containers: Sequence[Wire], path: str) -> list[FieldErro
                 continue
             key = f"{port.get('protocol', '')}/{port.get('hostIP', '')}/{port['hostPort']}"
             if key in seen:
-                errors.append(problems.duplicate(f"{path}[{index}].ports[{position}].hostPort", key))
+                yield problems.duplicate(f"{path}[{index}].ports[{position}].hostPort", key)
             seen.add(key)
-    return errors
 
 
-def check_resources(resources: Wire, path: str) -> list[FieldError]:
-    """Check requests and limits."""
+def check_resources(resources: Wire, path: str, *, of_pod: bool = False) -> Iterator[FieldError]:
+    """Check requests and limits, of a container or of a Pod as a whole."""
     limits: dict[str, Any] = section(resources, "limits")
     requests: dict[str, Any] = section(resources, "requests")
-    errors: list[FieldError] = []
     for name, value in limits.items():
-        errors += resource_name(f"{path}.limits[{name}]", name)
-        errors += check.amount(f"{path}.limits[{name}]", name, value)
+        yield from resource_name(f"{path}.limits[{name}]", name, of_pod=of_pod)
+        yield from check.amount(f"{path}.limits[{name}]", name, value)
     for name, value in requests.items():
-        errors += resource_name(f"{path}.requests[{name}]", name)
-        errors += check.amount(f"{path}.requests[{name}]", name, value)
-        errors += _within_limit(name, value, limits, path)
-    return errors
+        yield from resource_name(f"{path}.requests[{name}]", name, of_pod=of_pod)
+        yield from check.amount(f"{path}.requests[{name}]", name, value)
+        yield from _within_limit(name, value, limits, path)
+    huge = any(name.startswith("hugepages-") for name in (*limits, *requests))
+    if huge and not any(name in _RESIZED for name in (*limits, *requests)):
+        yield problems.forbidden(path, "HugePages require cpu or memory")
 
 
-def _within_limit(name: str, value: Any, limits: dict[str, Any], path: str) -> list[FieldError]:
+def _within_limit(name: str, value: Any, limits: dict[str, Any], path: str) -> Iterator[FieldError]:
     overcommitted = not check.is_extended(name) and not name.startswith("hugepages-")
     if name not in limits:
-        text = "Limit must be set for non overcommitable resources"
-        return [] if overcommitted else [problems.required(f"{path}.limits", text)]
+        if not overcommitted:
+            text = "Limit must be set for non overcommitable resources"
+            yield problems.required(f"{path}.limits", text)
+        return
     asked, limit = check.quantity(value), check.quantity(limits[name])
-    if asked > limit:
-        text = f"must be less than or equal to {name} limit of {limits[name]}"
-        return [problems.invalid(f"{path}.requests", str(value), text)]
     if not overcommitted and asked != limit:
         text = f"must be equal to {name} limit of {limits[name]}"
-        return [problems.invalid(f"{path}.requests", str(value), text)]
-    return []
+        yield problems.invalid(f"{path}.requests", str(value), text)
+    elif asked > limit:
+        text = f"must be less than or equal to {name} limit of {limits[name]}"
+        yield problems.invalid(f"{path}.requests", str(value), text)
 
 
-def resource_name(path: str, name: str) -> list[FieldError]:
+def resource_name(path: str, name: str, *, of_pod: bool = False) -> list[FieldError]:
     """Check the name of a resource that containers can have."""
     if troubles := names.qualified_name(name):
         return check.named(path, name, troubles)
     if "/" in name or name in _STANDARD_RESOURCES or name.startswith("hugepages-"):
         return []
-    return [
-        problems.invalid(path, name, "must be a standard resource type or fully qualified"),
-        problems.invalid(path, name, "must be a standard resource for containers"),
-    ]
+    found = [problems.invalid(path, name, "must be a standard resource type or fully qualified")]
+    if not of_pod:
+        found.append(problems.invalid(path, name, "must be a standard resource for containers"))
+    return found
 
 
 def _ports(ports: Sequence[Wire], path: str) -> Iterator[FieldError]:
@@ -174,95 +126,12 @@ def _ports(ports: Sequence[Wire], path: str) -> Iterator[FieldError]:
         yield from check.choice(f"{where}.protocol", port.get("protocol", ""), check.PROTOCOLS)
 
 
-def _env(env: Sequence[Wire], path: str) -> Iterator[FieldError]:
-    for index, variable in enumerate(env):
-        where = f"{path}[{index}]"
-        name = variable.get("name", "")
-        if not name:
-            yield problems.required(f"{where}.name")
-        elif not _ENV_NAME.fullmatch(name):
-            yield problems.invalid(f"{where}.name", name, _ENV_RULE)
-        if variable.get("valueFrom") is not None:
-            yield from _env_source(variable, f"{where}.valueFrom")
-
-
-def _env_source(variable: Wire, path: str) -> Iterator[FieldError]:
-    source: Wire = variable["valueFrom"]
-    given = [kind for kind in _ENV_SOURCES if source.get(kind) is not None]
-    for kind in given:
-        yield from _ENV_CHECKS[kind](source[kind], f"{path}.{kind}")
-    if not given:
-        listed = ", ".join(f"`{name}`" for name in _ENV_SOURCES[:-1])
-        yield problems.invalid(path, "", f"must specify one of: {listed} or `{_ENV_SOURCES[-1]}`")
-    elif variable.get("value"):
-        yield problems.invalid(path, "", "may not be specified when `value` is not empty")
-    elif len(given) > 1:
-        yield problems.invalid(path, "", "may not have more than one field specified at a time")
-
-
-def _field_reference(reference: Wire, path: str) -> Iterator[FieldError]:
-    version, field = reference.get("apiVersion", ""), reference.get("fieldPath", "")
-    if not version:
-        yield problems.required(f"{path}.apiVersion")
-    elif not field:
-        yield problems.required(f"{path}.fieldPath")
-    elif re.fullmatch(r"metadata\.(annotations|labels)\['.*'\]", field):
-        return
-    elif field not in _ENV_FIELDS:
-        text = f"error converting fieldPath: field label not supported: {field}"
-        yield problems.invalid(f"{path}.fieldPath", field, text)
-    elif field not in _ENV_FIELDS_ALLOWED:
-        yield problems.not_supported(f"{path}.fieldPath", field, sorted(_ENV_FIELDS_ALLOWED))
-
-
-def _resource_reference(reference: Wire, path: str) -> Iterator[FieldError]:
-    name = reference.get("resource", "")
-    if not name:
-        yield problems.required(f"{path}.resource")
-    elif name not in _ENV_RESOURCES and ".hugepages-" not in name:
-        yield problems.not_supported(f"{path}.resource", name, _ENV_RESOURCES)
-
-
-def _key_reference(reference: Wire, path: str) -> Iterator[FieldError]:
-    if not reference.get("key"):
-        yield problems.required(f"{path}.key")
-    else:
-        yield from check.named(f"{path}.key", reference["key"], names.config_key(reference["key"]))
-
-
-def _file_reference(reference: Wire, path: str) -> Iterator[FieldError]:
-    for name in ("volumeName", "path", "key"):
-        if not reference.get(name):
-            yield problems.required(f"{path}.{name}")
-
-
-_ENV_CHECKS: dict[str, Callable[[Wire, str], Iterator[FieldError]]] = {
-    "fieldRef": _field_reference,
-    "resourceFieldRef": _resource_reference,
-    "configMapKeyRef": _key_reference,
-    "secretKeyRef": _key_reference,
-    "fileKeyRef": _file_reference,
-}
-
-
-def _env_from(sources: Sequence[Wire], path: str) -> Iterator[FieldError]:
-    for index, source in enumerate(sources):
-        prefix = source.get("prefix", "")
-        if prefix and not _ENV_NAME.fullmatch(prefix):
-            yield problems.invalid(f"{path}[{index}].prefix", prefix, _ENV_RULE)
-        given = [kind for kind in ("configMapRef", "secretRef") if source.get(kind) is not None]
-        for kind in given:
-            if not source[kind].get("name"):
-                yield problems.required(f"{path}[{index}].{kind}.name")
-        if not given:
-            yield problems.invalid(path, "", "must specify one of: `configMapRef` or `secretRef`")
-        elif len(given) > 1:
-            yield problems.invalid(path, "", "may not have more than one field specified at a time")
-
-
-def _mounts(mounts: Sequence[Wire], path: str, volumes: Collection[str]) -> Iterator[FieldError]:
+def _mounts(container: Wire, path: str, volumes: Volumes) -> Iterator[FieldError]:
     seen: set[str] = set()
-    for index, mount in enumerate(mounts):
+    devices: dict[str, str] = {
+        item.get("name", ""): item.get("devicePath", "") for item in items(container, "volumeDevices")
+    }
+    for index, mount in enumerate(items(container, "volumeMounts")):
         where = f"{path}[{index}]"
         name, folder = mount.get("name", ""), mount.get("mountPath", "")
         if not name:
@@ -274,65 +143,88 @@ def _mounts(mounts: Sequence[Wire], path: str, volumes: Collection[str]) -> Iter
         if folder in seen:
             yield problems.invalid(f"{where}.mountPath", folder, "must be unique")
         seen.add(folder)
+        if name in devices:
+            yield problems.invalid(f"{where}.name", name, "must not already exist in volumeDevices")
+        if folder in devices.values():
+            text = "must not already exist as a path in volumeDevices"
+            yield problems.invalid(f"{where}.mountPath", folder, text)
+        yield from _below_mount(mount, path, where)
+        yield from _propagation(mount, path, container)
+
+
+def _below_mount(mount: Wire, path: str, where: str) -> Iterator[FieldError]:
+    if mount.get("subPath"):
+        yield from check.clean_relative_path(f"{path}.subPath", mount["subPath"])
+    if mount.get("subPathExpr"):
         if mount.get("subPath"):
-            yield from check.clean_relative_path(f"{path}.subPath", mount["subPath"])
-        if mount.get("subPathExpr"):
-            if mount.get("subPath"):
-                text = "subPathExpr and subPath are mutually exclusive"
-                yield problems.invalid(f"{where}.subPathExpr", mount["subPathExpr"], text)
-            yield from check.clean_relative_path(f"{path}.subPathExpr", mount["subPathExpr"])
+            text = "subPathExpr and subPath are mutually exclusive"
+            yield problems.invalid(f"{where}.subPathExpr", mount["subPathExpr"], text)
+        yield from check.clean_relative_path(f"{path}.subPathExpr", mount["subPathExpr"])
 
 
-def _probe(probe: Wire, path: str, kind: str) -> Iterator[FieldError]:
-    yield from _handler(probe, path)
-    yield from check.none_negative(
-        probe,
-        path,
-        "initialDelaySeconds",
-        "timeoutSeconds",
-        "periodSeconds",
-        "successThreshold",
-        "failureThreshold",
-    )
-    grace = probe.get("terminationGracePeriodSeconds")
-    if grace is not None and grace <= 0:
-        yield problems.invalid(f"{path}.terminationGracePeriodSeconds", grace, "must be greater than 0")
-    if kind == "readinessProbe" and grace is not None:
-        text = "must not be set for readinessProbes"
-        yield problems.invalid(f"{path}.terminationGracePeriodSeconds", grace, text)
-    if kind != "readinessProbe" and probe.get("successThreshold", 1) != 1:
-        yield problems.invalid(f"{path}.successThreshold", probe["successThreshold"], "must be 1")
-
-
-def _handler(action: Wire, path: str) -> Iterator[FieldError]:
-    given = [name for name in _HANDLERS if action.get(name) is not None]
-    if not given:
-        yield problems.required(path, "must specify a handler type")
-    for extra in given[1:]:
-        yield problems.forbidden(f"{path}.{extra}", "may not specify more than 1 handler type")
-    if given[:1] == ["exec"] and not action["exec"].get("command"):
-        yield problems.required(f"{path}.exec.command")
-    if given[:1] == ["httpGet"]:
-        http = action["httpGet"]
-        yield from check.port_or_name(f"{path}.httpGet.port", http.get("port"))
-        yield from check.one_of(f"{path}.httpGet.scheme", http.get("scheme", ""), ("HTTP", "HTTPS"))
-        for header in items(http, "httpHeaders"):
-            name = header.get("name", "")
-            yield from check.named(f"{path}.httpGet.httpHeaders", name, names.http_header_name(name))
-    if given[:1] == ["tcpSocket"]:
-        yield from check.port_or_name(f"{path}.tcpSocket.port", action["tcpSocket"].get("port"))
-    if given[:1] == ["grpc"]:
-        yield from check.port(f"{path}.grpc.port", action["grpc"].get("port", 0))
-
-
-def _security(context: Wire | None, path: str) -> Iterator[FieldError]:
-    if context is None:
+def _propagation(mount: Wire, path: str, container: Wire) -> Iterator[FieldError]:
+    where, how = f"{path}.mountPropagation", mount.get("mountPropagation")
+    if how is not None:
+        yield from check.one_of(where, how, _PROPAGATIONS)
+    if how == "Bidirectional" and not section(container, "securityContext").get("privileged"):
+        text = "Bidirectional mount propagation is available only to privileged containers"
+        yield problems.forbidden(where, text)
+    where, recursion = f"{path}.recursiveReadOnly", mount.get("recursiveReadOnly")
+    if recursion is None or recursion == "Disabled":
         return
-    for name in ("runAsUser", "runAsGroup"):
-        value = context.get(name)
-        if value is not None and not 0 <= value <= 2147483647:
-            yield problems.invalid(f"{path}.{name}", value, "must be between 0 and 2147483647, inclusive")
-    if context.get("allowPrivilegeEscalation") is False and context.get("privileged"):
-        shown = {go_name: context.get(name) for name, go_name in _SECURITY_FIELDS.items()}
-        text = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
-        yield invalid_struct(path, shown, text)
+    if recursion not in _RECURSIONS:
+        yield problems.not_supported(where, recursion, _RECURSIONS)
+        return
+    if not mount.get("readOnly"):
+        yield problems.forbidden(where, "may only be specified when readOnly is true")
+    if how not in (None, "None"):
+        text = "may only be specified when mountPropagation is None or not specified"
+        yield problems.forbidden(where, text)
+
+
+def _devices(container: Wire, path: str, volumes: Volumes) -> Iterator[FieldError]:
+    names_seen: set[str] = set()
+    paths_seen: set[str] = set()
+    mounts: dict[str, str] = {
+        item.get("name", ""): item.get("mountPath", "") for item in items(container, "volumeMounts")
+    }
+    for index, device in enumerate(items(container, "volumeDevices")):
+        where, name, file = f"{path}[{index}]", device.get("name", ""), device.get("devicePath", "")
+        if not name:
+            yield problems.required(f"{where}.name")
+        if name in names_seen:
+            yield problems.invalid(f"{where}.name", name, "must be unique")
+        if name not in volumes:
+            yield problems.not_found(f"{where}.name", name)
+        elif not {"persistentVolumeClaim", "ephemeral"} & volumes[name].keys():
+            text = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
+            yield problems.invalid(f"{where}.name", name, text)
+        if not file:
+            yield problems.required(f"{where}.devicePath")
+        if file in paths_seen:
+            yield problems.invalid(f"{where}.devicePath", file, "must be unique")
+        if ".." in file.split("/"):
+            yield problems.invalid(f"{where}.devicePath", file, "can not contain backsteps ('..')")
+        else:
+            paths_seen.add(file)
+        if name in mounts:
+            yield problems.invalid(f"{where}.name", name, "must not already exist in volumeMounts")
+        if file in mounts.values():
+            text = "must not already exist as a path in volumeMounts"
+            yield problems.invalid(f"{where}.devicePath", file, text)
+        if name:
+            names_seen.add(name)
+
+
+def _resize_policy(policies: Sequence[Wire], path: str, restart: str) -> Iterator[FieldError]:
+    seen: set[str] = set()
+    for index, policy in enumerate(policies):
+        name, how = policy.get("resourceName", ""), policy.get("restartPolicy", "")
+        if name in seen:
+            yield problems.duplicate(f"{path}[{index}]", name)
+        seen.add(name)
+        yield from check.choice(path, name, _RESIZED)
+        yield from check.choice(path, how, _RESIZES)
+        if restart == "Never" and how != "NotRequired":
+            text = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
+            yield problems.invalid(path, how, text)

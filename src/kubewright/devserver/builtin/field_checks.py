@@ -13,6 +13,7 @@ from kubewright.devserver.objects import Wire
 IMMUTABLE = "field is immutable"
 PORT_RANGE = "must be between 1 and 65535, inclusive"
 PROTOCOLS = ("SCTP", "TCP", "UDP")
+NOT_POSITIVE = "must be greater than zero"
 _NEGATIVE = "must be greater than or equal to 0"
 _PERCENT = re.compile(r"[0-9]+%")
 _PERCENT_TEXT = (
@@ -21,6 +22,12 @@ _PERCENT_TEXT = (
 )
 _IP_TEXT = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 _CIDR_TEXT = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+_SEARCH = r"_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*"
+_SEARCH_SIZE = 253
+_SEARCH_TEXT = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must "
+    f"start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_SEARCH}')"
+)
 _NEEDS_VALUES = ("In", "NotIn")
 _NEEDS_NO_VALUES = ("Exists", "DoesNotExist")
 # The values of these are whole numbers: they count things.
@@ -188,6 +195,13 @@ def is_counted(name: str) -> bool:
 def is_extended(name: str) -> bool:
     """Tell whether a resource is someone's own, such as example.com/gpu."""
     return "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")
+
+
+def search_path(path: str, value: str) -> list[FieldError]:
+    """Check a domain in which names are looked up; unlike other names, it may have underscores."""
+    if len(value.encode()) > _SEARCH_SIZE:
+        return [problems.invalid(path, value, f"must be no more than {_SEARCH_SIZE} characters")]
+    return [] if re.fullmatch(_SEARCH, value, re.ASCII) else [problems.invalid(path, value, _SEARCH_TEXT)]
 
 
 def clean_relative_path(path: str, value: str) -> list[FieldError]:

@@ -17,10 +17,11 @@ from kubewright.devserver.builtin.cells import (
     wide,
 )
 from kubewright.devserver.builtin.go_structs import invalid_struct
+from kubewright.devserver.builtin.job_checks import check_job_spec
 from kubewright.devserver.builtin.pod_warnings import warn_of_template
 from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.schedules import schedule_trouble
-from kubewright.devserver.builtin.templates import check_template, default_pod_spec, template_of
+from kubewright.devserver.builtin.templates import default_pod_spec, template_of
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec, number_at
 from kubewright.devserver.clock import parse_time
 from kubewright.devserver.objects import Wire
@@ -30,7 +31,6 @@ from kubewright.devserver.tables import age, human_duration
 _UID = "batch.kubernetes.io/controller-uid"
 _UID_LABELS = ("controller-uid", _UID)
 _NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
-_MODES = ("NonIndexed", "Indexed")
 _POLICIES = ("Allow", "Forbid", "Replace")
 # A Job's name is the CronJob's and a hyphen and ten digits, and must fit into a label.
 _MAX_CRON_NAME = 52
@@ -79,60 +79,45 @@ def _prepare_job(job: Wire) -> None:
     spec["selector"] = {**selector, "matchLabels": dict(sorted(matched.items()))}
 
 
-def _check_spec(spec: Wire, path: str) -> list[FieldError]:
-    errors = check.none_negative(
-        spec,
-        path,
-        "parallelism",
-        "completions",
-        "activeDeadlineSeconds",
-        "backoffLimit",
-        "ttlSecondsAfterFinished",
-        "backoffLimitPerIndex",
-        "maxFailedIndexes",
-    )
-    errors += check.one_of(f"{path}.completionMode", spec.get("completionMode"), _MODES)
-    if spec.get("completionMode") == "Indexed" and spec.get("completions") is None:
-        text = "when completion mode is Indexed"
-        errors.append(problems.required(f"{path}.completions", text))
-    if spec.get("completionMode") != "Indexed":
-        errors += [
-            problems.invalid(f"{path}.{name}", spec[name], "requires indexed completion mode")
-            for name in ("backoffLimitPerIndex", "maxFailedIndexes")
-            if spec.get(name) is not None
-        ]
-    errors += check_template(spec["template"], f"{path}.template")
-    policy = spec["template"]["spec"].get("restartPolicy")
-    where = f"{path}.template.spec.restartPolicy"
-    if policy == "Always":
-        errors.append(problems.required(where, 'valid values: "OnFailure", "Never"'))
+def _validate_job(job: Wire) -> list[FieldError]:
+    spec = job["spec"]
+    selector: Wire | None = spec.get("selector")
+    errors: list[FieldError] = []
+    if not spec.get("manualSelector") and selector is not None:
+        expected = {"matchLabels": {_UID: job["metadata"].get("uid", "")}}
+        if selector != expected:
+            errors.append(invalid_struct("spec.selector", selector, "`selector` not auto-generated"))
+    errors += check_job_spec(spec, "spec")
+    errors += _selection(spec)
+    wanted = spec.get("completions")
+    if spec.get("completionMode") == "Indexed" and wanted is not None and wanted > 0:
+        name = job["metadata"].get("name", "")
+        last = f"{name}-{wanted - 1}"
+        if names.dns1123_label(last):
+            text = f"will not able to create pod with invalid DNS label: {last}"
+            errors.append(problems.invalid("metadata.name", name, text))
     return errors
 
 
-def _validate_job(job: Wire) -> list[FieldError]:
-    spec = job["spec"]
-    errors: list[FieldError] = []
+def _selection(spec: Wire) -> list[FieldError]:
     selector: Wire | None = spec.get("selector")
-    labels: dict[str, str] = section(spec["template"]["metadata"], "labels")
-    if not spec.get("manualSelector"):
-        expected = {"matchLabels": {_UID: job["metadata"].get("uid", "")}}
-        if selector != expected:
-            errors.append(invalid_struct("spec.selector", selector or {}, "`selector` not auto-generated"))
+    labels: Wire = section(spec["template"]["metadata"], "labels")
+    errors = check.label_selector("spec.selector", selector)
     if selector is None:
         errors.append(problems.required("spec.selector"))
-    else:
-        errors += check.label_selector("spec.selector", selector)
     if selector is None or check.selects(selector, labels) is False:
-        text = "`selector` does not match template `labels`"
-        errors.append(problems.invalid("spec.template.metadata.labels", labels or None, text))
-    return errors + _check_spec(spec, "spec")
+        text, shown = (
+            "`selector` does not match template `labels`",
+            spec["template"]["metadata"].get("labels"),
+        )
+        errors.append(problems.invalid("spec.template.metadata.labels", shown, text))
+    return errors
 
 
 def _validate_job_update(new: Wire, old: Wire) -> list[FieldError]:
-    errors = _validate_job(new)
-    # The real server matches the labels of a changed Job twice.
-    errors += [error for error in errors if error.field == "spec.template.metadata.labels"]
     after, before = new["spec"], old["spec"]
+    # The real server looks at the spec of a changed Job twice.
+    errors = [*_validate_job(new), *check_job_spec(after, "spec"), *_selection(after)]
     indexed = after.get("completionMode") == "Indexed" and after.get("completions") == after.get(
         "parallelism"
     )
@@ -140,7 +125,14 @@ def _validate_job_update(new: Wire, old: Wire) -> list[FieldError]:
         errors += check.unchanged("spec.completions", after.get("completions"), before.get("completions"))
     if after.get("selector") != before.get("selector"):
         errors.append(invalid_struct("spec.selector", section(after, "selector"), check.IMMUTABLE))
-    for name in ("template", "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy"):
+    for name in (
+        "template",
+        "completionMode",
+        "podFailurePolicy",
+        "backoffLimitPerIndex",
+        "managedBy",
+        "successPolicy",
+    ):
         errors += check.unchanged(f"spec.{name}", after.get(name), before.get(name))
     return errors
 
@@ -170,8 +162,7 @@ def _validate_cron_job(job: Wire) -> list[FieldError]:
         errors += _zone(zone)
     errors += check.none_negative(spec, "spec", "startingDeadlineSeconds")
     errors += check.choice("spec.concurrencyPolicy", spec.get("concurrencyPolicy"), _POLICIES)
-    inner: Wire = {"completionMode": "NonIndexed", **spec["jobTemplate"]["spec"]}
-    errors += _check_spec(inner, "spec.jobTemplate.spec")
+    errors += check_job_spec(spec["jobTemplate"]["spec"], "spec.jobTemplate.spec")
     errors += check.none_negative(spec, "spec", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
     if len(name) > _MAX_CRON_NAME:
         text = f"must be no more than {_MAX_CRON_NAME} characters"
@@ -184,7 +175,7 @@ def _zone(zone: str) -> list[FieldError]:
         return [problems.invalid("spec.timeZone", zone, "timeZone must be nil or non-empty string")]
     try:
         zoneinfo.ZoneInfo(zone)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError):
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
         return [problems.invalid("spec.timeZone", zone, f"unknown time zone {zone}")]
     return []
 

@@ -27,7 +27,7 @@ def _only_ephemeral(new: Wire, old: Wire) -> None:
 
 def _check_ephemeral(new: Wire, old: Wire) -> list[FieldError]:
     path = "spec.ephemeralContainers"
-    errors = check_pod_spec(new["spec"], "spec")
+    errors = check_pod_spec(new["spec"], "spec", new)
     after = {item.get("name"): item for item in items(new["spec"], "ephemeralContainers")}
     for item in items(old["spec"], "ephemeralContainers"):
         name = problems.quoted(item.get("name", ""))
@@ -52,7 +52,7 @@ def _only_resources(new: Wire, old: Wire) -> None:
 
 
 def _check_resize(new: Wire, old: Wire) -> list[FieldError]:
-    errors = check_pod_spec(new["spec"], "spec")
+    errors = check_pod_spec(new["spec"], "spec", new)
     if quality_of(new) != quality_of(old):
         text = "Pod QOS Class may not change as a result of resizing"
         errors.append(problems.invalid("spec", quality_of(old), text))

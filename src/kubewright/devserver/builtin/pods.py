@@ -75,7 +75,8 @@ def _grace_period(pod: Wire, wanted: int | None) -> int | None:
 
 
 def _validate(pod: Wire) -> list[FieldError]:
-    errors = check_pod_spec(pod["spec"], "spec") + _padded_images(pod["spec"])
+    errors = check_pod_spec(pod["spec"], "spec", pod) + _tokens_of_nobody(pod["spec"])
+    errors += _padded_images(pod["spec"])
     if pod["spec"].get("ephemeralContainers"):
         errors.append(problems.forbidden("spec.ephemeralContainers", "cannot be set on create"))
     return errors
@@ -84,7 +85,7 @@ def _validate(pod: Wire) -> list[FieldError]:
 def _validate_update(new: Wire, old: Wire) -> list[FieldError]:
     # The real server looks at a Pod's labels once more than at those of other kinds.
     errors = check.labels("metadata.labels", new["metadata"].get("labels"))
-    errors += check_pod_spec(new["spec"], "spec")
+    errors += check_pod_spec(new["spec"], "spec", new) + _tokens_of_nobody(new["spec"])
     for group in ("containers", "initContainers"):
         after, before = items(new["spec"], group), items(old["spec"], group)
         if len(after) != len(before):
@@ -98,6 +99,18 @@ def _validate_update(new: Wire, old: Wire) -> list[FieldError]:
     if _comparable(new["spec"], old["spec"]) != _comparable(old["spec"], old["spec"]):
         errors.append(problems.forbidden("spec", _FORBIDDEN_CHANGE))
     return errors
+
+
+def _tokens_of_nobody(spec: Wire) -> list[FieldError]:
+    if spec.get("serviceAccountName"):
+        return []
+    text = "must not be specified when serviceAccountName is not set"
+    return [
+        problems.forbidden(f"spec.volumes[{index}].projected.sources[{number}].serviceAccountToken", text)
+        for index, volume in enumerate(items(spec, "volumes"))
+        for number, source in enumerate(items(section(volume, "projected"), "sources"))
+        if source.get("serviceAccountToken") is not None
+    ]
 
 
 def _padded_images(spec: Wire) -> list[FieldError]:

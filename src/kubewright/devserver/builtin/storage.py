@@ -7,6 +7,7 @@ from typing import Any
 from kubewright.api import FieldError, Quantity, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.cells import AGE, NAME, boolean, integer, object_age, wide
+from kubewright.devserver.builtin.claim_specs import check_claim_spec, check_modes
 from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.volumes import default_claim_spec, default_source
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec, text_at
@@ -14,7 +15,6 @@ from kubewright.devserver.objects import Wire
 from kubewright.devserver.strategy import Column, Strategy
 
 GROUP = "storage.k8s.io"
-ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _SHORT_MODES = {
     "ReadWriteOnce": "RWO",
     "ReadOnlyMany": "ROX",
@@ -51,40 +51,8 @@ def _new_claim(claim: Wire) -> None:
         claim["spec"]["dataSourceRef"] = dict(source)
 
 
-def _check_modes(modes: Sequence[str]) -> list[FieldError]:
-    path = "spec.accessModes"
-    errors = [error for mode in modes for error in check.one_of(path, mode, ACCESS_MODES)]
-    if "ReadWriteOncePod" in modes and len(modes) > 1:
-        text = "may not use ReadWriteOncePod with other access modes"
-        errors.append(problems.forbidden(path, text))
-    return errors
-
-
-def check_claim_spec(spec: Wire) -> list[FieldError]:
-    """Check what a claim asks for."""
-    modes: Sequence[str] = items(spec, "accessModes")
-    errors: list[FieldError] = []
-    if not modes:
-        text = "at least 1 access mode is required"
-        errors.append(problems.required("spec.accessModes", text))
-    errors += check.label_selector("spec.selector", spec.get("selector"))
-    errors += _check_modes(modes)
-    asked: dict[str, Any] = section(section(spec, "resources"), "requests")
-    if "storage" not in asked:
-        errors.append(problems.required("spec.resources[storage]"))
-    elif check.quantity(asked["storage"]) <= check.quantity("0"):
-        errors.append(
-            problems.invalid("spec.resources[storage]", str(asked["storage"]), "must be greater than zero")
-        )
-    if name := spec.get("storageClassName"):
-        errors += check.named("spec.storageClassName", name, names.dns1123_subdomain(name))
-    if (mode := spec.get("volumeMode")) is not None:
-        errors += check.one_of("spec.volumeMode", mode, ("Block", "Filesystem"))
-    return errors
-
-
 def _validate_claim(claim: Wire) -> list[FieldError]:
-    return check_claim_spec(claim["spec"])
+    return list(check_claim_spec(claim["spec"]))
 
 
 def _update_claim(new: Wire, old: Wire) -> list[FieldError]:
@@ -165,7 +133,7 @@ def _validate_volume(volume: Wire) -> list[FieldError]:
     spec = volume["spec"]
     modes: Sequence[str] = items(spec, "accessModes")
     errors: list[FieldError] = [] if modes else [problems.required("spec.accessModes")]
-    errors += _check_modes(modes)
+    errors += check_modes(modes, "spec.accessModes")
     capacity: dict[str, Any] | None = spec.get("capacity")
     if not capacity:
         errors.append(problems.required("spec.capacity"))

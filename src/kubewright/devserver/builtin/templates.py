@@ -6,21 +6,26 @@ from typing import Any
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.containers import (
-    PROBES,
+    Volumes,
     check_container,
-    check_handlers,
+    check_resources,
     host_port_conflicts,
 )
+from kubewright.devserver.builtin.probes import HOOKS, PROBES, check_handlers
 from kubewright.devserver.builtin.reading import items, section
-from kubewright.devserver.builtin.volumes import check_volumes, default_volume, pull_policy
+from kubewright.devserver.builtin.scheduling import check_affinity, check_spread, check_tolerations
+from kubewright.devserver.builtin.security_contexts import check_pod_security, check_system
+from kubewright.devserver.builtin.volume_sources import check_volumes
+from kubewright.devserver.builtin.volumes import default_volume, pull_policy
 from kubewright.devserver.objects import Wire
 
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
 DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
-TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-_HOOKS = ("postStart", "preStop")
 _MAX_INT32 = 2147483647
+_GROUPS = ("containers", "initContainers")
 _ONLY_SIDECARS = "may not be set for init containers without restartPolicy=Always"
+_NEVER_EPHEMERAL = "cannot be set for an Ephemeral Container"
+_NOT_EPHEMERAL = ("ports", "resources", "resizePolicy", "restartPolicy", *PROBES, "lifecycle")
 
 
 def template_of(holder: Wire) -> Wire:
@@ -69,7 +74,7 @@ def default_container(container: Wire, *, host_network: bool = False) -> None:
     for name in PROBES:
         if container.get(name):
             _default_probe(container[name])
-    for name in _HOOKS:
+    for name in HOOKS:
         hook = section(container, "lifecycle").get(name)
         if hook and hook.get("httpGet"):
             _default_http(hook["httpGet"])
@@ -103,37 +108,34 @@ def _default_http(action: Wire) -> None:
     action.setdefault("scheme", "HTTP")
 
 
-def check_pod_spec(spec: Wire, path: str) -> list[FieldError]:
-    """Check a Pod's spec."""
+def check_pod_spec(spec: Wire, path: str, pod: Wire | None = None) -> list[FieldError]:
+    """Check the spec of a Pod, which is given, or of a template."""
     errors: list[FieldError] = []
     if spec.get("terminationGracePeriodSeconds") is None:
         errors.append(problems.required(f"{path}.terminationGracePeriodSeconds"))
-    volumes, found = check_volumes(items(spec, "volumes"), f"{path}.volumes")
+    name = "" if pod is None else pod["metadata"].get("name", "")
+    volumes, found = check_volumes(items(spec, "volumes"), f"{path}.volumes", name)
     errors += found
-    containers: Sequence[Wire] = items(spec, "containers")
-    errors += _containers(containers, f"{path}.containers", volumes)
+    errors += _containers(spec, f"{path}.containers", volumes)
     errors += _init_containers(spec, f"{path}.initContainers", volumes)
     errors += _ephemeral_containers(spec, f"{path}.ephemeralContainers", volumes)
+    errors += _resources(spec, f"{path}.resources")
     if spec.get("hostNetwork"):
-        errors += _host_ports(spec, path)
+        errors += _host_ports(spec, path, always=pod is not None)
     errors += check.choice(f"{path}.restartPolicy", spec.get("restartPolicy"), RESTART_POLICIES)
     errors += check.choice(f"{path}.dnsPolicy", spec.get("dnsPolicy"), DNS_POLICIES)
     errors += check.labels(f"{path}.nodeSelector", spec.get("nodeSelector"))
-    if spec.get("dnsPolicy") == "None":
-        errors += _dns_config(spec.get("dnsConfig"), f"{path}.dnsConfig")
-    for index, gate in enumerate(items(spec, "readinessGates")):
-        kind = gate.get("conditionType", "")
-        where = f"{path}.readinessGates[{index}].conditionType"
-        errors += check.named(where, kind, names.qualified_name(kind))
-    errors += _scheduling_gates(items(spec, "schedulingGates"), f"{path}.schedulingGates")
-    errors += _spread(items(spec, "topologySpreadConstraints"), f"{path}.topologySpreadConstraints")
+    errors += check_pod_security(spec, path)
+    errors += check_affinity(spec.get("affinity"), f"{path}.affinity")
+    errors += _dns_config(spec, f"{path}.dnsConfig")
+    errors += _gates(spec, path)
+    errors += check_spread(items(spec, "topologySpreadConstraints"), f"{path}.topologySpreadConstraints")
+    errors += _host_users(spec, path)
     errors += _names(spec, path)
     errors += check_tolerations(items(spec, "tolerations"), f"{path}.tolerations")
-    for index, alias in enumerate(items(spec, "hostAliases")):
-        errors += check.address(f"{path}.hostAliases[{index}].ip", alias.get("ip", ""))
-    for field in ("priorityClassName", "runtimeClassName"):
-        if value := spec.get(field):
-            errors += check.named(f"{path}.{field}", value, names.dns1123_subdomain(value))
+    errors += _host_aliases(items(spec, "hostAliases"), f"{path}.hostAliases")
+    errors += _classes(spec, path)
+    errors += check_system(spec, path)
     return errors
 
 
@@ -150,90 +152,146 @@ def check_template(template: Wire, path: str) -> list[FieldError]:
     return errors
 
 
-def _containers(containers: Sequence[Wire], path: str, volumes: Sequence[str]) -> Iterator[FieldError]:
+def _containers(spec: Wire, path: str, volumes: Volumes) -> Iterator[FieldError]:
+    containers: Sequence[Wire] = items(spec, "containers")
     if not containers:
         yield problems.required(path)
     seen: set[str] = set()
     for index, container in enumerate(containers):
         where, name = f"{path}[{index}]", container.get("name", "")
-        yield from check_container(container, where, volumes)
+        yield from check_container(container, where, volumes, spec)
         if name in seen:
             yield problems.duplicate(f"{where}.name", name)
         seen.add(name)
-        yield from check_handlers(container, where)
+        yield from check_handlers(container, where, spec)
+        yield from _restart_policy(container, where)
     yield from host_port_conflicts(containers, path)
 
 
-def _init_containers(spec: Wire, path: str, volumes: Sequence[str]) -> Iterator[FieldError]:
+def _restart_policy(container: Wire, path: str) -> Iterator[FieldError]:
+    if (policy := container.get("restartPolicy")) is not None:
+        yield from check.one_of(f"{path}.restartPolicy", policy, ("Always", "Never", "OnFailure"))
+
+
+def _init_containers(spec: Wire, path: str, volumes: Volumes) -> Iterator[FieldError]:
     seen = {container.get("name", "") for container in items(spec, "containers")}
     for index, container in enumerate(items(spec, "initContainers")):
         where, name = f"{path}[{index}]", container.get("name", "")
-        yield from check_container(container, where, volumes)
+        yield from check_container(container, where, volumes, spec)
+        yield from _restart_policy(container, where)
         if name in seen:
             yield problems.duplicate(f"{where}.name", name)
         elif name:
             seen.add(name)
         yield from host_port_conflicts([container], path)
         if container.get("restartPolicy") == "Always":
-            yield from check_handlers(container, where)
+            yield from check_handlers(container, where, spec)
             continue
         for field in ("lifecycle", *PROBES):
             if container.get(field) is not None:
                 yield problems.forbidden(f"{where}.{field}", _ONLY_SIDECARS)
+        for position, policy in enumerate(items(container, "resizePolicy")):
+            if policy.get("restartPolicy") == "RestartContainer":
+                text = "must not be set to 'RestartContainer' for non-sidecar initContainers"
+                place = f"{where}.resizePolicy[{position}].restartPolicy"
+                yield problems.invalid(place, "RestartContainer", text)
 
 
-def _ephemeral_containers(spec: Wire, path: str, volumes: Sequence[str]) -> Iterator[FieldError]:
-    main = [item.get("name", "") for item in items(spec, "containers")]
-    seen = {*main, *(item.get("name", "") for item in items(spec, "initContainers"))}
+def _ephemeral_containers(spec: Wire, path: str, volumes: Volumes) -> Iterator[FieldError]:
+    others = [item.get("name", "") for group in _GROUPS for item in items(spec, group)]
+    seen = set(others)
     for index, container in enumerate(items(spec, "ephemeralContainers")):
         where, name = f"{path}[{index}]", container.get("name", "")
-        yield from check_container(container, where, volumes)
+        yield from check_container(container, where, volumes, spec)
         if name in seen:
             yield problems.duplicate(f"{where}.name", name)
         seen.add(name)
         target = container.get("targetContainerName")
-        if target and target not in main:
+        if target and target not in others:
             yield problems.not_found(f"{where}.targetContainerName", target)
+        for field in _NOT_EPHEMERAL:
+            if container.get(field) not in (None, [], {}):
+                yield problems.forbidden(f"{where}.{field}", _NEVER_EPHEMERAL)
+        for position, mount in enumerate(items(container, "volumeMounts")):
+            for field in ("subPath", "subPathExpr"):
+                if mount.get(field):
+                    place = f"{where}.volumeMounts[{position}].{field}"
+                    yield problems.forbidden(place, _NEVER_EPHEMERAL)
 
 
-def _host_ports(spec: Wire, path: str) -> Iterator[FieldError]:
-    for group in ("containers", "initContainers"):
-        for index, container in enumerate(items(spec, group)):
-            for position, port in enumerate(items(container, "ports")):
-                if port.get("hostPort", 0) != port.get("containerPort", 0):
-                    where = f"{path}.{group}[{index}].ports[{position}].hostPort"
-                    text = "must match `containerPort` when `hostNetwork` is true"
-                    yield problems.invalid(where, port.get("hostPort", 0), text)
+def _resources(spec: Wire, path: str) -> Iterator[FieldError]:
+    resources: Wire | None = spec.get("resources")
+    if resources is None:
+        return
+    if resources.get("claims") is not None:
+        text = "claims may not be set for Resources at pod-level"
+        yield problems.forbidden(f"{path}.claims", text)
+    yield from check_resources(resources, path, of_pod=True)
 
 
-def _dns_config(config: Wire | None, path: str) -> Iterator[FieldError]:
-    if config is None:
-        yield problems.required(path, "must provide `dnsConfig` when `dnsPolicy` is None")
-    elif not config.get("nameservers"):
-        text = "must provide at least one DNS nameserver when `dnsPolicy` is None"
-        yield problems.required(f"{path}.nameservers", text)
+def _host_ports(spec: Wire, path: str, *, always: bool) -> Iterator[FieldError]:
+    for index, container in enumerate(items(spec, "containers")):
+        for position, port in enumerate(items(container, "ports")):
+            wanted = port.get("hostPort", 0)
+            if (always or wanted) and wanted != port.get("containerPort", 0):
+                where = f"{path}.containers[{index}].ports[{position}].hostPort"
+                text = "must match `containerPort` when `hostNetwork` is true"
+                yield problems.invalid(where, wanted, text)
 
 
-def _scheduling_gates(gates: Sequence[Wire], path: str) -> Iterator[FieldError]:
+def _dns_config(spec: Wire, path: str) -> Iterator[FieldError]:
+    config: Wire | None = spec.get("dnsConfig")
+    servers, searches = items(config or {}, "nameservers"), items(config or {}, "searches")
+    if spec.get("dnsPolicy") == "None":
+        if config is None:
+            yield problems.required(path, "must provide `dnsConfig` when `dnsPolicy` is None")
+            return
+        if not servers:
+            text = "must provide at least one DNS nameserver when `dnsPolicy` is None"
+            yield problems.required(f"{path}.nameservers", text)
+            return
+    if len(servers) > 3:
+        yield problems.invalid(f"{path}.nameservers", servers, "must not have more than 3 nameservers")
+    for index, server in enumerate(servers):
+        yield from check.address(f"{path}.nameservers[{index}]", server)
+    if len(searches) > 32:
+        yield problems.invalid(f"{path}.searches", searches, "must not have more than 32 search paths")
+    if len(" ".join(searches).encode()) > 2048:
+        text = "must not have more than 2048 characters (including spaces) in the search list"
+        yield problems.invalid(f"{path}.searches", searches, text)
+    for index, search in enumerate(searches):
+        if search != ".":
+            yield from check.search_path(f"{path}.searches[{index}]", search.removesuffix("."))
+    for index, option in enumerate(items(config or {}, "options")):
+        if not option.get("name"):
+            yield problems.required(f"{path}.options[{index}]", "must not be empty")
+
+
+def _gates(spec: Wire, path: str) -> Iterator[FieldError]:
+    for index, gate in enumerate(items(spec, "readinessGates")):
+        kind = gate.get("conditionType", "")
+        where = f"{path}.readinessGates[{index}].conditionType"
+        yield from check.named(where, kind, names.qualified_name(kind))
     seen: set[str] = set()
-    for index, gate in enumerate(gates):
-        name = gate.get("name", "")
-        yield from check.named(f"{path}[{index}]", name, names.qualified_name(name))
+    for index, gate in enumerate(items(spec, "schedulingGates")):
+        where, name = f"{path}.schedulingGates[{index}]", gate.get("name", "")
+        yield from check.named(where, name, names.qualified_name(name))
         if name in seen:
-            yield problems.duplicate(f"{path}[{index}]", name)
+            yield problems.duplicate(where, name)
         seen.add(name)
 
 
-def _spread(constraints: Sequence[Wire], path: str) -> Iterator[FieldError]:
-    for index, item in enumerate(constraints):
-        where = f"{path}[{index}]"
-        if item.get("maxSkew", 0) <= 0:
-            yield problems.invalid(f"{where}.maxSkew", item.get("maxSkew", 0), "must be greater than zero")
-        if not item.get("topologyKey"):
-            yield problems.required(f"{where}.topologyKey", "can not be empty")
-        choices = ("DoNotSchedule", "ScheduleAnyway")
-        yield from check.one_of(f"{where}.whenUnsatisfiable", item.get("whenUnsatisfiable", ""), choices)
-        yield from check.label_selector(f"{where}.labelSelector", item.get("labelSelector"))
+def _host_users(spec: Wire, path: str) -> Iterator[FieldError]:
+    if spec.get("hostUsers") is not False:
+        return
+    for field, shown in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
+        if spec.get(field):
+            yield problems.forbidden(f"{path}.{shown}", "when `hostUsers` is false")
+    for group in ("initContainers", "containers", "ephemeralContainers"):
+        for index, container in enumerate(items(spec, group)):
+            if items(container, "volumeDevices"):
+                where = f"{path}.{group}[{index}].volumeDevices"
+                yield problems.forbidden(where, "when `hostUsers` is false")
 
 
 def _names(spec: Wire, path: str) -> Iterator[FieldError]:
@@ -249,26 +307,21 @@ def _names(spec: Wire, path: str) -> Iterator[FieldError]:
             yield from check.named(f"{path}.{field}", value, names.dns1123_label(value))
 
 
-def check_tolerations(tolerations: Sequence[Wire], path: str) -> Iterator[FieldError]:
-    """Check tolerations."""
-    for index, item in enumerate(tolerations):
-        where = f"{path}[{index}]"
-        key, operator, value = item.get("key", ""), item.get("operator", ""), item.get("value", "")
-        if key:
-            yield from check.named(f"{where}.key", key, names.qualified_name(key))
-        elif operator != "Exists":
-            text = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-            yield problems.invalid(f"{where}.operator", operator, text)
-        if item.get("tolerationSeconds") is not None and item.get("effect") != "NoExecute":
-            text = "effect must be 'NoExecute' when `tolerationSeconds` is set"
-            yield problems.invalid(f"{where}.effect", item.get("effect", ""), text)
-        if operator in ("", "Equal"):
-            if troubles := names.label_value(value):
-                yield problems.invalid(f"{where}.operator", value, ";".join(troubles))
-        elif operator != "Exists":
-            yield problems.not_supported(f"{where}.operator", operator, ("Equal", "Exists"))
-        elif value:
-            text = "value must be empty when `operator` is 'Exists'"
-            yield problems.invalid(f"{where}.operator", value, text)
-        if effect := item.get("effect"):
-            yield from check.one_of(f"{where}.effect", effect, TAINT_EFFECTS)
+def _host_aliases(aliases: Sequence[Wire], path: str) -> Iterator[FieldError]:
+    for index, alias in enumerate(aliases):
+        yield from check.address(f"{path}[{index}].ip", alias.get("ip", ""))
+        for position, name in enumerate(items(alias, "hostnames")):
+            where = f"{path}[{index}].hostnames[{position}]"
+            yield from check.named(where, name, names.dns1123_subdomain(name))
+
+
+def _classes(spec: Wire, path: str) -> Iterator[FieldError]:
+    if value := spec.get("priorityClassName"):
+        yield from check.named(f"{path}.priorityClassName", value, names.dns1123_subdomain(value))
+    if (value := spec.get("runtimeClassName")) is not None:
+        yield from check.named(f"{path}.runtimeClassName", value, names.dns1123_subdomain(value))
+    if (value := spec.get("preemptionPolicy")) is not None:
+        choices = ("PreemptLowerPriority", "Never")
+        yield from check.choice(f"{path}.preemptionPolicy", value, choices)
+    if (overhead := spec.get("overhead")) is not None:
+        yield from check_resources({"limits": overhead}, f"{path}.overhead")

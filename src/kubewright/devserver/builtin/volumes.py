@@ -1,14 +1,20 @@
-"""Volumes of Pods: their defaults and what is refused in them."""
+"""Volumes of Pods: what their author may leave out."""
 
-from collections.abc import Callable, Iterator, Sequence
+import re
 
-from kubewright.api import FieldError, names, problems
-from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.objects import Wire
 
 DEFAULT_MODE = 0o644
-_MODE_RULE = "must be a number between 0 and 0777 (octal), both inclusive"
+_LONGEST_IMAGE = 255
+_IDENTIFIER = re.compile("[a-f0-9]{64}")
+_PART = re.compile(r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*")
+_IMAGE = re.compile(
+    r"(?:(?P<host>[a-zA-Z0-9](?:[a-zA-Z0-9._-]*[a-zA-Z0-9])?(?::[0-9]+)?|\[[a-fA-F0-9:]+\](?::[0-9]+)?)/)?"
+    rf"(?P<path>{_PART.pattern}(?:/{_PART.pattern})*)"
+    r"(?::(?P<tag>[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}))?"
+    r"(?:@(?P<digest>[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}))?"
+)
 _MODED = ("secret", "configMap", "downwardAPI", "projected")
 _SOURCE_DEFAULTS: dict[str, Wire] = {
     "iscsi": {"iscsiInterface": "default"},
@@ -20,10 +26,16 @@ _SOURCE_DEFAULTS: dict[str, Wire] = {
 
 
 def pull_policy(image: str) -> str:
-    """Tell when an image is pulled, from what its name says."""
-    name, _, digest = image.partition("@")
-    tag = name.rpartition("/")[2].partition(":")[2]
-    return "Always" if not digest and tag in ("", "latest") else "IfNotPresent"
+    """Tell when an image is pulled, from what its name says; one that is no name says nothing."""
+    found = _IMAGE.fullmatch(image)
+    if found is None or _IDENTIFIER.fullmatch(image) or len(image) > _LONGEST_IMAGE:
+        return "IfNotPresent"
+    host, path, tag, digest = found.group("host", "path", "tag", "digest")
+    # What stands before the first slash is a host only if it looks like one; else it is part of the path.
+    is_host = host is not None and (host == "localhost" or "." in host or ":" in host or host != host.lower())
+    if (host is not None and not is_host and not _PART.fullmatch(host)) or not path:
+        return "IfNotPresent"
+    return "Always" if not digest and tag in (None, "latest") else "IfNotPresent"
 
 
 def default_volume(volume: Wire) -> None:
@@ -65,128 +77,3 @@ def _default_downward_items(source: Wire | None) -> None:
     for item in items(source or {}, "items"):
         if item.get("fieldRef") is not None:
             item["fieldRef"].setdefault("apiVersion", "v1")
-
-
-def check_volumes(volumes: Sequence[Wire], path: str) -> tuple[list[str], list[FieldError]]:
-    """Check volumes; also give the names of those that can be mounted."""
-    errors: list[FieldError] = []
-    usable: list[str] = []
-    for index, volume in enumerate(volumes):
-        where, name = f"{path}[{index}]", volume.get("name", "")
-        found = list(_source(volume, where))
-        if not name:
-            found.append(problems.required(f"{where}.name"))
-        else:
-            found += check.named(f"{where}.name", name, names.dns1123_label(name))
-        if name in usable:
-            found.append(problems.duplicate(f"{where}.name", name))
-        if found:
-            errors += found
-        else:
-            usable.append(name)
-    return usable, errors
-
-
-def _source(volume: Wire, path: str) -> Iterator[FieldError]:
-    kinds = sorted((kind for kind in volume if kind != "name"), key=_rank)
-    if not kinds:
-        yield problems.required(path, "must specify a volume type")
-        return
-    for extra in kinds[1:]:
-        yield problems.forbidden(f"{path}.{extra}", "may not specify more than 1 volume type")
-    if kinds[0] in _CHECKS:
-        yield from _CHECKS[kinds[0]](volume[kinds[0]], f"{path}.{kinds[0]}")
-
-
-def _rank(kind: str) -> int:
-    return _ORDER.index(kind) if kind in _ORDER else len(_ORDER)
-
-
-def _needs(*fields: str) -> Callable[[Wire, str], Iterator[FieldError]]:
-    def run(source: Wire, path: str) -> Iterator[FieldError]:
-        for name in fields:
-            if not source.get(name):
-                yield problems.required(f"{path}.{name}")
-
-    return run
-
-
-def _host_path(source: Wire, path: str) -> Iterator[FieldError]:
-    folder = source.get("path", "")
-    if not folder:
-        yield problems.required(f"{path}.path")
-    elif ".." in folder.split("/"):
-        yield problems.invalid(f"{path}.path", folder, "must not contain '..'")
-
-
-def _file_source(name_field: str) -> Callable[[Wire, str], Iterator[FieldError]]:
-    def run(source: Wire, path: str) -> Iterator[FieldError]:
-        if not source.get(name_field):
-            yield problems.required(f"{path}.{name_field}")
-        yield from _mode(f"{path}.defaultMode", source.get("defaultMode"))
-        for index, item in enumerate(items(source, "items")):
-            yield from _key_to_path(item, f"{path}.items[{index}]")
-
-    return run
-
-
-def _key_to_path(item: Wire, path: str) -> Iterator[FieldError]:
-    if not item.get("key"):
-        yield problems.required(f"{path}.key")
-    file = item.get("path", "")
-    if not file:
-        yield problems.required(f"{path}.path")
-    else:
-        yield from check.clean_relative_path(f"{path}.path", file)
-        if file.startswith("..") and ".." not in file.split("/"):
-            yield problems.invalid(f"{path}.path", file, "must not start with '..'")
-    yield from _mode(f"{path}.mode", item.get("mode"))
-
-
-def _mode(path: str, mode: int | None) -> Iterator[FieldError]:
-    if mode is not None and not 0 <= mode <= 0o777:
-        yield problems.invalid(path, mode, _MODE_RULE)
-
-
-_CHECKS: dict[str, Callable[[Wire, str], Iterator[FieldError]]] = {
-    "hostPath": _host_path,
-    "secret": _file_source("secretName"),
-    "configMap": _file_source("name"),
-    "persistentVolumeClaim": _needs("claimName"),
-    "nfs": _needs("server", "path"),
-    "csi": _needs("driver"),
-    "gitRepo": _needs("repository"),
-}
-# The order in which the real server looks at the sources.
-_ORDER = (
-    "emptyDir",
-    "hostPath",
-    "gitRepo",
-    "gcePersistentDisk",
-    "awsElasticBlockStore",
-    "secret",
-    "nfs",
-    "iscsi",
-    "glusterfs",
-    "flocker",
-    "persistentVolumeClaim",
-    "rbd",
-    "cinder",
-    "cephfs",
-    "quobyte",
-    "downwardAPI",
-    "fc",
-    "flexVolume",
-    "configMap",
-    "azureFile",
-    "vsphereVolume",
-    "photonPersistentDisk",
-    "portworxVolume",
-    "azureDisk",
-    "storageos",
-    "projected",
-    "scaleIO",
-    "csi",
-    "ephemeral",
-    "image",
-)

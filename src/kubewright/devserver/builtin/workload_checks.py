@@ -1,0 +1,362 @@
+"""What is refused in Deployments, ReplicaSets, StatefulSets, DaemonSets and ReplicationControllers."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kubewright.api import FieldError, names, problems
+from kubewright.devserver.builtin import field_checks as check
+from kubewright.devserver.builtin.claim_specs import check_claim_spec
+from kubewright.devserver.builtin.go_structs import invalid_struct, unsupported_struct
+from kubewright.devserver.builtin.reading import items, section
+from kubewright.devserver.builtin.templates import check_template
+from kubewright.devserver.objects import Wire
+
+_MISMATCH = "`selector` does not match template `labels`"
+_STATEFUL_MUTABLE = (
+    "replicas",
+    "ordinals",
+    "template",
+    "updateStrategy",
+    "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy",
+    "minReadySeconds",
+)
+_STATEFUL_RULE = (
+    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
+    "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+)
+_UNUSABLE = {"deployment": "invalid label selector", "statefulset": ""}
+"""What workloads add to the trouble with a selector that cannot be used; DaemonSets add nothing."""
+
+
+def check_deployment(obj: Wire) -> list[FieldError]:
+    """Check a Deployment."""
+    spec = obj["spec"]
+    errors = check.none_negative(spec, "spec", "replicas")
+    found, usable = _selector(spec, "deployment")
+    errors += found
+    if usable:
+        errors += _replicated_template(spec)
+    errors += _strategy(section(spec, "strategy"))
+    errors += check.none_negative(spec, "spec", "minReadySeconds", "revisionHistoryLimit")
+    deadline = spec.get("progressDeadlineSeconds")
+    if deadline is not None:
+        path = "spec.progressDeadlineSeconds"
+        errors += check.not_negative(path, deadline)
+        if deadline <= spec.get("minReadySeconds", 0):
+            errors.append(problems.invalid(path, deadline, "must be greater than minReadySeconds"))
+    return errors
+
+
+def check_replica_set(obj: Wire) -> list[FieldError]:
+    """Check a ReplicaSet."""
+    spec = obj["spec"]
+    errors = check.none_negative(spec, "spec", "replicas", "minReadySeconds")
+    found, usable = _selector(spec, "deployment")
+    return errors + found + (_replicated_template(spec) if usable else [])
+
+
+def check_stateful_set(obj: Wire) -> list[FieldError]:
+    """Check a new StatefulSet."""
+    spec = obj["spec"]
+    errors = _stateful_policies(spec)
+    for index, claim in enumerate(items(spec, "volumeClaimTemplates")):
+        errors += check_claim_spec(section(claim, "spec"), f"spec.volumeClaimTemplates[{index}].spec")
+    service = spec.get("serviceName", "")
+    named = check.named("spec.serviceName", service, names.dns1123_label(service)) if service else []
+    return errors + _stateful_rest(spec, named)
+
+
+def _stateful_rest(spec: Wire, named: list[FieldError]) -> list[FieldError]:
+    errors = check.none_negative(spec, "spec", "replicas", "minReadySeconds")
+    errors += check.none_negative(section(spec, "ordinals"), "spec.ordinals", "start")
+    errors += named
+    found, usable = _selector(spec, "statefulset")
+    errors += found
+    if usable:
+        template, path = _with_claims(spec), "spec.template"
+        errors += _matches(spec) + check_template(template, path)
+        # The real server looks at them once more.
+        metadata = section(template, "metadata")
+        errors += check.labels(f"{path}.labels", metadata.get("labels"))
+        for key in section(metadata, "annotations"):
+            errors += check.named(f"{path}.annotations", key, names.qualified_name(key.lower()))
+    return errors + list(_lasting(spec, "StatefulSet", always=True))
+
+
+def _with_claims(spec: Wire) -> Wire:
+    """Give the template with a volume for each claim, as the Pods will have."""
+    claims: list[str] = [
+        section(claim, "metadata").get("name", "") for claim in items(spec, "volumeClaimTemplates")
+    ]
+    claims = list(dict.fromkeys(claims))
+    template: Wire = spec["template"]
+    pod = {name: value for name, value in template["spec"].items() if name not in ("hostname", "subdomain")}
+    if claims:
+        own = [volume for volume in items(pod, "volumes") if volume.get("name", "") not in claims]
+        made = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
+        pod["volumes"] = [*made, *own]
+    return {**template, "spec": pod}
+
+
+def _stateful_policies(spec: Wire) -> list[FieldError]:
+    errors: list[FieldError] = []
+    policy = spec.get("podManagementPolicy", "")
+    if policy not in ("OrderedReady", "Parallel"):
+        text = "must be 'OrderedReady' or 'Parallel'"
+        errors.append(problems.invalid("spec.podManagementPolicy", policy, text))
+    update: Wire = section(spec, "updateStrategy")
+    rolling: Wire | None = update.get("rollingUpdate")
+    shown = {"Partition": (rolling or {}).get("partition", 0), "MaxUnavailable": None}
+    if update.get("type") == "OnDelete":
+        if rolling is not None:
+            text = "only allowed for updateStrategy 'RollingUpdate'"
+            errors.append(invalid_struct("spec.updateStrategy.rollingUpdate", shown, text))
+    elif update.get("type") != "RollingUpdate":
+        both = {"Type": update.get("type", ""), "RollingUpdate": None if rolling is None else shown}
+        errors.append(invalid_struct("spec.updateStrategy", both, "must be 'RollingUpdate' or 'OnDelete'"))
+    elif rolling is not None:
+        errors += check.none_negative(rolling, "spec.updateStrategy.rollingUpdate", "partition")
+    path, retention = "spec.persistentVolumeClaimRetentionPolicy", "persistentVolumeClaimRetentionPolicy"
+    for name in ("whenDeleted", "whenScaled") if spec.get(retention) is not None else ():
+        errors += check.one_of(f"{path}.{name}", spec[retention].get(name, ""), ("Retain", "Delete"))
+    return errors
+
+
+def check_daemon_set(obj: Wire) -> list[FieldError]:
+    """Check a DaemonSet."""
+    spec = obj["spec"]
+    selector: Wire | None = spec.get("selector")
+    errors = check.label_selector("spec.selector", selector)
+    if selector is None or check.selects(selector, {}) is not None:
+        errors += _matches(spec)
+    if selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions"):
+        errors.append(problems.invalid("spec.selector", selector, "empty selector is invalid for daemonset"))
+    errors += check_template(spec["template"], "spec.template")
+    errors += _lasting(spec, "DaemonSet", always=True)
+    errors += check.none_negative(spec, "spec", "minReadySeconds")
+    errors += _daemon_update(section(spec, "updateStrategy"), "spec.updateStrategy")
+    return errors + check.none_negative(spec, "spec", "revisionHistoryLimit")
+
+
+def _daemon_update(update: Wire, path: str) -> Iterator[FieldError]:
+    rolling: Wire | None = update.get("rollingUpdate")
+    if update.get("type") == "OnDelete":
+        return
+    if update.get("type") != "RollingUpdate":
+        shown = {"Type": update.get("type", ""), "RollingUpdate": _rolling(rolling)}
+        yield unsupported_struct(path, shown, 'supported values: "RollingUpdate", "OnDelete"')
+    elif rolling is None:
+        yield problems.required(f"{path}.rollingUpdate")
+    else:
+        where, amounts = f"{path}.rollingUpdate", [rolling.get(name) for name in _AMOUNTS]
+        for test in (check.count_or_percent, check.at_most_all):
+            for name, amount in zip(_AMOUNTS, amounts, strict=True):
+                yield from test(f"{where}.{name}", amount)
+        zeros = [_is_zero(amount) for amount in amounts]
+        if not any(zeros):
+            text = "may not be set when maxUnavailable is non-zero"
+            yield problems.invalid(f"{where}.maxSurge", amounts[1], text)
+        elif all(zeros):
+            yield problems.required(f"{where}.maxUnavailable", "cannot be 0 when maxSurge is 0")
+
+
+_AMOUNTS = ("maxUnavailable", "maxSurge")
+
+
+def _rolling(rolling: Wire | None) -> Wire | None:
+    return None if rolling is None else {name[0].upper() + name[1:]: rolling.get(name) for name in _AMOUNTS}
+
+
+def check_replication_controller(obj: Wire) -> list[FieldError]:
+    """Check a ReplicationController."""
+    spec = obj["spec"]
+    errors = check.none_negative(spec, "spec", "minReadySeconds")
+    selector: dict[str, str] = section(spec, "selector")
+    if not selector:
+        errors.append(problems.required("spec.selector"))
+    errors += check.none_negative(spec, "spec", "replicas")
+    template: Wire | None = spec.get("template")
+    if template is None:
+        return [*errors, problems.required("spec.template")]
+    labels: dict[str, str] = section(template["metadata"], "labels")
+    if selector and any(labels.get(key) != value for key, value in selector.items()):
+        shown = template["metadata"].get("labels")
+        errors.append(problems.invalid("spec.template.metadata.labels", shown, _MISMATCH))
+    errors += check_template(template, "spec.template")
+    return errors + list(_lasting(spec, "ReplicationController", always=False))
+
+
+def _selector(spec: Wire, kind: str) -> tuple[list[FieldError], bool]:
+    """Check the selector; also tell whether it can be matched against labels."""
+    selector: Wire | None = spec.get("selector")
+    path = "spec.selector"
+    if selector is None:
+        return [problems.required(path)], True
+    errors = check.label_selector(path, selector)
+    if not selector.get("matchLabels") and not selector.get("matchExpressions"):
+        errors.append(problems.invalid(path, selector, f"empty selector is invalid for {kind}"))
+    if check.selects(selector, {}) is not None:
+        return errors, True
+    errors.append(invalid_struct(path, selector, _UNUSABLE[kind]))
+    return errors, False
+
+
+def _matches(spec: Wire) -> list[FieldError]:
+    selector: Wire | None = spec.get("selector")
+    metadata: Wire = spec["template"]["metadata"]
+    matched = selector is not None and check.selects(selector, section(metadata, "labels"))
+    path = "spec.template.metadata.labels"
+    return [] if matched else [problems.invalid(path, metadata.get("labels"), _MISMATCH)]
+
+
+def _replicated_template(spec: Wire) -> list[FieldError]:
+    errors = _matches(spec) + check_template(spec["template"], "spec.template")
+    return errors + list(_lasting(spec, "ReplicaSet", always=False))
+
+
+def _lasting(spec: Wire, kind: str, *, always: bool) -> Iterator[FieldError]:
+    """Check that Pods are meant to run on; some kinds complain even where the policy is no policy at all."""
+    pod: Wire = spec["template"]["spec"]
+    policy = pod.get("restartPolicy", "")
+    if policy != "Always" and (always or policy in ("OnFailure", "Never")):
+        yield problems.not_supported("spec.template.spec.restartPolicy", policy, ("Always",))
+    if pod.get("activeDeadlineSeconds") is not None:
+        text = f"activeDeadlineSeconds in {kind} is not Supported"
+        yield problems.forbidden("spec.template.spec.activeDeadlineSeconds", text)
+
+
+def _strategy(strategy: Wire) -> list[FieldError]:
+    kind, rolling = strategy.get("type", ""), strategy.get("rollingUpdate")
+    path = "spec.strategy.rollingUpdate"
+    if kind == "Recreate":
+        text = "may not be specified when strategy `type` is 'Recreate'"
+        return [] if rolling is None else [problems.forbidden(path, text)]
+    if kind != "RollingUpdate":
+        choices = 'supported values: "Recreate", "RollingUpdate"'
+        return [
+            unsupported_struct("spec.strategy", {"Type": kind, "RollingUpdate": _rolling(rolling)}, choices)
+        ]
+    if rolling is None:
+        return [problems.required(path, "this should be defaulted and never be nil")]
+    unavailable, surge = (rolling.get(name) for name in _AMOUNTS)
+    errors = check.count_or_percent(f"{path}.maxUnavailable", unavailable)
+    errors += check.count_or_percent(f"{path}.maxSurge", surge)
+    if _is_zero(unavailable) and _is_zero(surge):
+        text = "may not be 0 when `maxSurge` is 0"
+        errors.append(problems.invalid(f"{path}.maxUnavailable", unavailable, text))
+    return errors + check.at_most_all(f"{path}.maxUnavailable", unavailable)
+
+
+def _is_zero(amount: Any) -> bool:
+    """Tell whether nothing is meant: also by a text that is no share."""
+    if not isinstance(amount, str):
+        return not amount
+    digits = amount.removesuffix("%")
+    return not (digits.removeprefix("-").isdecimal() and digits.isascii() and int(digits))
+
+
+def _same_selector(new: Wire, old: Wire) -> list[FieldError]:
+    after, before = new["spec"].get("selector"), old["spec"].get("selector")
+    return [] if after == before else [invalid_struct("spec.selector", after or {}, check.IMMUTABLE)]
+
+
+def update_deployment(new: Wire, old: Wire) -> list[FieldError]:
+    """Check the change of a Deployment."""
+    return check_deployment(new) + _same_selector(new, old)
+
+
+def update_replica_set(new: Wire, old: Wire) -> list[FieldError]:
+    """Check the change of a ReplicaSet."""
+    return check_replica_set(new) + _same_selector(new, old)
+
+
+def update_daemon_set(new: Wire, old: Wire) -> list[FieldError]:
+    """Check the change of a DaemonSet."""
+    return _same_selector(new, old) + check_daemon_set(new)
+
+
+def update_stateful_set(new: Wire, old: Wire) -> list[FieldError]:
+    """Check the change of a StatefulSet: most of it may not."""
+    fixed = [
+        {key: value for key, value in obj["spec"].items() if key not in _STATEFUL_MUTABLE}
+        for obj in (new, old)
+    ]
+    errors = _stateful_policies(new["spec"]) + _stateful_rest(new["spec"], [])
+    return errors if fixed[0] == fixed[1] else [*errors, problems.forbidden("spec", _STATEFUL_RULE)]
+
+
+def deployment_status(new: Wire, old: Wire) -> list[FieldError]:
+    """Check what is told of a Deployment."""
+    status: Wire = section(new, "status")
+    counts = ("updatedReplicas", "readyReplicas", "availableReplicas")
+    errors = check.none_negative(
+        status,
+        "status",
+        "observedGeneration",
+        "replicas",
+        *counts,
+        "unavailableReplicas",
+        "terminatingReplicas",
+        "collisionCount",
+    )
+    errors += _no_more(status, counts, "readyReplicas")
+    return errors + _never_less(status, section(old, "status"))
+
+
+def replica_set_status(new: Wire, old: Wire) -> list[FieldError]:
+    """Check what is told of a ReplicaSet or a ReplicationController."""
+    status: Wire = section(new, "status")
+    counts = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
+    numbers = ("replicas", *counts, "observedGeneration", "terminatingReplicas")
+    return check.none_negative(status, "status", *numbers) + _no_more(status, counts, "readyReplicas")
+
+
+def stateful_set_status(new: Wire, old: Wire) -> list[FieldError]:
+    """Check what is told of a StatefulSet."""
+    status: Wire = section(new, "status")
+    counts = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
+    numbers = ("replicas", *counts, "observedGeneration", "collisionCount")
+    errors = check.none_negative(status, "status", *numbers)
+    errors += _no_more(status, counts, "status.readyReplicas")
+    return errors + _never_less(status, section(old, "status"))
+
+
+def daemon_set_status(new: Wire, old: Wire) -> list[FieldError]:
+    """Check what is told of a DaemonSet."""
+    status: Wire = section(new, "status")
+    errors = check.none_negative(
+        status,
+        "status",
+        "currentNumberScheduled",
+        "numberMisscheduled",
+        "desiredNumberScheduled",
+        "numberReady",
+        "observedGeneration",
+        "updatedNumberScheduled",
+        "numberAvailable",
+        "numberUnavailable",
+        "collisionCount",
+    )
+    return errors + _never_less(status, section(old, "status"))
+
+
+def _no_more(status: Wire, counts: Sequence[str], ready: str) -> list[FieldError]:
+    total = status.get("replicas", 0)
+    errors = [
+        problems.invalid(f"status.{name}", status.get(name, 0), "cannot be greater than status.replicas")
+        for name in counts
+        if status.get(name, 0) > total
+    ]
+    available = status.get("availableReplicas", 0)
+    if available > status.get("readyReplicas", 0):
+        text = f"cannot be greater than {ready}"
+        errors.append(problems.invalid("status.availableReplicas", available, text))
+    return errors
+
+
+def _never_less(status: Wire, before: Wire) -> list[FieldError]:
+    count, earlier = status.get("collisionCount"), before.get("collisionCount")
+    if earlier is None or (count or 0) >= earlier:
+        return []
+    return [problems.invalid("status.collisionCount", count or 0, "cannot be decremented")]
