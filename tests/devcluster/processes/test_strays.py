@@ -1,6 +1,9 @@
 """Processes are ended by the mark that they carry, and by nothing else."""
 
+import asyncio
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Generator
@@ -49,3 +52,31 @@ async def test_what_cannot_be_a_process_is_told_as_such(
 ) -> None:
     with pytest.raises(StartError):
         await Child.start(command, warden=warden, environment=variables, folder=tmp_path)
+
+
+def _helper(warden: Warden) -> int:
+    """Find a warden's process by its command line."""
+    for number in filter(str.isdecimal, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            if f"={warden.name}/".encode() in Path("/proc", number, "cmdline").read_bytes():
+                return int(number)
+    raise AssertionError("the warden has no process")
+
+
+async def _unheard(stream: str, data: bytes) -> None:
+    raise AssertionError(f"{stream}: {data!r}")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only /proc tells which process it is")
+async def test_a_warden_that_was_killed_is_replaced_and_knows_all_that_lives(
+    warden: Warden, tmp_path: Path
+) -> None:
+    first = await Child.start(["sleep", "1000"], warden=warden, environment=dict(os.environ), folder=tmp_path)
+    helper = _helper(warden)
+    os.kill(helper, signal.SIGKILL)
+    await asyncio.to_thread(os.waitid, os.P_PID, helper, os.WEXITED | os.WNOWAIT)
+    second = await Child.start(
+        ["sleep", "1000"], warden=warden, environment=dict(os.environ), folder=tmp_path
+    )
+    await asyncio.to_thread(warden.stop)
+    assert await first.run(_unheard) == await second.run(_unheard) == 128 + signal.SIGKILL

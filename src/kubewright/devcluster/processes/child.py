@@ -61,6 +61,7 @@ class Child:
         tty: bool = False,
     ) -> Self:
         """Start a command, with a terminal or with pipes."""
+        await asyncio.to_thread(warden.revive)
         with contextlib.ExitStack() as theirs, contextlib.ExitStack() as ours:
             streams = _terminal(theirs, ours) if tty else _pipes(theirs, ours, stdin=stdin)
             numbers, outputs, given = streams

@@ -1,8 +1,10 @@
 """A helper process that ends what is left when its owner is gone, however that ended."""
 
+import contextlib
 import secrets
 import subprocess
 import sys
+import threading
 from typing import Self
 
 from kubewright.devcluster.processes.strays import MARK
@@ -32,25 +34,30 @@ for number in os.listdir("/proc") if os.path.isdir("/proc") else ():
 
 
 class Warden:
-    """Watch over process groups; start and stop block, telling of a group does not."""
+    """Watch over process groups; all that blocks is start, `revive` and stop."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", name: str) -> None:
         self._process = process
+        self._living: set[int] = set()
+        self._replacing = threading.Lock()
         self.name = name
         """What the marks of all its processes begin with."""
 
     @classmethod
     def start(cls) -> Self:
-        """Start the helper, in a session of its own: a Ctrl-C is for its owner."""
+        """Start the helper."""
         name = secrets.token_hex(8)
-        helper = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _PROGRAM, f"{MARK}={name}/"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            bufsize=0,
-            start_new_session=True,
-        )
-        return cls(helper, name)
+        return cls(_helper(name), name)
+
+    def revive(self) -> None:
+        """Put another in the place of a helper that somebody killed, and tell it of all that lives."""
+        with self._replacing:
+            if self._process.poll() is None:
+                return
+            self.stop()
+            self._process = _helper(self.name)
+            for group in list(self._living):
+                self._tell(f"+{group}\n")
 
     def stop(self) -> None:
         """Let it end what is left, and wait for it."""
@@ -60,12 +67,29 @@ class Warden:
 
     def born(self, group: int) -> None:
         """Tell of a new process group."""
+        self._living.add(group)
         self._tell(f"+{group}\n")
 
     def gone(self, group: int) -> None:
         """Tell that a process group has ended."""
+        self._living.discard(group)
         self._tell(f"-{group}\n")
 
     def _tell(self, line: str) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(line.encode())
+        pipe = self._process.stdin
+        assert pipe is not None
+        # Who was killed meanwhile is replaced before the next start; who was stopped has ended all.
+        if not pipe.closed:
+            with contextlib.suppress(BrokenPipeError):
+                pipe.write(line.encode())
+
+
+def _helper(name: str) -> "subprocess.Popen[bytes]":
+    """Start a helper in a session of its own: a Ctrl-C is for its owner."""
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", _PROGRAM, f"{MARK}={name}/"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        bufsize=0,
+        start_new_session=True,
+    )
