@@ -1,11 +1,12 @@
 """Volumes as folders."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from kubewright.api.builtin import core_v1
-from kubewright.devcluster.processes.folders import Content, File, Sandbox
+from kubewright.devcluster.processes.folders import Content, File, Sandbox, last_words
 from kubewright.devcluster.processes.values import Unprepared
 
 
@@ -52,3 +53,46 @@ def test_a_folder_of_the_machine_is_linked_and_never_removed(tmp_path: Path) -> 
 def test_no_file_lies_outside_its_volume(tmp_path: Path, name: str) -> None:
     with pytest.raises(Unprepared, match="leads out"):
         Sandbox(tmp_path / "pod").fill("conf", Content({name: File(b"", 0o600)}))
+
+
+def test_a_mount_in_a_folder_of_the_machine_leaves_that_folder_as_it_was(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    (outside / "inner").mkdir(parents=True)
+    sandbox = Sandbox(tmp_path / "pod")
+    sandbox.fill("host", Content(link=outside))
+    sandbox.fill("conf", Content({"a.txt": File(b"one", 0o640)}))
+    root = sandbox.mount(
+        container(
+            core_v1.VolumeMount(name="host", mount_path="/data"),
+            core_v1.VolumeMount(name="conf", mount_path="/data/inner"),
+            core_v1.VolumeMount(name="conf", mount_path="/data/other"),
+        )
+    )
+    assert (root / "data/inner/a.txt").read_bytes() == (root / "data/other/a.txt").read_bytes() == b"one"
+    sandbox.remove()
+    assert [item.name for item in outside.iterdir()] == ["inner"]
+    assert not (outside / "inner").is_symlink()
+
+
+def test_last_words_are_read_from_a_file_and_from_nothing_else(tmp_path: Path) -> None:
+    sandbox, item = Sandbox(tmp_path / "pod"), container()
+    file = sandbox.last_words(item)
+    file.write_text("it was the disk")
+    assert last_words(file) == "it was the disk"
+    file.unlink()
+    os.mkfifo(file)
+    assert last_words(file) == ""
+    assert last_words(sandbox.last_words(item)) == ""
+    assert sandbox.last_words(item).is_file()
+
+
+def test_last_words_never_empty_a_file_of_the_machine(tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/mine").write_text("kept")
+    sandbox = Sandbox(tmp_path / "pod")
+    sandbox.fill("host", Content(link=tmp_path / "outside"))
+    item = container(core_v1.VolumeMount(name="host", mount_path="/data"))
+    item.termination_message_path = "/data/mine"
+    sandbox.mount(item)
+    assert last_words(sandbox.last_words(item)) == ""
+    assert (tmp_path / "outside/mine").read_text() == "kept"

@@ -1,7 +1,9 @@
 """A Pod's volumes as folders: what a container mounts lies under one folder of its own, at the same path."""
 
+import contextlib
 import os
 import shutil
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -16,6 +18,7 @@ MOUNTS = "CONTAINER_SANDBOX_MOUNT_POINT"
 that are processes of the host."""
 _TOKEN_LIFE = timedelta(hours=1)
 _LAST_WORDS = "dev/termination-log"
+_LAST_WORDS_BYTES = 4096
 
 
 class File(NamedTuple):
@@ -122,11 +125,27 @@ def _told(values: Values, items: Sequence[core_v1.DownwardAPIVolumeFile], mode: 
     return made
 
 
+class _Link(NamedTuple):
+    """A link that was put into a folder of this machine, perhaps in place of an empty folder."""
+
+    place: Path
+    target: Path
+    stood: bool
+
+    def remove(self) -> None:
+        with contextlib.suppress(OSError):
+            if self.place.readlink() == self.target:
+                self.place.unlink()
+                if self.stood:
+                    self.place.mkdir()
+
+
 class Sandbox:
     """The folder of one Pod. Every path in it is checked to lie there; all methods block."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self._abroad: list[_Link] = []
 
     def fill(self, volume: str, holds: Content) -> None:
         """Write what a volume holds, where it differs."""
@@ -150,30 +169,58 @@ class Sandbox:
             target = self._volume(item.name)
             if item.sub_path:
                 target = _inside(target, item.sub_path)
-            place = _inside(root, item.mount_path.lstrip("/"))
-            place.parent.mkdir(parents=True, exist_ok=True)
-            if not place.is_symlink():
-                if place.is_dir():
-                    place.rmdir()
-                place.symlink_to(target)
+            self._link(_inside(root, item.mount_path.lstrip("/")), target)
         return root
+
+    def _link(self, place: Path, target: Path) -> None:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if place.is_symlink():
+            return
+        stood = place.is_dir()
+        if stood:
+            place.rmdir()
+        place.symlink_to(target)
+        if self._is_abroad(place):
+            # A mount inside a mount of this machine's: what is put there is taken away again.
+            self._abroad.append(_Link(place.parent.resolve() / place.name, target, stood))
 
     def last_words(self, container: core_v1.Container) -> Path:
         """Give the empty file in which a container may leave a message about its end."""
-        file = _inside(
-            self.root / "containers" / container.name,
-            container.termination_message_path.lstrip("/") or _LAST_WORDS,
-        )
+        root = self.root / "containers" / container.name
+        file = _inside(root, container.termination_message_path.lstrip("/") or _LAST_WORDS)
+        if self._is_abroad(file):
+            # Not ours to empty.
+            file = root / _LAST_WORDS
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(b"")
+        # What the last start left there may be anything, a pipe that nobody reads too.
+        file.unlink(missing_ok=True)
+        file.touch(exist_ok=False)
         return file
 
     def remove(self) -> None:
-        """Remove the folder."""
+        """Remove the folder, and what was linked to it from elsewhere."""
+        while self._abroad:
+            self._abroad.pop().remove()
         shutil.rmtree(self.root, ignore_errors=True)
+
+    def _is_abroad(self, path: Path) -> bool:
+        """Tell whether a path of the Pod leads through a link out of its folder."""
+        return not path.parent.resolve().is_relative_to(self.root.resolve())
 
     def _volume(self, name: str) -> Path:
         return _inside(self.root / "volumes", name)
+
+
+def last_words(path: Path) -> str:
+    """Read the message that a container left; what is no file holds none, and a pipe is not waited for."""
+    try:
+        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    except OSError:
+        return ""
+    with open(number, "rb") as file:
+        if not stat.S_ISREG(os.fstat(number).st_mode):
+            return ""
+        return file.read(_LAST_WORDS_BYTES).decode(errors="replace")
 
 
 def _inside(folder: Path, name: str) -> Path:

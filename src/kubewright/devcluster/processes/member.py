@@ -18,6 +18,7 @@ from kubewright.devcluster.containers import (
 )
 from kubewright.devcluster.processes.child import Child, StartError
 from kubewright.devcluster.processes.facts import Ending, Fact
+from kubewright.devcluster.processes.folders import last_words
 from kubewright.devcluster.processes.health import Health
 from kubewright.devcluster.processes.output import Output
 from kubewright.devcluster.processes.probes import ProbeError, check_command, check_http
@@ -30,7 +31,6 @@ WELL = timedelta(minutes=10)
 """A container that ran so long is started again as if it had never failed."""
 _CANNOT_START = 128
 _MESSAGE_LINES, _MESSAGE_BYTES = 80, 2048
-_LAST_WORDS_BYTES = 4096
 
 
 class Member:
@@ -226,11 +226,7 @@ class Member:
 def _cleared(prepared: Prepared) -> str:
     """End what the container left behind, commands beside it included; gives the message that it left."""
     kill_strays(prepared.mark)
-    try:
-        with prepared.last_words.open("rb") as file:
-            return file.read(_LAST_WORDS_BYTES).decode(errors="replace")
-    except OSError:
-        return ""
+    return last_words(prepared.last_words)
 
 
 def _now() -> datetime:
