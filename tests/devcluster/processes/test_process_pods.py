@@ -5,6 +5,7 @@ import contextlib
 import ipaddress
 import os
 import signal
+import socket
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
@@ -413,6 +414,19 @@ async def test_a_port_where_nobody_listens_is_told(cluster: Cluster, kubectl_pat
         assert kubectl.stdout is not None
         told = (await asyncio.wait_for(kubectl.stdout.read(), 30)).decode()
     assert "error forwarding port 18086 to pod deaf" in told
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only /proc tells who listens")
+async def test_a_port_of_another_program_is_not_the_pods(cluster: Cluster, kubectl_path: Path) -> None:
+    await cluster.create(shell("lone", "exec sleep 1000"))
+    await cluster.eventually(core_v1.Pod, "lone", is_running)
+    with socket.create_server(("0.0.0.0", 0)) as stranger:
+        number = stranger.getsockname()[1]
+        async with forwarding(cluster, kubectl_path, "lone", number) as (port, kubectl):
+            assert await asked(port, b"hello") == b""
+            assert kubectl.stdout is not None
+            told = (await asyncio.wait_for(kubectl.stdout.read(), 30)).decode()
+    assert f"no process of the Pod listens on port {number}" in told
 
 
 @contextlib.asynccontextmanager

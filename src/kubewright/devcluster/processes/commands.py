@@ -12,7 +12,10 @@ from kubewright.devcluster.processes.environment import expanded
 
 Images = Mapping[str, Sequence[str]]
 
-_EVERYWHERE = re.compile(r"((?:.*=)?(?:[a-z][a-z0-9+.-]*://)?)(?:0\.0\.0\.0|\[::\])?(:\d{1,5})")
+# A number below 80 alone is no port that a Pod listens on but, as in `:0`, a display, or any port at all.
+_EVERYWHERE = re.compile(
+    r"((?:.*=)?(?:[a-z][a-z0-9+.-]*://)?)(?:(?:0\.0\.0\.0|\[::\])(:\d{1,5})|(:(?:[89]\d|[1-9]\d{2,4})))"
+)
 
 
 def command_of(container: core_v1.Container, images: Images, known: dict[str, str]) -> list[str]:
@@ -25,7 +28,7 @@ def command_of(container: core_v1.Container, images: Images, known: dict[str, st
 def at_own_address(text: str, address: str) -> str:
     """Put the Pod's address where a text names all addresses and a port: `:8081` means the Pod's own in a Pod."""
     found = _EVERYWHERE.fullmatch(text)
-    return f"{found[1]}{address}{found[2]}" if found is not None else text
+    return f"{found[1]}{address}{found[2] or found[3]}" if found is not None else text
 
 
 def can_bind(address: str) -> bool:

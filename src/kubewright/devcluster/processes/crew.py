@@ -27,6 +27,7 @@ class Crew:
     ) -> None:
         self.pod: core_v1.Pod = surroundings.pod
         self.address: str = surroundings.address
+        self.mark: str = surroundings.mark
         self.ended: bool = False
         self.members: dict[str, Member] = {}
         self._surroundings = surroundings

@@ -10,6 +10,7 @@ from typing import NoReturn
 from kubewright.api import Wire
 from kubewright.devcluster.processes.child import Child, StartError
 from kubewright.devcluster.processes.crew import Crew
+from kubewright.devcluster.processes.listeners import may_listen
 from kubewright.devcluster.processes.member import Member
 from kubewright.devserver import CommandRequest, Dial, LogRequest, Run, StatusError, Terminal
 
@@ -82,7 +83,7 @@ class ProcessContainers:
         if crew is None:
             name = pod["metadata"]["name"]
             raise _not_here(f'pod "{name}" only pretends to run, nothing listens on its ports')
-        return functools.partial(asyncio.open_connection, crew.address)
+        return functools.partial(_dial, crew)
 
     def _running(self, pod: Wire, container: str) -> Member:
         member = self._member(pod, container)
@@ -99,6 +100,17 @@ class ProcessContainers:
                 "not have its command; give one with `kubewright dev --pods=process --run IMAGE=COMMAND`"
             )
         return member
+
+
+async def _dial(crew: Crew, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connect to a port of the Pod's own; who listens on all addresses of this machine may be somebody else."""
+    if not crew.pod.spec.host_network and not await asyncio.to_thread(
+        may_listen, crew.address, port, crew.mark
+    ):
+        raise ConnectionRefusedError(
+            f"no process of the Pod listens on port {port}; what does is another program of this machine"
+        )
+    return await asyncio.open_connection(crew.address, port)
 
 
 async def _execute(member: Member, request: CommandRequest, terminal: Terminal) -> int:

@@ -26,6 +26,8 @@ from kubewright.devcluster.processes.warden import Warden
 
 ACCOUNT = "var/run/secrets/kubernetes.io/serviceaccount"
 CLAIMS, PODS = "claims", "pods"
+_DISPLAY = "DISPLAY"
+"""The variable whose `:99` is a screen and no port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,8 @@ class Surroundings:
         self.machine = machine
         self.pod = pod
         self.address: str = place.host_ip if pod.spec.host_network else place.pod_ip
+        self.mark: str = f"{machine.warden.name}/{pod.metadata.uid}/"
+        """What the marks of all its processes begin with."""
         self._values = Values(machine.client, pod, place)
         self._sandbox = Sandbox(machine.folder / PODS / pod.metadata.uid)
 
@@ -67,14 +71,14 @@ class Surroundings:
         await self._fill((item for item in self.pod.spec.volumes if item.name in mounted), tokens=True)
         mounts = await asyncio.to_thread(self._mount, container)
         last_words = await asyncio.to_thread(self._sandbox.last_words, container)
-        mark = f"{self.machine.warden.name}/{self.pod.metadata.uid}/{container.name}"
+        mark = f"{self.mark}{container.name}"
         variables = await environment(self._values, container, self._given(mounts))
         folder = await asyncio.to_thread(folder_of, container, mounts)
         command = command_of(container, self.machine.images, variables)
         if not command:
             raise Unprepared(f"the image {container.image} stands for no command")
         if not self.pod.spec.host_network and can_bind(self.address):
-            for name in {item.name for item in container.env} & variables.keys():
+            for name in {item.name for item in container.env} & variables.keys() - {_DISPLAY}:
                 variables[name] = at_own_address(variables[name], self.address)
             command = [at_own_address(word, self.address) for word in command]
         # Last, so that a container cannot call itself another and outlive its Pod.
