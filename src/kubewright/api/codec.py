@@ -20,6 +20,7 @@ from kubewright.api.scalars import Scalar
 
 T = TypeVar("T", bound=msgspec.Struct)
 Wire = dict[str, Any]
+"""An object or a part of it as JSON has it: names in camelCase, values plain."""
 _PLAIN = frozenset({str, int, float, bool})
 _EMPTY: tuple[Any, ...] = ("", [], {})
 _ALWAYS = object()
@@ -222,20 +223,25 @@ def _tidy(annotation: Any, value: Any) -> Any:
 
 
 def _tidy_struct(cls: type[msgspec.Struct], wire: Wire, *, fill: bool) -> Wire:
-    types = field_types(cls)
     lenient = fill or is_builtin(cls)
     tidy = dict(wire)
-    for item in msgspec.structs.fields(cls):
-        name, annotation = item.encode_name, types[item.name]
+    for name, annotation, required in _fields(cls):
         if tidy.get(name) is not None:
             tidy[name] = _tidy(annotation, tidy[name])
-        elif item.required:
+        elif required:
             kind = members(annotation)[0]
             if lenient or (name in tidy and _is_container(kind)):
                 tidy[name] = _nothing(kind, fill=lenient)
         else:
             tidy.pop(name, None)
     return tidy
+
+
+@cache
+def _fields(cls: type[msgspec.Struct]) -> tuple[tuple[str, Any, bool], ...]:
+    """Return per field its name on the wire, its type, and whether it must be there."""
+    types = field_types(cls)
+    return tuple((item.encode_name, types[item.name], item.required) for item in msgspec.structs.fields(cls))
 
 
 def _is_container(part: Any) -> bool:

@@ -203,16 +203,22 @@ class Scope:
 
     async def commit(self, obj: Wire, expected: Record | None) -> bytes:
         """Write an object in its stored version; gives its bytes in the requested one."""
+        stored = await self.resource.to_storage(obj)
+        # Formed before its revision is known, it has a place for it.
+        meta(stored)["resourceVersion"] = "0"
+        return await self.put(self.resource.storage_codec.form(stored), expected)
+
+    async def put(self, formed: Wire, expected: Record | None) -> bytes:
+        """Write an object that has its stored version and form."""
         resource = self.resource
         storage = resource.storage_codec
-        stored = await resource.to_storage(obj)
 
         def encode(revision: int) -> bytes:
-            meta(stored)["resourceVersion"] = str(revision)
-            return storage.encode(stored)
+            meta(formed)["resourceVersion"] = str(revision)
+            return storage.write(formed)
 
         record = self.core.store.put(
-            resource.collection, self.key, expected, encode, storage.shape, labels_of(stored)
+            resource.collection, self.key, expected, encode, storage.shape, labels_of(formed)
         )
         await resource.prepare([record])
         return resource.render(record)

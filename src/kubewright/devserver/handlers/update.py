@@ -59,7 +59,8 @@ async def _replace(scope: Scope, record: Record, change: Change, api: Access, ui
     old = await scope.read(record)
     if uid and uid != old["metadata"].get("uid"):
         raise _uid_precondition(scope, uid, old["metadata"].get("uid", ""))
-    new = await converting(lambda: change(copy(old)))
+    # Read once more, which is the cheapest copy.
+    new = await converting(lambda: change(resource.read(record)))
     scope.place(new)
     _check_name(scope, new)
     new = await scope.admit("UPDATE", new, old)
@@ -84,10 +85,14 @@ async def _store(scope: Scope, record: Record, new: Wire, old: Wire) -> bytes:
         if not scope.options.dry_run:
             scope.core.store.delete(resource.collection, record)
         return resource.codec.encode(new)
-    if _alike(scope, new, old) and record.shape == resource.storage_codec.shape:
+    codec = resource.codec
+    formed = codec.form(new)
+    if record.shape == resource.storage_codec.shape and codec.write(formed) == resource.render(record):
         return resource.render(record)
     if scope.options.dry_run:
         return await scope.rehearse(new)
+    if resource.storage_codec is codec:
+        return await scope.put(formed, record)
     return await scope.commit(new, record)
 
 
@@ -169,12 +174,15 @@ def _changed(scope: Scope, new: Wire, old: Wire) -> bool:
 
 
 def _alike(scope: Scope, new: Wire, old: Wire) -> bool:
-    """Tell whether two objects would be stored as the same bytes: Python takes 1, 1.0 and True for equal."""
-    if encode_sorted(new) == encode_sorted(old):
-        return True
+    """Tell whether parts of an object would be stored as the parts there are: Python takes 1, 1.0 and True for equal."""
+    differing = [name for name in new | old if encode_sorted(new.get(name)) != encode_sorted(old.get(name))]
+    if not differing or scope.resource.custom:
+        return not differing
     # What Go stores of a built-in kind does not tell an empty list from none.
-    codec = scope.resource.codec
-    return not scope.resource.custom and codec.encode(new) == codec.encode(old)
+    gvk = scope.resource.gvk
+    named: Wire = {"kind": gvk.kind, "apiVersion": gvk.api_version}
+    formed = scope.resource.codec.form(named | {name: new[name] for name in differing if name in new})
+    return all(encode_sorted(formed.get(name)) == encode_sorted(old.get(name)) for name in differing)
 
 
 def _errors(scope: Scope, new: Wire, old: Wire) -> list[FieldError]:

@@ -62,8 +62,16 @@ class Codec(Protocol):
         """Make an object that was stored in another shape fit this one."""
         ...
 
+    def form(self, obj: Wire) -> Wire:
+        """Give an object as it is written, whatever defaulting and admission have added where."""
+        ...
+
+    def write(self, formed: Wire) -> bytes:
+        """Write an object that has its form."""
+        ...
+
     def encode(self, obj: Wire) -> bytes:
-        """Write an object."""
+        """Form an object and write it."""
         ...
 
 
@@ -105,9 +113,17 @@ class BuiltinCodec:
         """Take stored objects as they are."""
         return obj
 
+    def form(self, obj: Wire) -> Wire:
+        """Give what Go's type would write, in its order."""
+        return order_object(self.types.decode(self.gvk, obj)[0])
+
+    def write(self, formed: Wire) -> bytes:
+        """Write the fields as they stand."""
+        return encode(formed)
+
     def encode(self, obj: Wire) -> bytes:
-        """Write what Go's type would, in its order, whatever defaulting and admission have added where."""
-        return encode(order_object(self.types.decode(self.gvk, obj)[0]))
+        """Form an object and write it."""
+        return encode(self.form(obj))
 
     @property
     def merge_schema(self) -> MergeSchema:
@@ -166,8 +182,16 @@ class CustomCodec:
         self.default(fitted)
         return fitted
 
-    def encode(self, obj: Wire) -> bytes:
+    def form(self, obj: Wire) -> Wire:
+        """Take the object as it is: decoding has pruned it."""
+        return obj
+
+    def write(self, formed: Wire) -> bytes:
         """Write all fields in alphabetical order."""
+        return encode_sorted(formed)
+
+    def encode(self, obj: Wire) -> bytes:
+        """Write it."""
         return encode_sorted(obj)
 
     @property

@@ -69,6 +69,7 @@ class TypeTable:
         self._conversions = Conversions(types, self._request_decoders)
         self._readers = Readers(types)
         self._merge_schemas = MergeSchemas(types)
+        self._zeroes: dict[GroupVersionKind, bytes] = {}
 
     def has(self, gvk: GroupVersionKind) -> bool:
         """Tell whether the kind is built in; the option kinds are, in every group."""
@@ -96,7 +97,11 @@ class TypeTable:
 
     def zero(self, gvk: GroupVersionKind) -> dict[str, Any]:
         """Write what Go writes for a new, empty object of the kind."""
-        return self.decode(gvk, {"kind": gvk.kind, "apiVersion": gvk.api_version})[0]
+        known = self._zeroes.get(gvk)
+        if known is None:
+            made = self.decode(gvk, {"kind": gvk.kind, "apiVersion": gvk.api_version})[0]
+            known = self._zeroes[gvk] = msgspec.json.encode(made)
+        return msgspec.json.decode(known)
 
     def decode_protobuf(
         self, body: bytes, default: GroupVersionKind | None = None
