@@ -30,7 +30,7 @@ Subscriber = Callable[[Change], None]
 _BREATH = 500
 _LABELS = ("resource", "namespace", "labels", "fields", "content")
 
-logger: logging.Logger = logging.getLogger("kubewright.cache")
+_log = logging.getLogger("kubewright.cache")
 
 
 class CacheSyncTimeout(KubewrightError):
@@ -192,19 +192,19 @@ class Feed:
         try:
             subscriber(change)
         except Exception:
-            logger.exception(
+            _log.exception(
                 "A subscriber failed on a change of %s %s", self.selection.kind.resource, change.key
             )
 
     def _failed(self, failed: Failed) -> None:
         if self._failure is None or str(self._failure.error) != str(failed.error):
-            logger.warning(
+            _log.warning(
                 "Cannot read %s, trying again in %.1f s: %s", self.selection, failed.retry_in, failed.error
             )
         self._failure = failed
 
     def _recovered(self) -> None:
-        logger.info("Reading %s again", self.selection)
+        _log.info("Reading %s again", self.selection)
         self._failure = None
 
     def _metric_labels(self) -> dict[str, str]:

@@ -11,11 +11,12 @@ from kubewright.api import (
     Kind,
     Object,
     UnexpectedAnswer,
+    Wire,
     decode,
     kind_of,
 )
 from kubewright.client import requests
-from kubewright.client.requests import Propagation, Request, Wire
+from kubewright.client.requests import Propagation, Request
 from kubewright.client.writer import Writer
 
 PODS = Kind(group="", version="v1", kind="Pod", plural="pods", status=True, builtin=True)

@@ -8,12 +8,10 @@ from math import inf
 from pathlib import Path
 from typing import Protocol
 
-from kubewright.api import (
-    CredentialError,
-)
+from kubewright.api import CredentialError
 from kubewright.client.config import ClusterConfig
 
-logger: logging.Logger = logging.getLogger("kubewright.client")
+_log = logging.getLogger("kubewright.client")
 
 FILE_LIFETIME = 60.0
 """Kubernetes rotates the files of a ServiceAccount long before they expire."""
@@ -95,9 +93,7 @@ class StaticSource:
         except OSError as error:
             if self._last is None:
                 raise CredentialError(f"{error.filename} cannot be read: {error.strerror}") from None
-            logger.warning(
-                "%s cannot be read, going on with what it held: %s", error.filename, error.strerror
-            )
+            _log.warning("%s cannot be read, going on with what it held: %s", error.filename, error.strerror)
             self._last = replace(self._last, valid_until=until)
         return self._last
 

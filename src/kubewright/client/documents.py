@@ -7,9 +7,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from kubewright.api import (
-    ConfigError,
-)
+from kubewright.api import ConfigError
 
 try:
     from yaml import CSafeLoader as Loader

@@ -10,9 +10,7 @@ from typing import Any
 
 import msgspec
 
-from kubewright.api import (
-    CredentialError,
-)
+from kubewright.api import CredentialError
 from kubewright.client.config import ClusterConfig, ExecPlugin
 from kubewright.client.credentials import Credential, bearer
 

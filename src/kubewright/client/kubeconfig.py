@@ -7,9 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from kubewright.api import (
-    ConfigError,
-)
+from kubewright.api import ConfigError
 from kubewright.client.config import ClusterConfig, ExecPlugin, Impersonation, InteractiveMode, OidcProvider
 from kubewright.client.documents import AuthProvider, Cluster, Documents, Exec, Origin, User
 from kubewright.client.proxies import check_proxy

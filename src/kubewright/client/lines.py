@@ -1,8 +1,6 @@
 """Cut a stream of bytes into lines, at a cost that does not grow with their length."""
 
-from kubewright.api import (
-    UnexpectedAnswer,
-)
+from kubewright.api import UnexpectedAnswer
 
 LONGEST_LINE = 64 * 1024 * 1024
 

@@ -142,9 +142,8 @@ def store_tokens(path: Path, user: str, tokens: Mapping[str, str]) -> None:
     """
     document: Any = yaml.safe_load(path.read_bytes())
     try:
-        users = (entry["user"] for entry in document["users"] if entry["name"] == user)
-        settings = next(users, {})["auth-provider"]["config"]
-        settings.update(tokens)
+        users: list[Any] = [entry["user"] for entry in document["users"] if entry["name"] == user]
+        users[0]["auth-provider"]["config"].update(tokens)
     except (LookupError, TypeError, AttributeError):
         return
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

@@ -4,9 +4,7 @@ import ipaddress
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from kubewright.api import (
-    ConfigError,
-)
+from kubewright.api import ConfigError
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 

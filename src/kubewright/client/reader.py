@@ -20,6 +20,7 @@ from kubewright.api import (
     RawObject,
     UnexpectedAnswer,
     WatchEvent,
+    Wire,
     decode,
     decode_events,
     error_from_status,
@@ -32,7 +33,7 @@ from kubewright.client import requests
 from kubewright.client.config import ClusterConfig, RateLimit
 from kubewright.client.discovery import ApiResource, Discovery, ServerVersion
 from kubewright.client.lines import LineSplitter
-from kubewright.client.requests import Request, Selection, Wire
+from kubewright.client.requests import Request, Selection
 from kubewright.client.transport import Transport
 from kubewright.http.client import Answer
 from kubewright.metrics import Registry

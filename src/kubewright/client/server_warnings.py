@@ -4,7 +4,7 @@ import logging
 import re
 from collections.abc import Iterable
 
-logger: logging.Logger = logging.getLogger("kubewright.client")
+_log = logging.getLogger("kubewright.client")
 
 REMEMBERED = 1000
 _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
@@ -26,7 +26,7 @@ class WarningLog:
                 if len(self._seen) >= REMEMBERED:
                     del self._seen[next(iter(self._seen))]
                 self._seen[text] = None
-                logger.warning("the API server warns: %s", text, extra={"request": about})
+                _log.warning("the API server warns: %s", text, extra={"request": about})
 
 
 def parse_warnings(header: str) -> list[str]:

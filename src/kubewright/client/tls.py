@@ -5,9 +5,7 @@ import ssl
 import tempfile
 from datetime import UTC, datetime
 
-from kubewright.api import (
-    ConfigError,
-)
+from kubewright.api import ConfigError
 from kubewright.client.certificates import valid_until
 from kubewright.client.config import ClusterConfig
 

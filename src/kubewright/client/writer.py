@@ -9,6 +9,7 @@ from kubewright.api import (
     InvalidRequest,
     Kind,
     Object,
+    Wire,
     decode,
     kind_of,
     parse,
@@ -16,7 +17,7 @@ from kubewright.api import (
 )
 from kubewright.client import requests
 from kubewright.client.reader import Reader
-from kubewright.client.requests import PatchType, Propagation, Wire, WriteOptions
+from kubewright.client.requests import PatchType, Propagation, WriteOptions
 
 T = TypeVar("T", bound=Object)
 
