@@ -19,9 +19,9 @@ from kubewright.serving import Address
 from kubewright.testing import Cluster
 from kubewright.webhook import WebhookNames
 from kubewright.webhook.server import HostOptions, WebhookHost, clear_leftovers
-from kubewright.webhook.server.registration import UrlRegistration
+from kubewright.webhook.server.by_url import UrlRegistration
 
-from .kinds import Widget, WidgetSpec, WidgetV1Alpha1, colored, from_alpha, from_beta, sensible
+from .kinds import Widget, WidgetSpec, colored, from_alpha, from_beta, sensible
 
 NAMES = WebhookNames("killed")
 DEFINITION = "widgets.widgets.example.com"
@@ -98,7 +98,7 @@ async def test_writes_pass_while_nobody_answers(cluster: Cluster, killed: int) -
     await cluster.client.delete(Widget, "free", cluster.namespace)
 
 
-async def test_uninstalling_takes_away_what_was_left_before_anything_is_listed(
+async def test_clearing_takes_away_what_was_left_and_leads_conversions_to_the_service(
     cluster: Cluster, killed: int
 ) -> None:
     cleared = await clear_leftovers(cluster.client, operator().webhooks, NAMES)
@@ -107,5 +107,11 @@ async def test_uninstalling_takes_away_what_was_left_before_anything_is_listed(
         NAMES.validating,
         f"{DEFINITION} (conversion)",
     ]
-    assert await cluster.client.list(WidgetV1Alpha1, namespace=cluster.namespace) is not None
+    definition = await cluster.client.get(apiextensions_v1.CustomResourceDefinition, DEFINITION)
+    assert definition.spec.conversion
+    assert definition.spec.conversion.webhook
+    config = definition.spec.conversion.webhook.client_config
+    assert config
+    assert config.service
+    assert (config.url, config.ca_bundle) == (None, b"")
     assert await clear_leftovers(cluster.client, operator().webhooks, NAMES) == []

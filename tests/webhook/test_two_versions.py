@@ -9,6 +9,7 @@ import pytest
 
 import kubewright as kw
 from kubewright.api import Kind, kind_of, parse
+from kubewright.api.builtin import admissionregistration_v1
 from kubewright.client import Client
 from kubewright.manager import Manager
 from kubewright.testing import Cluster
@@ -35,6 +36,8 @@ CRDS = Kind(
     builtin=True,
 )
 NAME = "widgets.widgets.example.com"
+VALIDATING = kind_of(admissionregistration_v1.ValidatingWebhookConfiguration)
+CONFIGURATION = "widgets-validating-webhook-configuration"
 
 
 @kw.controller(Widget, name="widgets")
@@ -163,19 +166,45 @@ async def store(cluster: Cluster, version: str) -> None:
     await cluster.eventually(CRDS, NAME, lambda it: version in it["status"]["storedVersions"])
 
 
-async def test_webhooks_are_taken_away_on_stop(cluster: Cluster) -> None:
+async def test_nobody_judges_after_a_stop(cluster: Cluster) -> None:
     async with running(cluster):
-        live = await cluster.client.get(CRDS, NAME)
-        assert live["spec"]["conversion"]["strategy"] == "Webhook"
-    live = await cluster.client.get(CRDS, NAME)
-    assert live["spec"]["conversion"] == {"strategy": "None"}
-    registered = Kind(
-        group="admissionregistration.k8s.io",
-        version="v1",
-        kind="ValidatingWebhookConfiguration",
-        plural="validatingwebhookconfigurations",
-        namespaced=False,
-        builtin=True,
-    )
+        assert (await cluster.client.get(VALIDATING, CONFIGURATION))["webhooks"]
     with pytest.raises(kw.NotFound):
-        await cluster.client.get(registered, "widgets-validating-webhook-configuration")
+        await cluster.client.get(VALIDATING, CONFIGURATION)
+
+
+async def test_no_write_loses_a_field_after_a_stop(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with cluster.running(operator()):
+        await asked(cluster)
+        await cluster.create(Widget(kw.Meta("w"), spec=WidgetSpec(size=3, color="red")))
+    assert f"Nobody converts {NAME} now: requests in another version than v1 fail" in caplog.text
+    label = {"metadata": {"labels": {"touched": "yes"}}}
+    with pytest.raises(kw.ApiError, match=r"conversion webhook for .* failed"):
+        await cluster.client.patch(WidgetV1Alpha1, label, name="w", namespace=cluster.namespace)
+    kept = await cluster.client.patch(Widget, label, name="w", namespace=cluster.namespace)
+    assert (kept.spec.size, kept.spec.color) == (3, "red")
+    async with running(cluster):
+        changed = await cluster.client.patch(WidgetV1Alpha1, label, name="w", namespace=cluster.namespace)
+        assert (changed.size, changed.color) == (3, "red")
+
+
+async def test_after_a_stop_the_service_of_a_deployment_is_asked_for(cluster: Cluster) -> None:
+    none = {"spec": {"conversion": {"strategy": "None", "webhook": None}}}
+    await cluster.install(operator())
+    await cluster.client.patch(CRDS, none, name=NAME)
+    async with running(cluster) as manager:
+        assert await converted_at(cluster) == {"url": f"https://127.0.0.1:{manager.webhook_port}/convert"}
+    service = {
+        "name": "widgets-webhook-service",
+        "namespace": "widgets-system",
+        "path": "/convert",
+        "port": 443,
+    }
+    assert await converted_at(cluster) == {"service": service}
+
+
+async def converted_at(cluster: Cluster) -> Wire:
+    config = (await cluster.client.get(CRDS, NAME))["spec"]["conversion"]["webhook"]["clientConfig"]
+    return {name: value for name, value in config.items() if name != "caBundle"}

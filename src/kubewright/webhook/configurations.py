@@ -13,6 +13,8 @@ from kubewright.webhook.naming import WebhookNames
 GROUP = "admissionregistration.k8s.io"
 REVIEW_VERSIONS = ["v1"]
 SERVICE_PORT = 443
+REPLACED = "kubewright/replaced"
+"""Annotation in which a run by URL keeps what it took the place of: whoever ends last gives that back."""
 Wire = dict[str, Any]
 
 
@@ -94,6 +96,23 @@ def conversion(place: Place) -> Wire:
         "conversionReviewVersions": list(REVIEW_VERSIONS),
     }
     return {"strategy": "Webhook", "webhook": webhook}
+
+
+def client_config(conversion: Wire) -> Wire:
+    """Give where the conversion of a CRD leads."""
+    webhook: Wire = conversion.get("webhook") or {}
+    return webhook.get("clientConfig") or {}
+
+
+def switched(wanted: Wire, other: str, replaced: str | None) -> Wire:
+    """Render the patch that leads a conversion from a URL to a Service, or the other way.
+
+    The server wants exactly one of them, and an apply cannot take away what others own.
+    """
+    webhook: Wire = wanted["webhook"]
+    config = {"caBundle": None, **webhook["clientConfig"], other: None}
+    conversion = wanted | {"webhook": webhook | {"clientConfig": config}}
+    return {"metadata": {"annotations": {REPLACED: replaced}}, "spec": {"conversion": conversion}}
 
 
 def _entry(endpoint: Endpoint, place: Place) -> Wire:

@@ -138,6 +138,11 @@ async def test_webhooks_that_nobody_answers_are_told(
     check = f"conversion of patients.{group}"
     found = await findings(capsys, cluster.kubeconfig, target)
     assert found[check]["state"] == "warning"
+    service = f"Service {cluster.namespace}-system/{WebhookNames(cluster.namespace).service} is not there"
+    assert service in found[check]["detail"]
+    none = {"spec": {"conversion": {"strategy": "None", "webhook": None}}}
+    await cluster.client.patch(apiextensions_v1.CustomResourceDefinition, none, name=f"patients.{group}")
+    found = await findings(capsys, cluster.kubeconfig, target)
     assert "loses fields" in found[check]["detail"]
 
     with socket.socket() as closed:
@@ -155,7 +160,7 @@ async def test_webhooks_that_nobody_answers_are_told(
 
 async def register_by_url(cluster: Cluster, configuration: str, definition: str, url: str) -> None:
     """Leave in the cluster what a killed run by URL leaves."""
-    config = {"url": f"{url}/convert"}
+    config = {"url": f"{url}/convert", "service": None}
     webhook = {"clientConfig": config, "conversionReviewVersions": ["v1"]}
     conversion = {"spec": {"conversion": {"strategy": "Webhook", "webhook": webhook}}}
     await cluster.client.patch(

@@ -4,7 +4,9 @@ from kubewright.cli.definitions.compatibility import CRDS, check_compatible, kin
 from kubewright.cli.definitions.installation import (
     FIELD_MANAGER,
     install_one,
+    unconverted,
     wait_established,
+    with_live_conversions,
 )
 from kubewright.cli.definitions.url_webhooks import clear_url_webhooks, converted_by_url
 
@@ -17,5 +19,7 @@ __all__ = [
     "install_one",
     "kind_in",
     "live_definition",
+    "unconverted",
     "wait_established",
+    "with_live_conversions",
 ]

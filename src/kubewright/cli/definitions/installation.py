@@ -1,93 +1,74 @@
-"""Bring an operator's CRDs to a cluster, and take them away."""
+"""Bring an operator's CRDs to a cluster."""
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
 
-from kubewright.api import KubewrightError, NotFound
-from kubewright.cli.definitions.compatibility import CRDS, check_compatible, kind_in, live_definition
+from kubewright.api import Wire
+from kubewright.cli.definitions.compatibility import CRDS, check_compatible, conversion_in, live_definition
+from kubewright.cli.definitions.removal import ESTABLISHED_WITHIN, InstallError, wait_gone
 from kubewright.cli.progress import Progress
 from kubewright.client import Client
 
 FIELD_MANAGER = "kubewright"
-ESTABLISHED_WITHIN = 30.0
-_SHOWN = 5
 _POLL = 0.05
-Wire = dict[str, Any]
-
-
-class InstallError(KubewrightError):
-    """A CRD could not be installed or removed."""
 
 
 async def install(
     client: Client, definitions: Sequence[Wire], progress: Progress, *, force: bool = False
-) -> None:
-    """Apply CRDs and wait until the server serves them; refuse, before the first, what breaks stored objects."""
-    planned = [await _with_live_conversion(client, definition) for definition in definitions]
+) -> list[str]:
+    """Apply CRDs and wait until the server serves them; refuse, before the first, what breaks stored objects.
+
+    Who converts versions now goes on doing so. Gives what the user should know of the others: until their
+    operator runs, nobody does.
+    """
+    planned = await with_live_conversions(client, definitions)
     await check_compatible(client, planned, progress, force=force)
-    for definition in planned:
-        await install_one(client, definition, progress)
+    waiting: list[str] = []
+    for definition in definitions:
+        await _wait_not_terminating(client, definition["metadata"]["name"], progress)
+        (kept,) = await with_live_conversions(client, [definition])
+        await _apply(client, kept, progress)
+        if kept is definition and "conversion" in definition["spec"]:
+            waiting.append(unconverted(definition))
+    return waiting
 
 
 async def install_one(client: Client, definition: Wire, progress: Progress) -> None:
-    """Apply one CRD and wait until the server serves it."""
+    """Apply one CRD and wait until the server serves it; its versions are converted as it says, if it does."""
     name = definition["metadata"]["name"]
     await _wait_not_terminating(client, name, progress)
-    definition = await _with_live_conversion(client, definition)
+    if "conversion" not in definition["spec"]:
+        (definition,) = await with_live_conversions(client, [definition])
+    await _apply(client, definition, progress)
+
+
+async def _apply(client: Client, definition: Wire, progress: Progress) -> None:
+    name = definition["metadata"]["name"]
     await client.apply(definition, field_manager=FIELD_MANAGER, kind=CRDS)
     await wait_established(client, name, progress)
     progress.done(f"customresourcedefinition.apiextensions.k8s.io/{name} installed")
 
 
-async def uninstall(
-    client: Client, definitions: Sequence[Wire], progress: Progress, *, with_resources: bool
-) -> None:
-    """Delete CRDs; refuse, before anything is deleted, while objects of theirs exist unless told to take them too."""
-    if not with_resources:
-        for definition in definitions:
-            await _refuse_in_use(client, definition)
+async def with_live_conversions(client: Client, definitions: Sequence[Wire]) -> list[Wire]:
+    """Give CRDs with the conversion that they have in the cluster: somebody serves it there, or will again."""
+    kept: list[Wire] = []
     for definition in definitions:
-        name = definition["metadata"]["name"]
-        try:
-            await client.delete(CRDS, name)
-        except NotFound:
-            progress.done(f"customresourcedefinition.apiextensions.k8s.io/{name} is not there")
-            continue
-        await _wait_gone(client, definition, progress)
-        progress.done(f"customresourcedefinition.apiextensions.k8s.io/{name} removed")
+        spec: Wire = definition["spec"]
+        several = len(spec["versions"]) > 1
+        live = await live_definition(client, definition["metadata"]["name"]) if several else None
+        conversion = conversion_in(live)
+        webhook = conversion.get("strategy") == "Webhook"
+        kept.append(definition | {"spec": spec | {"conversion": conversion}} if webhook else definition)
+    return kept
 
 
-async def _with_live_conversion(client: Client, definition: Wire) -> Wire:
-    """Keep the way versions are converted where the operator was deployed before: it still serves there."""
-    if "conversion" in definition["spec"] or len(definition["spec"]["versions"]) == 1:
-        return definition
-    live = await live_definition(client, definition["metadata"]["name"])
-    conversion: Wire = (live or {"spec": {}})["spec"].get("conversion") or {}
-    if conversion.get("strategy") != "Webhook":
-        return definition
-    return definition | {"spec": {"conversion": conversion, **definition["spec"]}}
-
-
-async def _refuse_in_use(client: Client, definition: Wire) -> None:
-    kind = kind_in(definition)
-    try:
-        found = await client.list(kind)
-    except NotFound:
-        return
-    if found:
-        raise InstallError(
-            f"{len(found)} {kind.resource} exist and would be deleted with their CRD ({_named(found)}): "
-            "delete them first, or run again with --with-resources"
-        )
-
-
-def _named(found: Sequence[Wire]) -> str:
-    keys = [
-        f"{item['metadata'].get('namespace', '')}/{item['metadata']['name']}".lstrip("/")
-        for item in found[:_SHOWN]
-    ]
-    return ", ".join(keys) + (", …" if len(found) > _SHOWN else "")
+def unconverted(definition: Wire) -> str:
+    """Say what nobody converts means to those who use a kind."""
+    stored = next(version["name"] for version in definition["spec"]["versions"] if version["storage"])
+    return (
+        f"note: nobody converts {definition['metadata']['name']}: requests in another version than {stored} "
+        "fail until the operator runs (`kubewright run` or `kubewright deploy`)"
+    )
 
 
 async def wait_established(client: Client, name: str, progress: Progress) -> None:
@@ -123,29 +104,4 @@ async def _wait_not_terminating(client: Client, name: str, progress: Progress) -
     """A CRD on its way out would take what is applied to it now along."""
     live = await live_definition(client, name)
     if live is not None and "deletionTimestamp" in live["metadata"]:
-        await _wait_gone(client, live, progress)
-
-
-async def _wait_gone(client: Client, definition: Wire, progress: Progress) -> None:
-    name = definition["metadata"]["name"]
-    try:
-        with progress.waiting(f"waiting until {name} is gone") as update:
-            async with asyncio.timeout(ESTABLISHED_WITHIN):
-                while await live_definition(client, name) is not None:
-                    update(f"waiting until {name} is gone: its objects go first")
-                    await asyncio.sleep(_POLL)
-    except TimeoutError:
-        held = await _holders(client, definition)
-        raise InstallError(
-            f"CRD {name} is still being deleted after {ESTABLISHED_WITHIN:.0f} s: "
-            f"objects with finalizers hold it{held}; is their operator running?"
-        ) from None
-
-
-async def _holders(client: Client, definition: Wire) -> str:
-    try:
-        found = await client.list(kind_in(definition))
-    except KubewrightError:
-        return ""
-    held = [item for item in found if item["metadata"].get("finalizers")]
-    return f" ({_named(held)})" if held else ""
+        await wait_gone(client, live, progress)

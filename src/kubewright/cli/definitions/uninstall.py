@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from kubewright.cli.definitions.installation import uninstall
+from kubewright.cli.definitions.removal import refuse_in_use, uninstall
 from kubewright.cli.definitions.url_webhooks import clear_url_webhooks
 from kubewright.cli.loops import run_program
 from kubewright.cli.options import cluster_options, target_argument
@@ -30,7 +30,10 @@ def command(target: str, with_resources: bool, kubeconfig: Path | None, context:
     async def work() -> None:
         async with Client(config) as client:
             progress = Progress()
-            await clear_url_webhooks(client, operator, progress)
-            await uninstall(client, definitions, progress, with_resources=with_resources)
+            if not with_resources:
+                await refuse_in_use(client, definitions)
+            # Who still converts is needed until the last object is gone.
+            await clear_url_webhooks(client, operator, progress, conversions=False)
+            await uninstall(client, definitions, progress)
 
     run_program(work)

@@ -11,11 +11,13 @@ from kubewright.webhook import WebhookNames
 WEBHOOK_SERVER = "kubewright.webhook.server"
 
 
-async def clear_url_webhooks(client: Client, operator: Operator, progress: Progress) -> None:
-    """Take them away, each with a line."""
+async def clear_url_webhooks(
+    client: Client, operator: Operator, progress: Progress, *, conversions: bool = True
+) -> None:
+    """Take them away, each with a line; conversions, if asked for, are led to the operator's Service."""
     if operator.webhooks:
-        server = import_module(WEBHOOK_SERVER)
-        for cleared in await server.clear_leftovers(client, operator.webhooks, WebhookNames(operator.name)):
+        clear, names = import_module(WEBHOOK_SERVER).clear_leftovers, WebhookNames(operator.name)
+        for cleared in await clear(client, operator.webhooks, names, conversions=conversions):
             progress.done(f"{cleared} removed: a run by URL had registered it")
 
 
@@ -23,6 +25,6 @@ async def converted_by_url(client: Client, operator: Operator) -> set[str]:
     """Name the CRDs whose versions are converted by such a run."""
     if not operator.webhooks:
         return set()
-    server = import_module(WEBHOOK_SERVER)
-    found = await server.find_leftovers(client, operator.webhooks, WebhookNames(operator.name))
-    return {name for kind, name in found if kind.kind == "CustomResourceDefinition"}
+    find, names = import_module(WEBHOOK_SERVER).find_leftovers, WebhookNames(operator.name)
+    found = await find(client, operator.webhooks, names)
+    return {live["metadata"]["name"] for kind, live in found if kind.kind == "CustomResourceDefinition"}

@@ -6,7 +6,12 @@ from pathlib import Path
 import click
 
 from kubewright.api import Wire
-from kubewright.cli.definitions import FIELD_MANAGER, clear_url_webhooks, converted_by_url
+from kubewright.cli.definitions import (
+    FIELD_MANAGER,
+    clear_url_webhooks,
+    converted_by_url,
+    with_live_conversions,
+)
 from kubewright.cli.deployment.leftovers import leftovers
 from kubewright.cli.deployment.rollout import AVAILABLE_WITHIN, deploy
 from kubewright.cli.documents import Comparison, called, diff, differences, show_comparison
@@ -87,15 +92,13 @@ def command(
 
 
 async def _rehearsed(client: Client, operator: Operator, documents: Sequence[Wire]) -> Comparison:
-    """Compare; a CRD that a run by URL converts is rehearsed without its conversion, which takes that one's place."""
+    """Compare; a CRD that a run by URL converts is rehearsed with that conversion, which it would take the place of."""
     taken = await converted_by_url(client, operator)
-    plain = [
-        document | {"spec": {name: part for name, part in document["spec"].items() if name != "conversion"}}
-        if document["kind"] == "CustomResourceDefinition" and document["metadata"]["name"] in taken
-        else document
-        for document in documents
-    ]
-    found = await differences(client, plain, FIELD_MANAGER)
+    planned: list[Wire] = []
+    for document in documents:
+        by_url = document["kind"] == "CustomResourceDefinition" and document["metadata"]["name"] in taken
+        planned += await with_live_conversions(client, [document]) if by_url else [document]
+    found = await differences(client, planned, FIELD_MANAGER)
     found.unrehearsed.extend(
         f"the conversion of {name} would be taken from a run by URL" for name in sorted(taken)
     )

@@ -4,13 +4,14 @@ from pathlib import Path
 
 import click
 
+from kubewright.cli.definitions import unconverted
 from kubewright.cli.deployment.rollout import undeploy
 from kubewright.cli.loops import run_program
 from kubewright.cli.options import cluster_options, target_argument
 from kubewright.cli.progress import Progress
 from kubewright.cli.target import load_operator
 from kubewright.client import Client, load_config
-from kubewright.generate import PARTS, Names, manifests
+from kubewright.generate import PARTS, Names, crds, manifests
 
 STAYING = ("crds", "samples")
 """Parts that are users' data, or hold it."""
@@ -27,6 +28,10 @@ def command(target: str, kubeconfig: Path | None, context: str) -> None:
 
     async def work() -> None:
         async with Client(config) as client:
-            await undeploy(client, documents, Names(operator.name).labels, Progress())
+            progress = Progress()
+            await undeploy(client, documents, Names(operator.name).labels, progress)
+            for definition in crds(operator):
+                if definition["metadata"]["name"] in operator.webhooks.converted:
+                    progress.note(unconverted(definition))
 
     run_program(work)

@@ -12,7 +12,7 @@ from kubewright.api.builtin import (
     apps_v1,
     core_v1,
 )
-from kubewright.cli.definitions import live_definition
+from kubewright.cli.definitions import live_definition, with_live_conversions
 from kubewright.cli.deployment import hindrance, pods_of
 from kubewright.cli.doctor.finding import Finding, doubtful, failed, skipped, well
 from kubewright.cli.doctor.rights import check_rights, places_of, questions
@@ -88,6 +88,7 @@ async def _definition(client: Client, definition: Wire, target: str) -> Finding:
         told = f"differs from the code and breaks stored objects: {breaking[0]}"
         return failed(check, told, f"{install} --dry-run shows all of it")
     try:
+        (definition,) = await with_live_conversions(client, [definition])
         planned = await client.apply(definition, field_manager=FIELD_MANAGER, kind=_CRDS, dry_run=True)
     except Forbidden:
         return skipped(check, "is served; comparing it with the code takes the right to patch CRDs")

@@ -3,12 +3,12 @@
 from collections.abc import AsyncIterator
 
 from kubewright.api import Forbidden, NotFound
-from kubewright.api.builtin import admissionregistration_v1, apiextensions_v1
+from kubewright.api.builtin import admissionregistration_v1, apiextensions_v1, core_v1
 from kubewright.cli.doctor.finding import Finding, doubtful, failed, skipped
 from kubewright.client import Client
 from kubewright.controller import Operator
 from kubewright.webhook import WebhookNames
-from kubewright.webhook.server import answers
+from kubewright.webhook.server import listens
 
 _CONFIGURATIONS = (
     admissionregistration_v1.MutatingWebhookConfiguration,
@@ -38,7 +38,7 @@ async def _unanswered(client: Client, operator: Operator, target: str) -> AsyncI
             continue
         urls = {hook.client_config.url for hook in found.webhooks if hook.client_config.url}
         for url in sorted(urls):
-            if not await answers(url):
+            if not await listens(url):
                 told = f"nobody answers at {url}: a run that was killed left it, objects are not judged"
                 yield doubtful(f"webhook {name}", told, f"kubewright run {target} takes it over")
                 break
@@ -58,6 +58,15 @@ async def _unconverted(client: Client, operator: Operator, target: str) -> Async
             yield doubtful(check, told, remedy)
             continue
         config = conversion.webhook.client_config if conversion.webhook is not None else None
-        if config is not None and config.url and not await answers(config.url):
+        if config is not None and config.url and not await listens(config.url):
             told = f"nobody answers at {config.url}: requests in another version than {stored} fail"
             yield failed(check, told, remedy)
+        elif config is not None and config.service is not None:
+            name, namespace = config.service.name, config.service.namespace
+            try:
+                await client.get(core_v1.Service, name, namespace)
+            except NotFound:
+                told = (
+                    f"Service {namespace}/{name} is not there: requests in another version than {stored} fail"
+                )
+                yield doubtful(check, told, remedy)

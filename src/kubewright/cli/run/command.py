@@ -200,7 +200,8 @@ async def _run(
 ) -> None:
     if installing:
         async with Client(config) as client:
-            definitions = import_module(GENERATE).crds(operator)
+            generate = import_module(GENERATE)
+            definitions = generate.crds(operator, generate.Names(operator.name))
             await import_module(INSTALLATION).install(client, definitions, Progress())
     manager = Manager(operator, config, options)
     async with asyncio.TaskGroup() as group:

@@ -1,13 +1,14 @@
 """Webhooks at work: the HTTPS server, its certificates, and what makes API servers ask it.
 
 In reading order: `hosting` (all of it, from start to stop), `http` and `answers` (a request and its answer),
-`reach` (can they be reached?), `registration` and `leftovers` (the configurations and CRDs), `sources`, `stores`, `authority` and `context` (certificates).
+`reach` (can they be reached?), `registration`, `by_url` and `leftovers` (the configurations and CRDs), `sources`, `stores`, `authority` and `context` (certificates).
 """
 
+from kubewright.webhook.server.by_url import listens
 from kubewright.webhook.server.hosting import HostOptions, WebhookHost
 from kubewright.webhook.server.leftovers import clear_leftovers, find_leftovers
 from kubewright.webhook.server.reach import Unreachable, reach_of
-from kubewright.webhook.server.registration import NotRegistered, answers
+from kubewright.webhook.server.registration import NotRegistered
 from kubewright.webhook.server.stores import CertificateError
 
 __all__ = [
@@ -16,8 +17,8 @@ __all__ = [
     "NotRegistered",
     "Unreachable",
     "WebhookHost",
-    "answers",
     "clear_leftovers",
     "find_leftovers",
+    "listens",
     "reach_of",
 ]

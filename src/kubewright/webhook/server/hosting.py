@@ -15,15 +15,11 @@ from kubewright.serving import Address, BindError
 from kubewright.webhook import Endpoints, Lifetimes, Reach, WebhookNames
 from kubewright.webhook.configurations import ByService
 from kubewright.webhook.server.answers import Answerer, answerers_for
+from kubewright.webhook.server.by_url import UrlRegistration
 from kubewright.webhook.server.context import FollowingContext
 from kubewright.webhook.server.http import WebhookServer
 from kubewright.webhook.server.reach import confirm_reach
-from kubewright.webhook.server.registration import (
-    GivenRegistration,
-    Registration,
-    ServiceRegistration,
-    UrlRegistration,
-)
+from kubewright.webhook.server.registration import GivenRegistration, Registration, ServiceRegistration
 from kubewright.webhook.server.sources import DirectorySource, OwnSource, Source
 from kubewright.webhook.server.stores import FileStore, MemoryStore, SecretStore
 
@@ -105,7 +101,7 @@ class WebhookHost:
     async def lead(self) -> None:
         """Take the webhooks over from the replica that led before."""
         if isinstance(self._registration, UrlRegistration) and not self._registration.leading:
-            self._registration.leading = True
+            self._registration.lead()
             await self._announce(self._ca_bundle)
 
     async def _listen(self, stack: AsyncExitStack, answerers: dict[str, Answerer]) -> WebhookServer:

@@ -1,49 +1,49 @@
 """What a run by URL leaves in a cluster when it is killed: webhooks at an address where nobody answers."""
 
-from typing import Any
-
-from kubewright.api import Kind, NotFound
+from kubewright.api import Conflict, Kind, NotFound, Wire
 from kubewright.client import Client
 from kubewright.webhook import Endpoints, WebhookNames
-from kubewright.webhook.server.registration import CONFIGURATIONS, DEFINITIONS, client_config
+from kubewright.webhook.server.by_url import give_back, places_of
+from kubewright.webhook.server.registration import CONFIGURATIONS, DEFINITIONS
 
-Wire = dict[str, Any]
 
-
-async def find_leftovers(client: Client, endpoints: Endpoints, names: WebhookNames) -> list[tuple[Kind, str]]:
+async def find_leftovers(
+    client: Client, endpoints: Endpoints, names: WebhookNames
+) -> list[tuple[Kind, Wire]]:
     """Find what runs by URL have registered: configurations, and CRDs that are converted there."""
-    found: list[tuple[Kind, str]] = []
-    for kind, name in (
+    registered = [
         (CONFIGURATIONS["MutatingWebhookConfiguration"], names.mutating),
         (CONFIGURATIONS["ValidatingWebhookConfiguration"], names.validating),
-    ):
-        live = await _found(client, kind, name)
-        entries: list[Wire] = (live or {}).get("webhooks") or []
-        if entries and all("url" in entry["clientConfig"] for entry in entries):
-            found.append((kind, name))
-    for name in endpoints.converted:
-        live = await _found(client, DEFINITIONS, name)
-        if live is not None and "url" in client_config(live["spec"].get("conversion") or {}):
-            found.append((DEFINITIONS, name))
+        *((DEFINITIONS, name) for name in endpoints.converted),
+    ]
+    found: list[tuple[Kind, Wire]] = []
+    for kind, name in registered:
+        try:
+            live = await client.get(kind, name)
+        except NotFound:
+            continue
+        places = places_of(live)
+        if places and all("url" in place for place in places):
+            found.append((kind, live))
     return found
 
 
-async def clear_leftovers(client: Client, endpoints: Endpoints, names: WebhookNames) -> list[str]:
-    """Take away what runs by URL have registered, and say what; what was deployed stays."""
+async def clear_leftovers(
+    client: Client, endpoints: Endpoints, names: WebhookNames, *, conversions: bool = True
+) -> list[str]:
+    """Take away what runs by URL have registered, and say what; what was deployed stays, or comes back.
+
+    Conversions are led to the Service: with nobody to be asked the API server would drop fields.
+    """
     cleared: list[str] = []
-    for kind, name in await find_leftovers(client, endpoints, names):
-        if kind == DEFINITIONS:
-            patch = {"spec": {"conversion": {"strategy": "None", "webhook": None}}}
-            await client.patch(DEFINITIONS, patch, name=name, field_manager=f"{names.operator}-webhooks")
-            cleared.append(f"customresourcedefinition.apiextensions.k8s.io/{name} (conversion)")
-        else:
-            await client.delete(kind, name)
-            cleared.append(f"{kind.kind.lower()}.{kind.group}/{name}")
+    for kind, live in await find_leftovers(client, endpoints, names):
+        if kind == DEFINITIONS and not conversions:
+            continue
+        try:
+            await give_back(client, kind, live, names)
+        except (Conflict, NotFound):
+            # Somebody registers or takes away at this moment: it is theirs.
+            continue
+        part = " (conversion)" if kind == DEFINITIONS else ""
+        cleared.append(f"{kind.kind.lower()}.{kind.group}/{live['metadata']['name']}{part}")
     return cleared
-
-
-async def _found(client: Client, kind: Any, name: str) -> Wire | None:
-    try:
-        return await client.get(kind, name)
-    except NotFound:
-        return None

@@ -1,0 +1,107 @@
+"""Take an operator's CRDs from a cluster, with care for the objects they hold."""
+
+import asyncio
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from kubewright.api import InternalError, KubewrightError, NotFound, Wire
+from kubewright.cli.definitions.compatibility import CRDS, conversion_in, kind_in, live_definition
+from kubewright.cli.progress import Progress
+from kubewright.client import Client
+
+ESTABLISHED_WITHIN = 30.0
+_SHOWN = 5
+_POLL = 0.05
+_READ_WITHIN = 10.0
+"""Seconds after which a server that asks to come again is taken not to get its objects converted."""
+
+
+class InstallError(KubewrightError):
+    """A CRD could not be installed or removed."""
+
+
+async def refuse_in_use(client: Client, definitions: Sequence[Wire]) -> None:
+    """Refuse, before anything is changed, to remove CRDs of which objects exist."""
+    for definition in definitions:
+        live = await live_definition(client, definition["metadata"]["name"])
+        found = await _objects(client, live) if live is not None else []
+        resource = kind_in(definition).resource
+        if found is None:
+            raise InstallError(
+                f"{resource} exist that are stored in versions which nobody converts now: run the operator, "
+                "or run again with --with-resources to delete them unread"
+            )
+        if found:
+            raise InstallError(
+                f"{len(found)} {resource} exist and would be deleted with their CRD ({_named(found)}): "
+                "delete them first, or run again with --with-resources"
+            )
+
+
+async def uninstall(client: Client, definitions: Sequence[Wire], progress: Progress) -> None:
+    """Delete CRDs, and with them all their objects."""
+    for definition in definitions:
+        name = definition["metadata"]["name"]
+        live = await live_definition(client, name)
+        if live is None:
+            progress.done(f"customresourcedefinition.apiextensions.k8s.io/{name} is not there")
+            continue
+        if await _objects(client, live) is None:
+            # The server reads objects before it deletes them: with nobody to convert them it never would.
+            patch = {"spec": {"conversion": {"strategy": "None", "webhook": None}}}
+            await client.patch(CRDS, patch, name=name)
+        await client.delete(CRDS, name)
+        await wait_gone(client, definition, progress)
+        progress.done(f"customresourcedefinition.apiextensions.k8s.io/{name} removed")
+
+
+async def wait_gone(client: Client, definition: Wire, progress: Progress) -> None:
+    """Wait until a CRD is gone; say what holds it."""
+    name = definition["metadata"]["name"]
+    try:
+        with progress.waiting(f"waiting until {name} is gone") as update:
+            async with asyncio.timeout(ESTABLISHED_WITHIN):
+                while await live_definition(client, name) is not None:
+                    update(f"waiting until {name} is gone: its objects go first")
+                    await asyncio.sleep(_POLL)
+    except TimeoutError:
+        held = await _holders(client, definition)
+        raise InstallError(
+            f"CRD {name} is still being deleted after {ESTABLISHED_WITHIN:.0f} s: "
+            f"objects with finalizers hold it{held}; is their operator running?"
+        ) from None
+
+
+async def _holders(client: Client, definition: Wire) -> str:
+    try:
+        found = await _objects(client, definition)
+    except KubewrightError:
+        return ""
+    held = [item for item in found or () if item["metadata"].get("finalizers")]
+    return f" ({_named(held)})" if held else ""
+
+
+async def _objects(client: Client, definition: Wire) -> list[Wire] | None:
+    """Read the objects of a CRD as they are stored; None where nobody converts those of other versions."""
+    spec = definition["spec"]
+    stored = [version["name"] for version in spec["versions"] if version["storage"] and version["served"]]
+    kind = kind_in(definition)
+    kind = replace(kind, version=stored[0]) if stored else kind
+    try:
+        async with asyncio.timeout(_READ_WITHIN):
+            return await client.list(kind)
+    except NotFound:
+        return []
+    except (InternalError, TimeoutError):
+        if conversion_in(definition).get("strategy") != "Webhook":
+            raise
+        return None
+
+
+def _named(found: Sequence[Wire]) -> str:
+    keys = [
+        f"{item['metadata'].get('namespace', '')}/{item['metadata']['name']}".lstrip("/")
+        for item in found[:_SHOWN]
+    ]
+    return ", ".join(keys) + (", …" if len(found) > _SHOWN else "")

@@ -1,0 +1,207 @@
+"""Registered by URL: for as long as a run beside the API server lasts, and what becomes of it afterwards."""
+
+import asyncio
+import logging
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from kubewright.api import Conflict, Kind, NotFound, Wire
+from kubewright.client import Client
+from kubewright.webhook import Endpoints, WebhookNames
+from kubewright.webhook.configurations import (
+    REPLACED,
+    ByService,
+    ByUrl,
+    Place,
+    client_config,
+    configurations,
+    conversion,
+    switched,
+)
+from kubewright.webhook.server.registration import (
+    CONFIGURATIONS,
+    DEFINITIONS,
+    Registration,
+    covers,
+)
+
+ATTEMPTS = 5
+_log = logging.getLogger("kubewright.webhook")
+
+
+class UrlRegistration(Registration):
+    """Registered by this process for as long as it runs; what was deployed before comes back afterwards."""
+
+    def __init__(self, client: Client, endpoints: Endpoints, names: WebhookNames, base: str) -> None:
+        super().__init__(client, endpoints, names)
+        self._base = base
+        self.leading = True
+        """Whether to take over from another process that serves the same webhooks."""
+        self._registered = False
+        self._yielded = False
+
+    def lead(self) -> None:
+        """Take over at the next `put_right`, whoever answers."""
+        self.leading, self._registered = True, False
+
+    async def put_right(self, ca_bundle: bytes) -> None:
+        """Register, unless somebody else answers: for a standby, or since we did.
+
+        Who began last is asked. Were each run to take back what another took from it, they would never end.
+        """
+        if self._registered or not self.leading:
+            other = await self._asked_elsewhere()
+            if other and self._registered and not self._yielded:
+                self._yielded = True
+                told = "The webhooks of %s are asked at %s now and left there: start this run again to take them back"
+                _log.warning(told, self.names.operator, other)
+            if other:
+                return
+        await super().put_right(ca_bundle)
+        self._registered, self._yielded = True, False
+
+    def place(self, ca_bundle: bytes) -> Place:
+        """Point to this process."""
+        return ByUrl(self._base, ca_bundle)
+
+    def replaced(self, before: Any) -> str | None:
+        """Keep what was deployed."""
+        return msgspec.json.encode(before).decode()
+
+    async def configure(self, document: Wire, place: Place) -> None:
+        """Bring the whole configuration."""
+        kind, name = CONFIGURATIONS[document["kind"]], document["metadata"]["name"]
+        live = await _live(self.client, kind, name)
+        if live is None:
+            await self.client.apply(document, field_manager=self.manager, kind=kind)
+            return
+        entries: list[Wire] = live.get("webhooks") or []
+        deployed = any(place.other in found for found in places_of(live))
+        if entries and not deployed and not self._ours(live):
+            _log.info("Taking over %s, which another run has registered", name)
+        patch: Wire = {"webhooks": document["webhooks"]}
+        if deployed:
+            patch["metadata"] = {"annotations": {REPLACED: self.replaced(entries)}}
+        if deployed or not covers(entries, document["webhooks"]):
+            await self.client.patch(kind, patch, name=name, field_manager=self.manager)
+
+    async def take_away(self) -> None:
+        """Give back what was deployed; otherwise nothing judges any more, and what converts is still asked for.
+
+        Nobody shall be kept from writing by a judge who is gone. With nobody to be asked for a conversion,
+        though, the API server would change `apiVersion` and drop every field that is called otherwise in the
+        other version: it is better that such requests fail until somebody converts again.
+        """
+        for document in configurations(self.endpoints, self.names, self.place(b"")):
+            await self._take_away(CONFIGURATIONS[document["kind"]], document["metadata"]["name"])
+        for name in self.endpoints.converted:
+            await self._take_away(DEFINITIONS, name)
+
+    async def _take_away(self, kind: Kind, name: str) -> None:
+        for _ in range(ATTEMPTS):
+            live = await _live(self.client, kind, name)
+            if live is None or not self._ours(live):
+                return
+            try:
+                left = await give_back(self.client, kind, live, self.names)
+            except Conflict:
+                # Another run may be taking over at this moment: what it writes is not ours to take away.
+                continue
+            if left is not None and kind == DEFINITIONS:
+                _warn_of(left)
+            return
+
+    def _ours(self, live: Wire) -> bool:
+        return any(self._is_here(place) for place in places_of(live))
+
+    def _is_here(self, place: Wire) -> bool:
+        return str(place.get("url", "")).startswith(f"{self._base}/")
+
+    async def _asked_elsewhere(self) -> str:
+        """Name where the API server asks instead of here, if anybody answers there."""
+        found: list[Wire] = []
+        for document in configurations(self.endpoints, self.names, self.place(b"")):
+            live = await _live(self.client, CONFIGURATIONS[document["kind"]], document["metadata"]["name"])
+            found += places_of(live) if live is not None else []
+        for name in self.endpoints.converted:
+            found += places_of(await self.definition(name))
+        others = [place for place in found if not self._is_here(place)]
+        if self._registered and (services := [config["service"] for config in others if "service" in config]):
+            return f"Service {services[0]['namespace']}/{services[0]['name']}"
+        urls = sorted({config["url"] for config in others if "url" in config})
+        return urls[0] if urls and all([await listens(url) for url in urls]) else ""
+
+
+async def give_back(client: Client, kind: Kind, live: Wire, names: WebhookNames) -> Wire | None:
+    """Put what a run by URL took the place of back there; without that, remove its configuration.
+
+    A conversion is led to the Service of an operator that may be deployed later. Returns what was put there.
+    Only as long as nobody else wrote since `live` was read: raises Conflict.
+    """
+    metadata: Wire = live["metadata"]
+    name, version = metadata["name"], metadata["resourceVersion"]
+    before = _replaced(live)
+    if kind == DEFINITIONS:
+        before = before or conversion(ByService(names.namespace, names.service))
+        patch = switched(before, "url", None)
+    elif before:
+        patch = {"metadata": {"annotations": {REPLACED: None}}, "webhooks": before}
+    else:
+        await client.delete(kind, name, resource_version=version)
+        return None
+    patch["metadata"]["resourceVersion"] = version
+    return await client.patch(kind, patch, name=name, field_manager=names.manager)
+
+
+async def listens(url: str) -> bool:
+    """Say whether somebody listens there."""
+    parts = urlsplit(url)
+    try:
+        async with asyncio.timeout(1):
+            _, writer = await asyncio.open_connection(parts.hostname, parts.port)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    return True
+
+
+def _warn_of(definition: Wire) -> None:
+    """Warn of versions that nobody converts from now on, unless an operator that was deployed does."""
+    spec: Wire = definition["spec"]
+    # Who served through the Service has written there whom to trust.
+    if "caBundle" in client_config(spec["conversion"]):
+        return
+    stored = next(version["name"] for version in spec["versions"] if version["storage"])
+    _log.warning(
+        "Nobody converts %s now: requests in another version than %s fail until the operator runs again "
+        "(`kubewright run` or `kubewright deploy`)",
+        definition["metadata"]["name"],
+        stored,
+    )
+
+
+def _replaced(live: Wire) -> Any:
+    """Give what a run by URL took the place of; None where there was nothing, or it cannot be told any more."""
+    annotations: dict[str, str] = live["metadata"].get("annotations") or {}
+    try:
+        return msgspec.json.decode(annotations.get(REPLACED, "null"))
+    except msgspec.DecodeError:
+        return None
+
+
+async def _live(client: Client, kind: Kind, name: str) -> Wire | None:
+    try:
+        return await client.get(kind, name)
+    except NotFound:
+        return None
+
+
+def places_of(live: Wire) -> list[Wire]:
+    """Give where a configuration or a CRD has the API server ask."""
+    if "spec" not in live:
+        entries: list[Wire] = live.get("webhooks") or []
+        return [entry["clientConfig"] for entry in entries]
+    config = client_config(live["spec"].get("conversion") or {})
+    return [config] if config else []

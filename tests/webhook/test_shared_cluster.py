@@ -1,0 +1,163 @@
+"""Several who run one operator by URL on one cluster, some beside a deployed one: who is asked, and what is left."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kubewright as kw
+from kubewright.api import kind_of
+from kubewright.api.builtin import admissionregistration_v1, apiextensions_v1
+from kubewright.controller import Operator
+from kubewright.generate import Names, crds, webhooks
+from kubewright.metrics import Registry
+from kubewright.serving import Address
+from kubewright.testing import Cluster
+from kubewright.webhook import WebhookNames
+from kubewright.webhook.server import HostOptions, WebhookHost, clear_leftovers
+from kubewright.webhook.server.by_url import UrlRegistration
+
+from .kinds import Widget, colored, from_alpha, from_beta, sensible
+
+Wire = dict[str, Any]
+NAMES = WebhookNames("shared")
+DEFINITIONS = kind_of(apiextensions_v1.CustomResourceDefinition)
+VALIDATING = kind_of(admissionregistration_v1.ValidatingWebhookConfiguration)
+MUTATING = kind_of(admissionregistration_v1.MutatingWebhookConfiguration)
+REGISTERED = [
+    (MUTATING, NAMES.mutating),
+    (VALIDATING, NAMES.validating),
+    (DEFINITIONS, "widgets.widgets.example.com"),
+]
+
+
+@kw.controller(Widget, name="shared")
+async def nothing(widget: Widget, ctx: kw.Context) -> None:
+    pass
+
+
+def operator() -> Operator:
+    return Operator(nothing, webhooks=[sensible, colored, from_alpha, from_beta])
+
+
+@asynccontextmanager
+async def running(cluster: Cluster) -> AsyncIterator[WebhookHost]:
+    chosen = HostOptions(address=Address("127.0.0.1", 0), namespace=cluster.namespace, reach="url")
+    host = WebhookHost("shared", operator().webhooks, cluster.client, chosen, Registry())
+    async with asyncio.TaskGroup() as group, host.serving(group):
+        yield host
+
+
+async def places(cluster: Cluster) -> list[Wire]:
+    """Give where the API server asks, without whom it trusts."""
+    found: list[Wire] = []
+    for kind, name in REGISTERED:
+        live = await cluster.client.get(kind, name)
+        entries = live.get("webhooks") or [live["spec"]["conversion"]["webhook"]]
+        found += [entry["clientConfig"] for entry in entries]
+    return [{name: value for name, value in place.items() if name != "caBundle"} for place in found]
+
+
+def asked_at(places: list[Wire], host: WebhookHost) -> bool:
+    return all(place.get("url", "").startswith(f"https://127.0.0.1:{host.port}/") for place in places)
+
+
+@pytest.fixture
+async def deployed(cluster: Cluster) -> AsyncIterator[list[Wire]]:
+    """Bring what a deployment does; give where it is asked."""
+    names = Names("shared", cluster.namespace)
+    for document in (*crds(operator(), names), *webhooks(operator(), names)):
+        await cluster.client.apply(document, field_manager="deployer")
+    await clear_leftovers(cluster.client, operator().webhooks, NAMES)
+    yield await places(cluster)
+    for kind, name in REGISTERED[:2]:
+        await cluster.client.delete(kind, name)
+
+
+async def test_who_comes_last_is_asked_and_the_last_to_leave_gives_back_what_was_deployed(
+    cluster: Cluster, deployed: list[Wire]
+) -> None:
+    assert all("service" in place for place in deployed)
+    async with running(cluster) as first:
+        assert asked_at(await places(cluster), first)
+        async with running(cluster) as second:
+            assert asked_at(await places(cluster), second)
+    assert await places(cluster) == deployed
+
+
+async def test_who_leaves_first_leaves_the_other_alone(cluster: Cluster, deployed: list[Wire]) -> None:
+    async with asyncio.TaskGroup() as group:
+        chosen = HostOptions(address=Address("127.0.0.1", 0), namespace=cluster.namespace, reach="url")
+        first = WebhookHost("shared", operator().webhooks, cluster.client, chosen, Registry())
+        serving = first.serving(group)
+        await serving.__aenter__()
+        async with running(cluster) as second:
+            await serving.__aexit__(None, None, None)
+            assert asked_at(await places(cluster), second)
+    assert await places(cluster) == deployed
+
+
+async def test_a_run_after_a_killed_one_gives_back_what_was_deployed(
+    cluster: Cluster, deployed: list[Wire], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def die(self: UrlRegistration) -> None:
+        pass
+
+    with monkeypatch.context() as patched:
+        patched.setattr(UrlRegistration, "take_away", die)
+        async with running(cluster):
+            pass
+    assert all("url" in place for place in await places(cluster))
+    async with running(cluster) as host:
+        assert asked_at(await places(cluster), host)
+    assert await places(cluster) == deployed
+
+
+async def test_what_was_deployed_comes_back_when_what_a_killed_run_left_is_cleared(
+    cluster: Cluster, deployed: list[Wire], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def die(self: UrlRegistration) -> None:
+        pass
+
+    monkeypatch.setattr(UrlRegistration, "take_away", die)
+    async with running(cluster):
+        pass
+    assert len(await clear_leftovers(cluster.client, operator().webhooks, NAMES)) == 3
+    assert await places(cluster) == deployed
+
+
+async def test_a_run_does_not_take_back_what_another_took_from_it_and_says_so_once(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    await cluster.install(operator())
+    client, webhooks = cluster.client, operator().webhooks
+    async with running(cluster) as other:
+        first = UrlRegistration(client, webhooks, NAMES, "https://127.0.0.1:1")
+        await first.put_right(b"")
+        second = UrlRegistration(client, webhooks, NAMES, f"https://127.0.0.1:{other.port}")
+        await second.put_right(b"")
+        for _ in range(2):
+            await first.put_right(b"")
+        assert asked_at(await places(cluster), other)
+        assert caplog.text.count("are asked at") == 1
+        # Nobody answers at the first one's place: the second takes back what it has to.
+        first.lead()
+        await first.put_right(b"")
+        await second.put_right(b"")
+        assert asked_at(await places(cluster), other)
+
+
+async def test_a_run_leaves_what_was_deployed_anew_to_the_deployment(
+    cluster: Cluster, deployed: list[Wire], caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    run = UrlRegistration(cluster.client, operator().webhooks, NAMES, "https://127.0.0.1:1")
+    await run.put_right(b"")
+    await clear_leftovers(cluster.client, operator().webhooks, NAMES)
+    await run.put_right(b"")
+    assert await places(cluster) == deployed
+    assert f"Service {cluster.namespace}/{NAMES.service}" in caplog.text
