@@ -1,5 +1,6 @@
 """Objects on the wire: JSON dictionaries, their metadata in the order the server writes it, their bytes."""
 
+import marshal
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -105,12 +106,8 @@ def order_object(obj: Wire) -> Wire:
 
 
 def copy(value: Any) -> Any:
-    """Copy a JSON value to its depth; several times faster than `copy.deepcopy`."""
-    if isinstance(value, dict):
-        return {key: copy(item) for key, item in cast(Wire, value).items()}
-    if isinstance(value, list):
-        return [copy(item) for item in cast(list[Any], value)]
-    return value
+    """Copy a JSON value to its depth: written and read by the interpreter, it is several times faster than by hand."""
+    return marshal.loads(marshal.dumps(value))
 
 
 def with_revision(data: bytes, revision: int, *, custom: bool) -> bytes:

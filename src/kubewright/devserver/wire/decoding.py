@@ -1,8 +1,7 @@
 """Compile Go types into functions that turn parsed JSON into what Go would write after reading it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import scalars
 from .errors import DecodeError, TypeMismatch, json_sort
@@ -31,8 +30,10 @@ _SCHEMA = "apiextensions/v1.JSONSchemaProps"
 _KEEP, _DROP_EMPTY, _DROP_NONE, _EMPTY_IS_NULL, _DROP_ZERO = range(5)
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(NamedTuple):
+    place: int
+    text: str
+    """What Go calls a field that holds plain text, whose decoder need not be called."""
     decode: Decode
     mode: int
     zero: Any
@@ -70,11 +71,11 @@ class Decoders:
     def _compile_struct(self, name: str) -> Decode:
         fields = self._types.fields(name)
         empty_mode = _EMPTY_IS_NULL if self._stored and not name.startswith(_STORED_AS_JSON) else _KEEP
-        rows = {field.name: self._row(field, empty_mode) for field in fields}
+        rows = {field.name: self._row(place, field, empty_mode) for place, field in enumerate(fields)}
         absent = [(field.name, self._zero_maker(field.type)) for field in fields if _always_written(field)]
         return _struct_decoder(name, rows, absent)
 
-    def _row(self, field: Field, empty_mode: int) -> _Row:
+    def _row(self, place: int, field: Field, empty_mode: int) -> _Row:
         form = field.type.form
         zero = None
         if field.flags & OMITZERO:
@@ -87,7 +88,10 @@ class Decoders:
             mode = _DROP_EMPTY if field.omitempty else _KEEP
         else:
             mode = _KEEP
-        return _Row(self.of(field.type), mode, zero, field.embedded)
+        inner = field.type.item if form == "pointer" and field.type.item is not None else field.type
+        plain = inner.form == "scalar" and scalar_name(inner) == "string"
+        text = inner.reflected if plain else ""
+        return _Row(place, text, self.of(field.type), mode, zero, field.embedded)
 
     def _zero_maker(self, go_type: GoType) -> Callable[[], Any]:
         if go_type.form == "struct":
@@ -192,6 +196,7 @@ def _struct_decoder(name: str, rows: dict[str, _Row], absent: list[tuple[str, Ca
         if not is_object(value):
             raise TypeMismatch(json_sort(value), reflected)
         found: dict[str, Any] = {}
+        last, ordered = -1, True
         key = ""
         try:
             for key, item in value.items():
@@ -201,31 +206,35 @@ def _struct_decoder(name: str, rows: dict[str, _Row], absent: list[tuple[str, Ca
                     continue
                 if item is None:
                     continue
-                before = len(unknown)
-                item = row.decode(item, unknown)
-                if len(unknown) != before:
-                    _prefix(unknown, before, key)
-                mode = row.mode
-                if mode == _DROP_EMPTY:
-                    if not item:
+                place, text, decode_item, mode, zero, _ = row
+                if text:
+                    if item.__class__ is not str:
+                        raise TypeMismatch(json_sort(item), text)
+                else:
+                    before = len(unknown)
+                    item = decode_item(item, unknown)
+                    if len(unknown) != before:
+                        _prefix(unknown, before, key)
+                if item:
+                    if mode == _DROP_ZERO and item == zero:
                         continue
-                elif mode == _DROP_NONE:
-                    if item is None:
-                        continue
+                elif mode == _DROP_EMPTY:
+                    continue
                 elif mode == _EMPTY_IS_NULL:
-                    if not item:
-                        item = None
-                elif mode == _DROP_ZERO and item == row.zero:
+                    item = None
+                elif (mode == _DROP_NONE and item is None) or (mode == _DROP_ZERO and item == zero):
                     continue
                 found[key] = item
+                ordered = ordered and place > last
+                last = place
         except TypeMismatch as mismatch:
             mismatch.struct = mismatch.struct or short
             mismatch.fields[:0] = [*rows[key].embedded, key]
             raise
-        for key, zero in absent:
+        for key, make in absent:
             if key not in found:
-                found[key] = zero()
-        return {key: found[key] for key in order if key in found}
+                found[key], ordered = make(), False
+        return found if ordered else {key: found[key] for key in order if key in found}
 
     return decode
 
