@@ -9,20 +9,12 @@ import pytest
 from acceptance_samples import Sample
 from http_wire import connected
 
-from kubewright.api import Invalid, Kind, NotFound, from_wire, kind_of
+from kubewright.api import CUSTOM_RESOURCE_DEFINITION, Invalid, NotFound, from_wire, kind_of
 from kubewright.manager import Manager, ManagerOptions
 from kubewright.schema import crd
 from kubewright.testing import PATIENCE, Cluster
 
 Wire = dict[str, Any]
-DEFINITIONS = Kind(
-    group="apiextensions.k8s.io",
-    version="v1",
-    kind="CustomResourceDefinition",
-    plural="customresourcedefinitions",
-    namespaced=False,
-    builtin=True,
-)
 
 
 def requests(manager: Manager, matches: Callable[[dict[str, str]], bool]) -> int:
@@ -146,7 +138,9 @@ async def store_malformed(sample: Sample, cluster: Cluster, bad: Wire) -> None:
             "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
         }
         # Columns and subresources stay: only what objects may hold is laxer.
-    await cluster.client.apply(definition, field_manager="kubewright-testing", kind=DEFINITIONS)
+    await cluster.client.apply(
+        definition, field_manager="kubewright-testing", kind=CUSTOM_RESOURCE_DEFINITION
+    )
     kind = kind_of(sample.kind)
     async with asyncio.timeout(PATIENCE):
         while True:

@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from kubewright.api import (
+    CUSTOM_RESOURCE_DEFINITION,
     Meta,
     MicroTime,
     Object,
@@ -46,6 +47,14 @@ def classes() -> list[type[msgspec.Struct]]:
     found = [importlib.import_module(f"kubewright.api.builtin.{name}") for name in MODULES]
     own = [getattr(module, name) for module in found for name in module.__all__]
     return [cls for cls in own if ".builtin." in cls.__module__]
+
+
+def test_the_kind_of_definitions_is_that_of_their_class() -> None:
+    declared = kind_of(apiextensions_v1.CustomResourceDefinition)
+    assert CUSTOM_RESOURCE_DEFINITION.gvk == declared.gvk
+    assert CUSTOM_RESOURCE_DEFINITION.path == declared.path
+    assert CUSTOM_RESOURCE_DEFINITION.plural == declared.plural
+    assert not declared.namespaced
 
 
 def deployment() -> apps_v1.Deployment:

@@ -12,7 +12,15 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from kubewright.api import Kind, NotFound, PatchError, Quantity, kind_of, strategic_patch
+from kubewright.api import (
+    CUSTOM_RESOURCE_DEFINITION,
+    Kind,
+    NotFound,
+    PatchError,
+    Quantity,
+    kind_of,
+    strategic_patch,
+)
 from kubewright.api.builtin import apps_v1, core_v1
 from kubewright.client import ApiError, Client
 from kubewright.devserver.wire import load_types
@@ -23,13 +31,6 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 Wire = dict[str, Any]
 TYPES = load_types()
 SERVICES, DEPLOYMENTS = kind_of(core_v1.Service), kind_of(apps_v1.Deployment)
-DEFINITIONS = Kind(
-    group="apiextensions.k8s.io",
-    version="v1",
-    kind="CustomResourceDefinition",
-    plural="customresourcedefinitions",
-    namespaced=False,
-)
 
 QUANTITIES = [
     "0", "1", "1000", "1024", "1500", "0.5", "1.5", ".5", "5.", "+3", "007", "1.0", "1.50", "0.001", "0.0001",
@@ -358,12 +359,12 @@ async def widgets(api_server: Any) -> AsyncIterator[Kind]:
         "spec": {"group": group, "scope": "Cluster", "names": names, "versions": [version]},
     }
     async with Client(api_server.config, field_manager="tests") as client:
-        await client.create(wire, kind=DEFINITIONS)
+        await client.create(wire, kind=CUSTOM_RESOURCE_DEFINITION)
         async with asyncio.timeout(60):
             while not await _is_served(client, kind):
                 await asyncio.sleep(0.05)
         yield kind
-        await client.delete(DEFINITIONS, f"widgets.{group}")
+        await client.delete(CUSTOM_RESOURCE_DEFINITION, f"widgets.{group}")
 
 
 async def _is_served(client: Client, kind: Kind) -> bool:

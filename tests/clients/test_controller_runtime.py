@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kubewright.api import Kind
+from kubewright.api import CUSTOM_RESOURCE_DEFINITION, Kind
 from kubewright.testing import Cluster
 
 MODULE = Path(__file__).parents[2] / "benchmarks" / "controller_runtime"
@@ -28,25 +28,20 @@ def go() -> str:
 async def test_an_informer_sees_every_object(go: str, cluster: Cluster, tmp_path: Path) -> None:
     program = tmp_path / "coldcache"
     await _run(go, "build", "-o", str(program), "./coldcache", cwd=MODULE)
-    definitions = Kind(
-        group="apiextensions.k8s.io",
-        version="v1",
-        kind="CustomResourceDefinition",
-        plural="customresourcedefinitions",
-        namespaced=False,
-    )
     samples = Kind(group=GROUP, version="v1", kind="Sample", plural="samples", namespaced=True, status=True)
-    await cluster.client.create(_definition(), kind=definitions)
+    await cluster.client.create(_definition(), kind=CUSTOM_RESOURCE_DEFINITION)
     try:
         await cluster.eventually(
-            definitions, f"samples.{GROUP}", lambda crd: "Established" in str(crd.get("status"))
+            CUSTOM_RESOURCE_DEFINITION,
+            f"samples.{GROUP}",
+            lambda crd: "Established" in str(crd.get("status")),
         )
         for number in range(25):
             await cluster.client.create(_sample(f"s{number}", cluster.namespace), kind=samples)
         answer = json.loads(await _run(str(program), str(cluster.kubeconfig), cwd=tmp_path))
         assert answer["objects"] == 25
     finally:
-        await cluster.client.delete(definitions, f"samples.{GROUP}")
+        await cluster.client.delete(CUSTOM_RESOURCE_DEFINITION, f"samples.{GROUP}")
 
 
 async def _run(*command: str, cwd: Path) -> bytes:

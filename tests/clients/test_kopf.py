@@ -7,7 +7,7 @@ from pathlib import Path
 
 from clients_peers import LENIENT, definition, peer
 
-from kubewright.api import Kind
+from kubewright.api import CUSTOM_RESOURCE_DEFINITION, Kind
 from kubewright.api.builtin import core_v1
 from kubewright.testing import Cluster
 
@@ -40,14 +40,7 @@ def deleted(name, namespace, logger, **_):
 async def test_an_operator_creates_updates_and_lets_go(cluster: Cluster, tmp_path: Path) -> None:
     group = f"{cluster.namespace}.example"
     widgets = Kind(group=group, version="v1", kind="Widget", plural="widgets", namespaced=True, status=True)
-    crds = Kind(
-        group="apiextensions.k8s.io",
-        version="v1",
-        kind="CustomResourceDefinition",
-        plural="customresourcedefinitions",
-        namespaced=False,
-    )
-    await cluster.client.create(definition(group), kind=crds)
+    await cluster.client.create(definition(group), kind=CUSTOM_RESOURCE_DEFINITION)
     await _discovered(cluster, group)
     program = tmp_path / "operator.py"
     program.write_text(OPERATOR)
@@ -81,7 +74,7 @@ async def test_an_operator_creates_updates_and_lets_go(cluster: Cluster, tmp_pat
     finally:
         process.terminate()
         await process.wait()
-        await cluster.client.delete(crds, f"widgets.{group}")
+        await cluster.client.delete(CUSTOM_RESOURCE_DEFINITION, f"widgets.{group}")
 
 
 async def _discovered(cluster: Cluster, group: str) -> None:

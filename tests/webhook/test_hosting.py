@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import kubewright as kw
-from kubewright.api import Kind
+from kubewright.api import CUSTOM_RESOURCE_DEFINITION, Kind
 from kubewright.api.builtin import admissionregistration_v1, core_v1
 from kubewright.controller import Operator, certificate_rules, webhook_rules
 from kubewright.generate import Names, crds, webhooks
@@ -152,16 +152,8 @@ async def deployed(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> AsyncIt
     await cluster.client.delete(VALIDATING, "turning-validating-webhook-configuration")
     mutating = admissionregistration_v1.MutatingWebhookConfiguration
     await cluster.client.delete(mutating, "turning-mutating-webhook-configuration")
-    definitions = Kind(
-        group="apiextensions.k8s.io",
-        version="v1",
-        kind="CustomResourceDefinition",
-        plural="customresourcedefinitions",
-        namespaced=False,
-        builtin=True,
-    )
     patch = {"spec": {"conversion": {"strategy": "None", "webhook": None}}}
-    await cluster.client.patch(definitions, patch, name="widgets.widgets.example.com")
+    await cluster.client.patch(CUSTOM_RESOURCE_DEFINITION, patch, name="widgets.widgets.example.com")
 
 
 async def test_a_deployed_operator_is_asked_through_its_service_and_rotates(

@@ -68,6 +68,17 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
         return str(self.gvk)
 
 
+CUSTOM_RESOURCE_DEFINITION = Kind(
+    group="apiextensions.k8s.io",
+    version="v1",
+    kind="CustomResourceDefinition",
+    plural="customresourcedefinitions",
+    namespaced=False,
+    builtin=True,
+)
+"""For those who bring definitions or look at them as wire values: its class is a big one to load."""
+
+
 def plural_of(kind: str) -> str:
     """Guess the plural resource name of a kind as the usual tools do."""
     word = kind.lower()

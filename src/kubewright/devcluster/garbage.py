@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kubewright.api import (
+    CUSTOM_RESOURCE_DEFINITION,
     Conflict,
     GroupVersionKind,
     Kind,
@@ -25,14 +26,6 @@ FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
 WORKERS = 8
 _log = logging.getLogger("kubewright.devcluster")
-_CRDS = Kind(
-    group="apiextensions.k8s.io",
-    version="v1",
-    kind="CustomResourceDefinition",
-    plural="customresourcedefinitions",
-    namespaced=False,
-    builtin=True,
-)
 
 
 @dataclass(slots=True)
@@ -101,7 +94,7 @@ class GarbageCollector:
                 group.create_task(self._work(), name=f"garbage worker {number}")
 
     async def _follow_kinds(self) -> None:
-        definitions: Informer[Any] = self._cache.informer(Selection(_CRDS), dict)
+        definitions: Informer[Any] = self._cache.informer(Selection(CUSTOM_RESOURCE_DEFINITION), dict)
         definitions.subscribe(lambda change: self._kinds_changed.set())
         while True:
             self._kinds_changed.clear()

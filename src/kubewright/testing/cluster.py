@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
-from kubewright.api import Kind, NotFound, Object, Wire, kind_of
+from kubewright.api import CUSTOM_RESOURCE_DEFINITION, Kind, NotFound, Object, Wire, kind_of
 from kubewright.client import Client, ClusterConfig
 from kubewright.client.recording import VARIABLE, Recording
 from kubewright.controller import Operator
@@ -28,14 +28,6 @@ PATIENCE = 20.0
 _POLL, _LONGEST_POLL, _PATIENT_SHARE = 0.02, 5.0, 0.05
 _OFF = "0"
 _ANY_PORT = "127.0.0.1:0"
-_CRDS = Kind(
-    group="apiextensions.k8s.io",
-    version="v1",
-    kind="CustomResourceDefinition",
-    plural="customresourcedefinitions",
-    namespaced=False,
-    builtin=True,
-)
 
 
 class Cluster:
@@ -126,8 +118,10 @@ class Cluster:
             versions.setdefault((kind.group, kind.kind), []).append(declared)
         for classes in versions.values():
             definition = crd(*classes)
-            await self.client.apply(definition, field_manager="kubewright-testing", kind=_CRDS)
-            await self.eventually(_CRDS, definition["metadata"]["name"], _established)
+            await self.client.apply(
+                definition, field_manager="kubewright-testing", kind=CUSTOM_RESOURCE_DEFINITION
+            )
+            await self.eventually(CUSTOM_RESOURCE_DEFINITION, definition["metadata"]["name"], _established)
 
     async def create(self, obj: T) -> T:
         """Create an object, in this namespace unless it names one."""
