@@ -51,6 +51,52 @@ def test_several_field_errors_are_one_answer_in_kubernetes_words() -> None:
     }
 
 
+def going(**changes: Any) -> Wire:
+    """Give a widget that breaks a rule, is deleted, and waits for a finalizer."""
+    wire = to_wire(widget(1, "pink"))
+    wire["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["example.com/f"]}
+    return wire | changes
+
+
+def released(wire: Wire) -> Wire:
+    return wire | {"metadata": wire["metadata"] | {"finalizers": []}}
+
+
+@kw.validates(Widget, terminating=True)
+def watchful(found: Widget, old: Widget | None) -> Any:
+    if old and old.metadata.finalizers and not found.metadata.finalizers:
+        yield kw.denied("not yet")
+
+
+@pytest.mark.parametrize("spec", [{"color": "pink"}, {"color": "", "size": 1}, {"size": "no number"}])
+@pytest.mark.parametrize("webhook", [sensible, colored])
+def test_what_is_deleted_may_lose_its_finalizers_whatever_is_wrong_with_it(
+    webhook: Admission[Any], spec: Wire
+) -> None:
+    wire = going(spec=spec)
+    answer = ask(webhook, admission_review(released(wire), wire, operation="UPDATE"))
+    assert answer == {"uid": "u-1", "allowed": True}
+
+
+def test_a_change_beyond_the_metadata_of_what_is_deleted_is_judged() -> None:
+    changed = going(spec={"color": "pink", "size": 2})
+    assert not ask(sensible, admission_review(released(changed), going(), operation="UPDATE"))["allowed"]
+
+
+def test_what_is_not_deleted_is_judged_and_so_is_what_only_says_it_was() -> None:
+    told = going()
+    old = to_wire(widget(1, "pink"))
+    assert not ask(sensible, admission_review(released(told), old, operation="UPDATE"))["allowed"]
+    # A field of that name is not the metadata's.
+    old["status"] = {"deletionTimestamp": "never"}
+    assert not ask(sensible, admission_review(old, old, operation="UPDATE"))["allowed"]
+
+
+def test_finalizers_may_be_watched_over() -> None:
+    answer = ask(watchful, admission_review(released(going()), going(), operation="UPDATE"))
+    assert answer["status"]["message"] == "not yet"
+
+
 def test_warnings_and_audit_annotations_go_with_allowed_and_denied() -> None:
     allowed = ask(sensible, admission_review(widget(501), dryRun=True))
     assert (allowed["allowed"], allowed["warnings"]) == (True, ["unusually big"])

@@ -166,6 +166,22 @@ async def store(cluster: Cluster, version: str) -> None:
     await cluster.eventually(CRDS, NAME, lambda it: version in it["status"]["storedVersions"])
 
 
+async def test_what_broke_a_rule_before_there_was_one_can_still_be_deleted(cluster: Cluster) -> None:
+    await cluster.install(operator())
+    old = kw.Meta("old", finalizers=["example.com/hold"])
+    await cluster.create(Widget(old, spec=WidgetSpec(color="pink")))
+    where = {"name": "old", "namespace": cluster.namespace}
+    async with running(cluster):
+        with pytest.raises(kw.Invalid):
+            await cluster.client.patch(Widget, {"metadata": {"labels": {"a": "b"}}}, **where)
+        await cluster.client.delete(Widget, **where)
+        with pytest.raises(kw.Invalid):
+            await cluster.client.patch(Widget, {"spec": {"size": 1}}, **where)
+        await cluster.client.patch(Widget, {"metadata": {"finalizers": []}}, **where)
+        with pytest.raises(kw.NotFound):
+            await cluster.get(Widget, "old")
+
+
 async def test_nobody_judges_after_a_stop(cluster: Cluster) -> None:
     async with running(cluster):
         assert (await cluster.client.get(VALIDATING, CONFIGURATION))["webhooks"]

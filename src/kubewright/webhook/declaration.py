@@ -55,6 +55,8 @@ class Terms(TypedDict, total=False):
     timeout: int
     """Seconds that the API server waits: 1 to 30, by default 10."""
     match_policy: MatchPolicy
+    terminating: bool
+    """Asked also when nothing but the metadata of an object that is being deleted changes; by default that passes."""
 
 
 class Admission(Generic[T]):
@@ -86,6 +88,7 @@ class Admission(Generic[T]):
         self.side_effects: SideEffects = terms.get("side_effects", "None")
         self.match_policy: MatchPolicy = terms.get("match_policy", "Equivalent")
         self.timeout: int = terms.get("timeout", 10)
+        self.terminating: bool = terms.get("terminating", False)
         self._check(terms)
         self.object_selector: dict[str, Any] | None = self._selector(
             "object_selector", terms.get("object_selector")
@@ -172,7 +175,8 @@ def validates(
     """Let the decorated function judge objects of a kind before they are stored.
 
     It is given the object, the old one on an update, and the request, and returns or yields what it finds.
-    On a delete it is given the object that goes, in both places.
+    On a delete it is given the object that goes, in both places. Finalizers leave an object without its being
+    asked, whatever else is wrong with it, unless `terminating=True`.
     """
 
     def declare(function: AdmissionFunction[T]) -> Admission[T]:
