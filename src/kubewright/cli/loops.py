@@ -1,8 +1,10 @@
 """Run a coroutine as a program: uvloop where there is one, signals that end it."""
 
 import asyncio
+import logging
 import os
 import signal
+import threading
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar, cast
 
@@ -14,6 +16,13 @@ except ImportError:  # an optional extra
     from asyncio import new_event_loop
 
 T = TypeVar("T")
+
+STOP_LIMIT = 38.0
+"""Seconds from the first signal to the end, whatever still runs: the 30 s of reconciles in flight, and some to clean up.
+
+Generated Deployments kill after 40."""
+
+_log = logging.getLogger("kubewright.run")
 
 
 def run_program(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -35,8 +44,12 @@ def _leaves(failures: BaseExceptionGroup[BaseException]) -> Iterator[BaseExcepti
             yield failure
 
 
-async def until_signalled(work: Coroutine[Any, Any, None]) -> None:
-    """Run work until it ends or SIGINT or SIGTERM cancels it; a second signal ends the process at once."""
+async def until_signalled(work: Coroutine[Any, Any, None], *, limit: float = STOP_LIMIT) -> None:
+    """Run work until it ends or SIGINT or SIGTERM cancels it; a second signal ends the process at once.
+
+    So does the end of the limit: code that swallows its cancellation, or a thread that does not return, would
+    keep the process for ever, and with it the lease.
+    """
     loop = asyncio.get_running_loop()
     async with asyncio.TaskGroup() as group:
         task = group.create_task(work)
@@ -47,6 +60,9 @@ async def until_signalled(work: Coroutine[Any, Any, None]) -> None:
             if asked:
                 os._exit(1)
             asked = True
+            last_resort = threading.Timer(limit, _end_process, (limit,))
+            last_resort.daemon = True
+            last_resort.start()
             task.cancel()
 
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -59,3 +75,9 @@ async def until_signalled(work: Coroutine[Any, Any, None]) -> None:
         finally:
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)
+
+
+def _end_process(limit: float) -> None:
+    _log.critical("Something still runs %.0f s after it was told to stop: ending the process", limit)
+    logging.shutdown()
+    os._exit(1)
