@@ -1,7 +1,8 @@
 """The metadata of an object: its name, labels, owners and what the server writes there."""
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from kubewright.api.model import Model
 
@@ -51,7 +52,16 @@ class Meta(_Named, builtin=True, lists={"finalizers": (), "owner_references": ("
     managed_fields: list[ManagedFieldsEntry] = []
 
 
-def controller_of(meta: Meta) -> OwnerReference | None:
+class Owned(Protocol):
+    """Metadata, whole or as caches keep it."""
+
+    @property
+    def owner_references(self) -> Sequence[OwnerReference]:
+        """Return whom the object belongs to."""
+        ...
+
+
+def controller_of(meta: Owned) -> OwnerReference | None:
     """Return the owner that controls the object, if any."""
     return next((owner for owner in meta.owner_references if owner.controller), None)
 

@@ -2,7 +2,7 @@
 
 from base64 import b64encode
 
-from kubewright.api import Kind, ObjectKey, OwnerReference, PartialMeta, Wire
+from kubewright.api import Kind, ObjectKey, PartialMeta, Wire, controller_of
 from kubewright.controller.errors import CannotOwn, OwnedByAnother
 
 _SERVER_WRITTEN = frozenset(
@@ -69,17 +69,12 @@ def with_finalizer(child: Wire, finalizer: str) -> Wire:
 
 def check_controllable(child: PartialMeta, child_kind: Kind, owner: PartialMeta) -> None:
     """Raise OwnedByAnother where another object controls the child."""
-    holder = controller_reference(child)
+    holder = controller_of(child)
     if holder is not None and holder.uid != owner.uid:
         raise OwnedByAnother(
             f"{child_kind.kind} {child.key} is controlled by {holder.kind} {holder.name} (uid {holder.uid}): "
             "give the child another name, or take that owner reference off"
         )
-
-
-def controller_reference(child: PartialMeta) -> OwnerReference | None:
-    """Return the owner that controls the object, if any."""
-    return next((owner for owner in child.owner_references if owner.controller), None)
 
 
 def _with_folded_data(secret: Wire) -> Wire:

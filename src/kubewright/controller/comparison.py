@@ -5,9 +5,8 @@ from typing import Any, cast
 
 import msgspec
 
+from kubewright.api import Wire
 from kubewright.controller.ownership import Fields
-
-Wire = Mapping[str, Any]
 
 _IDENTITY = frozenset({"apiVersion", "kind", "metadata"})
 _META_COMPARED = frozenset({"labels", "annotations", "finalizers", "ownerReferences"})

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
 
-Wire = Mapping[str, Any]
+from kubewright.api import Wire
 
 
 def stamped(status: Wire, live: Wire, generation: int | None, now: datetime) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """Objects as the writing verbs see them: the kind, the wire value, and the form they are given and returned in."""
 
-from collections.abc import Mapping
 from typing import Any, cast
 
 from kubewright.api import DecodeError, Kind, Model, Object, ObjectKey, RawObject, Wire, parse, to_wire
@@ -59,7 +58,7 @@ def observes_generation(target: Subject, status: Model | Wire | None) -> bool:
     return any("observedGeneration" in condition for condition in conditions)
 
 
-def typed_wire(form: Any, state: RawObject) -> Mapping[str, Any]:
+def typed_wire(form: Any, state: RawObject) -> Wire:
     """Return the object in the form that desired objects have, or as it is where it does not fit its class."""
     if not isinstance(form, Kind):
         try:
