@@ -92,6 +92,16 @@ def test_what_is_not_deleted_is_judged_and_so_is_what_only_says_it_was() -> None
     assert not ask(sensible, admission_review(old, old, operation="UPDATE"))["allowed"]
 
 
+@pytest.mark.parametrize(
+    "old", [{"metadata": ["deletionTimestamp"]}, {"metadata": None}, ["deletionTimestamp"]]
+)
+@pytest.mark.parametrize("new", [None, [], {"metadata": None}])
+def test_what_is_no_object_is_not_let_go(old: Any, new: Any) -> None:
+    review = admission_review(going(), going(), operation="UPDATE")
+    review["request"] |= {"object": new, "oldObject": old}
+    assert not ask(sensible, review)["allowed"]
+
+
 def test_finalizers_may_be_watched_over() -> None:
     answer = ask(watchful, admission_review(released(going()), going(), operation="UPDATE"))
     assert answer["status"]["message"] == "not yet"

@@ -154,12 +154,13 @@ def _lets_go(wire: _Request) -> bool:
     old = bytes(wire.old_object)
     if wire.operation != "UPDATE" or wire.sub_resource or b'"deletionTimestamp"' not in old:
         return False
-    before, after = parse(old), parse(bytes(wire.object))
-    if not isinstance(before, dict) or not isinstance(after, dict):
+    try:
+        before, after = (msgspec.json.decode(raw, type=Wire) for raw in (old, wire.object))
+    except msgspec.DecodeError:
         return False
-    metadata: Wire = before.pop("metadata", None) or {}
+    metadata: object = before.pop("metadata", None)
     after.pop("metadata", None)
-    return "deletionTimestamp" in metadata and before == after
+    return isinstance(metadata, dict) and "deletionTimestamp" in metadata and before == after
 
 
 def _request(wire: _Request) -> AdmissionRequest:
