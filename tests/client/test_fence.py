@@ -86,3 +86,21 @@ async def test_a_write_that_waits_to_be_repeated_meets_the_fence_again() -> None
     finally:
         await server.stop()
     assert len(server.received) == 2
+
+
+async def test_a_fence_that_closes_while_the_connection_opens_keeps_the_write_from_leaving(
+    serve: Serve,
+) -> None:
+    asked: list[None] = []
+
+    def fence() -> None:
+        asked.append(None)
+        if len(asked) > 1:
+            raise Refused
+
+    server = await serve(found)
+    async with Client(ClusterConfig(server.url)) as client:
+        with pytest.raises(Refused):
+            await client.fenced(fence).create(OBJECT, kind=MAPS)
+        assert await client.create(OBJECT, kind=MAPS) == OBJECT
+    assert len(server.received) == 1

@@ -9,6 +9,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Self, TypeVar
 from urllib.parse import quote, urlsplit
 
@@ -39,6 +40,7 @@ from kubewright.http.client import (
     Body,
     Exchange,
     ExchangeFailed,
+    Fence,
     Place,
     Pool,
     Route,
@@ -47,9 +49,6 @@ from kubewright.http.client import (
     request_of,
 )
 from kubewright.metrics import Counter, Registry
-
-Fence = Callable[[], None]
-"""Called before each attempt of a request that may change something; raises to keep it from leaving."""
 
 
 class Stream:
@@ -118,7 +117,9 @@ class Transport:
 
     async def send(self, request: Request, fence: Fence | None = None) -> Answer:
         """Send a request and return its whole answer, or raise what went wrong."""
-        return await self._repeated(request, self._whole, None if request.method == "GET" else fence)
+        if request.method == "GET" or fence is None:
+            return await self._repeated(request, self._whole, None)
+        return await self._repeated(request, partial(self._whole, fence=fence), fence)
 
     @asynccontextmanager
     async def stream(self, request: Request, *, idle: float) -> AsyncGenerator[Stream, None]:
@@ -166,10 +167,18 @@ class Transport:
                 left -= delay
                 await asyncio.sleep(delay)
 
-    async def _whole(self, request: Request, exchange: Exchange, head: bytes, patience: float) -> Answer:
+    async def _whole(
+        self,
+        request: Request,
+        exchange: Exchange,
+        head: bytes,
+        patience: float,
+        fence: Fence | None = None,
+    ) -> Answer:
         """Make one attempt and return the whole answer."""
         try:
-            answer = await exchange.ask(head, request.body, patience)
+            # A connection may take seconds to open, or the whole process may be stopped meanwhile.
+            answer = await exchange.ask(head, request.body, patience, fence)
         except ExchangeFailed as error:
             raise self._explained(error, request) from None
         except BaseException:

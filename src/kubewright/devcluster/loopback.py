@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine
 from functools import lru_cache
 from typing import Any
 
-from kubewright.http.client import Answer, Broken, Headers, Malformed, Silent
+from kubewright.http.client import Answer, Broken, Fence, Headers, Malformed, Silent
 from kubewright.http.server import Answer as Served
 from kubewright.http.server import Request, Response, Stream, Upgrade, split_target
 
@@ -101,8 +101,10 @@ class Loopback:
         self._spawn = spawn
         self._open: dict[asyncio.Task[None], Pipe] = {}
 
-    async def ask(self, head: bytes, body: bytes, patience: float) -> Answer:
+    async def ask(self, head: bytes, body: bytes, patience: float, fence: Fence | None = None) -> Answer:
         """Send a request and return its whole answer."""
+        if fence is not None:
+            fence()
         served = await self._served(head, body, patience)
         if not isinstance(served, Response):
             raise Malformed("a stream where a whole answer was asked for")

@@ -1,6 +1,6 @@
 """Ask HTTP/1.1 servers: connections kept between requests, proxies, TLS, answers whole or piece by piece."""
 
-from kubewright.http.client.exchange import Answer, Body, Exchange
+from kubewright.http.client.exchange import Answer, Body, Exchange, Fence
 from kubewright.http.client.failures import (
     Broken,
     ConnectTimedOut,
@@ -24,6 +24,7 @@ __all__ = [
     "ConnectTimedOut",
     "Exchange",
     "ExchangeFailed",
+    "Fence",
     "HandshakeFailed",
     "Headers",
     "Malformed",

@@ -1,8 +1,12 @@
 """What an exchange of requests for answers offers, over connections or otherwise."""
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from kubewright.http.client.headers import Headers
+
+Fence = Callable[[], None]
+"""Raises to keep a request from leaving."""
 
 
 class Answer(NamedTuple):
@@ -33,8 +37,8 @@ class Body(Protocol):
 class Exchange(Protocol):
     """Takes requests as bytes, the head with its empty line; what goes wrong is an ExchangeFailed."""
 
-    async def ask(self, head: bytes, body: bytes, patience: float) -> Answer:
-        """Send a request and return its whole answer."""
+    async def ask(self, head: bytes, body: bytes, patience: float, fence: Fence | None = None) -> Answer:
+        """Send a request and return its whole answer; the fence is met when the way is open, before it leaves."""
         ...
 
     async def begin(self, head: bytes, body: bytes, patience: float) -> tuple[Answer, Body]:

@@ -3,7 +3,7 @@
 import asyncio
 
 from kubewright.http.client.connection import Connection
-from kubewright.http.client.exchange import Answer
+from kubewright.http.client.exchange import Answer, Fence
 from kubewright.http.client.failures import Broken
 from kubewright.http.client.opening import connect
 from kubewright.http.client.route import Route
@@ -40,11 +40,13 @@ class Pool:
         self._busy: dict[Connection, Route] = {}
         self._closed = False
 
-    async def ask(self, head: bytes, body: bytes, patience: float) -> Answer:
-        """Send a request and return its whole answer."""
+    async def ask(self, head: bytes, body: bytes, patience: float, fence: Fence | None = None) -> Answer:
+        """Send a request and return its whole answer; the fence is met when the way is open, before it leaves."""
         due = asyncio.get_running_loop().time() + patience
         connection = await self._kept() or await self._opened(patience)
         try:
+            if fence is not None:
+                fence()
             return await connection.ask(head, body, due)
         finally:
             self.give_back(connection)
