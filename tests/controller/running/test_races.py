@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from kubewright.api import Conflict, Meta
+from kubewright.api import InvalidRequest, Meta
 from kubewright.controller import Context, Controller, needs
 from kubewright.testing.virtual_time import virtual_time
 
@@ -73,7 +73,7 @@ async def test_an_object_that_is_deleted_before_it_had_its_finalizer_is_let_go_w
 async def test_an_update_is_of_the_object_that_was_read_and_not_of_one_that_took_its_name() -> None:
     replaced = asyncio.Event()
     first: list[str] = []
-    failures: list[Conflict] = []
+    failures: list[InvalidRequest] = []
 
     async def reconcile(box: Box, ctx: Context) -> None:
         first[:] = first or [box.metadata.uid]
@@ -81,7 +81,7 @@ async def test_an_update_is_of_the_object_that_was_read_and_not_of_one_that_took
             await replaced.wait()
             try:
                 await ctx.update(box, lambda found: found.metadata.labels.update(seen=box.metadata.uid))
-            except Conflict as error:
+            except InvalidRequest as error:
                 failures.append(error)
                 raise
 
@@ -99,4 +99,4 @@ async def test_an_update_is_of_the_object_that_was_read_and_not_of_one_that_took
         await asyncio.sleep(60)
         assert (await on.cluster.get(Box, "a")).metadata.labels == {}
         assert len(failures) == 1
-        assert "another has its name" in str(failures[0])
+        assert "another of the same name" in str(failures[0])

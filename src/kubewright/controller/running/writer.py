@@ -8,6 +8,7 @@ import msgspec
 
 from kubewright.api import (
     Conflict,
+    InvalidRequest,
     Kind,
     Model,
     NotFound,
@@ -15,7 +16,6 @@ from kubewright.api import (
     ObjectKey,
     PartialMeta,
     RawObject,
-    Status,
     Wire,
     kind_of,
     parse,
@@ -118,11 +118,15 @@ class Writer:
         """Change the object by the difference that the function makes; unknown fields survive."""
         self._permissions.require(target.kind, "get", "patch")
         raw = await self._holdings.get_raw(target.kind, target.key)
-        for _ in range(RACES):
+        attempt = 1
+        while True:
             if raw is None:
                 raw = await self._read(target.kind, target.key)
             if target.uid and raw.meta.uid != target.uid:
-                raise _replaced(target)
+                raise InvalidRequest(
+                    f"update {target.kind.resource} {target.key}: "
+                    "it was deleted, and another of the same name is there now"
+                )
             before, after = decode_as(target.form, raw.raw), decode_as(target.form, raw.raw)
             change(after)
             operations = typed_diff(before, after, parse(raw.raw))
@@ -131,12 +135,11 @@ class Writer:
             try:
                 answer = await self._patch_at(target.kind, raw.meta, operations)
             except Conflict:
-                raw = None
+                if attempt == RACES:
+                    raise
+                attempt, raw = attempt + 1, None
                 continue
             return decode_as(target.form, answer.raw)
-        raise RuntimeError(
-            f"{target.kind.kind} {target.key} was changed by others {RACES} times while updating it"
-        )
 
     async def patch(
         self,
@@ -251,16 +254,17 @@ class Writer:
     async def _change_finalizers(
         self, kind: Kind, state: RawObject, operations: Callable[[PartialMeta], Sequence[Wire]]
     ) -> RawObject:
-        uid = state.meta.uid
-        for _ in range(RACES):
+        uid, attempt = state.meta.uid, 1
+        while True:
             wanted = operations(state.meta)
             if not wanted or state.meta.uid != uid:
                 return state
             try:
                 return await self._patch_at(kind, state.meta, wanted)
             except Conflict:
-                state = await self._read(kind, state.meta.key)
-        raise RuntimeError(f"{kind.kind} {state.meta.key} was changed by others {RACES} times meanwhile")
+                if attempt == RACES:
+                    raise
+            attempt, state = attempt + 1, await self._read(kind, state.meta.key)
 
     async def _patch_at(self, kind: Kind, meta: PartialMeta, operations: Sequence[Wire]) -> RawObject:
         """Send a JSON patch that fails with Conflict when the object is no longer at this version."""
@@ -318,11 +322,6 @@ class Writer:
 
     async def _read(self, kind: Kind, key: ObjectKey) -> RawObject:
         return await self._client.send(requests.get(kind, key.name, key.namespace))
-
-
-def _replaced(target: Subject) -> Conflict:
-    message = f"{target.kind.kind} {target.key} of uid {target.uid} is gone, another has its name"
-    return Conflict(Status(reason="Conflict", code=409, message=message), verb="update")
 
 
 def _name(kind: Kind, key: ObjectKey) -> Wire:
