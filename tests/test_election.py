@@ -2,10 +2,11 @@ import asyncio
 import itertools
 import threading
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
-from kubewright.api import Conflict, ConnectionFailed, Status
+from kubewright.api import Conflict, ConnectionFailed, CredentialError, Status, UnexpectedAnswer
 from kubewright.client import ClusterConfig
 from kubewright.election import (
     ElectionOptions,
@@ -27,6 +28,7 @@ class SharedRecord:
         self.record: LeaseRecord | None = None
         self.writes: list[tuple[float, str]] = []
         self.unreachable: set[str] = set()
+        self.failure: Exception = ConnectionFailed("the network is cut")
 
     def seen_by(self, identity: str) -> "View":
         return View(self, identity)
@@ -52,7 +54,7 @@ class View:
 
     def _connect(self) -> None:
         if self._identity in self._shared.unreachable:
-            raise ConnectionFailed("the network is cut")
+            raise self._shared.failure
 
 
 def elector(shared: SharedRecord, identity: str) -> tuple[Elector, Leadership]:
@@ -234,3 +236,28 @@ async def test_an_election_that_never_began_ends_without_a_word() -> None:
     election = ElectionThread(unreachable, ElectionOptions(name="lease", namespace="ns"))
     await election.stop(release=True)
     assert not election.lost
+
+
+@virtual_time
+@pytest.mark.parametrize(
+    "failure",
+    [CredentialError("the plugin failed"), UnexpectedAnswer("HTML"), msgspec.DecodeError("half of it")],
+)
+async def test_a_failure_of_any_kind_is_outlived_by_the_lease(failure: Exception) -> None:
+    shared = SharedRecord()
+    shared.failure = failure
+    shared.unreachable.add("a")
+    only, leads = elector(shared, "a")
+    async with asyncio.TaskGroup() as group:
+        acquiring = group.create_task(only.acquire())
+        await asyncio.sleep(60)
+        shared.unreachable.clear()
+        await acquiring
+        renewing = group.create_task(only.renew())
+        await asyncio.sleep(10)
+        shared.unreachable.add("a")
+        await asyncio.sleep(5)
+        shared.unreachable.clear()
+        await asyncio.sleep(60)
+        assert leads.valid
+        renewing.cancel()

@@ -18,9 +18,7 @@ import msgspec
 
 from kubewright.api import (
     AlreadyExists,
-    ApiError,
     Conflict,
-    ConnectionFailed,
     Kind,
     KubewrightError,
     MicroTime,
@@ -205,7 +203,8 @@ class Elector:
                 held = await self._take(started)
         except (Conflict, AlreadyExists):
             return False
-        except (ApiError, ConnectionFailed, TimeoutError) as error:
+        except (KubewrightError, TimeoutError, msgspec.DecodeError) as error:
+            # Whatever it is, credentials that fail or an answer of a stranger: the lease lasts longer than one attempt.
             _log.warning(
                 "The lease %s could not be read or renewed: %s", self._options.name, error or "timed out"
             )
