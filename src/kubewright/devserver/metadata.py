@@ -159,7 +159,7 @@ def _check_owners(metadata: Wire) -> list[FieldError]:
     owners: list[Wire] = metadata.get("ownerReferences") or []
     for owner in owners:
         version = str(owner.get("apiVersion", ""))
-        if not version.rpartition("/")[2]:
+        if version.count("/") > 1 or not version.rpartition("/")[2]:
             errors.append(problems.invalid(f"{field}.apiVersion", version, "version must not be empty"))
         errors += [
             problems.invalid(f"{field}.{name}", owner.get(name, ""), "must not be empty")
@@ -201,7 +201,7 @@ def _check_finalizers(metadata: Wire, *, qualified: bool) -> list[FieldError]:
     for index, name in enumerate(finalizers):
         found = names.qualified_name(name)
         errors += [problems.invalid("metadata.finalizers", name, text) for text in found]
-        if qualified and not found:
+        if qualified:
             errors += _check_finalizer(index, name)
     if ORPHAN in finalizers and FOREGROUND in finalizers:
         text = f"finalizer {ORPHAN} and {FOREGROUND} cannot be both set"

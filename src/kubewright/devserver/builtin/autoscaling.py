@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from kubewright.api import FieldError, GroupVersionKind, problems
-from kubewright.devserver.builtin import field_checks as check
+from kubewright.devserver.builtin.autoscaling_checks import SOURCES, V2, check_scaler
 from kubewright.devserver.builtin.autoscaling_versions import convert
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age
 from kubewright.devserver.builtin.reading import items, section
@@ -12,15 +11,7 @@ from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.strategy import Column, Strategy
 
-V2 = GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler")
 DEFAULT_UTILIZATION = 80
-SOURCES = {
-    "ContainerResource": "containerResource",
-    "External": "external",
-    "Object": "object",
-    "Pods": "pods",
-    "Resource": "resource",
-}
 _SHOWN_METRICS = 2
 
 
@@ -51,69 +42,6 @@ def _default_first(scaler: Wire, spec: Wire) -> None:
         "/metrics" in key for key in annotations
     ):
         spec["targetCPUUtilizationPercentage"] = DEFAULT_UTILIZATION
-
-
-def _validate(scaler: Wire) -> list[FieldError]:
-    spec: Wire = convert(scaler, V2)["spec"]
-    errors: list[FieldError] = []
-    least, most = spec.get("minReplicas"), spec.get("maxReplicas", 0)
-    if least is not None and least < 1:
-        text = "must be greater than or equal to 1"
-        errors.append(problems.invalid("spec.minReplicas", least, text))
-    if most < 1:
-        errors.append(problems.required("spec.maxReplicas", "must be set and greater than 0"))
-    if least is not None and most < least:
-        text = "must be greater than or equal to `minReplicas`"
-        errors.append(problems.invalid("spec.maxReplicas", most, text))
-    errors += _check_target(section(spec, "scaleTargetRef"))
-    for index, metric in enumerate(items(spec, "metrics")):
-        errors += _check_metric(metric, f"spec.metrics[{index}]")
-    if least == 0 and not any(item.get("type") in ("Object", "External") for item in items(spec, "metrics")):
-        text = "must specify at least one Object or External metric to support scaling to zero replicas"
-        errors.append(problems.forbidden("spec.metrics", text))
-    return errors
-
-
-def _check_target(reference: Wire) -> list[FieldError]:
-    path = "spec.scaleTargetRef"
-    errors = [problems.required(f"{path}.{name}") for name in ("kind", "name") if not reference.get(name)]
-    version = reference.get("apiVersion", "")
-    core = version == "v1" and reference.get("kind") == "ReplicationController"
-    if "/" not in version and not core:
-        errors.append(problems.invalid(f"{path}.apiVersion", version, "apiVersion must specify API group"))
-    return errors
-
-
-def _check_metric(metric: Wire, path: str) -> list[FieldError]:
-    kind = metric.get("type", "")
-    if not kind:
-        return [problems.required(f"{path}.type", "must specify a metric source type")]
-    if kind not in SOURCES:
-        # The real server says it twice: once for the metric, once for its source.
-        return [problems.not_supported(f"{path}.type", kind, tuple(SOURCES))] * 2
-    source: Wire | None = metric.get(SOURCES[kind])
-    where = f"{path}.{SOURCES[kind]}"
-    if source is None:
-        return [problems.required(where, "must populate information for the given metric source")]
-    errors: list[FieldError] = []
-    if "esource" in kind and not source.get("name"):
-        errors.append(problems.required(f"{where}.name", "must specify a resource name"))
-    return errors + _check_metric_target(
-        section(source, "target"), f"{where}.target", resource="esource" in kind
-    )
-
-
-def _check_metric_target(target: Wire, path: str, *, resource: bool) -> list[FieldError]:
-    kind = target.get("type", "")
-    if not kind:
-        return [problems.required(f"{path}.type", "must specify a metric target type")]
-    if kind not in ("Utilization", "Value", "AverageValue"):
-        text = "must be either Utilization, Value, or AverageValue"
-        return [problems.invalid(f"{path}.type", kind, text)]
-    if resource and target.get("averageUtilization") is None and target.get("averageValue") is None:
-        text = "must set either a target raw value or a target utilization"
-        return [problems.required(f"{path}.averageUtilization", text)]
-    return check.none_negative(target, path, "averageUtilization")
 
 
 def _row(scaler: Wire, now: float) -> list[Any]:
@@ -160,8 +88,8 @@ STRATEGIES = {
     ("autoscaling", "HorizontalPodAutoscaler"): Strategy(
         default=_default,
         prepare_status_update=keep_spec,
-        validate=_validate,
-        validate_update=lambda new, old: _validate(new),
+        validate=check_scaler,
+        validate_update=lambda new, old: check_scaler(new),
         columns=(
             NAME,
             Column("Reference"),

@@ -96,13 +96,19 @@ def _within_limit(name: str, value: Any, limits: dict[str, Any], path: str) -> I
 
 def resource_name(path: str, name: str, *, of_pod: bool = False) -> list[FieldError]:
     """Check the name of a resource that containers can have."""
-    if troubles := names.qualified_name(name):
-        return check.named(path, name, troubles)
-    if "/" in name or name in _STANDARD_RESOURCES or name.startswith("hugepages-"):
-        return []
-    found = [problems.invalid(path, name, "must be a standard resource type or fully qualified")]
-    if not of_pod:
+    found = check.named(path, name, names.qualified_name(name))
+    standard = name in _STANDARD_RESOURCES or name.startswith("hugepages-")
+    if not found and "/" not in name and not standard:
+        found.append(problems.invalid(path, name, "must be a standard resource type or fully qualified"))
+    if of_pod:
+        known = name in _RESIZED or name.startswith("hugepages-")
+        return (
+            found if found or known else [problems.not_supported(path, name, ("cpu", "hugepages-", "memory"))]
+        )
+    if "/" not in name and not standard:
         found.append(problems.invalid(path, name, "must be a standard resource for containers"))
+    elif check.is_extended(name) and names.qualified_name(f"requests.{name}"):
+        found.append(problems.invalid(path, name, "doesn't follow extended resource name standard"))
     return found
 
 

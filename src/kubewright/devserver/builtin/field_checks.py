@@ -22,12 +22,14 @@ _PERCENT_TEXT = (
 )
 _IP_TEXT = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 _CIDR_TEXT = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+_URL_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 _SEARCH = r"_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*"
 _SEARCH_SIZE = 253
 _SEARCH_TEXT = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must "
     f"start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_SEARCH}')"
 )
+_LOCAL_MULTICAST = {4: ipaddress.ip_network("224.0.0.0/24"), 6: ipaddress.ip_network("ff02::/16")}
 _NEEDS_VALUES = ("In", "NotIn")
 _NEEDS_NO_VALUES = ("Exists", "DoesNotExist")
 # The values of these are whole numbers: they count things.
@@ -94,6 +96,21 @@ def address(path: str, value: str) -> list[FieldError]:
     except ValueError:
         return [problems.invalid(path, value, _IP_TEXT)]
     return []
+
+
+def endpoint_address(path: str, value: str) -> list[FieldError]:
+    """Check that an address can be that of something outside: not this host's own, nobody's, or many hosts'."""
+    found = ipaddress.ip_address(value)
+    texts = (
+        (found.is_unspecified, f"may not be unspecified ({value})"),
+        (found.is_loopback, "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
+        (found.is_link_local, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"),
+        (
+            found.is_multicast and found in _LOCAL_MULTICAST[found.version],
+            "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)",
+        ),
+    )
+    return [problems.invalid(path, value, text) for wrong, text in texts if wrong]
 
 
 def network(path: str, value: str) -> list[FieldError]:
@@ -195,6 +212,34 @@ def is_counted(name: str) -> bool:
 def is_extended(name: str) -> bool:
     """Tell whether a resource is someone's own, such as example.com/gpu."""
     return "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")
+
+
+def domain_prefixed_path(path: str, value: str) -> list[FieldError]:
+    """Check a name that says in which domain it is somebody's, such as example.com/controller."""
+    host, slash, rest = value.partition("/")
+    if not value:
+        return [problems.required(path)]
+    if not slash or not host or not rest:
+        return [problems.invalid(path, value, 'must be a domain-prefixed path (such as "acme.io/foo")')]
+    errors = named(path, host, names.dns1123_subdomain(host))
+    if not re.fullmatch(_URL_PATH, rest, re.ASCII):
+        errors.append(
+            problems.invalid(path, rest, f"Invalid path (regex used for validation is '{_URL_PATH}')")
+        )
+    return errors
+
+
+def reference(source: Wire, path: str) -> list[FieldError]:
+    """Check a reference to an object of any kind."""
+    group = source.get("apiGroup")
+    errors = [] if group is None else named(f"{path}.apiGroup", group, names.dns1123_subdomain(group))
+    for field in ("kind", "name"):
+        value = source.get(field, "")
+        if not value:
+            errors.append(problems.required(f"{path}.{field}"))
+        else:
+            errors += named(f"{path}.{field}", value, names.path_segment(value))
+    return errors
 
 
 def search_path(path: str, value: str) -> list[FieldError]:

@@ -21,7 +21,6 @@ _MAX_RULES = 20
 _MAX_CODES = 255
 _MAX_MANAGER = 63
 _MAX_INDEXES = 64 * 1024
-_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 _UNINDEXED = "requires indexed completion mode"
 
 
@@ -58,15 +57,7 @@ def check_job_spec(spec: Wire, path: str) -> Iterator[FieldError]:
 
 
 def _manager(name: str, path: str) -> Iterator[FieldError]:
-    host, slash, rest = name.partition("/")
-    if not name:
-        yield problems.required(path)
-    elif not slash or not host or not rest:
-        yield problems.invalid(path, name, 'must be a domain-prefixed path (such as "acme.io/foo")')
-    else:
-        yield from check.named(path, host, names.dns1123_subdomain(host))
-        if not re.fullmatch(_PATH, rest):
-            yield problems.invalid(path, rest, f"Invalid path (regex used for validation is '{_PATH}')")
+    yield from check.domain_prefixed_path(path, name)
     if len(name.encode()) > _MAX_MANAGER:
         yield problems.too_long(path, _MAX_MANAGER)
 

@@ -56,7 +56,8 @@ def _default_job(job: Wire) -> None:
     default_pod_spec(template["spec"])
     labels: dict[str, str] | None = template["metadata"].get("labels")
     if labels and not job["metadata"].get("labels"):
-        job["metadata"]["labels"] = dict(labels)
+        # The very same labels: what is added to those of the Pods is added here.
+        job["metadata"]["labels"] = labels
 
 
 def _prepare_job(job: Wire) -> None:
@@ -66,7 +67,8 @@ def _prepare_job(job: Wire) -> None:
     labels: dict[str, str] = dict(section(template_of(spec)["metadata"], "labels"))
     # A Job without labels of its own has those of its Pods. The real server adds them only when it reads the
     # Job back, so a name too long for a label is told once, of the Pods.
-    shared = section(metadata, "labels") == labels and not names.label_value(metadata.get("name", ""))
+    same = metadata.get("labels") is template_of(spec)["metadata"].get("labels") or not labels
+    shared = same and not names.label_value(metadata.get("name", ""))
     for name in _UID_LABELS:
         labels[name] = metadata["uid"]
     for name in _NAME_LABELS:

@@ -16,6 +16,8 @@ GROUP = "networking.k8s.io"
 _OLD_CLASS = "kubernetes.io/ingress.class"
 _DEFAULT_CLASS = "ingressclass.kubernetes.io/is-default-class"
 _PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
+_PATH_PARTS = ("//", "/./", "/../", "%2f", "%2F")
+_MAX_CONTROLLER = 250
 _SHOWN_HOSTS = 3
 
 
@@ -34,7 +36,9 @@ def _validate_ingress(ingress: Wire) -> list[FieldError]:
     for index, item in enumerate(items(spec, "tls")):
         for position, host in enumerate(items(item, "hosts")):
             errors += check.named(f"spec.tls[{index}].hosts[{position}]", host, _host_troubles(host))
-    if name := spec.get("ingressClassName"):
+        if secret := item.get("secretName"):
+            errors += check.named(f"spec.tls[{index}].secretName", secret, names.dns1123_subdomain(secret))
+    if (name := spec.get("ingressClassName")) is not None:
         errors += check.named("spec.ingressClassName", name, names.dns1123_subdomain(name))
     return errors
 
@@ -47,8 +51,7 @@ def _rule(rule: Wire, path: str) -> Iterator[FieldError]:
     if host := rule.get("host"):
         if _is_address(host):
             yield problems.invalid(f"{path}.host", host, "must be a DNS name, not an IP address")
-        else:
-            yield from check.named(f"{path}.host", host, _host_troubles(host))
+        yield from check.named(f"{path}.host", host, _host_troubles(host))
     http: Wire | None = rule.get("http")
     if http is None:
         return
@@ -70,10 +73,18 @@ def _path(item: Wire, path: str) -> Iterator[FieldError]:
     kind, text = item.get("pathType"), item.get("path", "")
     if kind is None:
         yield problems.required(f"{path}.pathType", "pathType must be specified")
-    elif kind not in _PATH_TYPES:
+        return
+    if kind not in _PATH_TYPES:
         yield problems.not_supported(f"{path}.pathType", kind, _PATH_TYPES)
     elif (kind != "ImplementationSpecific" or text) and not text.startswith("/"):
         yield problems.invalid(f"{path}.path", text, "must be an absolute path")
+    if kind in ("Exact", "Prefix"):
+        for part in _PATH_PARTS:
+            if part in text:
+                yield problems.invalid(f"{path}.path", text, f"must not contain '{part}'")
+        for end in ("/..", "/."):
+            if text.endswith(end):
+                yield problems.invalid(f"{path}.path", text, f"cannot end with '{end}'")
     yield from _backend(section(item, "backend"), f"{path}.backend")
 
 
@@ -83,12 +94,14 @@ def _backend(backend: Wire, path: str) -> Iterator[FieldError]:
         yield problems.invalid(path, "", "cannot set both resource and service backends")
     elif resource is None and service is None:
         yield problems.invalid(path, "", "resource or service backend is required")
+    elif resource is not None:
+        yield from check.reference(resource, f"{path}.resource")
     elif service is not None:
         name = service.get("name", "")
         if not name:
             yield problems.required(f"{path}.service.name")
         else:
-            yield from check.named(f"{path}.service.name", name, names.dns1035_label(name))
+            yield from check.named(f"{path}.service.name", name, names.dns1123_label(name))
         port: Wire = section(service, "port")
         if port.get("name") and port.get("number"):
             yield problems.invalid(path, "", "cannot set both port name & port number")
@@ -129,21 +142,32 @@ def _ingress_row(ingress: Wire, now: float) -> list[Any]:
 def _default_class(obj: Wire) -> None:
     parameters: Wire | None = section(obj, "spec").get("parameters")
     if parameters is not None:
-        parameters["scope"] = parameters.get("scope") or "Cluster"
+        parameters["scope"] = "Cluster" if parameters.get("scope") is None else parameters["scope"]
 
 
 def _validate_class(obj: Wire) -> list[FieldError]:
     spec: Wire = section(obj, "spec")
     errors: list[FieldError] = []
-    if not spec.get("controller"):
-        errors.append(problems.required("spec.controller"))
-    parameters: Wire | None = spec.get("parameters")
-    if parameters is not None:
-        needed = ("kind", "name")
-        errors += [
-            problems.required(f"spec.parameters.{name}") for name in needed if not parameters.get(name)
-        ]
+    controller = spec.get("controller", "")
+    if len(controller.encode()) > _MAX_CONTROLLER:
+        errors.append(problems.too_long("spec.controller", _MAX_CONTROLLER))
+    errors += check.domain_prefixed_path("spec.controller", controller)
+    if (parameters := spec.get("parameters")) is not None:
+        errors += _parameters(parameters, "spec.parameters")
     return errors
+
+
+def _parameters(parameters: Wire, path: str) -> Iterator[FieldError]:
+    yield from check.reference(parameters, path)
+    scope, namespace, where = parameters.get("scope"), parameters.get("namespace"), f"{path}.namespace"
+    if scope not in ("Cluster", "Namespace"):
+        yield problems.not_supported(f"{path}.scope", scope, ("Cluster", "Namespace"))
+    elif scope == "Cluster" and namespace is not None:
+        yield problems.forbidden(where, "`parameters.scope` is set to 'Cluster'")
+    elif scope == "Namespace" and namespace is None:
+        yield problems.required(where, "`parameters.scope` is set to 'Namespace'")
+    elif namespace is not None:
+        yield from check.named(where, namespace, names.dns1123_label(namespace))
 
 
 def _update_class(new: Wire, old: Wire) -> list[FieldError]:

@@ -1,5 +1,6 @@
 """What the author of a Pod, or of a kind with a Pod template, is warned of: right by the rules, and hardly meant."""
 
+import ipaddress
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -20,6 +21,8 @@ _RETIRED = {
     "cephfs": "deprecated in v1.28, non-functional in v1.31+",
     "rbd": "deprecated in v1.28, non-functional in v1.31+",
 }
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _BYTES = (
     ("limits", "memory"),
     ("requests", "memory"),
@@ -57,6 +60,9 @@ def _name(obj: Wire, use: str) -> list[str]:
 
 
 def _spec(spec: Wire, path: str) -> Iterator[str]:
+    yield from _node_preferences(
+        section(section(spec, "affinity"), "nodeAffinity"), f"{path}.affinity.nodeAffinity"
+    )
     for index, constraint in enumerate(items(spec, "topologySpreadConstraints")):
         if constraint.get("labelSelector") is None:
             where = f"{path}.topologySpreadConstraints[{index}].labelSelector"
@@ -79,6 +85,47 @@ def _spec(spec: Wire, path: str) -> Iterator[str]:
     if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
         where = f"{path}.terminationGracePeriodSeconds"
         yield f"{where}: must be >= 0; negative values are invalid and will be treated as 1"
+    for name in ("podAffinity", "podAntiAffinity"):
+        yield from _matching_nothing(section(section(spec, "affinity"), name), f"{path}.affinity.{name}")
+    for index, server in enumerate(items(section(spec, "dnsConfig"), "nameservers")):
+        yield from warn_of_address(f"{path}.dnsConfig.nameservers[{index}]", server)
+    for index, alias in enumerate(items(spec, "hostAliases")):
+        yield from warn_of_address(f"{path}.hostAliases[{index}].ip", alias.get("ip", ""))
+
+
+def _node_preferences(nodes: Wire, path: str) -> Iterator[str]:
+    for index, term in enumerate(items(nodes, _PREFERRED)):
+        where = f"{path}.{_PREFERRED}[{index}].preference.matchExpressions"
+        for number, item in enumerate(items(section(term, "preference"), "matchExpressions")):
+            for position, value in enumerate(items(item, "values")):
+                for text in names.label_value(value):
+                    yield f"{where}[{number}].values[{position}]: {value} is invalid, {text}"
+
+
+def _matching_nothing(pods: Wire, path: str) -> Iterator[str]:
+    terms = [(f"{path}.{_REQUIRED}[{index}]", term) for index, term in enumerate(items(pods, _REQUIRED))]
+    terms += [
+        (f"{path}.{_PREFERRED}[{index}].podAffinityTerm", section(term, "podAffinityTerm"))
+        for index, term in enumerate(items(pods, _PREFERRED))
+    ]
+    for where, term in terms:
+        if term.get("labelSelector") is None:
+            yield f"{where}.labelSelector: a null labelSelector results in matching no pod"
+
+
+def warn_of_address(path: str, value: str) -> Iterator[str]:
+    """Warn of an address that is not written as everybody else writes it."""
+    try:
+        found = ipaddress.ip_address(value)
+    except ValueError:
+        return
+    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
+    shown = problems.quoted(value)
+    if mapped is not None:
+        yield f"{path}: non-standard IP address {shown} is invalid: use {problems.quoted(str(mapped))}"
+    elif str(found) != value:
+        usual = problems.quoted(str(found))
+        yield f"{path}: IPv6 address {shown} should be in RFC 5952 canonical format ({usual})"
 
 
 def _containers(spec: Wire, path: str) -> Iterator[tuple[str, Wire]]:

@@ -155,6 +155,8 @@ STRATEGIES = {
         prepare_status_update=keep_spec,
         validate=_validate_budget,
         validate_update=lambda new, old: _validate_budget(new),
+        # The real server does not look at the names of budgets; storage wants them to fit into a path.
+        name_check=names.path_segment,
         has_generation=True,
         allow_unconditional_update=False,
         columns=(

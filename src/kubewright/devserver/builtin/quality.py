@@ -11,7 +11,8 @@ def quality_of(pod: Wire) -> str:
     spec: Wire = section(pod, "spec")
     containers = [*items(spec, "containers"), *items(spec, "initContainers")]
     any_given, all_equal = False, True
-    for container in containers:
+    # What is said of the Pod as a whole counts alone.
+    for container in [spec] if spec.get("resources") else containers:
         resources: Wire = section(container, "resources")
         requests, limits = section(resources, "requests"), section(resources, "limits")
         any_given = any_given or any(name in requests or name in limits for name in _COUNTED)

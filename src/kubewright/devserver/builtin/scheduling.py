@@ -173,6 +173,28 @@ def _least_domains(count: int | None, action: str, path: str) -> Iterator[FieldE
         yield problems.invalid(path, count, text)
 
 
+def check_topologies(terms: Sequence[Wire], path: str) -> Iterator[FieldError]:
+    """Check the parts of a cluster that a class of storage is for."""
+    seen: list[dict[str, frozenset[str]]] = []
+    for index, term in enumerate(terms):
+        where, found = f"{path}[{index}].matchLabelExpressions", dict[str, frozenset[str]]()
+        for number, item in enumerate(items(term, "matchLabelExpressions")):
+            key, values = item.get("key", ""), items(item, "values")
+            if not values:
+                yield problems.required(f"{where}[{number}].values")
+            for position, value in enumerate(values):
+                if value in values[:position]:
+                    yield problems.duplicate(f"{where}[{number}].values[{position}]", value)
+            yield from check.named(f"{where}[{number}].key", key, names.qualified_name(key))
+            if key in found:
+                yield problems.duplicate(f"{where}[{number}].key", key)
+            found[key] = frozenset(values)
+        # One that says nothing is like the one that everybody starts with.
+        if not found or found in seen:
+            yield problems.duplicate(where, "")
+        seen.append(found)
+
+
 def check_tolerations(tolerations: Sequence[Wire], path: str) -> Iterator[FieldError]:
     """Check tolerations."""
     for index, item in enumerate(tolerations):

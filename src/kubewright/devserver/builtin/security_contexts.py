@@ -30,6 +30,12 @@ _SECURITY_FIELDS = {
     "seccompProfile": "SeccompProfile",
     "appArmorProfile": "AppArmorProfile",
 }
+_PARTS: dict[str, dict[str, Any]] = {
+    "Capabilities": {"add": None, "drop": None},
+    "SELinuxOptions": {"user": "", "role": "", "type": "", "level": ""},
+    "SeccompProfile": {"type": "", "localhostProfile": None},
+    "AppArmorProfile": {"type": "", "localhostProfile": None},
+}
 _POD_FIELDS_OF_LINUX = (
     "appArmorProfile",
     "seLinuxOptions",
@@ -125,7 +131,14 @@ def _foreign_fields(spec: Wire, path: str, system: str) -> Iterator[FieldError]:
 
 
 def _struct(context: Wire) -> Mapping[str, Any]:
-    return {go_name: context.get(name) for name, go_name in _SECURITY_FIELDS.items()}
+    """Show a security context as Go does, where the parts are structs as well."""
+    shown = {go_name: context.get(name) for name, go_name in _SECURITY_FIELDS.items()}
+    for name, fields in _PARTS.items():
+        if (part := shown[name]) is not None:
+            shown[name] = {
+                field[0].upper() + field[1:]: part.get(field, empty) for field, empty in fields.items()
+            }
+    return shown
 
 
 def _identities(context: Wire, path: str, *fields: str) -> Iterator[FieldError]:

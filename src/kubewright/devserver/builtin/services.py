@@ -2,15 +2,19 @@
 
 import ipaddress
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from kubewright.api import FieldError, names, problems
+from kubewright.api import names, problems
 from kubewright.devserver.access import Access
-from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, labels_text, object_age, wide
-from kubewright.devserver.builtin.go_structs import duplicate_struct
 from kubewright.devserver.builtin.reading import items, section
+from kubewright.devserver.builtin.service_checks import (
+    check_service,
+    needs_health_port,
+    service_status,
+    update_service,
+)
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec, text_at
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.status import StatusError
@@ -20,7 +24,6 @@ CLUSTER_NETWORK = ipaddress.ip_network("10.0.0.0/24")
 NODE_PORTS = range(30000, 32768)
 # The real server gives out the lower addresses only when asked for or when no other is left.
 _RESERVED_ADDRESSES = 16
-_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _WITH_NODE_PORTS = ("NodePort", "LoadBalancer")
 _ADDRESS_FIELDS = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
 
@@ -65,6 +68,8 @@ def _prepare_update(new: Wire, old: Wire) -> None:
         for name in _ADDRESS_FIELDS:
             if not spec.get(name) and name in before:
                 spec[name] = before[name]
+    if needs_health_port(before) and needs_health_port(spec) and not spec.get("healthCheckNodePort"):
+        spec["healthCheckNodePort"] = before["healthCheckNodePort"]
     if spec["type"] not in _WITH_NODE_PORTS:
         return
     known = {_port_key(port): port.get("nodePort") for port in items(before, "ports")}
@@ -80,7 +85,7 @@ def _port_key(port: Wire) -> tuple[str, int]:
 async def _allocate(api: Access, service: Wire, old: Wire | None) -> None:
     spec = service["spec"]
     # What is refused anyway gets no address; the checks that follow say why.
-    if spec["type"] == "ExternalName" or _validate(service):
+    if spec["type"] == "ExternalName" or check_service(service, allocated=False):
         return
     others = [item for item in api.list("", "services") if not _same(item, service)]
     name = service["metadata"].get("name", "")
@@ -91,6 +96,7 @@ async def _allocate(api: Access, service: Wire, old: Wire | None) -> None:
     spec.setdefault("ipFamilies", ["IPv4", "IPv6"] if both else ["IPv4"])
     if spec["type"] in _WITH_NODE_PORTS and spec.get("allocateLoadBalancerNodePorts", True):
         _allocate_ports(spec, others, name)
+    _allocate_health_port(spec, others)
 
 
 def _same(item: Wire, service: Wire) -> bool:
@@ -132,96 +138,38 @@ def _allocate_ports(spec: Wire, others: list[Wire], name: str) -> None:
             text = "provided port is already allocated"
             error = problems.invalid(f"spec.ports[{index}].nodePort", wanted, text)
             raise StatusError.invalid("", "Service", name, [error])
+        if wanted and wanted not in NODE_PORTS:
+            span = f"{NODE_PORTS.start}-{NODE_PORTS.stop - 1}"
+            text = f"provided port is not in the valid range. The range of valid ports is {span}"
+            error = problems.invalid(f"spec.ports[{index}].nodePort", wanted, text)
+            raise StatusError.invalid("", "Service", name, [error])
         if not wanted:
             free = [number for number in NODE_PORTS if (protocol, number) not in taken]
             port["nodePort"] = random.choice(free)
         taken.add((protocol, port["nodePort"]))
 
 
-def _validate(service: Wire) -> list[FieldError]:
-    spec = service["spec"]
-    kind, ports = spec.get("type", ""), items(spec, "ports")
-    headless = spec.get("clusterIP") == "None"
-    errors: list[FieldError] = []
-    if not ports and not headless and kind != "ExternalName":
-        errors.append(problems.required("spec.ports"))
-    if kind == "LoadBalancer" and headless:
-        text = "may not be set to 'None' for LoadBalancer services"
-        errors.append(problems.invalid("spec.clusterIPs[0]", "None", text))
-    if kind == "ExternalName":
-        errors += _check_external_name(spec)
-    errors += _check_ports(ports)
-    errors += check.labels("spec.selector", spec.get("selector"))
-    errors += check.choice("spec.sessionAffinity", spec.get("sessionAffinity"), ("ClientIP", "None"))
-    errors += _check_addresses(spec)
-    for index, item in enumerate(items(spec, "externalIPs")):
-        errors += check.address(f"spec.externalIPs[{index}]", item)
-    errors += check.choice("spec.type", kind, _TYPES)
-    errors += _check_node_ports(kind, ports)
-    return errors
-
-
-def _check_external_name(spec: Wire) -> Iterator[FieldError]:
-    name = (spec.get("externalName") or "").removesuffix(".")
-    if name:
-        yield from check.named("spec.externalName", name, names.dns1123_subdomain(name))
-    else:
-        yield problems.required("spec.externalName")
-
-
-def _check_addresses(spec: Wire) -> Iterator[FieldError]:
-    address = spec.get("clusterIP") or ""
-    if address and address != "None" and spec.get("type") != "ExternalName":
-        yield from check.address("spec.clusterIPs[0]", address)
-
-
-def _check_ports(ports: Sequence[Wire]) -> Iterator[FieldError]:
-    seen: set[str] = set()
-    for index, port in enumerate(ports):
-        path, name = f"spec.ports[{index}]", port.get("name", "")
-        if not name and len(ports) > 1:
-            yield problems.required(f"{path}.name")
-        elif name:
-            yield from check.named(f"{path}.name", name, names.dns1123_label(name))
-            if name in seen:
-                yield problems.duplicate(f"{path}.name", name)
-            seen.add(name)
-        yield from check.port(f"{path}.port", port.get("port", 0))
-        yield from check.choice(f"{path}.protocol", port.get("protocol"), check.PROTOCOLS)
-        yield from check.port_or_name(f"{path}.targetPort", port.get("targetPort"))
-    keys: list[tuple[str, int]] = []
-    for index, port in enumerate(ports):
-        if _port_key(port) in keys:
-            shown = {
-                "Name": "",
-                "Protocol": port.get("protocol"),
-                "AppProtocol": None,
-                "Port": port.get("port"),
-            }
-            yield duplicate_struct(f"spec.ports[{index}]", {**shown, "TargetPort": 0, "NodePort": 0})
-        keys.append(_port_key(port))
-
-
-def _check_node_ports(kind: str, ports: Sequence[Wire]) -> Iterator[FieldError]:
-    for index, port in enumerate(ports):
-        node, path = port.get("nodePort", 0), f"spec.ports[{index}].nodePort"
-        if not node:
-            continue
-        if kind == "ClusterIP":
-            yield problems.forbidden(path, "may not be used when `type` is 'ClusterIP'")
-        elif node not in NODE_PORTS:
-            span = f"{NODE_PORTS.start}-{NODE_PORTS.stop - 1}"
-            text = f"provided port is not in the valid range. The range of valid ports is {span}"
-            yield problems.invalid(path, node, text)
-
-
-def _validate_update(new: Wire, old: Wire) -> list[FieldError]:
-    errors: list[FieldError] = []
-    before, after = old["spec"].get("clusterIP"), new["spec"].get("clusterIP")
-    named = "ExternalName" in (old["spec"].get("type"), new["spec"].get("type"))
-    if before and after != before and not named:
-        errors.append(problems.invalid("spec.clusterIPs[0]", [after], "may not change once set"))
-    return errors + _validate(new)
+def _allocate_health_port(spec: Wire, others: list[Wire]) -> None:
+    """Give a port at which nodes say whether they have a Pod, where traffic goes only to those that have."""
+    if not needs_health_port(spec):
+        return
+    taken = {
+        number
+        for item in others
+        for number in (
+            item["spec"].get("healthCheckNodePort"),
+            *(port.get("nodePort") for port in items(item["spec"], "ports")),
+        )
+    }
+    wanted = spec.get("healthCheckNodePort")
+    if wanted and wanted in taken:
+        text = (
+            f"failed to allocate requested HealthCheck NodePort {wanted}: provided port is already allocated"
+        )
+        raise StatusError.internal(text)
+    own = {port.get("nodePort") for port in items(spec, "ports")}
+    free = [number for number in NODE_PORTS if number not in taken and number not in own]
+    spec["healthCheckNodePort"] = wanted or random.choice(free)
 
 
 def _warnings(new: Wire, old: Wire | None) -> list[str]:
@@ -269,8 +217,9 @@ STRATEGIES = {
         prepare_update=_prepare_update,
         prepare_status_update=keep_spec,
         before_commit=_allocate,
-        validate=_validate,
-        validate_update=_validate_update,
+        validate=check_service,
+        validate_update=update_service,
+        validate_status_update=service_status,
         warnings=_warnings,
         name_check=names.dns1123_label,
         allow_create_on_update=True,

@@ -9,6 +9,7 @@ from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.cells import AGE, NAME, boolean, integer, object_age, wide
 from kubewright.devserver.builtin.claim_specs import check_claim_spec, check_modes
 from kubewright.devserver.builtin.reading import items, section
+from kubewright.devserver.builtin.scheduling import check_node_selector, check_topologies
 from kubewright.devserver.builtin.volumes import default_claim_spec, default_source
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec, text_at
 from kubewright.devserver.objects import Wire
@@ -46,9 +47,18 @@ def _default_claim(claim: Wire) -> None:
 
 def _new_claim(claim: Wire) -> None:
     claim["status"] = {"phase": "Pending"}
-    source: Wire | None = claim["spec"].get("dataSource")
-    if source is not None and claim["spec"].get("dataSourceRef") is None:
-        claim["spec"]["dataSourceRef"] = dict(source)
+    spec: Wire = claim["spec"]
+    source: Wire | None = spec.get("dataSource")
+    # Anything else is left to the newer field, which takes all kinds.
+    known = ("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot")
+    if source is not None and (source.get("apiGroup") or "", source.get("kind", "")) not in known:
+        source = spec.pop("dataSource") and None
+    if source is not None and spec.get("dataSourceRef") is None:
+        spec["dataSourceRef"] = dict(source)
+    elif source is None and spec.get("dataSourceRef") is not None:
+        newer: Wire = spec["dataSourceRef"]
+        if not newer.get("namespace") and (newer.get("apiGroup") or "", newer.get("kind", "")) in known:
+            spec["dataSource"] = {name: value for name, value in newer.items() if name != "namespace"}
 
 
 def _validate_claim(claim: Wire) -> list[FieldError]:
@@ -146,6 +156,13 @@ def _validate_volume(volume: Wire) -> list[FieldError]:
         errors.append(problems.forbidden(f"spec.{extra}", "may not specify more than 1 volume type"))
     if not kinds:
         errors.append(problems.required("spec", "must specify a volume type"))
+    affinity: Wire | None = section(spec, "nodeAffinity").get("required")
+    if spec.get("nodeAffinity") is not None and affinity is None:
+        errors.append(
+            problems.required("spec.nodeAffinity.required", "must specify required node constraints")
+        )
+    elif affinity is not None:
+        errors += check_node_selector(affinity, "spec.nodeAffinity.required")
     if name := spec.get("storageClassName"):
         errors += check.named("spec.storageClassName", name, names.dns1123_subdomain(name))
     return errors
@@ -180,8 +197,8 @@ def _volume_row(volume: Wire, now: float) -> list[Any]:
 
 
 def _default_class(obj: Wire) -> None:
-    obj["reclaimPolicy"] = obj.get("reclaimPolicy") or "Delete"
-    obj["volumeBindingMode"] = obj.get("volumeBindingMode") or "Immediate"
+    obj.setdefault("reclaimPolicy", "Delete")
+    obj.setdefault("volumeBindingMode", "Immediate")
 
 
 def _validate_class(obj: Wire) -> list[FieldError]:
@@ -191,9 +208,13 @@ def _validate_class(obj: Wire) -> list[FieldError]:
         errors.append(problems.required("provisioner"))
     else:
         errors += check.named("provisioner", provisioner, names.qualified_name(provisioner.lower()))
-    errors += check.one_of("reclaimPolicy", obj.get("reclaimPolicy"), ("Delete", "Retain"))
+    if any(not name for name in section(obj, "parameters")):
+        errors.append(problems.invalid("parameters", "", "field can not be empty."))
+    if policy := obj.get("reclaimPolicy"):
+        errors += check.one_of("reclaimPolicy", policy, ("Delete", "Retain"))
     choices = ("Immediate", "WaitForFirstConsumer")
-    return errors + check.one_of("volumeBindingMode", obj.get("volumeBindingMode"), choices)
+    errors += check.one_of("volumeBindingMode", obj.get("volumeBindingMode"), choices)
+    return errors + list(check_topologies(items(obj, "allowedTopologies"), "allowedTopologies"))
 
 
 def _update_class(new: Wire, old: Wire) -> list[FieldError]:

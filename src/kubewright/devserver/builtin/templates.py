@@ -90,6 +90,14 @@ def default_requests(spec: Wire) -> None:
             missing = {name: value for name, value in limits.items() if name not in requests}
             if missing:
                 resources["requests"] = {**requests, **missing}
+    whole: Wire = section(spec, "resources")
+    asked = {
+        name for item in items(spec, "containers") for name in section(section(item, "resources"), "requests")
+    }
+    # Where containers ask for something, the real server adds that up instead.
+    given = {name: value for name, value in section(whole, "limits").items() if name not in asked}
+    if given.keys() - section(whole, "requests").keys():
+        whole["requests"] = {**given, **section(whole, "requests")}
 
 
 def _default_probe(probe: Wire) -> None:

@@ -53,7 +53,9 @@ def default_volume(volume: Wire) -> None:
         _default_downward_items(source.get("downwardAPI"))
     _default_downward_items(volume.get("downwardAPI"))
     if volume.get("ephemeral") is not None:
-        default_claim_spec(volume["ephemeral"].setdefault("volumeClaimTemplate", {}).setdefault("spec", {}))
+        template: Wire | None = volume["ephemeral"].get("volumeClaimTemplate")
+        if template is not None:
+            default_claim_spec(template.setdefault("spec", {}))
     if volume.get("image") is not None:
         volume["image"].setdefault("pullPolicy", pull_policy(volume["image"].get("reference", "")))
 
@@ -64,7 +66,8 @@ def default_source(holder: Wire) -> None:
         source = holder.get(kind)
         if source is not None:
             for name, value in defaults.items():
-                if source.get(name) in (None, ""):
+                # The fields of this one are told apart from empty ones.
+                if source.get(name) is None or (source[name] == "" and kind != "azureDisk"):
                     source[name] = value
 
 

@@ -1,5 +1,6 @@
 """What is refused in Deployments, ReplicaSets, StatefulSets, DaemonSets and ReplicationControllers."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -252,8 +253,8 @@ def _is_zero(amount: Any) -> bool:
     """Tell whether nothing is meant: also by a text that is no share."""
     if not isinstance(amount, str):
         return not amount
-    digits = amount.removesuffix("%")
-    return not (digits.removeprefix("-").isdecimal() and digits.isascii() and int(digits))
+    found = re.fullmatch(r"(?:([0-9]+)%|([+-]?[0-9]+))", amount, re.ASCII)
+    return found is None or not int(found[1] or found[2])
 
 
 def _same_selector(new: Wire, old: Wire) -> list[FieldError]:

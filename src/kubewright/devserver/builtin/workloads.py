@@ -50,9 +50,11 @@ def _default_stateful_set(obj: Wire) -> None:
     spec.setdefault("revisionHistoryLimit", 10)
     spec["podManagementPolicy"] = spec.get("podManagementPolicy") or "OrderedReady"
     update: Wire = spec.setdefault("updateStrategy", {})
-    update["type"] = update.get("type") or "RollingUpdate"
-    if update["type"] == "RollingUpdate":
-        update.setdefault("rollingUpdate", {}).setdefault("partition", 0)
+    if not update.get("type"):
+        update["type"] = "RollingUpdate"
+        update.setdefault("rollingUpdate", {})
+    if update["type"] == "RollingUpdate" and update.get("rollingUpdate") is not None:
+        update["rollingUpdate"].setdefault("partition", 0)
     policy: Wire = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
     for name in ("whenDeleted", "whenScaled"):
         policy[name] = policy.get(name) or "Retain"
@@ -88,6 +90,17 @@ def _default_replication_controller(obj: Wire) -> None:
         spec["selector"] = spec.get("selector") or dict(labels)
         obj["metadata"]["labels"] = obj["metadata"].get("labels") or dict(labels)
     default_pod_spec(template["spec"])
+
+
+_warn_of_pods = warn_of_template("spec", "template")
+
+
+def _warn_of_stateful_set(new: Wire, old: Wire | None) -> list[str]:
+    found = _warn_of_pods(new, old)
+    if (new["spec"].get("revisionHistoryLimit") or 0) < 0:
+        text = "a negative value retains all historical revisions; a value >= 0 is recommended"
+        found.append(f"spec.revisionHistoryLimit: {text}")
+    return found
 
 
 def _new_daemon_set(obj: Wire) -> None:
@@ -162,7 +175,7 @@ STRATEGIES = {
     ("apps", "StatefulSet"): Strategy(
         default=_default_stateful_set,
         validate=checks.check_stateful_set,
-        warnings=warn_of_template("spec", "template"),
+        warnings=_warn_of_stateful_set,
         validate_update=checks.update_stateful_set,
         validate_status_update=checks.stateful_set_status,
         name_check=names.dns1123_label,
