@@ -8,7 +8,6 @@ from string import Template
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 
 DOCKERFILE = Template("""\
-# syntax=docker/dockerfile:1
 # From the root of the checkout: docker build -f $folder/Dockerfile -t $tag .
 $about# Written by tools/generate_example_images.py. The same locks give the same image; for the same base as well, give PYTHON with a digest.
 ARG PYTHON=python:3.13-slim
@@ -17,16 +16,17 @@ FROM $${PYTHON} AS build
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
 RUN python -m venv --without-pip /venv
 COPY $locks /build/
-RUN pip --python /venv/bin/python install --only-binary :all: --require-hashes $installs
+RUN pip --python /venv/bin/python install --no-compile --only-binary :all: --require-hashes $installs
 $copies
-# The root file system is read-only in a cluster: compile now.
-RUN /venv/bin/python -m compileall -q /venv/lib /app
+# The root file system is read-only in a cluster: compile now, and so that it counts whatever time a copied file gets.
+RUN /venv/bin/python -m compileall -q --invalidation-mode unchecked-hash /venv/lib /app
 
 FROM $${PYTHON}
-RUN python -m pip uninstall --yes --quiet --root-user-action ignore pip
+ENV PATH=/venv/bin:$$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
+RUN python -m pip uninstall --yes --quiet --root-user-action ignore pip \\
+    && python -m compileall -q --invalidation-mode unchecked-hash "$$(python -c 'import os; print(os.path.dirname(os.__file__))')"
 COPY --from=build /venv /venv
 COPY --from=build /app /app
-ENV PATH=/venv/bin:$$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 WORKDIR /app
 # A number, so that Kubernetes can tell that it is not root.
 USER 65532:65532

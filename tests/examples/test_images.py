@@ -58,6 +58,19 @@ def test_runs_as_nobody_with_what_is_locked(image: Image) -> None:
                 assert "--hash=sha256:" in (ROOT / source).read_text()
 
 
+def test_what_is_compiled_counts_whatever_time_a_copy_gives_the_source(image: Image, tmp_path: Path) -> None:
+    (command,) = (run for run in image.all("RUN") if run.endswith(" /venv/lib /app"))
+    words = shlex.split(command.removesuffix(" /venv/lib /app"))
+    source = tmp_path / "module.py"
+    source.write_text("")
+    # Nothing may lead the compiled file elsewhere.
+    subprocess.run([sys.executable, *words[1:], tmp_path], env={}, check=True)
+    (compiled,) = tmp_path.glob("__pycache__/*.pyc")
+    assert compiled.read_bytes()[4:8] == bytes([1, 0, 0, 0]), (
+        "PEP 552: by hash, never compared with the source"
+    )
+
+
 def test_what_is_copied_starts(image: Image, tmp_path: Path) -> None:
     for sources, target in image.copies():
         for source in sources:

@@ -10,9 +10,10 @@ from kubewright.cli.app import main
 
 RECORDER = """#!{python}
 import pathlib, sys
-with open({record!r}, "a") as record:
-    print(*([pathlib.Path(sys.argv[0]).name] + sys.argv[1:]), file=record)
-sys.exit({code})
+if sys.argv[1:] != ["version"]:
+    with open({record!r}, "a") as record:
+        print(*([pathlib.Path(sys.argv[0]).name] + sys.argv[1:]), file=record)
+sys.exit({silent} if sys.argv[1:] == ["version"] else {code})
 """
 
 
@@ -31,9 +32,11 @@ class Machine:
         self.record = folder / "record"
         self.record.touch()
 
-    def install(self, name: str, code: int = 0) -> None:
+    def install(self, name: str, code: int = 0, *, silent: bool = False) -> None:
         path = self.programs / name
-        path.write_text(RECORDER.format(python=sys.executable, record=str(self.record), code=code))
+        path.write_text(
+            RECORDER.format(python=sys.executable, record=str(self.record), code=code, silent=int(silent))
+        )
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
     def called(self) -> list[str]:
@@ -64,6 +67,19 @@ def test_whichever_builder_is_there_is_used(machine: Machine, builder: str, tmp_
     assert machine.called() == [f"{builder} build --file Dockerfile --tag toyshop:0.1.0 ."]
 
 
+def test_a_client_without_its_engine_is_passed_over(machine: Machine) -> None:
+    machine.install("docker", code=1, silent=True)
+    machine.install("buildah")
+    assert exit_code() == 0
+    assert machine.called() == ["buildah build --file Dockerfile --tag toyshop:0.1.0 ."]
+
+
+def test_a_client_that_is_all_there_is_says_itself_what_it_lacks(machine: Machine) -> None:
+    machine.install("docker", code=1, silent=True)
+    assert exit_code() == 1
+    assert machine.called() == ["docker build --file Dockerfile --tag toyshop:0.1.0 ."]
+
+
 def test_an_image_is_built_for_a_platform_and_pushed(machine: Machine) -> None:
     machine.install("podman")
     machine.install("buildah")
@@ -92,6 +108,7 @@ def test_other_builders_hand_kind_an_archive(machine: Machine, builder: str, tmp
     machine.install("kind")
     assert exit_code("--load", "kind") == 0
     assert len(machine.called()) == 3
+    assert machine.called()[1].endswith("image.tar:toyshop:0.1.0")
     assert machine.called()[2].startswith("kind load image-archive ")
     assert not list((tmp_path / "toyshop").glob(".*.tar"))
 

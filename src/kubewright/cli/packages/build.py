@@ -86,10 +86,18 @@ def _options(image: str, platform: str, build_args: Sequence[str]) -> Iterator[s
 def _builder(wanted: str | None) -> str:
     if wanted is not None:
         return _program(wanted, "install it, or leave --builder out")
-    for name in BUILDERS:
-        if shutil.which(name):
-            return name
-    raise ConfigError(f"there is none of {', '.join(BUILDERS)} on PATH: install one to build images")
+    there = [name for name in BUILDERS if shutil.which(name)]
+    if not there:
+        raise ConfigError(f"there is none of {', '.join(BUILDERS)} on PATH: install one to build images")
+    # A client whose engine does not run builds nothing; if that is all there is, it says so best itself.
+    return next(filter(_answers, there), there[0])
+
+
+def _answers(name: str) -> bool:
+    try:
+        return not subprocess.run([name, "version"], capture_output=True, check=False).returncode
+    except OSError:
+        return False
 
 
 def _program(name: str, way: str) -> str:
@@ -104,10 +112,8 @@ def _loading(tool: str, kind: str, image: str, cluster: str, project: Project) -
         yield [kind, "load", "docker-image", image, "--name", cluster]
         return
     archive = str(project.root / f".{project.name}-image.tar")
-    if tool == "podman":
-        yield [tool, "save", "--format", "docker-archive", "--output", archive, image]
-    else:
-        yield [tool, "push", image, f"docker-archive:{archive}:{image}"]
+    # Written so, the archive has the name by which a Pod asks for it; `podman save` would call it localhost/IMAGE.
+    yield [tool, "push", image, f"docker-archive:{archive}:{image}"]
     try:
         yield [kind, "load", "image-archive", archive, "--name", cluster]
     finally:
