@@ -52,7 +52,7 @@ class Meta(_Named, builtin=True, lists={"finalizers": (), "owner_references": ("
     managed_fields: list[ManagedFieldsEntry] = []
 
 
-class Owned(Protocol):
+class HasOwners(Protocol):
     """Metadata, whole or as caches keep it."""
 
     @property
@@ -61,7 +61,7 @@ class Owned(Protocol):
         ...
 
 
-def controller_of(meta: Owned) -> OwnerReference | None:
+def controller_of(meta: HasOwners) -> OwnerReference | None:
     """Return the owner that controls the object, if any."""
     return next((owner for owner in meta.owner_references if owner.controller), None)
 
