@@ -65,6 +65,12 @@ class Reconciliation(Generic[T]):
         """Return a logger for one reconcile of the key, with a reconcileID of its own."""
         return ReconcileLog(self._log, self._kind, key)
 
+    def concerns(self, key: ObjectKey) -> bool:
+        """Tell whether a reconcile of the key would find anything to do, as far as is known."""
+        return self._own.get_raw(key) is not None or any(
+            children.of(key) for children in self._finalized_children
+        )
+
     async def reconcile(
         self, key: ObjectKey, log: FieldLog, causes: tuple[Cause, ...], deadline: float | None
     ) -> Result | None:

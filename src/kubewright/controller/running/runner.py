@@ -67,6 +67,8 @@ class Runner(Generic[T]):
             backoff=controller.tuning.backoff, name=controller.name, metrics=surroundings.metrics
         )
         self._causes: dict[ObjectKey, list[Cause]] = {}
+        self._awaited: dict[ObjectKey, int] | None = {}
+        """Keys and their priorities until `run`, of what there is: a replica may stand by for weeks."""
         self._threads = WorkerThreads(controller.name, controller.tuning.threads)
         cache, namespaces = surroundings.cache, surroundings.namespaces
         self._own: AnyShelf = Shelf(cache, controller.kind, controller.scope, namespaces)
@@ -135,6 +137,9 @@ class Runner(Generic[T]):
         self._instruments.workers.set(self.controller.concurrency)
         name = self.controller.name
         self._log.info("Starting workers", extra={"worker count": self.controller.concurrency})
+        awaited, self._awaited = self._awaited or {}, None
+        for key, priority in awaited.items():
+            self.queue.add(key, priority=priority)
         async with asyncio.TaskGroup() as group:
             background = [group.create_task(self._resync(), name=f"{name} resync")]
             background += [
@@ -164,12 +169,20 @@ class Runner(Generic[T]):
         return RunnerStatistics(self.controller.name, self.queue.statistics(), outcomes, self.threads_running)
 
     def enqueue(self, keys: Iterable[ObjectKey], cause: Cause, *, low: bool = False) -> None:
-        """Put keys into the queue and remember why."""
+        """Put keys into the queue, or keep them for it until there are workers, and remember why."""
+        priority, awaited = LOW_PRIORITY if low else 0, self._awaited
         for key in keys:
+            if awaited is not None and not self._reconciliation.concerns(key):
+                awaited.pop(key, None)
+                self._causes.pop(key, None)
+                continue
             causes = self._causes.setdefault(key, [])
             if len(causes) < MAX_CAUSES and cause not in causes:
                 causes.append(cause)
-            self.queue.add(key, priority=LOW_PRIORITY if low else 0)
+            if awaited is None:
+                self.queue.add(key, priority=priority)
+            else:
+                awaited[key] = max(priority, awaited.get(key, LOW_PRIORITY))
 
     def _guarded(
         self, shelf: AnyShelf, requests: Callable[[CacheChange], Iterable[ObjectKey]]
