@@ -13,7 +13,7 @@ def test_every_public_name_is_there_and_explained() -> None:
 
 
 def test_loads_no_library_that_does_input_or_output() -> None:
-    heavy = {"httptools", "cryptography", "prometheus_client", "yaml", "rich", "typer", "asyncio"}
+    heavy = {"httptools", "cryptography", "prometheus_client", "yaml", "rich", "click", "asyncio"}
     script = (
         "import sys, types; root = types.ModuleType('kubewright');"
         f"root.__path__ = {list(sys.modules['kubewright'].__path__)!r}; sys.modules['kubewright'] = root;"
