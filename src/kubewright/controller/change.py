@@ -41,7 +41,10 @@ def decode_as(kind: type[T] | Kind, raw: bytes) -> T:
 
 
 class Change(msgspec.Struct, Generic[T], frozen=True, dict=True):
-    """The states of one object before and after; typed views are decoded only when looked at."""
+    """The states of one object before and after; typed views are decoded only when looked at.
+
+    All controllers that look are shown the same view: it is not theirs to change.
+    """
 
     kind: type[T] | Kind
     key: ObjectKey

@@ -145,9 +145,11 @@ class Owned(msgspec.Struct, Generic[T], frozen=True, eq=False, kw_only=True):
 
     def requests(self, change: Change[T], owner: Kind) -> set[ObjectKey]:
         """Return the keys of the owners before and after; versions of the owner's kind do not matter."""
-        if self.when is not None and not self.when(change):
+        # Metadata is at hand; what a filter looks at may have to be decoded.
+        found = {key for meta in change.metas for key in self.owners(meta, owner)}
+        if found and self.when is not None and not self.when(change):
             return set()
-        return {key for meta in change.metas for key in self.owners(meta, owner)}
+        return found
 
     def owners(self, meta: PartialMeta, owner: Kind) -> set[ObjectKey]:
         """Return the keys of the owners of this kind that the child names."""

@@ -6,9 +6,13 @@ import threading
 
 import pytest
 
+from kubewright.api import Meta, ObjectKey, encode, raw_object
+from kubewright.api.builtin import core_v1
+from kubewright.cache import Change
 from kubewright.controller import TerminalError, Undeclared
 from kubewright.controller.running.memory import AnswerMemory, VersionMemory
 from kubewright.controller.running.reconciliation import is_terminal
+from kubewright.controller.running.surroundings import Views
 from kubewright.controller.running.threads import WorkerThreads
 from kubewright.controller.running.watchdog import Watchdog
 from kubewright.metrics import Registry
@@ -109,3 +113,12 @@ async def test_the_watchdog_names_the_function_that_blocks(caplog: pytest.LogCap
 def tedious(complaints: list[logging.LogRecord]) -> None:
     while not complaints:
         pass
+
+
+def test_a_change_is_decoded_once_for_all_controllers_that_look_at_it() -> None:
+    raw = raw_object(encode(core_v1.ConfigMap(Meta("one", namespace="n"), data={"a": "1"})))
+    change, views = Change(ObjectKey("n", "one"), None, raw), Views()
+    first, second = views.of(core_v1.ConfigMap, change), views.of(core_v1.ConfigMap, change)
+    assert first.new is second.new
+    assert views.of(core_v1.Secret, change).kind is core_v1.Secret
+    assert views.of(core_v1.ConfigMap, Change(change.key, raw, None)).type == "delete"

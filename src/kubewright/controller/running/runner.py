@@ -17,7 +17,7 @@ import msgspec
 from kubewright.api import DecodeError, Forbidden, Kind, KubewrightError, ObjectKey, RawObject, kind_of
 from kubewright.cache import Change as CacheChange
 from kubewright.cache import Index, Undecodable
-from kubewright.controller.change import Cause, Change
+from kubewright.controller.change import Cause
 from kubewright.controller.declaration import Controller
 from kubewright.controller.permissions import Permissions
 from kubewright.controller.result import Result
@@ -105,6 +105,7 @@ class Runner(Generic[T]):
 
     def subscribe(self) -> None:
         """Have every change of the declared kinds lead here."""
+        show = self._surroundings.views.of
         for watched in self.controller.watches:
             if watched.via is not None:
                 self._own.add_index(watched.via)
@@ -112,7 +113,7 @@ class Runner(Generic[T]):
         for child, shelf in zip(self.controller.owns, self._children, strict=True):
             shelf.subscribe(
                 self._guarded(
-                    shelf, lambda change, child=child: child.requests(_typed(child.form, change), self._kind)
+                    shelf, lambda change, child=child: child.requests(show(child.form, change), self._kind)
                 )
             )
         for watched, shelf in zip(self.controller.watches, self._watched, strict=True):
@@ -120,7 +121,7 @@ class Runner(Generic[T]):
                 self._guarded(
                     shelf,
                     lambda change, watched=watched: watched.requests(
-                        _typed(watched.form, change), self._lookup
+                        show(watched.form, change), self._lookup
                     ),
                 )
             )
@@ -207,7 +208,11 @@ class Runner(Generic[T]):
 
     def _own_requests(self, change: CacheChange) -> Iterable[ObjectKey]:
         when = self.controller.when
-        if when is None or _begins_deletion(change) or when(_typed(self.controller.kind, change)):
+        if (
+            when is None
+            or _begins_deletion(change)
+            or when(self._surroundings.views.of(self.controller.kind, change))
+        ):
             return (change.key,)
         return ()
 
@@ -318,10 +323,6 @@ class Runner(Generic[T]):
         self._instruments.malformed.inc()
         self._log.error("%s %s cannot be read: %s", shelf.kind.kind, state.meta.key, told)
         self._surroundings.tell(shelf.kind, state.meta, "Warning", "Malformed", told)
-
-
-def _typed(kind: Any, change: CacheChange) -> Change[Any]:
-    return Change(kind, change.key, change.old, change.new, change.initial)
 
 
 def _begins_deletion(change: CacheChange) -> bool:

@@ -2,12 +2,15 @@
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
 from kubewright.api import Kind, PartialMeta, RawObject
 from kubewright.cache import Cache
+from kubewright.cache import Change as CacheChange
 from kubewright.client import Client
+from kubewright.controller.change import Change
 from kubewright.controller.running.traces import NO_TRACES, Traces
 from kubewright.events import EventRecorder, EventType, Reference
 from kubewright.metrics import Registry
@@ -32,6 +35,24 @@ class MalformedObjects:
         return True
 
 
+class Views:
+    """Show the change that is told at the moment as a kind, once for all who look: decoding it is most of looking."""
+
+    def __init__(self) -> None:
+        self._told: CacheChange | None = None
+        self._views: dict[Any, Change[Any]] = {}
+
+    def of(self, kind: Any, change: CacheChange) -> Change[Any]:
+        """Give the typed view of a change."""
+        if change is not self._told:
+            self._told, self._views = change, {}
+        view = self._views.get(kind)
+        if view is None:
+            view = Change(kind, change.key, change.old, change.new, change.initial)
+            self._views[kind] = view
+        return view
+
+
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     """Collaborators of the runners; where a lease is held, `client` refuses writes once it ran out.
 
@@ -45,6 +66,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     namespaces: Sequence[str] = ()
     traces: Traces = NO_TRACES
     malformed: MalformedObjects = msgspec.field(default_factory=MalformedObjects)
+    views: Views = msgspec.field(default_factory=Views)
 
     def record_write(self, kind: Kind, answer: RawObject) -> None:
         """Let the answer to a write enter every feed of its kind, by the door of the watch events."""
