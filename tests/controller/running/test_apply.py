@@ -241,6 +241,30 @@ async def test_what_the_server_does_not_take_is_told_once_and_not_asked_again(cl
     ]
 
 
+async def test_what_is_no_longer_ours_is_asked_again_even_where_the_server_alters_it(
+    cluster: Cluster,
+) -> None:
+    await cluster.install(Box)
+    untyped = Kind(group="apps", version="v1", kind="Deployment", plural="deployments", status=True)
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        child: dict[str, Any] = to_wire(deployment("a"))
+        child["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["cpu"] = "1000m"
+        await ctx.apply(child)
+
+    def ours(found: apps_v1.Deployment) -> bool:
+        return any(entry.manager == "box" for entry in found.metadata.managed_fields)
+
+    async with cluster.running(Controller(Box, reconcile, owns=[untyped])) as manager:
+        await cluster.create(Box(Meta("a")))
+        made = await cluster.until(apps_v1.Deployment, "a", ours)
+        await settled(manager)
+        await cluster.merge(made, {"metadata": {"managedFields": [{}]}})
+        await cluster.until(apps_v1.Deployment, "a", ours)
+        await settled(manager)
+        assert writes(manager) == 2
+
+
 async def test_a_kind_that_is_only_needed_is_applied_without_an_owner(cluster: Cluster) -> None:
     await cluster.install(Box)
 

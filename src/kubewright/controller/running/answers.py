@@ -31,7 +31,7 @@ class Answers:
             return True
         state: Wire = parse(live.raw)
         if self._difference(child, desired, live, state) is not None:
-            return self._memory.settled(meta.uid, "", desired, _content(child.kind, state))
+            return self._memory.settled(meta.uid, "", desired, self._came(child.kind, state))
         self._versions.note(meta.uid, "", meta.resource_version, desired)
         return True
 
@@ -43,7 +43,7 @@ class Answers:
         if field is None:
             self._memory.forget(meta.uid, "")
             self._versions.note(meta.uid, "", meta.resource_version, desired)
-        elif self._memory.remember(meta.uid, "", desired, _content(child.kind, state)):
+        elif self._memory.remember(meta.uid, "", desired, self._came(child.kind, state)):
             self._report(child.kind, meta, field)
 
     def is_status_known(self, status: Wire, live: RawObject) -> bool:
@@ -56,7 +56,7 @@ class Answers:
         """Tell whether applying the status, as `desired` once stamped, would change nothing of the live `state`."""
         meta = live.meta
         if self._status_difference(target, desired, live, state) is not None:
-            return self._memory.settled(meta.uid, STATUS, desired, state.get("status"))
+            return self._memory.settled(meta.uid, STATUS, desired, self._status_came(state))
         self._versions.note(meta.uid, STATUS, meta.resource_version, status)
         return True
 
@@ -68,7 +68,7 @@ class Answers:
         if field is None:
             self._memory.forget(meta.uid, STATUS)
             self._versions.note(meta.uid, STATUS, meta.resource_version, status)
-        elif self._memory.remember(meta.uid, STATUS, desired, state.get("status")):
+        elif self._memory.remember(meta.uid, STATUS, desired, self._status_came(state)):
             self._report(target.kind, meta, field)
 
     def _difference(self, child: Subject, desired: Wire, live: RawObject, state: Wire) -> str | None:
@@ -87,11 +87,14 @@ class Answers:
     def _owned(self, state: Wire, subresource: str = "") -> Fields | None:
         return applied_fields(state["metadata"].get("managedFields") or (), self._manager, subresource)
 
+    def _came(self, kind: Kind, state: Wire) -> Wire:
+        """Return what came of an apply: the content, and what of it is ours. Who takes that away must be answered."""
+        return {"content": content_of(state, has_status=kind.status), "owned": self._owned(state)}
+
+    def _status_came(self, state: Wire) -> Wire:
+        return {"content": state.get("status"), "owned": self._owned(state, STATUS)}
+
     def _report(self, kind: Kind, meta: PartialMeta, field: str) -> None:
         self._instruments.applies_altered.inc()
         note = f"The server did not take {field} as controller {self._controller} applied it"
         self._surroundings.tell(kind, meta, "Warning", "ApplyAltered", note)
-
-
-def _content(kind: Kind, state: Wire) -> Wire:
-    return content_of(state, has_status=kind.status)
