@@ -36,7 +36,7 @@ class Normal:
             return [self.value(item, key) for item in value]
         if isinstance(value, str):
             return self._text(value, key)
-        if key == "nodePort":
+        if key in ("nodePort", "healthCheckNodePort"):
             return "PORT"
         return value
 

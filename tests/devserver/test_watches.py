@@ -141,6 +141,22 @@ async def test_a_reader_who_does_not_read_is_held_back_not_buffered(server: Serv
     assert (await http.request("GET", "/livez")).status == 200
 
 
+@virtual_time
+async def test_a_reader_who_never_reads_is_let_go_and_what_it_was_owed_with_it() -> None:
+    async with Server() as server, Http(server) as http:
+        wire = await http.open(limit=1024)
+        wire.send("GET", f"{P}?watch=1&resourceVersion=0")
+        await wire.head()
+        await http.create(P, {"metadata": {"name": "big"}})
+        value, number = "x" * 200_000, 0
+        while not server.statistics().blocked:
+            number += 1
+            await http.request("PATCH", f"{P}/big", {"data": {"n": str(number), "v": value}}, MERGE)
+        await asyncio.sleep(45)
+        assert server.statistics().blocked == 0
+        assert server.statistics().buffered == 0
+
+
 async def test_a_changed_definition_ends_the_watches_on_its_objects(http: Http) -> None:
     await http.create(CRDS, crd(a={"type": "string"}))
     path = "/apis/ex.io/v1/namespaces/default/foos"

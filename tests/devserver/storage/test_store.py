@@ -156,3 +156,16 @@ async def test_waiting_for_a_change_ends_with_the_change_or_the_deadline() -> No
         write(store, "pods", "a/x", "1")
         await waiting
     await pods.changed(now)
+
+
+async def test_whose_time_is_up_or_who_went_away_is_not_kept() -> None:
+    store = Store(None, Time())
+    pods = store.collection("pods")
+    now = asyncio.get_running_loop().time()
+    async with asyncio.TaskGroup() as group:
+        gone = group.create_task(pods.changed(now + 60))
+        await asyncio.sleep(0)
+        assert len(pods._waiters) == 1
+        gone.cancel()
+    await pods.changed(now)
+    assert not pods._waiters

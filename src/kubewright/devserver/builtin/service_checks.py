@@ -22,8 +22,8 @@ def needs_health_port(spec: Wire) -> bool:
     return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
 
 
-def check_service(service: Wire, *, allocated: bool = True) -> list[FieldError]:
-    """Check a Service, before or after it was given what it did not ask for."""
+def check_service(service: Wire) -> list[FieldError]:
+    """Check a Service, be it before or after it was given what it did not ask for."""
     spec = service["spec"]
     kind, ports = spec.get("type", ""), items(spec, "ports")
     headless = spec.get("clusterIP") == "None"
@@ -47,7 +47,7 @@ def check_service(service: Wire, *, allocated: bool = True) -> list[FieldError]:
     errors += _node_ports(kind, ports)
     errors += _repeated_ports(ports)
     errors += _balancing(spec)
-    return errors + list(_traffic(spec, allocated=allocated))
+    return errors + list(_traffic(spec))
 
 
 def _external_name(spec: Wire) -> Iterator[FieldError]:
@@ -166,7 +166,7 @@ def _balancer_class(spec: Wire) -> Iterator[FieldError]:
         yield from check.named(path, found, names.qualified_name(found))
 
 
-def _traffic(spec: Wire, *, allocated: bool) -> Iterator[FieldError]:
+def _traffic(spec: Wire) -> Iterator[FieldError]:
     kind, policy = spec.get("type"), spec.get("externalTrafficPolicy") or ""
     outside = kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and spec.get("externalIPs"))
     path = "spec.externalTrafficPolicy"
@@ -178,8 +178,6 @@ def _traffic(spec: Wire, *, allocated: bool) -> Iterator[FieldError]:
     if port and not needs_health_port(spec):
         text = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
         yield problems.invalid(path, port, text)
-    elif needs_health_port(spec) and not port and allocated:
-        yield problems.required(path)
     elif port:
         yield from check.port(path, port)
     path = "spec.internalTrafficPolicy"

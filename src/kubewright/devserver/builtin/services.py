@@ -32,6 +32,8 @@ def _default(service: Wire) -> None:
     spec: Wire = service.setdefault("spec", {})
     spec["sessionAffinity"] = spec.get("sessionAffinity") or "None"
     kind = spec["type"] = spec.get("type") or "ClusterIP"
+    if spec["sessionAffinity"] == "None":
+        spec.pop("sessionAffinityConfig", None)
     if spec["sessionAffinity"] == "ClientIP":
         affinity: Wire = spec.setdefault("sessionAffinityConfig", {}).setdefault("clientIP", {})
         affinity.setdefault("timeoutSeconds", 10800)
@@ -85,7 +87,7 @@ def _port_key(port: Wire) -> tuple[str, int]:
 async def _allocate(api: Access, service: Wire, old: Wire | None) -> None:
     spec = service["spec"]
     # What is refused anyway gets no address; the checks that follow say why.
-    if spec["type"] == "ExternalName" or check_service(service, allocated=False):
+    if spec["type"] == "ExternalName" or check_service(service):
         return
     others = [item for item in api.list("", "services") if not _same(item, service)]
     name = service["metadata"].get("name", "")

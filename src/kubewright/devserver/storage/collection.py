@@ -33,7 +33,7 @@ class Collection:
         self._records: dict[str, Record] = {}
         self._keys: list[str] = []
         self._events: list[Event] = []
-        self._waiters: list[asyncio.Future[None]] = []
+        self._waiters: set[asyncio.Future[None]] = set()
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -141,16 +141,18 @@ class Collection:
         """Wait for the next change, or until the loop's time reaches the deadline."""
         loop = asyncio.get_running_loop()
         waiter = loop.create_future()
-        self._waiters.append(waiter)
+        self._waiters.add(waiter)
         timer = loop.call_at(deadline, _release, waiter)
         try:
             await waiter
         finally:
             timer.cancel()
+            # On a resource that nobody changes, those whose time was up would be kept for ever.
+            self._waiters.discard(waiter)
 
     def wake(self) -> None:
         """Let those who wait for a change look again."""
-        waiters, self._waiters = self._waiters, []
+        waiters, self._waiters = self._waiters, set()
         for waiter in waiters:
             _release(waiter)
 

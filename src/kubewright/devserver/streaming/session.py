@@ -14,6 +14,8 @@ from .websocket import NORMAL, WebSocket
 STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
 PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
 _MUCH_INPUT = 256 * 1024
+_MESSAGE_COST = 64
+"""What a message takes up besides its bytes: many small ones are much, too."""
 _OUTPUT: dict[OutputStream, int] = {"stdout": STDOUT, "stderr": STDERR}
 
 
@@ -28,7 +30,9 @@ class Session(WebSocket):
     def __init__(self) -> None:
         super().__init__()
         self._input: deque[bytes] = deque()
-        self._sizes: deque[Size] = deque()
+        self._waiting = 0
+        # Only the newest size counts: one who drags a window sends many.
+        self._sizes: deque[Size] = deque(maxlen=1)
         self._input_ended = False
         self._news = asyncio.Event()
 
@@ -43,8 +47,9 @@ class Session(WebSocket):
     def _sort(self, channel: int, data: bytes) -> None:
         if channel == STDIN and data and not self._input_ended:
             self._input.append(data)
+            self._waiting += len(data) + _MESSAGE_COST
             self._news.set()
-            if sum(map(len, self._input)) > _MUCH_INPUT:
+            if self._waiting > _MUCH_INPUT:
                 self.hold()
         elif channel == CLOSE and data[:1] == bytes([STDIN]):
             self._end_input()
@@ -70,9 +75,10 @@ class Session(WebSocket):
             if self._input_ended:
                 return b""
             await self._wait()
-        found = self._input.popleft()
-        if not self._input:
-            self.go_on()
+        found = b"".join(self._input)
+        self._input.clear()
+        self._waiting = 0
+        self.go_on()
         return found
 
     async def resized(self) -> Size:

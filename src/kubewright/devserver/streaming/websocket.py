@@ -17,6 +17,7 @@ class WebSocket(asyncio.Protocol):
         self._frames = FrameReader()
         self._writable = asyncio.Event()
         self._writable.set()
+        self._held = False
         self.lost: asyncio.Event = asyncio.Event()
 
     def received(self, data: bytes) -> None:
@@ -50,12 +51,14 @@ class WebSocket(asyncio.Protocol):
         self.ended()
 
     def pause_writing(self) -> None:
-        """Hold writers back: the client reads slowly."""
+        """Hold writers back, and the client too: what it says is answered, if only a ping, and it does not read."""
         self._writable.clear()
+        self._listen()
 
     def resume_writing(self) -> None:
         """Let writers go on."""
         self._writable.set()
+        self._listen()
 
     def _take(self, message: Message) -> None:
         if message.opcode is Opcode.PING:
@@ -77,12 +80,22 @@ class WebSocket(asyncio.Protocol):
 
     def hold(self) -> None:
         """Read nothing more from the client until `go_on`."""
-        self._transport.pause_reading()
+        self._held = True
+        self._listen()
 
     def go_on(self) -> None:
-        """Read from the client again."""
-        if not self._transport.is_closing() and not self._transport.is_reading():
-            self._transport.resume_reading()
+        """Read from the client again, once it takes what it was sent."""
+        self._held = False
+        self._listen()
+
+    def _listen(self) -> None:
+        transport, wanted = self._transport, self._writable.is_set() and not self._held
+        if transport.is_closing() or transport.is_reading() == wanted:
+            return
+        if wanted:
+            transport.resume_reading()
+        else:
+            transport.pause_reading()
 
     def close(self, code: int, reason: str = "") -> None:
         """Close the connection, and say why."""
