@@ -111,3 +111,24 @@ def test_letters_of_several_bytes_shift_nothing() -> None:
     assert (
         with_operator(source, controllers=["b"]) == 'title = "Größe"; operator = Operator(a, b, name="ü")\n'
     )
+
+
+@pytest.mark.parametrize("sign", ["\f", "\u2028", "\x85", "\x1c"])
+def test_what_only_looks_like_the_end_of_a_line_stays_and_shifts_nothing(sign: str) -> None:
+    source = (
+        f'"""Mine: {sign}."""\n'
+        "\n"
+        "import kubewright as kw\n"
+        "\n"
+        "from shop.box import boxes\n"
+        "\n"
+        "\n"
+        "def operator() -> kw.Operator:\n"
+        "    return kw.Operator(boxes)\n"
+    )
+    extended = with_operator(add_import(source, "shop.cart", "carts"), controllers=["carts"])
+    assert extended == source.replace(
+        "from shop.box import boxes\n", "from shop.box import boxes\nfrom shop.cart import carts\n"
+    ).replace("Operator(boxes)", "Operator(boxes, carts)")
+    kind = f'"""{sign}"""\n\nclass Foo(Object, version="v1"):\n    pass\n'
+    assert add_class_keyword(kind, "Foo", "stored", "True") == kind.replace('"v1"', '"v1", stored=True')

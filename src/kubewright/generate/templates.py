@@ -53,7 +53,7 @@ class Template:
         """Write the file."""
         # What looks like a template in a description or a rule is text.
         plain = plain_yaml(self.document).replace("{{", '{{ "{{" }}')
-        filled = "".join(f"{self._filled(line)}\n" for line in plain.splitlines())
+        filled = "\n".join(map(self._filled, plain.split("\n")))
         if not self._condition:
             return HEADER + filled
         return f"{HEADER}{{{{- if {self._condition} }}}}\n{filled}{{{{- end }}}}\n"

@@ -70,12 +70,11 @@ def add_class_keyword(source: str, class_name: str, keyword: str, value: str) ->
         if isinstance(node, ast.ClassDef) and node.name == class_name:
             if any(each.arg == keyword for each in node.keywords):
                 return source
-            if not node.keywords or "#" in "".join(
-                source.splitlines()[node.lineno - 1 : node.body[0].lineno]
-            ):
+            head = _lines(source)[node.lineno - 1 : node.body[0].lineno]
+            if not node.keywords or "#" in "".join(head):
                 raise Unclear
             last = next(each for each in node.keywords if each.arg == "version")
-            indent = source.splitlines()[last.lineno - 1][: last.col_offset]
+            indent = _lines(source)[last.lineno - 1][: last.col_offset]
             if indent.strip():
                 return _sound(_inserted(source, last, f", {keyword}={value}"))
             return _sound(_with_lines(source, last.end_lineno or 0, [f"{indent}{keyword}={value},"]))
@@ -125,7 +124,7 @@ class _Argument(NamedTuple):
 
 
 def _call(source: str, call: ast.Call, function: str, arguments: list[_Argument]) -> str:
-    before = source.splitlines()[call.lineno - 1][: call.col_offset]
+    before = _lines(source)[call.lineno - 1][: call.col_offset]
     line = f"{function}({', '.join(argument.line() for argument in arguments)})"
     if len(before) + len(line) <= WIDTH and "\n" not in line:
         return line
@@ -156,6 +155,11 @@ def import_line(module: str, wanted: set[str]) -> str:
     return "\n".join([f"from {module} import (", *(f"    {name}," for name in ordered), ")"])
 
 
+def _lines(source: str) -> list[str]:
+    """Part a file into lines as Python counts them: a form feed, say, ends none."""
+    return source.removesuffix("\n").split("\n") if source else []
+
+
 def _offset(source: str, line: int, column: int) -> int:
     lines = source.encode().splitlines(keepends=True)
     return sum(map(len, lines[: line - 1])) + column
@@ -175,5 +179,5 @@ def _inserted(source: str, node: ast.keyword, text: str) -> str:
 
 
 def _with_lines(source: str, after: int, lines: list[str]) -> str:
-    have = source.splitlines()
+    have = _lines(source)
     return "\n".join([*have[:after], *lines, *have[after:]]) + "\n"
