@@ -49,10 +49,11 @@ async def test_each_line_is_kept_once_however_many_operators_run(cluster: Cluste
     assert logging.getLogger("kubewright").level == before
 
 
-async def test_a_failed_test_is_told_as_it_is(cluster: Cluster) -> None:
-    with pytest.raises(AssertionError, match=r"^as it is$"):
+@pytest.mark.parametrize("outcome", [AssertionError, pytest.fail.Exception, pytest.skip.Exception])
+async def test_how_a_test_ends_is_told_as_it_is(cluster: Cluster, outcome: type[BaseException]) -> None:
+    with pytest.raises(outcome, match=r"^as it is$"):
         async with cluster.running(lamps()):
-            raise AssertionError("as it is")
+            raise outcome("as it is")
 
 
 async def test_faults_are_not_in_the_way_of_the_end() -> None:

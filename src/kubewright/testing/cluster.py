@@ -88,7 +88,7 @@ class Cluster:
         if self.server != "existing" and chosen.webhook_reach is None:
             chosen = replace(chosen, webhook_reach="url")
         manager = Manager(operator, config, chosen)
-        failure: Exception | None = None
+        failure: BaseException | None = None
         try:
             with self._recorder:
                 async with asyncio.TaskGroup() as group:
@@ -96,8 +96,10 @@ class Cluster:
                     await _until_ready(manager, work)
                     try:
                         yield manager
-                    except Exception as error:
-                        # A failed test is told as it is, not as one of a group.
+                    except (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit):
+                        raise
+                    except BaseException as error:
+                        # How a test ends is told as it is, not as one of a group; pytest's own ends are no Exceptions.
                         failure = error
                     work.cancel()
             if failure is not None:
