@@ -50,6 +50,14 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         future.add_done_callback(self._thread_ended)
         return future
 
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
+        """Wait until all threads have ended; the clock stands still, so no time-out ends the wait."""
+        self._threads += 1
+        try:
+            await super().shutdown_default_executor()
+        finally:
+            self._threads -= 1
+
     def _thread_ended(self, _: asyncio.Future[Any]) -> None:
         self._threads -= 1
 
