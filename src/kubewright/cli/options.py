@@ -42,3 +42,15 @@ def cluster_options(function: F) -> F:
     return click.option(
         "--kubeconfig", type=FILE, default=None, help="Kubeconfig; default: as kubectl finds it."
     )(function)
+
+
+def timeout_option(default: float, until: str) -> Callable[[F], F]:
+    """Take how many seconds to wait, and say until what."""
+    return click.option(
+        "--timeout",
+        metavar="SECONDS",
+        type=click.FloatRange(min=0.0, min_open=True),
+        default=default,
+        show_default=True,
+        help=f"Seconds to wait until {until}.",
+    )

@@ -93,6 +93,30 @@ async def test_several_objects_are_found_by_name_and_by_label(
     assert await command(cluster, "delete", "cm") == 2
 
 
+async def test_a_refused_object_keeps_no_other_from_its_place(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "notes.yaml"
+    unknown = CONFIG_MAP.replace("kind: ConfigMap", "kind: Nothing")
+    wrong = CONFIG_MAP.replace("{name: notes}", "{name: Bad_Name}")
+    path.write_text(f"{unknown}---{wrong}---{CONFIG_MAP}")
+    for arguments, done in ((["--dry-run"], "+  name: notes"), ([], "configmap/notes serverside-applied")):
+        assert await command(cluster, "apply", "-f", str(path), *arguments) == 1
+        said = capsys.readouterr()
+        assert done in said.out
+        first, second = said.err.splitlines()
+        assert "Nothing" in first
+        assert "Bad_Name" in second
+    assert await command(cluster, "get", "cm", "missing", "notes", "-o", "name") == 1
+    said = capsys.readouterr()
+    assert said.out == "configmaps/notes\n"
+    assert 'configmaps "missing" not found' in said.err
+    assert await command(cluster, "delete", "cm", "missing", "notes") == 1
+    said = capsys.readouterr()
+    assert said.out == "configmap/notes deleted\n"
+    assert 'configmaps "missing" not found' in said.err
+
+
 async def test_an_object_without_a_name_is_told(
     cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -16,7 +16,7 @@ from kubewright.cli.deployment.leftovers import leftovers
 from kubewright.cli.deployment.rollout import AVAILABLE_WITHIN, deploy
 from kubewright.cli.documents import Comparison, called, diff, differences, show_comparison
 from kubewright.cli.loops import run_program
-from kubewright.cli.options import cluster_options, target_argument
+from kubewright.cli.options import cluster_options, target_argument, timeout_option
 from kubewright.cli.progress import Progress
 from kubewright.cli.target import load_operator
 from kubewright.client import Client, load_config
@@ -44,14 +44,7 @@ from kubewright.generate import PARTS, USUAL_PARTS, Names, Settings, manifests
 )
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @click.option("--force", is_flag=True, help="Change CRDs even if stored objects break.")
-@click.option(
-    "--timeout",
-    metavar="SECONDS",
-    type=click.FloatRange(min=0.0, min_open=True),
-    default=AVAILABLE_WITHIN,
-    show_default=True,
-    help="Seconds to wait until the Deployment is available.",
-)
+@timeout_option(AVAILABLE_WITHIN, "the Deployment is available")
 @cluster_options
 def command(
     target: str,
@@ -63,7 +56,7 @@ def command(
     timeout: float,
     kubeconfig: Path | None,
     context: str,
-) -> None:
+) -> int:
     """Bring TARGET to the cluster: CRDs, roles, webhooks and its Deployment, and wait until it runs.
 
     Run again, it completes what was interrupted and changes only what differs.
@@ -74,21 +67,22 @@ def command(
     labels = Names(operator.name).labels
     config = load_config(kubeconfig, context or None)
 
-    async def work() -> None:
+    async def work() -> int:
         async with Client(config) as client:
             if not dry_run:
                 await clear_url_webhooks(client, operator, Progress())
                 await deploy(client, documents, labels, Progress(), force=force, timeout=timeout)
-                return
+                return 0
             found = await _rehearsed(client, operator, documents)
             left = await leftovers(client, labels, documents)
             for _, item in left.found:
                 found.lines.extend(diff(called(item), item, None))
-            show_comparison(found)
+            code = show_comparison(found)
             if left.note:
                 Progress().note(left.note)
+            return code
 
-    run_program(work)
+    return run_program(work)
 
 
 async def _rehearsed(client: Client, operator: Operator, documents: Sequence[Wire]) -> Comparison:

@@ -2,13 +2,22 @@
 
 import difflib
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import click
 import yaml
 
-from kubewright.api import Forbidden, GroupVersionKind, Kind, KubewrightError, NotFound, Wire
+from kubewright.api import (
+    ApiError,
+    Forbidden,
+    GroupVersionKind,
+    Kind,
+    KubewrightError,
+    NotFound,
+    Unauthorized,
+    Wire,
+)
 from kubewright.cli.colours import painted
 from kubewright.cli.documents.brought import Brought, brought_kinds
 from kubewright.cli.documents.resources import called
@@ -23,10 +32,11 @@ class InvalidDocument(KubewrightError):
 
 
 class Comparison(NamedTuple):
-    """What would change, as lines of a diff, and what the server could not be asked about."""
+    """What would change, as lines of a diff, what the server could not be asked about, and what it refused."""
 
     lines: list[str]
     unrehearsed: list[str]
+    refused: list[str]
 
 
 async def differences(client: Client, documents: Sequence[Wire], field_manager: str) -> Comparison:
@@ -35,31 +45,47 @@ async def differences(client: Client, documents: Sequence[Wire], field_manager: 
     A server cannot rehearse what goes into a kind or a namespace that it does not have yet: such an object is
     held against the CRD among the documents, and told of.
     """
-    brought, found = brought_kinds(documents), Comparison([], [])
+    brought, found = brought_kinds(documents), Comparison([], [], [])
     for document in documents:
-        gvk = GroupVersionKind.parse(document["apiVersion"], document["kind"])
         try:
-            kind = await client.resolve(gvk)
-        except NotFound:
-            if gvk not in brought:
-                raise
-            _check(document, brought[gvk])
-            found.lines.extend(diff(called(document), None, document))
-            found.unrehearsed.append(f"{called(document)} was checked against the CRD beside it alone")
-            continue
-        live = await _live(client, kind, document)
-        try:
-            planned = await client.apply(document, field_manager=field_manager, kind=kind, dry_run=True)
-        except NotFound:
-            planned = document
-            found.unrehearsed.append(f"{called(document)} was not checked: its namespace is not there yet")
-        except Forbidden as error:
-            if not error.namespace_terminating:
-                raise
-            planned = document
-            found.unrehearsed.append(f"{called(document)} was not checked: its namespace is on its way out")
-        found.lines.extend(diff(called(document), live, planned))
+            await _compare(client, document, field_manager, brought, found)
+        except Unauthorized:
+            # Who is not let in at all would read the same once for each object.
+            raise
+        except (ApiError, InvalidDocument) as error:
+            found.refused.append(str(error))
     return found
+
+
+async def _compare(
+    client: Client,
+    document: Wire,
+    field_manager: str,
+    brought: Mapping[GroupVersionKind, Brought],
+    found: Comparison,
+) -> None:
+    gvk = GroupVersionKind.parse(document["apiVersion"], document["kind"])
+    try:
+        kind = await client.resolve(gvk)
+    except NotFound:
+        if gvk not in brought:
+            raise
+        _check(document, brought[gvk])
+        found.lines.extend(diff(called(document), None, document))
+        found.unrehearsed.append(f"{called(document)} was checked against the CRD beside it alone")
+        return
+    live = await _live(client, kind, document)
+    try:
+        planned = await client.apply(document, field_manager=field_manager, kind=kind, dry_run=True)
+    except NotFound:
+        planned = document
+        found.unrehearsed.append(f"{called(document)} was not checked: its namespace is not there yet")
+    except Forbidden as error:
+        if not error.namespace_terminating:
+            raise
+        planned = document
+        found.unrehearsed.append(f"{called(document)} was not checked: its namespace is on its way out")
+    found.lines.extend(diff(called(document), live, planned))
 
 
 async def _live(client: Client, kind: Kind, document: Wire) -> Wire | None:
@@ -81,11 +107,14 @@ def diff(name: str, before: Wire | None, after: Wire | None, *, status: bool = F
     )
 
 
-def show_comparison(found: Comparison) -> None:
-    """Print what would change, and say on standard error what the server could not be asked about."""
-    show(found.lines or ["nothing would change"])
+def show_comparison(found: Comparison) -> int:
+    """Print what would change, and on standard error what was not asked or is refused; give the exit code."""
+    show(found.lines or ([] if found.refused else ["nothing would change"]))
     for note in found.unrehearsed:
         click.echo(f"note: {note}", err=True)
+    for refusal in found.refused:
+        click.echo(f"Error: {refusal}", err=True)
+    return int(bool(found.refused))
 
 
 def show(lines: Iterable[str]) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from kubewright.api import GroupVersionKind, Kind, NotFound, Wire
-from kubewright.cli.definitions import wait_established
+from kubewright.cli.definitions import InstallError, wait_established
 from kubewright.cli.documents import (
     brought_kinds,
     called,
@@ -15,6 +15,7 @@ from kubewright.cli.documents import (
     show_comparison,
 )
 from kubewright.cli.loops import run_program
+from kubewright.cli.objects.refusals import Refusals
 from kubewright.cli.options import cluster_options
 from kubewright.cli.progress import Progress
 from kubewright.client import Client, load_config
@@ -49,9 +50,10 @@ def command(
     dry_run: bool,
     kubeconfig: Path | None,
     context: str,
-) -> None:
+) -> int:
     """Make the objects of files so, by server-side apply; a kind that a file brings may be used after it.
 
+    An object that the server refuses is told, the others are applied, and the command exits with 1.
     With --dry-run, objects of such a kind are held against its CRD alone: no server can rehearse them before.
     """
     documents = read_documents(files)
@@ -59,37 +61,40 @@ def command(
 
     place = namespace or config.namespace
 
-    async def work() -> None:
+    async def work() -> int:
         async with Client(config) as client:
             if dry_run:
-                await _rehearse(client, documents, place)
-            else:
-                await _apply(client, documents, place, force=force_conflicts)
+                return await _rehearse(client, documents, place)
+            return await _apply(client, documents, place, force=force_conflicts)
 
-    run_program(work)
+    return run_program(work)
 
 
-async def _apply(client: Client, documents: Sequence[Wire], namespace: str, *, force: bool) -> None:
+async def _apply(client: Client, documents: Sequence[Wire], namespace: str, *, force: bool) -> int:
+    refusals = Refusals()
     for document in documents:
-        kind = await client.resolve(_gvk(document))
-        _place(document, kind, namespace)
-        await client.apply(document, field_manager=FIELD_MANAGER, force=force, kind=kind)
-        if document["kind"] == "CustomResourceDefinition":
-            await wait_established(client, document["metadata"]["name"], Progress())
-        click.echo(f"{called(document)} serverside-applied")
+        with refusals.told(InstallError):
+            kind = await client.resolve(_gvk(document))
+            _place(document, kind, namespace)
+            await client.apply(document, field_manager=FIELD_MANAGER, force=force, kind=kind)
+            if document["kind"] == "CustomResourceDefinition":
+                await wait_established(client, document["metadata"]["name"], Progress())
+            click.echo(f"{called(document)} serverside-applied")
+    return refusals.exit_code
 
 
-async def _rehearse(client: Client, documents: Sequence[Wire], namespace: str) -> None:
+async def _rehearse(client: Client, documents: Sequence[Wire], namespace: str) -> int:
     brought = brought_kinds(documents)
     for document in documents:
         try:
             kind = await client.resolve(_gvk(document))
         except NotFound:
             if _gvk(document) not in brought:
-                raise
+                # The comparison tells of it.
+                continue
             kind = brought[_gvk(document)].kind
         _place(document, kind, namespace)
-    show_comparison(await differences(client, documents, FIELD_MANAGER))
+    return show_comparison(await differences(client, documents, FIELD_MANAGER))
 
 
 def _place(document: Wire, kind: Kind, namespace: str) -> None:

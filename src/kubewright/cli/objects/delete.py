@@ -8,6 +8,7 @@ import click
 from kubewright.api import GroupVersionKind, Kind, KubewrightError, NotFound
 from kubewright.cli.documents import find_resource, read_documents, split_names
 from kubewright.cli.loops import run_program
+from kubewright.cli.objects.refusals import Refusals
 from kubewright.cli.options import cluster_options
 from kubewright.cli.progress import Progress
 from kubewright.client import Client, load_config
@@ -47,8 +48,11 @@ def command(
     waiting: bool,
     kubeconfig: Path | None,
     context: str,
-) -> None:
-    """Delete objects: of a KIND by name, as KIND/NAME, or those of files."""
+) -> int:
+    """Delete objects: of a KIND by name, as KIND/NAME, or those of files.
+
+    One that the server refuses to delete, or does not have, is told; the others go, and the command exits with 1.
+    """
     resource, names = split_names(resource, names)
     if bool(files) == bool(names):
         raise click.UsageError("name the objects as KIND NAME..., or give files with -f")
@@ -56,20 +60,25 @@ def command(
     config = load_config(kubeconfig, context or None)
     place = namespace or config.namespace
 
-    async def work() -> None:
+    async def work() -> int:
+        refusals = Refusals()
         async with Client(config) as client:
             doomed: list[Doomed] = []
             if names:
                 kind = (await find_resource(client, resource)).kind
                 doomed = [(kind, name, place if kind.namespaced else "") for name in names]
             for document in reversed(documents):
-                kind = await client.resolve(GroupVersionKind.parse(document["apiVersion"], document["kind"]))
-                where = document["metadata"].get("namespace", place) if kind.namespaced else ""
-                doomed.append((kind, document["metadata"]["name"], where))
+                with refusals.told():
+                    gvk = GroupVersionKind.parse(document["apiVersion"], document["kind"])
+                    kind = await client.resolve(gvk)
+                    where = document["metadata"].get("namespace", place) if kind.namespaced else ""
+                    doomed.append((kind, document["metadata"]["name"], where))
             for item in doomed:
-                await _delete(client, item, ignore_not_found=ignore_not_found, waiting=waiting)
+                with refusals.told(StillThere):
+                    await _delete(client, item, ignore_not_found=ignore_not_found, waiting=waiting)
+        return refusals.exit_code
 
-    run_program(work)
+    return run_program(work)
 
 
 async def _delete(client: Client, doomed: Doomed, *, ignore_not_found: bool, waiting: bool) -> None:

@@ -12,6 +12,7 @@ import yaml
 from kubewright.api import Wire
 from kubewright.cli.documents import find_resource, split_names
 from kubewright.cli.loops import run_program
+from kubewright.cli.objects.refusals import Refusals
 from kubewright.cli.options import cluster_options
 from kubewright.client import ApiResource, Client, load_config, requests
 
@@ -42,7 +43,7 @@ def command(
     output: str,
     kubeconfig: Path | None,
     context: str,
-) -> None:
+) -> int:
     """Show objects of a KIND: its plural, singular, short name or kind; also as KIND/NAME."""
     resource, names = split_names(resource, names)
     if names and (selector or all_namespaces):
@@ -50,18 +51,21 @@ def command(
     config = load_config(kubeconfig, context or None)
     place = "" if all_namespaces else namespace or config.namespace
 
-    async def work() -> None:
+    async def work() -> int:
+        refusals, answers = Refusals(), list[Wire]()
         async with Client(config) as client:
             found = await find_resource(client, resource)
             where = place if found.kind.namespaced else ""
             table = output in ("table", "wide")
-            answers = [
-                await _read(client, found, name, where, selector, table=table) for name in names or ("",)
-            ]
+            for name in names or ("",):
+                with refusals.told():
+                    answers.append(await _read(client, found, name, where, selector, table=table))
+        if answers:
             with_namespace = all_namespaces and found.kind.namespaced
             click.echo(_shown(found, answers, output, with_namespace=with_namespace), nl=False)
+        return refusals.exit_code
 
-    run_program(work)
+    return run_program(work)
 
 
 async def _read(

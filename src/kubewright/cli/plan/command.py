@@ -9,7 +9,7 @@ import click
 from kubewright.api import GroupVersionKind, Kind, NotFound, Wire, kind_of
 from kubewright.cli.documents import find_resource, read_documents, show
 from kubewright.cli.loops import run_program
-from kubewright.cli.options import cluster_options, target_argument
+from kubewright.cli.options import cluster_options, target_argument, timeout_option
 from kubewright.cli.plan.changes import Change, changes
 from kubewright.cli.plan.rehearsal import Rehearsal, RehearsalError, Writes, copy_state, rehearsing
 from kubewright.cli.progress import Progress
@@ -61,14 +61,7 @@ def _deletions(ctx: click.Context, parameter: click.Parameter, value: Sequence[s
     help="Look only at this namespace; repeatable. The first is that of objects that name none.",
 )
 @click.option("-o", "--output", type=click.Choice(["diff", "json"]), default="diff", show_default=True)
-@click.option(
-    "--timeout",
-    metavar="SECONDS",
-    type=click.FloatRange(min=0.0, min_open=True),
-    default=SETTLED_WITHIN,
-    show_default=True,
-    help="Seconds until the operator must be done.",
-)
+@timeout_option(SETTLED_WITHIN, "the operator is done")
 @cluster_options
 def command(
     target: str,
