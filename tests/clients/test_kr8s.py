@@ -11,6 +11,7 @@ peer("kr8s")
 pytestmark = [
     *LENIENT,
     pytest.mark.filterwarnings("ignore:Kubernetes version .* is not supported:UserWarning"),
+    pytest.mark.filterwarnings("ignore:'asyncio.iscoroutinefunction' is deprecated:DeprecationWarning"),
 ]
 
 

@@ -134,7 +134,7 @@ async def test_a_pod_that_no_machine_could_start_does_no_harm(cluster: Cluster) 
     await cluster.eventually(
         core_v1.Pod,
         "nowhere",
-        lambda pod: (waits := state_of(pod).waiting) is not None and "null byte" in (waits.message or ""),
+        lambda pod: (waits := state_of(pod).waiting) is not None and "embedded null" in (waits.message or ""),
     )
 
 
