@@ -13,6 +13,7 @@ from kubewright.cache.store import Store
 
 KIND = Kind(group="example.com", version="v1", kind="Widget", plural="widgets")
 A = ObjectKey("default", "a")
+WORLDS = 8
 
 
 def obj(version: int, *, uid: str = "u1", name: str = "a", labels: dict[str, str] | None = None) -> RawObject:
@@ -113,6 +114,37 @@ def test_a_list_older_than_our_delete_does_not_revive(store: Store) -> None:
     assert shape(store.apply(obj(12))) == []
 
 
+def test_a_list_from_before_what_the_watch_told_is_another_history(store: Store) -> None:
+    store.apply(obj(20))
+    store.apply(obj(21, uid="u2", name="b"))
+    store.apply(obj(22, uid="u3", name="c"))
+    store.record_delete(ObjectKey("default", "c"), "u3", "22")
+    store.begin_list()
+    assert shape(store.apply(obj(12))) == []
+    assert shape(store.apply(obj(11, uid="u3", name="c"))) == []
+    assert shape(store.end_list("15")) == [("21", ""), ("20", "12"), ("", "11")]
+    assert sorted(found.meta.resource_version for found in store.objects.values()) == ["11", "12"]
+    assert shape(store.apply(obj(16))) == [("12", "16")]
+    assert shape(store.record_write(obj(17))) == [("16", "17")]
+
+
+def test_a_list_that_must_have_seen_a_state_and_shows_an_older_one_is_another_history(store: Store) -> None:
+    store.apply(obj(20))
+    store.begin_list()
+    store.apply(obj(12))
+    assert shape(store.end_list("30")) == [("20", "12")]
+
+
+def test_a_later_event_of_the_same_list_settles_what_seemed_older(store: Store) -> None:
+    store.apply(obj(11))
+    store.begin_list()
+    store.record_write(obj(13))
+    store.apply(obj(11))
+    store.apply(obj(13))
+    assert shape(store.end_list("14")) == []
+    assert store.objects[A].meta.resource_version == "13"
+
+
 def test_a_list_older_than_our_write_does_not_remove_it(store: Store) -> None:
     store.begin_list()
     store.record_write(obj(12))
@@ -183,12 +215,13 @@ def test_versions_that_are_no_numbers_leave_it_to_the_watch() -> None:
 
 @dataclass
 class Happening:
-    """One step of the server's history for a key; `state` is what a reader of the selection sees then."""
+    """One step of the server's history for a key; `state` is what a reader of the selection sees then of `whole`."""
 
     key: ObjectKey
     version: int
     state: RawObject | None
     event: tuple[str, RawObject] | None
+    whole: RawObject | None
 
 
 class StoreMachine(RuleBasedStateMachine):
@@ -213,7 +246,13 @@ class StoreMachine(RuleBasedStateMachine):
         self.floors: dict[ObjectKey, int] = {}
         self.shown: dict[ObjectKey, RawObject] = {}
         self.listing: tuple[int, list[RawObject]] | None = None
+        self.world = 0
+        self.restoring = False
         self.begin_list(0.0)
+
+    def tick(self) -> None:
+        """Move to the next version; those of two worlds never meet, as one revision belongs to one object."""
+        self.version = (self.version // WORLDS + 1) * WORLDS + self.world
 
     def take(self, changes: Any) -> None:
         for change in changes:
@@ -242,12 +281,12 @@ class StoreMachine(RuleBasedStateMachine):
             event = ("ADDED" if before is None else "MODIFIED", after)
         elif before is not None and last is not None:
             event = ("DELETED", obj(self.version, uid=last.meta.uid, name=key.name))
-        self.history.append(Happening(key, self.version, after, event))
+        self.history.append(Happening(key, self.version, after, event, new))
 
     @rule(name=st.sampled_from(names), inside=st.sampled_from([True, True, True, False]), ours=st.booleans())
     def write(self, name: str, inside: bool, ours: bool) -> None:
         key = ObjectKey("default", name)
-        self.version += 1
+        self.tick()
         if key not in self.live:
             self.uids += 1
         uid = self.live[key].meta.uid if key in self.live else f"u{self.uids}"
@@ -262,12 +301,12 @@ class StoreMachine(RuleBasedStateMachine):
         if key not in self.live:
             return
         last = self.live[key].meta
-        self.version += 1
+        self.tick()
         self.happen(key, None)
         if ours:
             self.answers.append((key, last.uid, last.resource_version if versioned else "", self.version))
 
-    @precondition(lambda self: self.answers)
+    @precondition(lambda self: self.answers and not self.restoring)
     @rule(data=st.data())
     def answer(self, data: st.DataObject) -> None:
         answer = self.answers.pop(data.draw(st.integers(0, len(self.answers) - 1)))
@@ -301,6 +340,26 @@ class StoreMachine(RuleBasedStateMachine):
         self.store.advance(str(version))
         self.tell_all(version)
 
+    @precondition(lambda self: self.listing is None and self.world < WORLDS - 1)
+    @rule(kept=st.floats(0, 1))
+    def restore(self, kept: float) -> None:
+        """Go back to an earlier state, as a backup does; the watch had told everything, and lists anew."""
+        while self.watched < len(self.history):
+            self.watch()
+        self.bookmark()
+        self.history = self.history[: int(kept * len(self.history))]
+        self.live = {}
+        for happening in self.history:
+            if happening.whole is None:
+                del self.live[happening.key]
+            else:
+                self.live[happening.key] = happening.whole
+        self.version = self.history[-1].version if self.history else 10
+        self.watched = len(self.history)
+        self.world += 1
+        self.answers, self.floors, self.restoring = [], {}, True
+        self.begin_list(0.0)
+
     @rule(lag=st.floats(0, 1))
     def begin_list(self, lag: float) -> None:
         at = len(self.history) - int(lag * (len(self.history) - self.watched))
@@ -325,7 +384,7 @@ class StoreMachine(RuleBasedStateMachine):
         at = self.listing[0]
         version = self.version if at == len(self.history) else self.history[at].version - 1
         self.take(self.store.end_list(str(version)))
-        self.watched, self.listing = at, None
+        self.watched, self.listing, self.restoring = at, None, False
         self.tell_all(version)
 
     def tell_all(self, version: int) -> None:
@@ -338,6 +397,8 @@ class StoreMachine(RuleBasedStateMachine):
         if not hasattr(self, "store"):
             return
         assert self.store.objects == self.shown
+        if self.restoring:
+            return
         for name in self.names:
             key = ObjectKey("default", name)
             floor = self.floors.get(key, 0)

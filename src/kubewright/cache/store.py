@@ -47,7 +47,9 @@ class Store:
     the higher version wins, so whichever comes second changes nothing. `progress` is the version up to
     which the watch has told everything: an answer not newer than that brings no news, even about an
     object that is no longer there. Lists are read consistently, so none is older than `progress`; one
-    may well be older than our own writes, and then neither revives nor removes what those did.
+    may well be older than our own writes, and then neither revives nor removes what those did. One that is
+    older than `progress` all the same, or shows an older state than one that it must have seen, tells of another
+    history: the cluster's data was restored from a backup. It is right then, and all that was known is not.
 
     `trim` is given each object that is news, whole, and returns what to keep of it.
     """
@@ -59,6 +61,7 @@ class Store:
         self._trim = trim
         self._gone: dict[ObjectKey, _Gone] = {}
         self._unlisted: set[ObjectKey] | None = None
+        self._older: dict[ObjectKey, RawObject] = {}
         self._filled = False
 
     @property
@@ -69,16 +72,25 @@ class Store:
     def begin_list(self) -> None:
         """Take what comes until `end_list` as the whole of the selection."""
         self._unlisted = set(self.objects)
+        self._older = {}
         for gone in self._gone.values():
             gone.listed = False
 
     def end_list(self, version: str) -> Sequence[Change]:
         """Remove what the list of this version lacks, unless we wrote it later."""
         changes: list[Change] = []
+        restored = compare(version, self.progress) < 0
+        if restored:
+            self._gone.clear()
         for key in self._unlisted or ():
             known = self.objects.get(key)
-            if known is not None and compare(version, known.meta.resource_version) >= 0:
+            if known is not None and (restored or compare(version, known.meta.resource_version) >= 0):
                 changes.extend(self._remove(key))
+        for key, obj in self._older.items():
+            known = self.objects.get(key)
+            if restored or (known is not None and compare(version, known.meta.resource_version) >= 0):
+                changes.extend(self._replace(key, known, obj, initial=False))
+        self._older = {}
         self._gone = {
             key: gone
             for key, gone in self._gone.items()
@@ -96,6 +108,7 @@ class Store:
             self.progress = obj.meta.resource_version
         else:
             self._unlisted.discard(key)
+            self._note_older(key, obj)
         if self._gone:
             gone = self._gone.get(key)
             if gone is not None and gone.uid == obj.meta.uid:
@@ -180,6 +193,21 @@ class Store:
         # Not before it is clear that this is news: every write of ours comes a second time from the watch.
         if known is not None and compare(obj.meta.resource_version, known.meta.resource_version) <= 0:
             return NOTHING
+        return self._replace(key, known, obj, initial=initial)
+
+    def _note_older(self, key: ObjectKey, obj: RawObject) -> None:
+        """Keep what a list shows and we know better, until it is clear which of the two is right."""
+        known, gone = self.objects.get(key), self._gone.get(key)
+        if (known is not None and compare(obj.meta.resource_version, known.meta.resource_version) < 0) or (
+            gone is not None and gone.refuses(obj)
+        ):
+            self._older[key] = obj
+        else:
+            self._older.pop(key, None)
+
+    def _replace(
+        self, key: ObjectKey, known: RawObject | None, obj: RawObject, *, initial: bool
+    ) -> Sequence[Change]:
         if self._trim is not None:
             obj = self._trim(obj)
         self.objects[key] = obj
