@@ -2,6 +2,7 @@
 
 import asyncio
 import resource
+import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
@@ -297,11 +298,20 @@ async def test_newcomers_are_turned_away_where_all_are_busy() -> None:
         assert (await wire.reply()).status == 200
 
 
-async def test_silence_and_garbage_instead_of_tls_do_no_harm() -> None:
+@pytest.fixture(scope="module")
+def secured() -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """Give what a server shows, and what its clients trust."""
     bundle = begin(["127.0.0.1"], Lifetimes(), utc_now())
     context = FollowingContext()
-    await asyncio.to_thread(context.load, bundle.certificate, bundle.key)
-    trust = ssl.create_default_context(cadata=bundle.ca_bundle.decode())
+    context.load(bundle.certificate, bundle.key)
+    return context, ssl.create_default_context(cadata=bundle.ca_bundle.decode())
+
+
+Secured = tuple[ssl.SSLContext, ssl.SSLContext]
+
+
+async def test_silence_and_garbage_instead_of_tls_do_no_harm(secured: Secured) -> None:
+    context, trust = secured
     async with HttpServer(Paths(), "127.0.0.1", 0, tls=context) as server, AsyncExitStack() as silent:
         for _ in range(100):
             await silent.enter_async_context(connected(server.port))
@@ -312,6 +322,93 @@ async def test_silence_and_garbage_instead_of_tls_do_no_harm() -> None:
                 assert not (await plain.reader.read()).startswith(b"HTTP")
         async with connected(server.port, trust) as wire:
             assert (await wire.ask("GET", "/fine")).text == "/fine"
+
+
+async def test_who_does_not_end_its_handshake_counts_and_makes_room_first(secured: Secured) -> None:
+    context, trust = secured
+    limits = Limits(connections=4)
+    async with (
+        HttpServer(Paths(), "127.0.0.1", 0, tls=context, limits=limits) as server,
+        AsyncExitStack() as stack,
+    ):
+        user = await stack.enter_async_context(connected(server.port, trust))
+        assert (await user.ask("GET", "/fine")).text == "/fine"
+        silent = [await stack.enter_async_context(connected(server.port)) for _ in range(10)]
+        for wire in silent[:7]:
+            assert await wire.ended()
+        async with connected(server.port, trust) as newcomer:
+            assert (await newcomer.ask("GET", "/new")).text == "/new"
+        assert (await user.ask("GET", "/still")).text == "/still"
+        assert await silent[7].ended()
+
+
+def test_handshakes_are_counted_on_the_loop_of_the_command_line_too(secured: Secured) -> None:
+    uvloop = pytest.importorskip("uvloop")
+    uvloop.run(test_who_does_not_end_its_handshake_counts_and_makes_room_first(secured))
+
+
+async def test_a_newcomer_who_is_turned_away_before_its_handshake_leaves_nothing_behind(
+    secured: Secured,
+) -> None:
+    context, trust = secured
+    handler, limits = Paths(), Limits(connections=1)
+    async with (
+        HttpServer(handler, "127.0.0.1", 0, tls=context, limits=limits) as server,
+        connected(server.port, trust) as user,
+    ):
+        user.send("GET", "/later")
+        await until(lambda: handler.asked)
+        for _ in range(20):
+            async with connected(server.port) as newcomer:
+                assert await newcomer.ended()
+        assert len(asyncio.all_tasks()) < 10
+        handler.let.set()
+        assert (await user.reply()).status == 200
+
+
+async def test_a_handshake_that_takes_too_long_is_given_up(secured: Secured) -> None:
+    limits = Limits(receive_seconds=0.05)
+    async with (
+        HttpServer(Paths(), "127.0.0.1", 0, tls=secured[0], limits=limits) as server,
+        connected(server.port) as silent,
+    ):
+        assert await silent.ended()
+
+
+async def test_a_handshake_under_way_does_not_hold_up_a_stop(secured: Secured) -> None:
+    async with AsyncExitStack() as stack:
+        async with HttpServer(Paths(), "127.0.0.1", 0, tls=secured[0], grace=600) as server:
+            silent = await stack.enter_async_context(connected(server.port))
+            async with connected(server.port, secured[1]) as wire:
+                assert (await wire.ask("GET", "/fine")).text == "/fine"
+        assert await silent.ended()
+
+
+async def test_a_request_right_behind_the_handshake_is_answered(secured: Secured) -> None:
+    context, trust = secured
+    async with HttpServer(Paths(), "127.0.0.1", 0, tls=context) as server:
+
+        def ask() -> bytes:
+            # One segment with the end of the handshake and the request: TLS in memory, sent at once.
+            incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+            talk = trust.wrap_bio(incoming, outgoing, server_hostname="127.0.0.1")
+            with socket.create_connection(("127.0.0.1", server.port)) as raw:
+                while True:
+                    try:
+                        talk.do_handshake()
+                        break
+                    except ssl.SSLWantReadError:
+                        raw.sendall(outgoing.read())
+                        incoming.write(raw.recv(65536))
+                talk.write(GET)
+                raw.sendall(outgoing.read())
+                while True:
+                    try:
+                        return talk.read()
+                    except ssl.SSLWantReadError:
+                        incoming.write(raw.recv(65536))
+
+        assert (await asyncio.to_thread(ask)).startswith(b"HTTP/1.1 200")
 
 
 @pytest.fixture

@@ -74,6 +74,25 @@ async def test_a_head_is_answered_like_a_get_without_the_body() -> None:
         assert (await wire.ask("GET", "/next")).text == "/next"
 
 
+@pytest.mark.parametrize(
+    ("head", "status"),
+    [
+        (b"HEAD /nobody HTTP/1.1\r\nHost: t\r\n\r\n", 404),
+        (b"HEAD /x HTTP/1.1\r\nHost: t\r\nContent-Length: 900000\r\n\r\n", 413),
+        (b"HEAD /x HTTP/1.1\r\nHost : t\r\n\r\n", 400),
+        (b"HEAD /x HTTP/1.1\r\nA: " + b"a" * 70_000 + b"\r\n\r\n", 431),
+    ],
+)
+async def test_a_head_that_is_refused_gets_no_body_either(head: bytes, status: int) -> None:
+    async with talking() as (_, _, wire):
+        wire.writer.write(head)
+        found, headers = await wire.head()
+        assert found == status
+        assert int(headers["content-length"]) > 0
+        wire.writer.write_eof()
+        assert await wire.reader.read() == b""
+
+
 async def test_an_answer_that_has_no_body_by_its_status_gives_no_length() -> None:
     async with talking() as (_, _, wire):
         wire.send("GET", "/empty")

@@ -1,6 +1,6 @@
 """HTTP/1.1 for servers: an asyncio protocol on httptools, and what is listened with.
 
-In reading order: `server` (listening, from start to stop), `connection` (one client), `reader` (bytes become
+In reading order: `server` (listening, from start to stop), `arrivals` (before TLS stands), `connection` (one client), `reader` (bytes become
 requests), `requests` and `answers` (values), `handler` and `routes` (who answers), `limits` (when it is enough).
 """
 

@@ -51,6 +51,7 @@ class Connection(asyncio.Protocol):
         self._pending: deque[Request] = deque()
         self._paused = False
         self._refusal: Response | None = None
+        self._bodiless = False
         self._lingering: asyncio.TimerHandle | None = None
         self._switched: bytearray | None = None
         self._task: asyncio.Task[None] | None = None
@@ -144,9 +145,9 @@ class Connection(asyncio.Protocol):
         elif len(self._pending) >= self._house.limits.pipelined:
             self._pause()
 
-    def refuse(self, answer: Response) -> None:
+    def refuse(self, answer: Response, *, bodiless: bool) -> None:
         """Let a refusal be the last answer, in its turn."""
-        self._refusal = answer
+        self._refusal, self._bodiless = answer, bodiless
         self._next()
 
     def refused(self) -> None:
@@ -260,7 +261,7 @@ class Connection(asyncio.Protocol):
 
     def _send_refusal(self, refusal: Response) -> None:
         self._ending = True
-        self._send(refusal, keep_alive=False)
+        self._send(refusal, keep_alive=False, bodiless=self._bodiless)
         if self._reader.receiving:
             self._lingering = self._loop.call_later(self._house.limits.linger_seconds, self.abort)
         else:

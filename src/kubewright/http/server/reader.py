@@ -59,7 +59,7 @@ class Sink(Protocol):
         """Take a whole request; its body is to be given back to the room."""
         ...
 
-    def refuse(self, answer: Response) -> None:
+    def refuse(self, answer: Response, *, bodiless: bool) -> None:
         """Answer to what is no request that can be taken; nothing after it is."""
         ...
 
@@ -140,11 +140,12 @@ class RequestReader:
     def give_up(self, answer: Response) -> None:
         """Refuse what is coming in and read no more of it."""
         self._broken = True
+        bodiless = self._asks_for_head
         self.receiving = False
         if self._refused:
             self._sink.refused()
         else:
-            self._refuse(answer)
+            self._refuse(answer, bodiless=bodiless)
 
     def release(self) -> None:
         """Give back what is kept of a request that never came in whole."""
@@ -236,8 +237,12 @@ class RequestReader:
             request.keep_alive = keep_alive and request.chunks
         self._sink.received(request)
 
-    def _refuse(self, answer: Response) -> None:
+    def _refuse(self, answer: Response, *, bodiless: bool = False) -> None:
         if not self._refused:
             self._refused = True
             self.release()
-            self._sink.refuse(answer)
+            self._sink.refuse(answer, bodiless=bodiless or self._asks_for_head)
+
+    @property
+    def _asks_for_head(self) -> bool:
+        return self.receiving and self._parser.get_method() == b"HEAD"

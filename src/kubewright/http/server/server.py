@@ -6,6 +6,7 @@ from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from typing import Any, Self
 
+from .arrivals import Arrival
 from .connection import Connection
 from .handler import Handler
 from .limits import Limits
@@ -39,6 +40,7 @@ class HttpServer:
         self._grace = grace
         self._stack = AsyncExitStack()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._arriving: dict[Connection, Arrival] = {}
         self._gone = asyncio.Event()
         self._leaving = False
         self.limits: Limits = limits
@@ -72,16 +74,13 @@ class HttpServer:
 
     async def _listen(self, port: int) -> asyncio.Server:
         loop = asyncio.get_running_loop()
-        secure = self._tls is not None
-        return await loop.create_server(
-            lambda: Connection(self._handler, self, loop),
-            self._host or None,
-            port,
-            ssl=self._tls,
-            backlog=1024,
-            ssl_handshake_timeout=self.limits.receive_seconds if secure else None,
-            ssl_shutdown_timeout=_GOODBYE_SECONDS if secure else None,
-        )
+
+        def accept() -> asyncio.Protocol:
+            return (
+                Connection(self._handler, self, loop) if self._tls is None else Arrival(self._arrived, loop)
+            )
+
+        return await loop.create_server(accept, self._host or None, port, backlog=1024)
 
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
@@ -93,6 +92,7 @@ class HttpServer:
     async def _finish(self) -> None:
         self.drain()
         self._leaving = True
+        self._turn_away()
         for connection in list(self.connections):
             connection.leave()
         try:
@@ -106,8 +106,13 @@ class HttpServer:
     def _cut_off(self) -> None:
         for task in self._tasks:
             task.cancel()
+        self._turn_away()
         for connection in list(self.connections):
             connection.abort()
+
+    def _turn_away(self) -> None:
+        for arrival in self._arriving.values():
+            arrival.abort()
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run work until it ends or the server does."""
@@ -116,18 +121,57 @@ class HttpServer:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    def opened(self, connection: Connection) -> None:
-        """Take a connection in; where there are too many, the one that was silent for longest makes room.
+    def _arrived(self, arrival: Arrival) -> None:
+        """Take a connection in whose TLS does not stand yet."""
+        if self._leaving:
+            arrival.abort()
+            return
+        connection = Connection(self._handler, self, asyncio.get_running_loop())
+        self._arriving[connection] = arrival
+        arrival.begin(self._group.create_task(self._secure(connection, arrival)))
+        self._make_room(connection)
 
-        Those go first who never asked for anything, so that mere silence drives out nobody who did.
-        """
+    async def _secure(self, connection: Connection, arrival: Arrival) -> None:
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(
+                lambda: connection,
+                arrival.take(),
+                ssl=self._tls,
+                ssl_handshake_timeout=self.limits.receive_seconds,
+                ssl_shutdown_timeout=_GOODBYE_SECONDS,
+            )
+        except OSError:
+            # No TLS, none that we speak, too slow, or gone: the client's trouble, and it knows.
+            return
+        finally:
+            self._arriving.pop(connection, None)
+
+    def opened(self, connection: Connection) -> None:
+        """Take a connection in that may ask from now on."""
+        arriving = self._arriving.pop(connection, None) is not None
         self.connections.add(connection)
         if self._leaving:
             connection.close()
-        elif len(self.connections) > self.limits.connections:
-            others = [(item.idle_since, item) for item in self.connections if item is not connection]
-            idle = [(item.used, since, item) for since, item in others if since is not None]
-            longest = min(idle, key=lambda found: found[:2], default=(False, 0.0, connection))[2]
+        elif not arriving:
+            self._make_room(connection)
+
+    def _make_room(self, newcomer: Connection) -> None:
+        """Where there are too many, the one that was silent for longest goes, or else the newcomer.
+
+        Those go first who never asked for anything, so that mere silence drives out nobody who did.
+        """
+        if len(self.connections) + len(self._arriving) <= self.limits.connections:
+            return
+        silent = [(False, arrival.since, item) for item, arrival in self._arriving.items()]
+        idle = [(item.used, item.idle_since, item) for item in self.connections]
+        others = [(used, since, item) for used, since, item in (*silent, *idle) if item is not newcomer]
+        waiting = [(used, since, item) for used, since, item in others if since is not None]
+        longest = min(waiting, key=lambda found: found[:2], default=(False, 0.0, newcomer))[2]
+        # Taken out at once: its task ends a moment later, and until then the next newcomer would count it.
+        arrival = self._arriving.pop(longest, None)
+        if arrival is not None:
+            arrival.abort()
+        else:
             longest.abort()
 
     def closed(self, connection: Connection) -> None:
