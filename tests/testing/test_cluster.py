@@ -56,6 +56,13 @@ async def test_how_a_test_ends_is_told_as_it_is(cluster: Cluster, outcome: type[
             raise outcome("as it is")
 
 
+@pytest.mark.parametrize("outcome", [AssertionError, pytest.fail.Exception])
+async def test_an_embedded_cluster_does_not_hide_how_a_test_ends(outcome: type[BaseException]) -> None:
+    with pytest.raises(outcome, match=r"^as it is$"):
+        async with embedded():
+            raise outcome("as it is")
+
+
 async def test_faults_are_not_in_the_way_of_the_end() -> None:
     async with embedded() as cluster, cluster.running(lamps()):
         cluster.faults.add(fail=500)

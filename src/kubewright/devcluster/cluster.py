@@ -5,7 +5,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from kubewright.api import AlreadyExists, NotFound
@@ -24,6 +23,7 @@ from kubewright.devcluster import (
     jobs,
     kubelet,
     namespaces,
+    node_care,
     quotas,
     replica_sets,
     scheduling,
@@ -110,10 +110,9 @@ class DevCluster:
             self._stack = stack.pop_all()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._stack.__aexit__(kind, error, trace)
+    async def __aexit__(self, *failure: object) -> None:
+        # What went wrong beside the cluster is none of its failures, which come in groups.
+        await self._stack.aclose()
 
     @property
     def url(self) -> str:
@@ -162,6 +161,7 @@ class DevCluster:
             autoscalers.controller(client),
             aggregation.controller(),
             certificate_requests.controller(self._server.sign),
+            node_care.controller(),
             scheduling.controller(),
             *kubelet.controllers(version, runner=self._processes),
             name="kubewright-dev-cluster",
