@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 import yaml
 
+from kubewright.certificates import Authority
 from kubewright.devcluster import Scratch
-from kubewright.testing.authority import Authority
 from kubewright.testing.components import kubeconfig
 from kubewright.testing.controlplane import (
     KUBERNETES,
@@ -113,7 +113,7 @@ async def test_users_have_only_what_roles_give_them(plane: ControlPlane):
 
 async def test_static_and_service_account_tokens_authenticate(plane: ControlPlane, tmp_path: Path):
     async def whoami(token: str) -> dict[str, Any]:
-        document = kubeconfig(plane.url, plane.ca, {"user": Authority().pair})
+        document = kubeconfig(plane.url, plane.ca, {"user": Authority.create().pair})
         document["users"][0]["user"] = {"token": token}
         config = tmp_path / "token.kubeconfig"
         config.write_text(yaml.safe_dump(document))
@@ -327,7 +327,7 @@ def test_scratch_removes_nothing_outside_the_temporary_folder(path: Path, elsewh
 
 
 def test_authority_signs_what_tls_accepts(tmp_path: Path):
-    authority = Authority()
+    authority = Authority.create()
     pair = authority.serving("server", hosts=["127.0.0.1", "localhost"])
     (tmp_path / "chain").write_bytes(pair.certificate + pair.key)
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

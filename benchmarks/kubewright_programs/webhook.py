@@ -9,12 +9,12 @@ from pathlib import Path
 from kubewright_programs.coldcache import Sample
 
 import kubewright as kw
+from kubewright.certificates import FollowingContext
 from kubewright.cli.loops import run_program
 from kubewright.metrics import Registry
 from kubewright.serving import Address
 from kubewright.webhook import Endpoints
 from kubewright.webhook.server.answers import answerers_for
-from kubewright.webhook.server.context import FollowingContext
 from kubewright.webhook.server.http import WebhookServer
 from kubewright.webhook.server.sources import DirectorySource
 

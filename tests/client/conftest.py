@@ -14,8 +14,8 @@ import pytest_asyncio
 
 from kubewright.api import Meta
 from kubewright.api.builtin import core_v1
+from kubewright.certificates import Authority
 from kubewright.client import Client, ClusterConfig, config_from_kubeconfig, load_config
-from kubewright.testing.authority import Authority
 
 
 @dataclass
@@ -161,7 +161,7 @@ async def serve() -> AsyncIterator[Serve]:
 
 @pytest.fixture(scope="module")
 def authority() -> Authority:
-    return Authority()
+    return Authority.create()
 
 
 def server_context(pair_certificate: bytes, pair_key: bytes, folder: Path) -> ssl.SSLContext:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from kubewright.certificates import Authority
 from kubewright.client import Client, ClusterConfig, ConnectionFailed
-from kubewright.testing.authority import Authority
 
 from .conftest import Serve, server_context
 from .scripted import MAPS, found

@@ -6,8 +6,8 @@ import socket
 from pathlib import Path
 
 from kubewright.api import Kind
+from kubewright.certificates import Authority
 from kubewright.client import Client, ClusterConfig
-from kubewright.testing.authority import Authority
 
 from .conftest import Exchange, Loopback, Serve, server_context
 

@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from kubewright.certificates import Authority
 from kubewright.client import Client, ClusterConfig, ConfigError, ConnectionFailed, Unauthorized
-from kubewright.testing.authority import Authority
 
 from .conftest import Exchange, Serve, server_context
 from .scripted import MAPS, OBJECT, found
@@ -44,7 +44,7 @@ async def test_the_clusters_authority_is_trusted_and_no_other(
     server = await serve(found, server_context(pair.certificate, pair.key, tmp_path))
     async with Client(ClusterConfig(server.url, ca_data=authority.pair.certificate)) as client:
         await client.get(MAPS, "a", "default")
-    async with Client(ClusterConfig(server.url, ca_data=Authority().pair.certificate)) as client:
+    async with Client(ClusterConfig(server.url, ca_data=Authority.create().pair.certificate)) as client:
         with pytest.raises(ConnectionFailed, match="is not trusted"):
             await client.get(MAPS, "a", "default")
     async with Client(ClusterConfig(server.url, insecure=True)) as client:

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from kubewright.devserver.certificates import Authority
+from kubewright.certificates import Authority
 
 Review = dict[str, Any]
 Reply = tuple[int, str, bytes]
@@ -259,7 +259,7 @@ def hook_server() -> Iterator[dict[str, str]]:
     authority = Authority.create()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with TemporaryDirectory() as folder:
-        pair = authority.serving("127.0.0.1")
+        pair = authority.serving("hooks", ["127.0.0.1", "localhost"])
         file = Path(folder, "serving.pem")
         file.write_bytes(pair.certificate + pair.key)
         context.load_cert_chain(file)

@@ -9,12 +9,12 @@ from typing import Any
 
 from http_wire import Reply, Wire, connected
 
+from kubewright.certificates import FollowingContext
 from kubewright.metrics import Registry
 from kubewright.serving import Address
 from kubewright.webhook import Endpoints, Lifetimes
 from kubewright.webhook.server.answers import answerers_for
 from kubewright.webhook.server.authority import Bundle, begin, utc_now
-from kubewright.webhook.server.context import FollowingContext
 from kubewright.webhook.server.http import WebhookServer
 
 

@@ -1,7 +1,10 @@
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from kubewright.webhook import Lifetimes
 from kubewright.webhook.server.authority import (
@@ -89,6 +92,13 @@ def test_a_damaged_bundle_is_made_anew(field: str) -> None:
     bundle = step(None, NOW)
     parts = {name: getattr(bundle, name) for name in ("authorities", "authority_key", "certificate", "key")}
     assert step(Bundle(**{**parts, field: b"junk"}), NOW).authorities != bundle.authorities
+
+
+def test_an_authority_whose_key_does_not_sign_for_us_is_made_anew() -> None:
+    bundle = step(None, NOW)
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    assert step(replace(bundle, authority_key=pem), NOW).authorities != bundle.authorities
 
 
 def test_an_expired_bundle_is_made_anew() -> None:

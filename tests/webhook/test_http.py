@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import kubewright as kw
+from kubewright.certificates import FollowingContext
 from kubewright.serving import Address, BindError
 from kubewright.webhook import Lifetimes
 from kubewright.webhook.server import http
 from kubewright.webhook.server.authority import begin, utc_now
-from kubewright.webhook.server.context import FollowingContext
 from kubewright.webhook.server.http import SLOW, WebhookServer
 
 from .calling import asked, called, trust

@@ -15,6 +15,7 @@ from typing import Any, Literal, Self
 
 from msgspec.structs import replace
 
+from kubewright.certificates import Authority, KeyPair, private_key
 from kubewright.http.server import Answer, HttpServer, Request
 
 from .admission import AdmissionChain, standard_admission
@@ -31,7 +32,7 @@ from .auth import (
 from .bootstrap import first_objects, recorded_objects, seed
 from .builtin import strategy_for
 from .callout import Caller
-from .certificates import Authority, KeyPair, new_key, server_context
+from .certificates import server_context
 from .clock import Clock
 from .copies import store_copies
 from .core import Core
@@ -75,7 +76,7 @@ class _Parts:
     def load(cls, data: Path | None, host: str) -> "_Parts":
         journal = Journal(data) if data is not None else None
         authority, token_key = _keys(journal)
-        context = server_context(authority.serving(host), authority.pair.certificate)
+        context = server_context(authority, host)
         types = load_types()
         types.discovery()
         return cls(journal, authority, token_key, context, types, recorded_objects())
@@ -84,12 +85,12 @@ class _Parts:
 def _keys(journal: Journal | None) -> tuple[Authority, bytes]:
     """Give what makes the server recognizable to its clients; kept with the data, else made anew."""
     if journal is None:
-        return Authority.create(), new_key()
+        return Authority.create(), private_key()
     certificate, key = journal.setting("ca.crt"), journal.setting("ca.key")
     token_key = journal.setting("sa.key")
     if certificate is not None and key is not None and token_key is not None:
         return Authority(KeyPair(certificate, key)), token_key
-    authority, token_key = Authority.create(), new_key()
+    authority, token_key = Authority.create(), private_key()
     journal.keep_setting("ca.crt", authority.pair.certificate)
     journal.keep_setting("ca.key", authority.pair.key)
     journal.keep_setting("sa.key", token_key)

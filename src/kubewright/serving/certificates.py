@@ -3,17 +3,11 @@
 import asyncio
 import logging
 import socket
-import ssl
-import tempfile
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
-
 from kubewright.api import KubewrightError
+from kubewright.certificates import Authority, FollowingContext
 
 POLL = 10.0
 LIFE = timedelta(days=365)
@@ -30,8 +24,7 @@ class ServingCertificate:
 
     def __init__(self, directory: Path | None = None) -> None:
         self._directory = directory
-        self.context: ssl.SSLContext = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.context.minimum_version = ssl.TLSVersion.TLSv1_2
+        self.context: FollowingContext = FollowingContext()
         self._stamp: tuple[int, int] | None = None
         if directory is None:
             self._load_own()
@@ -58,46 +51,16 @@ class ServingCertificate:
     def _load(self, directory: Path) -> None:
         try:
             self._stamp = _stamp(directory)
-            self.context.load_cert_chain(directory / "tls.crt", directory / "tls.key")
-        except (OSError, ssl.SSLError) as error:
+            pair = [(directory / name).read_bytes() for name in ("tls.crt", "tls.key")]
+            self.context.load(*pair)
+        except (OSError, ValueError) as error:
             raise CertificateError(f"{directory}/tls.crt and tls.key: {error}") from error
 
     def _load_own(self) -> None:
-        certificate, key = _self_signed()
-        # The TLS library reads certificates from files only.
-        with tempfile.TemporaryDirectory() as folder:
-            pair = Path(folder, "pair.pem")
-            pair.touch(mode=0o600)
-            pair.write_bytes(key + certificate)
-            self.context.load_cert_chain(pair)
+        host = socket.gethostname()
+        own = Authority.create(life=LIFE).serving(host, [host, "localhost"], life=LIFE)
+        self.context.load(own.certificate, own.key)
 
 
 def _stamp(directory: Path) -> tuple[int, int]:
     return (directory / "tls.crt").stat().st_mtime_ns, (directory / "tls.key").stat().st_mtime_ns
-
-
-def _self_signed() -> tuple[bytes, bytes]:
-    """Return a certificate for this host and its key, in PEM."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    host = socket.gethostname()[:64]
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(minutes=5))
-        .not_valid_after(now + LIFE)
-        .add_extension(
-            x509.SubjectAlternativeName([x509.DNSName(host), x509.DNSName("localhost")]), critical=False
-        )
-        .sign(key, hashes.SHA256())
-    )
-    return (
-        certificate.public_bytes(serialization.Encoding.PEM),
-        key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        ),
-    )

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kubewright.testing.authority import KeyPair
+from kubewright.certificates import KeyPair
 
 # File names are relative to the folder that all programs run in.
 AUTHORITY, SERVING, TOKENS, SERVICE_ACCOUNT_KEY = "ca", "serving", "tokens.csv", "service-accounts.key"

@@ -15,9 +15,9 @@ from typing import Any, Self
 
 import yaml
 
+from kubewright.certificates import Authority, KeyPair, private_key
 from kubewright.devcluster import Scratch
 from kubewright.testing import components
-from kubewright.testing.authority import Authority, KeyPair, private_key
 from kubewright.testing.processes import Process, ProcessError
 
 # What `scripts/control-plane build` makes by default: the version that tools/control_plane/go.mod pins.
@@ -75,7 +75,7 @@ class ControlPlane:
         self._users = dict(users or {})
         self._flags = list(api_server_flags)
         self._timeout = timeout
-        self._authority = Authority()
+        self._authority = Authority.create()
         self._directory: Path | None = None
         self._port = 0
         self._processes: dict[str, Process] = {}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from devserver_http import Http
 
-from kubewright.devserver.certificates import Authority
+from kubewright.certificates import Authority
 
 HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -50,7 +50,7 @@ def authority() -> Authority:
 @pytest.fixture
 async def webhook(authority: Authority, tmp_path: Path) -> AsyncIterator[tuple[Webhook, int]]:
     def context() -> ssl.SSLContext:
-        pair = authority.serving("check.default.svc")
+        pair = authority.serving("check", ["check.default.svc"])
         file = tmp_path / "serving.pem"
         file.write_bytes(pair.certificate + pair.key)
         found = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from kubewright.testing.authority import Authority
+from kubewright.certificates import Authority
 
 
 @pytest.fixture(scope="module")
 def authority() -> Authority:
-    return Authority()
+    return Authority.create()
 
 
 @pytest.fixture

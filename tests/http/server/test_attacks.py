@@ -12,11 +12,11 @@ from http_wire import Wire, connected
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kubewright.certificates import FollowingContext
 from kubewright.http.server import HttpServer, Limits
 from kubewright.testing.virtual_time import virtual_time
 from kubewright.webhook import Lifetimes
 from kubewright.webhook.server.authority import begin, utc_now
-from kubewright.webhook.server.context import FollowingContext
 
 from .serving import LARGEST, Paths, serving, talking, until
 

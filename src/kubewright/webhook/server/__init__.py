@@ -1,7 +1,7 @@
 """Webhooks at work: the HTTPS server, its certificates, and what makes API servers ask it.
 
 In reading order: `hosting` (all of it, from start to stop), `http` and `answers` (a request and its answer),
-`reach` (can they be reached?), `registration`, `by_url` and `leftovers` (the configurations and CRDs), `sources`, `stores`, `authority` and `context` (certificates).
+`reach` (can they be reached?), `registration`, `by_url` and `leftovers` (the configurations and CRDs), `sources`, `stores` and `authority` (certificates).
 """
 
 from kubewright.webhook.server.by_url import listens

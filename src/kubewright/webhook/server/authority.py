@@ -5,7 +5,6 @@ A new authority is made known first, signs later, and only then is the old one f
     [old]  --renew-->  [old, new] served by old  --trust-->  [old, new] served by new  --follow-->  [new]
 """
 
-import ipaddress
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,20 +12,10 @@ from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    load_pem_private_key,
-)
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 
+from kubewright.certificates import SKEW, Authority, KeyPair
 from kubewright.webhook import Lifetimes
-
-# Certificates begin in the past, so that a machine whose clock is behind accepts them.
-SKEW = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +91,7 @@ def _usable(bundle: Bundle, now: datetime) -> bool:
     try:
         serving = _read(bundle.certificate)
         load_pem_private_key(bundle.key, None)
-        load_pem_private_key(bundle.authority_key, None)
+        Authority(KeyPair(bundle.authorities[-1], bundle.authority_key))
         signers = [found for found in map(_read, bundle.authorities) if _signed(serving, found)]
     except (ValueError, TypeError):
         return False
@@ -111,67 +100,18 @@ def _usable(bundle: Bundle, now: datetime) -> bool:
 
 
 def _authority(times: Lifetimes, now: datetime) -> tuple[bytes, bytes]:
-    key = ec.generate_private_key(ec.SECP256R1())
     # Two authorities of one name would be confused by those who look issuers up by name.
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"webhooks-{secrets.token_hex(4)}")])
-    usage = x509.KeyUsage(
-        digital_signature=True,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        key_cert_sign=True,
-        crl_sign=True,
-        encipher_only=False,
-        decipher_only=False,
-    )
-    builder = (
-        _builder(name, name, key.public_key(), key.public_key(), now, times.authority)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(usage, critical=True)
-    )
-    return builder.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM), _pem(key)
+    made = Authority.create(f"webhooks-{secrets.token_hex(4)}", life=times.authority, now=now)
+    return made.pair.certificate, made.pair.key
 
 
 def _serving(
     authority: bytes, authority_key: bytes, hosts: Sequence[str], times: Lifetimes, now: datetime
 ) -> tuple[bytes, bytes]:
-    issuer, signer = _read(authority), load_pem_private_key(authority_key, None)
-    if not isinstance(signer, ec.EllipticCurvePrivateKey):
-        raise ValueError("the authority's key is no elliptic curve key")
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, hosts[0][:64])])
     # A certificate that outlives its authority would end before its own date says so.
-    life = min(times.serving, _left(issuer, now))
-    builder = (
-        _builder(name, issuer.subject, key.public_key(), signer.public_key(), now, life)
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.SubjectAlternativeName([_general_name(host) for host in hosts]), critical=False)
-    )
-    return builder.sign(signer, hashes.SHA256()).public_bytes(Encoding.PEM), _pem(key)
-
-
-def _builder(
-    subject: x509.Name,
-    issuer: x509.Name,
-    key: ec.EllipticCurvePublicKey,
-    signer: ec.EllipticCurvePublicKey,
-    now: datetime,
-    life: timedelta,
-) -> x509.CertificateBuilder:
-    authority_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(signer)
-    return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(key)
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - SKEW)
-        .not_valid_after(now + life)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
-        .add_extension(authority_id, critical=False)
-    )
+    life = min(times.serving, _left(_read(authority), now))
+    made = Authority(KeyPair(authority, authority_key)).serving(hosts[0], hosts, life=life, now=now)
+    return made.certificate, made.key
 
 
 def _read(pem: bytes) -> x509.Certificate:
@@ -198,17 +138,6 @@ def _hosts(certificate: x509.Certificate) -> set[str]:
     found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     addresses = {str(address) for address in found.get_values_for_type(x509.IPAddress)}
     return addresses | set(found.get_values_for_type(x509.DNSName))
-
-
-def _general_name(host: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ipaddress.ip_address(host))
-    except ValueError:
-        return x509.DNSName(host)
-
-
-def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
 def utc_now() -> datetime:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kubewright.api import ApiError, ConfigError, ConnectionFailed, KubewrightError
+from kubewright.certificates import FollowingContext
 from kubewright.client import Client
 from kubewright.metrics import Registry
 from kubewright.serving import Address, BindError
@@ -16,7 +17,6 @@ from kubewright.webhook import Endpoints, Lifetimes, Reach, WebhookNames
 from kubewright.webhook.configurations import ByService
 from kubewright.webhook.server.answers import Answerer, answerers_for
 from kubewright.webhook.server.by_url import UrlRegistration
-from kubewright.webhook.server.context import FollowingContext
 from kubewright.webhook.server.http import WebhookServer
 from kubewright.webhook.server.reach import confirm_reach
 from kubewright.webhook.server.registration import GivenRegistration, Registration, ServiceRegistration

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from kubewright.api import DurationError, parse_duration
+from kubewright.certificates import FollowingContext
 from kubewright.http.server import JSON, Handler, Limits, Request, Response, text
 from kubewright.metrics import Registry
 from kubewright.serving import Address, HttpServer
 from kubewright.webhook import BadReview
 from kubewright.webhook.server.answers import Answerer
-from kubewright.webhook.server.context import FollowingContext
 
 LONGEST_TIMEOUT = 30.0
 # Silence longer than the 90 s after which Go's client drops a connection, so that a request never meets a closing one.

@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from kubewright.api import ApiError, ConnectionFailed, KubewrightError
+from kubewright.certificates import FollowingContext
 from kubewright.metrics import Registry
 from kubewright.webhook import Lifetimes
 from kubewright.webhook.server.authority import Bundle, advance, expiry, next_step, utc_now
-from kubewright.webhook.server.context import FollowingContext
 from kubewright.webhook.server.stores import CertificateError, Store
 
 DIRECTORY_POLL = 10.0

@@ -5,6 +5,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from kubewright.certificates.authority import KeyPair
+
 
 class FollowingContext(ssl.SSLContext):
     """Hands each new connection to the newest context; loading into a live one could show half a pair."""
@@ -29,12 +31,7 @@ class FollowingContext(ssl.SSLContext):
         # Offering nothing else keeps API servers on HTTP/1.1, which is what we speak.
         context.set_alpn_protocols(["http/1.1"])
         try:
-            # The TLS library reads certificates from files only.
-            with tempfile.TemporaryDirectory() as folder:
-                pair = Path(folder, "pair.pem")
-                pair.touch(mode=0o600)
-                pair.write_bytes(key + b"\n" + certificate)
-                context.load_cert_chain(pair)
+            load_pair(context, KeyPair(certificate, key))
             if self._client_ca is not None:
                 context.load_verify_locations(self._client_ca)
                 context.verify_mode = ssl.CERT_REQUIRED
@@ -47,3 +44,13 @@ class FollowingContext(ssl.SSLContext):
         if self._newest is None:
             raise ssl.SSLError("there is no certificate yet")
         return self._newest.wrap_bio(*arguments, **options)
+
+
+def load_pair(context: ssl.SSLContext, pair: KeyPair) -> None:
+    """Have a context show a certificate; raises SSLError where the two do not belong together."""
+    # The TLS library reads them from files only: this one is its owner's alone, and gone at once.
+    with tempfile.TemporaryDirectory(prefix="kubewright-") as folder:
+        path = Path(folder, "pair.pem")
+        path.touch(mode=0o600)
+        path.write_bytes(pair.key + b"\n" + pair.certificate)
+        context.load_cert_chain(path)
