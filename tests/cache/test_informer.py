@@ -452,3 +452,24 @@ async def test_events_that_arrive_together_are_told_in_order(source: Any, make: 
         ("a", False, True, False),
         ("b", False, True, True),
     ]
+
+
+@virtual_time
+async def test_a_watch_that_is_cut_once_is_no_news_and_twice_in_a_row_is(
+    source: Any, make: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "kubewright")
+    news = make.answer(make.event("ADDED", "a", 11), hangs=True)
+    source.script = [make.answer(*initial(make), pause=1), make.answer(), news]
+    async with Running(informer_of(source, make)):
+        await asyncio.sleep(30)
+    assert [record.message for record in caplog.records] == []
+
+    source.script = [make.answer(*initial(make), pause=1), make.answer(), make.answer(), news]
+    async with Running(informer_of(source, make)):
+        await asyncio.sleep(30)
+    told = [(record.levelname, record.message.partition(", ")[0]) for record in caplog.records]
+    assert told == [
+        ("WARNING", "Cannot read widgets.example.com"),
+        ("INFO", "Reading widgets.example.com again"),
+    ]

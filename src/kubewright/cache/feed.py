@@ -61,6 +61,7 @@ class Feed:
         self._subscribers: list[Subscriber] = []
         self._synced = asyncio.Event()
         self._failure: Failed | None = None
+        self._complaint = ""
         for name, text, read in (
             ("kubewright_cache_objects", "Number of objects held", lambda: len(self._store.objects)),
             (
@@ -197,15 +198,17 @@ class Feed:
             )
 
     def _failed(self, failed: Failed) -> None:
-        if self._failure is None or str(self._failure.error) != str(failed.error):
+        if not failed.ordinary and self._complaint != str(failed.error):
             _log.warning(
                 "Cannot read %s, trying again in %.1f s: %s", self.selection, failed.retry_in, failed.error
             )
+            self._complaint = str(failed.error)
         self._failure = failed
 
     def _recovered(self) -> None:
-        _log.info("Reading %s again", self.selection)
-        self._failure = None
+        if self._complaint:
+            _log.info("Reading %s again", self.selection)
+        self._failure, self._complaint = None, ""
 
     def _metric_labels(self) -> dict[str, str]:
         chosen = self.selection

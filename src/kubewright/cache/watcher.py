@@ -60,11 +60,15 @@ class Synced(msgspec.Struct, frozen=True, gc=False):
 
 
 class Failed(msgspec.Struct, frozen=True, gc=False):
-    """Reading failed and is tried again; `refused` tells that a person must mend something first."""
+    """Reading failed and is tried again; `refused` tells that a person must mend something first.
+
+    `ordinary` is a watch that was cut once: so a server ends the watches of a kind whose CRD has changed.
+    """
 
     error: KubewrightError
     retry_in: float
     refused: bool
+    ordinary: bool = False
 
 
 Event = Restarted | Applied | Deleted | Progressed | Synced | Failed
@@ -96,6 +100,10 @@ class WatchFailed(KubewrightError):
     def __init__(self, message: str, status: Status | None = None) -> None:
         super().__init__(message)
         self.status = status
+
+
+class WatchCutShort(WatchFailed):
+    """A watch ended as soon as it was open, without a word."""
 
 
 class InitialEventsMissing(KubewrightError):
@@ -209,7 +217,7 @@ class _Watcher:
                 yield self._follow(events)
         if _now() - started < SHORT_WATCH and self._state == Watching(version):
             self._short_watches.inc()
-            raise WatchFailed(f"the watch of {self._selection} ended at once, without any event")
+            raise WatchCutShort(f"the watch of {self._selection} ended at once, without any event")
 
     def _open_watch(
         self, version: str = "", *, initial_events: bool = False
@@ -272,7 +280,9 @@ class _Watcher:
         if lasted >= SHORT_WATCH and self._was_served(error):
             # What fails now is another failure than the one before, and may be over as soon.
             self._failures = 0
-        return Failed(error, self._rest(error, code), code in _REFUSED)
+        rest = self._rest(error, code)
+        ordinary = isinstance(error, WatchCutShort) and self._failures == 1
+        return Failed(error, rest, code in _REFUSED, ordinary)
 
     def _was_served(self, error: KubewrightError) -> bool:
         """Return whether the server answered before it failed; one without news is heard of only when it is lost."""
