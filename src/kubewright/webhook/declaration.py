@@ -4,7 +4,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Generic, Literal, TypedDict, TypeVar, Unpack, cast, get_args
+from typing import Any, Generic, Literal, NoReturn, TypedDict, TypeVar, Unpack, cast, get_args
 
 from kubewright.api import DeclarationError, Kind, SelectorError, kind_of, names
 from kubewright.webhook.findings import Problem
@@ -161,7 +161,7 @@ class Admission(Generic[T]):
             self._refuse(f"takes {' and '.join(_ARGUMENTS[:1])}, then optionally {', '.join(_ARGUMENTS[1:])}")
         return max(min(len(places), len(_ARGUMENTS)), len(needed))
 
-    def _refuse(self, what: str) -> Any:
+    def _refuse(self, what: str) -> NoReturn:
         raise DeclarationError(f"{self!r}: {what}")
 
 
