@@ -227,6 +227,28 @@ async def test_indexes_follow_the_objects(source: Any, make: Any) -> None:
 
 
 @virtual_time
+async def test_an_index_is_kept_for_as_long_as_somebody_holds_it(source: Any, make: Any) -> None:
+    asked: list[str] = []
+
+    def values(widget: Widget) -> list[str]:
+        asked.append(widget.metadata.resource_version)
+        return [widget.metadata.name]
+
+    source.script = [make.answer(*initial(make, make.object("a", 3)), hangs=True)]
+    informer = informer_of(source, make)
+    async with Running(informer):
+        by_name = Index(Widget, values)
+        for index in (by_name, Index(Widget, values)):
+            informer.add_index(index)
+            assert informer.keys_by_index(index, "a") == [A]
+        del index
+        asked.clear()
+        informer.record_write(make.object("a", 11))
+        assert asked == ["11"]
+        assert informer.keys_by_index(by_name, "a") == [A]
+
+
+@virtual_time
 async def test_objects_that_do_not_fit_are_reported_once_and_stop_no_others(source: Any, make: Any) -> None:
     reports: list[Undecodable] = []
     objects = [make.object("a", 3, spec={"color": 7}), make.object("b", 4, spec={"color": "red"})]

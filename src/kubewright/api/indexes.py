@@ -8,8 +8,11 @@ import msgspec
 T = TypeVar("T")
 
 
-class Index(msgspec.Struct, Generic[T], frozen=True, eq=False):
-    """Declare a lookup: the values under which each object of a kind is found."""
+class Index(msgspec.Struct, Generic[T], frozen=True, eq=False, weakref=True):
+    """Declare a lookup: the values under which each object of a kind is found.
+
+    It is kept up to date from its first use on for as long as somebody holds it: declare it once, beside its users.
+    """
 
     kind: type[T]
     values: Callable[[T], Iterable[str]]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar, cast, get_origin
+from weakref import WeakKeyDictionary
 
 from kubewright.api import Index, KubewrightError, ObjectKey, RawObject, decode, parse, parse_labels
 from kubewright.cache.feed import Feed, Subscriber
@@ -20,7 +21,8 @@ class Informer(Generic[T]):
         self.feed = feed
         self._cls = cls
         self._typed = (get_origin(cls) or cls) is not dict
-        self._indexes: dict[Index[T], IndexTable] = {}
+        # An index that was made for one question is not kept for ever after.
+        self._indexes: WeakKeyDictionary[Index[T], IndexTable] = WeakKeyDictionary()
         self._end_keeping = feed.keep(self._note)
 
     @property

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
+from weakref import WeakSet
 
 from kubewright.api import Kind, Object, ObjectKey, RawObject, kind_of
 from kubewright.cache import Cache, Change, Index, Informer, Selection, Undecodable
@@ -27,7 +28,7 @@ class Shelf(Generic[T]):
         """What objects are read as: a class, or the kind for wire values."""
         self.whole: bool = not metadata_only and scope.transform is None
         """Whether objects are kept as the server has them, so that a write may build on them."""
-        self._indexes: set[Index[T]] = set()
+        self._indexes: WeakSet[Index[T]] = WeakSet()
         cls: Any = Object if metadata_only else dict if isinstance(kind, Kind) else kind
         self.informers: tuple[Informer[T], ...] = tuple(
             cache.informer(
