@@ -300,3 +300,13 @@ trees = st.recursive(st.just({}), lambda inner: st.dictionaries(names, inner, ma
 def test_a_union_holds_both_and_is_the_same_either_way(one: Wire, other: Wire) -> None:
     assert union(one, other) == union(other, one)
     assert union(union(one, other), one) == union(one, other)
+
+
+def test_a_prefix_of_names_that_we_applied_and_still_want_is_no_difference() -> None:
+    desired = deployment()
+    desired["metadata"]["generateName"] = "demo-"
+    owned = owned_by_applying(desired)
+    owned["f:metadata"]["f:generateName"] = {}
+    assert apply_difference(desired, copy.deepcopy(desired), owned) is None
+    del desired["metadata"]["generateName"]
+    assert apply_difference(desired, deployment(), owned) == "metadata.generateName"

@@ -9,7 +9,7 @@ from kubewright.api import Wire
 from kubewright.controller.ownership import Fields
 
 _IDENTITY = frozenset({"apiVersion", "kind", "metadata"})
-_META_COMPARED = frozenset({"labels", "annotations", "finalizers", "ownerReferences"})
+_META_COMPARED = frozenset({"generateName", "labels", "annotations", "finalizers", "ownerReferences"})
 
 _ATOMIC_DEFAULTS: Mapping[str, tuple[Any, ...]] = {
     "apiVersion": ("v1",),
