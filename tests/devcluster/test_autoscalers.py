@@ -33,18 +33,32 @@ async def test_kubectl_autoscale_raises_a_deployment_to_its_least(cluster: Clust
     await cluster.eventually(apps_v1.Deployment, "web", lambda item: item.status.ready_replicas == 2)
     why = "Current number of replicas below Spec.MinReplicas"
     await until_told(cluster, ("HorizontalPodAutoscaler", "SuccessfulRescale", f"New size: 2; reason: {why}"))
-    if cluster.server != "embedded":
-        pytest.skip("the real controller looks again after 15 s only")
+    # The real controller looks again after 15 s.
     found = await cluster.eventually(
         Scaler,
         "web",
         lambda item: item.status.current_replicas == 2 and "ScalingActive" in conditions_of(item),
+        timeout=60,
     )
     assert conditions_of(found) == {
         "AbleToScale": ("True", "SucceededGetScale"),
         "ScalingActive": ("False", "FailedGetResourceMetric"),
     }
     assert "cpu: <unknown>/50%" in await kubectl("get", "hpa")
+    assert [item.type for item in found.status.current_metrics] == [""]
+    why = (
+        "failed to get cpu utilization: unable to get metrics for resource cpu: unable to fetch metrics from"
+    )
+    await until_told(
+        cluster,
+        ("HorizontalPodAutoscaler", "FailedGetResourceMetric", why),
+        (
+            "HorizontalPodAutoscaler",
+            "FailedComputeMetricsReplicas",
+            "invalid metrics (1 invalid out of 1), first error is: failed to get cpu resource metric value: "
+            + why,
+        ),
+    )
 
 
 async def test_an_autoscaler_without_a_target_says_so(cluster: Cluster) -> None:

@@ -34,15 +34,16 @@ def bounded(current: int, least: int, most: int) -> tuple[int, str]:
     return current, ""
 
 
-def no_metrics(scaler: Autoscaler) -> tuple[str, str]:
-    """Say in the real controller's words that the first metric cannot be read."""
+def no_metrics(scaler: Autoscaler) -> tuple[str, str, str]:
+    """Say in the real controller's words that the first metric cannot be read: a reason, why, and of what."""
     first = scaler.spec.metrics[0] if scaler.spec.metrics else None
     if first is None or first.resource is None:
         kind = "object" if first is None else first.type
-        reason = f"FailedGet{kind}Metric"
+        reason, of = f"FailedGet{kind}Metric", f"{kind.lower()} metric value"
         why = f"unable to get {kind.lower()} metric: no custom metrics API is registered"
     else:
         reason, name = "FailedGetResourceMetric", first.resource.name
+        of = f"{name} resource metric value"
         what = (
             f"{name} utilization"
             if first.resource.target.type == "Utilization"
@@ -52,7 +53,7 @@ def no_metrics(scaler: Autoscaler) -> tuple[str, str]:
             f"failed to get {what}: unable to get metrics for resource {name}: unable to fetch metrics from resource "
             "metrics API: the server could not find the requested resource (get pods.metrics.k8s.io)"
         )
-    return reason, f"the HPA was unable to compute the replica count: {why}"
+    return reason, why, of
 
 
 class Autoscalers:
@@ -121,9 +122,18 @@ class Autoscalers:
             told = "scaling is disabled since the replica count of the target is zero"
             _set(status, "ScalingActive", "False", "ScalingDisabled", told, now)
         else:
-            reason, message = no_metrics(scaler)
-            if _set(status, "ScalingActive", "False", reason, message, now):
-                ctx.warn(reason, message.partition(": ")[2])
+            reason, why, of = no_metrics(scaler)
+            told = f"the HPA was unable to compute the replica count: {why}"
+            total = len(scaler.spec.metrics)
+            # The real one writes empty results for what it could not read.
+            status.current_metrics = [autoscaling_v2.MetricStatus(type="") for _ in scaler.spec.metrics]
+            if _set(status, "ScalingActive", "False", reason, told, now):
+                ctx.warn(reason, why)
+                first = f"first error is: failed to get {of}: {why}"
+                ctx.warn(
+                    "FailedComputeMetricsReplicas",
+                    f"invalid metrics ({total} invalid out of {total}), {first}",
+                )
 
 
 def _set(
