@@ -1,6 +1,6 @@
 """Budgets and quotas, on either control plane."""
 
-from devcluster_workloads import deployment, is_rolled_out, pod, selector
+from devcluster_workloads import deployment, is_rolled_out, pod, pods_of, selector
 
 from kubewright.api import Meta, Quantity
 from kubewright.api.builtin import apps_v1, core_v1, policy_v1
@@ -31,6 +31,21 @@ async def test_a_budget_says_how_many_pods_may_go(cluster: Cluster) -> None:
         "True",
         "SufficientPods",
     )
+
+
+async def test_an_eviction_is_noted_until_the_pod_has_gone(cluster: Cluster) -> None:
+    await cluster.create(deployment("web", 3))
+    await cluster.eventually(apps_v1.Deployment, "web", is_rolled_out)
+    await cluster.create(budget("web", min_available=2))
+    kind = policy_v1.PodDisruptionBudget
+    await cluster.eventually(kind, "web", lambda item: item.status.disruptions_allowed == 1)
+    evicted = (await pods_of(cluster, "web"))[0]
+    await cluster.client.evict(evicted.metadata.name, cluster.namespace)
+    await cluster.eventually_gone(core_v1.Pod, evicted.metadata.name)
+    found = await cluster.eventually(
+        kind, "web", lambda item: item.status.disruptions_allowed == 1 and not item.status.disrupted_pods
+    )
+    assert found.status.current_healthy == 3
 
 
 async def test_a_share_is_one_of_what_is_wanted(cluster: Cluster) -> None:

@@ -52,6 +52,9 @@ async def test_ready_pods_are_behind_the_service(cluster: Cluster) -> None:
     assert [item.port for item in old.subsets[0].ports] == [8080]
     assert {item.ip for item in old.subsets[0].addresses} == {item.status.pod_ip for item in pods}
     await cluster.settled(discovery_v1.EndpointSlice, core_v1.Endpoints)
+    assert found.metadata.generate_name == "web-"
+    events = await cluster.client.list(core_v1.Event, namespace=cluster.namespace)
+    assert {item.type for item in events} == {"Normal"}
 
 
 async def test_a_pod_that_is_not_ready_is_told_apart(cluster: Cluster) -> None:

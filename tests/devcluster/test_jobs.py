@@ -41,6 +41,7 @@ async def test_a_job_completes(cluster: Cluster, kubectl: Any) -> None:
     assert [item.type for item in done.status.conditions] == ["SuccessCriteriaMet", "Complete"]
     assert {item.reason for item in done.status.conditions} == {"CompletionsReached"}
     assert {item.message for item in done.status.conditions} == {"Reached expected number of succeeded pods"}
+    assert done.status.uncounted_terminated_pods == batch_v1.UncountedTerminatedPods()
     (pod,) = await pods_of(cluster, "once")
     assert pod.status.phase == "Succeeded"
     assert TRACKING not in pod.metadata.finalizers
@@ -48,6 +49,8 @@ async def test_a_job_completes(cluster: Cluster, kubectl: Any) -> None:
     await kubectl("wait", "--for=condition=complete", "job/once", "--timeout=20s")
     await until_told(cluster, ("Job", "Completed", "Job completed"))
     await cluster.settled(batch_v1.Job, core_v1.Pod)
+    events = await cluster.client.list(core_v1.Event, namespace=cluster.namespace)
+    assert {item.type for item in events} == {"Normal"}
 
 
 async def test_completions_run_side_by_side_as_far_as_allowed(cluster: Cluster) -> None:

@@ -87,6 +87,11 @@ async def reconcile(budget: policy_v1.PodDisruptionBudget, ctx: Context) -> Resu
     ]
     now = clock.now()
     status = status_of(budget, pods, await _expected(budget, pods, ctx), now)
+    gone = budget.status.disrupted_pods.keys() - status.disrupted_pods.keys()
+    if gone:
+        # Evictions were noted by the server, and what it owns no apply takes out.
+        patch = {"status": {"disruptedPods": dict.fromkeys(gone)}}
+        budget = await ctx.patch(budget, patch, subresource="status")
     await ctx.patch_status(budget, status)
     return Result(after=EVICTION_TIME) if status.disrupted_pods else None
 

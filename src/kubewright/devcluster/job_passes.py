@@ -28,6 +28,7 @@ from kubewright.devcluster.job_pods import (
 from kubewright.devcluster.job_policies import judge, success_told
 from kubewright.devcluster.job_tally import Tally
 from kubewright.devcluster.pods import is_active, is_ready
+from kubewright.devcluster.statuses import WholeStatus
 
 BACKOFF_LIMIT = 6
 
@@ -63,6 +64,7 @@ class Pass:
             uncounted_terminated_pods=job.status.uncounted_terminated_pods
             or batch_v1.UncountedTerminatedPods(),
         )
+        self.stored: WholeStatus = WholeStatus(job, job.status)
         settled = tally.done | tally.lost | {index_of(pod) for pod in self.active}
         self._replaced = to_be_replaced(job, pods, settled) if tally.per_index else {}
         self.again: datetime | None = None
@@ -243,7 +245,7 @@ class Pass:
         if ended:
             self.status.uncounted_terminated_pods = noted
             self._fill_counts()
-            await self._ctx.patch_status(self._job, self.status)
+            await self.stored.write(self.status, self._ctx)
         for pod in ended:
             await free(pod, self._ctx)
         self.status.failed += len(noted.failed)

@@ -36,7 +36,7 @@ async def reconcile(job: batch_v1.Job, ctx: Context) -> Result | None:
     now = clock.now()
     work = Pass(job, pods, ctx, now)
     await work.run()
-    await ctx.patch_status(job, work.status)
+    await work.stored.write(work.status, ctx)
     if work.again is None:
         return None
     return Result(after=max(work.again - clock.now(), timedelta(milliseconds=1)))
