@@ -33,6 +33,11 @@ async def test_each_node_has_one(cluster: Cluster, kubectl: Any) -> None:
     assert pod.metadata.labels["pod-template-generation"] == "1"
     (revision,) = await cluster.client.list(apps_v1.ControllerRevision, namespace=cluster.namespace)
     assert revision.metadata.name == f"agent-{pod.metadata.labels['controller-revision-hash']}"
+    assert revision.metadata.labels == {
+        "app": "agent",
+        "controller-revision-hash": pod.metadata.labels["controller-revision-hash"],
+    }
+    assert revision.metadata.annotations["deprecated.daemonset.template.generation"] == "1"
     assert any(item.key == "node.kubernetes.io/unschedulable" for item in pod.spec.tolerations)
     assert "successfully rolled out" in await kubectl("rollout", "status", "daemonset/agent", "--timeout=20s")
     await cluster.settled(core_v1.Pod, apps_v1.DaemonSet)

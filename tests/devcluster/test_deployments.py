@@ -17,6 +17,7 @@ from devcluster_workloads import (
 from kubewright.api import Meta
 from kubewright.api.builtin import apps_v1, core_v1
 from kubewright.devcluster import ANNOTATION, Fate
+from kubewright.devcluster.deployment_sets import PAST
 from kubewright.testing.cluster import Cluster
 
 
@@ -181,6 +182,9 @@ async def test_kubectl_rolls_out_back_and_away(cluster: Cluster, kubectl: Any) -
     assert "nginx:1.25" in await kubectl("get", "deploy", "web", "-o", "wide")
     history = await kubectl("rollout", "history", "deploy/web")
     assert [line.split()[0] for line in history.splitlines()[2:] if line] == ["2", "3"]
+    sets = await cluster.client.list(apps_v1.ReplicaSet, namespace=cluster.namespace)
+    revisions = {item.metadata.annotations[REVISION]: item.metadata.annotations.get(PAST) for item in sets}
+    assert revisions == {"2": None, "3": "1"}
     await kubectl("rollout", "pause", "deploy/web")
     await kubectl("rollout", "resume", "deploy/web")
     await kubectl("scale", "deploy/web", "--replicas=1")
@@ -262,5 +266,26 @@ async def test_pods_that_are_refused_are_told_in_the_status(cluster: Cluster) ->
     )
     told = condition(failing, "ReplicaFailure")
     assert (told.status, told.reason) == ("True", "FailedCreate")
+    assert [item.type for item in failing.status.conditions] == ["Progressing", "Available", "ReplicaFailure"]
+    progress, (made,) = (
+        condition(failing, "Progressing"),
+        await cluster.client.list(apps_v1.ReplicaSet, namespace=cluster.namespace),
+    )
+    assert (progress.status, progress.reason) == ("True", "NewReplicaSetCreated")
+    assert progress.message == f'Created new replica set "{made.metadata.name}"'
     assert 'serviceaccount "nobody" not found' in told.message
     await until_told(cluster, ("ReplicaSet", "FailedCreate", "Error creating: pods "))
+
+
+async def test_pods_that_rollouts_want_and_miss_are_unavailable(cluster: Cluster) -> None:
+    made = await cluster.create(deployment("web", 3))
+    await cluster.eventually(apps_v1.Deployment, "web", is_rolled_out)
+
+    def refused(found: apps_v1.Deployment) -> None:
+        found.spec.template.spec.service_account_name = "nobody"
+
+    await cluster.client.update(made, refused)
+    found = await cluster.eventually(
+        apps_v1.Deployment, "web", lambda item: item.status.unavailable_replicas == 1
+    )
+    assert (found.status.replicas, found.status.available_replicas) == (3, 3)

@@ -48,7 +48,7 @@ async def test_a_namespace_waits_for_a_finalizer_inside(cluster: Cluster) -> Non
     held = core_v1.ConfigMap(Meta("held", namespace=name, finalizers=["example.com/wait"]))
     made = await cluster.client.create(held)
     await cluster.client.delete(core_v1.Namespace, name)
-    await cluster.eventually(
+    found = await cluster.eventually(
         core_v1.Namespace,
         name,
         lambda found: any(
@@ -56,6 +56,8 @@ async def test_a_namespace_waits_for_a_finalizer_inside(cluster: Cluster) -> Non
             for item in found.status.conditions
         ),
     )
+    told = {item.type: item.message for item in found.status.conditions}
+    assert "configmaps. has 1 resource instances" in told["NamespaceContentRemaining"]
     await cluster.client.patch(made, {"metadata": {"finalizers": None}})
     await cluster.eventually_gone(core_v1.Namespace, name, timeout=40)
 

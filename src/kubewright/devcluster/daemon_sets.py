@@ -14,7 +14,7 @@ from kubewright.devcluster.claims import claim, is_orphaned
 from kubewright.devcluster.leaving import unless_leaving
 from kubewright.devcluster.nodes import matches_node, tolerates
 from kubewright.devcluster.pods import available_in, counts_anew, is_ready, pod_from, pods_by_family
-from kubewright.devcluster.revisions import HASH, HASH_LABEL, forget_old, record
+from kubewright.devcluster.revisions import HASH_LABEL, forget_old, hash_of, record
 from kubewright.devcluster.rollouts import resolve
 
 NAME = "daemonset-controller"
@@ -185,8 +185,9 @@ async def reconcile(owner: apps_v1.DaemonSet, ctx: Context) -> Result | None:
     pods = await claim(owner, label_selector(owner.spec.selector), pods_by_family, ctx)
     if owner.metadata.deletion_timestamp is not None:
         return None
-    history = await record(owner, owner.spec.template, owner.spec.template.metadata.labels, ctx)
-    revision = history.latest.metadata.labels[HASH]
+    labels = owner.spec.template.metadata.labels
+    history = await record(owner, owner.spec.template, labels, ctx, hashed=HASH_LABEL)
+    revision = hash_of(history.latest)
     work = Pass(owner, await ctx.list(core_v1.Node), pods, revision, ctx)
     await work.step()
     now = clock.now()

@@ -9,6 +9,8 @@ from kubewright.devcluster.rollouts import limits
 
 HASH_LABEL = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"
+PAST = "deployment.kubernetes.io/revision-history"
+"""The revisions that a ReplicaSet stood for before it was rolled back to."""
 DESIRED = "deployment.kubernetes.io/desired-replicas"
 MAXIMUM = "deployment.kubernetes.io/max-replicas"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -50,7 +52,7 @@ def revision_of(replica_set: apps_v1.ReplicaSet) -> int:
 
 def carried_annotations(deployment: apps_v1.Deployment) -> dict[str, str]:
     """Give the annotations that a ReplicaSet takes over."""
-    left_out = (REVISION, DESIRED, MAXIMUM, LAST_APPLIED)
+    left_out = (REVISION, PAST, DESIRED, MAXIMUM, LAST_APPLIED)
     return {key: value for key, value in deployment.metadata.annotations.items() if key not in left_out}
 
 

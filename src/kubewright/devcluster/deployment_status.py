@@ -18,8 +18,10 @@ def status_of(
     sets: Sequence[apps_v1.ReplicaSet],
     new: apps_v1.ReplicaSet | None,
     now: datetime,
+    *,
+    created: bool = False,
 ) -> tuple[apps_v1.DeploymentStatus, Result | None]:
-    """Sum up the ReplicaSets; and say when to look again, for the progress deadline."""
+    """Sum up the ReplicaSets, of which the new one may just have been made; and say when to look again."""
     total = sum(item.status.replicas for item in sets)
     available = sum(item.status.available_replicas for item in sets)
     wanted, (_, unavailable) = wanted_of(deployment), surge_and_unavailable(deployment)
@@ -29,12 +31,16 @@ def status_of(
         updated_replicas=new.status.replicas if new is not None else 0,
         ready_replicas=sum(item.status.ready_replicas for item in sets),
         available_replicas=available,
-        unavailable_replicas=max(wanted - available, total - available, 0),
+        unavailable_replicas=max(sum(item.spec.replicas or 0 for item in sets) - available, 0),
         terminating_replicas=sum(item.status.terminating_replicas or 0 for item in sets),
     )
-    progress, again = _progress(deployment, status, new, now)
-    enough = available >= wanted - unavailable
-    status.conditions = [_availability(deployment, enough, now), *progress, *_failure(deployment, sets, now)]
+    progress, again = _progress(deployment, status, new, now, created=created)
+    availability = _availability(deployment, available >= wanted - unavailable, now)
+    found = [*progress, availability] if created else [availability, *progress]
+    found += _failure(deployment, sets, now)
+    # Those that are as they were keep their place; those that change go to the end.
+    kept = [item for item in deployment.status.conditions if any(item is other for other in found)]
+    status.conditions = kept + [item for item in found if not any(item is other for other in kept)]
     return status, again
 
 
@@ -62,6 +68,8 @@ def _progress(
     status: apps_v1.DeploymentStatus,
     new: apps_v1.ReplicaSet | None,
     now: datetime,
+    *,
+    created: bool,
 ) -> tuple[list[apps_v1.DeploymentCondition], Result | None]:
     """Give the condition Progressing, which has no say where no deadline is set."""
     limit = deployment.spec.progress_deadline_seconds
@@ -79,9 +87,13 @@ def _progress(
         # A rollout that was complete stays so while Pods come and go.
         return [before], None
     deadline = timedelta(seconds=DEADLINE if limit is None else limit)
-    if before is None or _moves(deployment, status, before):
-        text = f'ReplicaSet "{name}" is progressing.'
-        going = _condition(deployment, "Progressing", "True", "ReplicaSetUpdated", text, now, renewed=True)
+    if created or before is None or _moves(deployment, status, before):
+        reason, text = "ReplicaSetUpdated", f'ReplicaSet "{name}" is progressing.'
+        if created:
+            reason, text = "NewReplicaSetCreated", f'Created new replica set "{name}"'
+        elif before is None:
+            reason, text = "FoundNewReplicaSet", f'Found new replica set "{name}"'
+        going = _condition(deployment, "Progressing", "True", reason, text, now, renewed=True)
         return [going], Result(after=deadline)
     if before.reason == "ProgressDeadlineExceeded":
         return [before], None
@@ -120,15 +132,16 @@ def _condition(
     *,
     renewed: bool = False,
 ) -> apps_v1.DeploymentCondition:
-    """Make a condition whose times move only with what they time."""
+    """Make a condition; one with the same status and reason stays as it is, its text included."""
     before = condition_of(deployment.status.conditions, type)
-    same = before is not None and (before.status, before.reason, before.message) == (status, reason, message)
+    if before is not None and (before.status, before.reason) == (status, reason) and not renewed:
+        return before
     return apps_v1.DeploymentCondition(
         type=type,
         status=status,
         reason=reason,
         message=message,
-        last_update_time=before.last_update_time if before is not None and same and not renewed else now,
+        last_update_time=now,
         last_transition_time=(
             before.last_transition_time if before is not None and before.status == status else now
         ),

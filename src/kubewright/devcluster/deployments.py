@@ -10,6 +10,7 @@ from kubewright.devcluster.claims import claim, family_of, is_orphaned
 from kubewright.devcluster.deployment_sets import (
     DESIRED,
     MAXIMUM,
+    PAST,
     REVISION,
     carried_annotations,
     history_limit,
@@ -45,6 +46,8 @@ class Rollout:
             (item for item in sets if same_template(item, template)), None
         )
         self.old: list[apps_v1.ReplicaSet] = [item for item in sets if item is not self.new]
+        self.created: bool = False
+        """The present ReplicaSet was made in this pass."""
         self.collisions = deployment.status.collision_count
         self._wanted = wanted_of(deployment)
         self._surge, self._unavailable = surge_and_unavailable(deployment)
@@ -122,6 +125,7 @@ class Rollout:
                 # The name is another's: the next pass, which the status leads to, draws another.
                 self.collisions = (self.collisions or 0) + 1
             return
+        self.created = True
         await self._set_revision(revision)
         if size:
             name = self.new.metadata.name
@@ -133,6 +137,9 @@ class Rollout:
         if self.old and (highest := max(revision_of(item) for item in self.old)) >= revision:
             revision = highest + 1
         told = {**carried_annotations(self._deployment), REVISION: str(revision)}
+        if revision != revision_of(new):
+            known = new.metadata.annotations
+            told[PAST] = ",".join(filter(None, (known.get(PAST), known.get(REVISION))))
         if not told.items() <= new.metadata.annotations.items():
             self.new = await self._ctx.patch(new, {"metadata": {"annotations": told}})
         await self._set_revision(revision)
@@ -191,7 +198,7 @@ async def reconcile(deployment: apps_v1.Deployment, ctx: Context) -> Result | No
     if deployment.metadata.deletion_timestamp is None:
         await rollout.step()
     now = clock.now().replace(microsecond=0)
-    status, again = status_of(deployment, rollout.sets, rollout.new, now)
+    status, again = status_of(deployment, rollout.sets, rollout.new, now, created=rollout.created)
     status.collision_count = rollout.collisions
     await ctx.patch_status(deployment, status)
     return again

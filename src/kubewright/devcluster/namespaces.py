@@ -36,7 +36,9 @@ class Remainder:
 def conditions_of(left: Remainder) -> list[core_v1.NamespaceCondition]:
     """Tell how far the removal has come."""
     remaining = ", ".join(
-        f"{name} has {count} resource instances" for name, count in sorted(left.instances.items())
+        # A kind of the core group has a group too, the empty one.
+        f"{name if '.' in name else f'{name}.'} has {count} resource instances"
+        for name, count in sorted(left.instances.items())
     )
     held = ", ".join(
         f"{name} in {count} resource instances" for name, count in sorted(left.finalizers.items())

@@ -26,6 +26,12 @@ def number_of(revision: apps_v1.ControllerRevision) -> int:
     return revision.revision
 
 
+def hash_of(revision: apps_v1.ControllerRevision) -> str:
+    """Read the hash of a revision, which kinds of owners have under labels of their own."""
+    labels = revision.metadata.labels
+    return labels.get(HASH_LABEL) or labels.get(HASH, "")
+
+
 class History:
     """The revisions of one owner, oldest first; the last is the present one."""
 
@@ -48,9 +54,10 @@ async def record(
     labels: Mapping[str, str],
     ctx: Context,
     *,
+    hashed: str = HASH,
     collisions: int = 0,
 ) -> History:
-    """Have the present template as the latest revision; one it has had before is moved up."""
+    """Have the present template as the latest revision, its hash under a label; one it has had is moved up."""
     known = History(await ctx.list(revisions_by_owner, owner.metadata.uid))
     data = template_data(template)
     equal = next((item for item in reversed(known.revisions) if item.data == data), None)
@@ -66,7 +73,8 @@ async def record(
         Meta(
             f"{owner.metadata.name}-{text}",
             namespace=owner.metadata.namespace,
-            labels={**labels, HASH: text},
+            labels={**labels, hashed: text},
+            annotations=dict(owner.metadata.annotations),
         ),
         data=data,
         revision=number,
@@ -74,7 +82,7 @@ async def record(
     try:
         return History([*known.revisions, await ctx.create(revision)])
     except AlreadyExists:
-        return await record(owner, template, labels, ctx, collisions=collisions + 1)
+        return await record(owner, template, labels, ctx, hashed=hashed, collisions=collisions + 1)
 
 
 async def forget_old(history: History, used: set[str], limit: int | None, ctx: Context) -> None:
@@ -82,7 +90,7 @@ async def forget_old(history: History, used: set[str], limit: int | None, ctx: C
     idle = [
         item
         for item in history.revisions[:-1]
-        if item.metadata.name not in used and item.metadata.labels.get(HASH, "") not in used
+        if item.metadata.name not in used and hash_of(item) not in used
     ]
     surplus = len(idle) - (HISTORY if limit is None else limit)
     for item in idle[: max(surplus, 0)]:
