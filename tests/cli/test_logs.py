@@ -66,6 +66,19 @@ def test_a_burst_of_equal_errors_is_folded(monkeypatch: pytest.MonkeyPatch) -> N
     assert record.getMessage() == "failed (3 more like this were left out)"
 
 
+def test_another_error_is_told_in_the_middle_of_a_burst() -> None:
+    folded = FoldedBursts()
+
+    def shown(name: str, error: str) -> bool:
+        record = logging.LogRecord("x", logging.ERROR, "x.py", 1, "Reconciler error: %s", (error,), None)
+        record.fields = {"name": name, "namespace": "default", "error": error}
+        return folded.filter(record)
+
+    same = [shown(f"shop-{number}", f"no room for shop-{number}") for number in range(BURST + 3)]
+    assert same == [True] * BURST + [False] * 3
+    assert shown("shop-1", "no money")
+
+
 def test_news_is_never_folded() -> None:
     folded = FoldedBursts()
     record = logging.LogRecord("x", logging.INFO, "x.py", 1, "news", (), None)

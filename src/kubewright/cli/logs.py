@@ -94,18 +94,21 @@ class JsonLines(logging.Formatter):
 
 
 class FoldedBursts(logging.Filter):
-    """Show the first few of equal warnings and errors; the next after a pause says how many were left out."""
+    """Show the first few of equal warnings and errors; the next after a pause says how many were left out.
+
+    The same failure of several objects is one; different failures are told each for itself.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self._bursts: dict[tuple[str, int, str], tuple[float, int]] = {}
+        self._bursts: dict[tuple[str, int, str, str], tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Tell whether to show a record."""
         if record.levelno < logging.WARNING or fields_of(record).get("terminal"):
             # What is not tried again is told this once.
             return True
-        key = (record.name, record.lineno, str(record.msg))
+        key = (record.name, record.lineno, str(record.msg), _failure(record))
         now = time.monotonic()
         began, count = self._bursts.get(key, (now, 0))
         if now - began > BURST_SECONDS:
@@ -118,6 +121,17 @@ class FoldedBursts(logging.Filter):
                 key: burst for key, burst in self._bursts.items() if now - burst[0] <= BURST_SECONDS
             }
         return count < BURST
+
+
+def _failure(record: logging.LogRecord) -> str:
+    """Say what went wrong without saying with which object."""
+    fields = fields_of(record)
+    error = fields.get("error") or (record.exc_info and record.exc_info[1]) or ""
+    text = str(error)
+    for field in ("name", "namespace"):
+        if told := fields.get(field):
+            text = text.replace(str(told), field)
+    return text
 
 
 class OnlyControllers(logging.Filter):

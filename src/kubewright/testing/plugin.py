@@ -1,8 +1,13 @@
 """The pytest plugin: the switch that chooses the server; the fixtures come where pytest-asyncio is installed."""
 
+from collections.abc import Generator
 from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
 
 import pytest
+
+from kubewright.api import KubewrightError
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -20,3 +25,26 @@ def pytest_configure(config: pytest.Config) -> None:
     """Bring the fixtures, which are coroutines, where something runs those."""
     if find_spec("pytest_asyncio") is not None:
         config.pluginmanager.import_plugin("kubewright.testing.fixtures")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show what kubewright says to a test at the author's own line, unless the whole way there is asked for."""
+    failure = call.excinfo
+    if failure is not None and failure.errisinstance(KubewrightError) and not item.config.option.fulltrace:
+        _cut_after_author(failure.tb, item.config.rootpath)
+    return (yield)
+
+
+def _cut_after_author(entry: TracebackType | None, project: Path) -> None:
+    """Let a traceback end where the project was left last; one that is of kubewright itself stays whole."""
+    last: TracebackType | None = None
+    while entry is not None:
+        file = Path(entry.tb_frame.f_code.co_filename)
+        if project in file.parents and "site-packages" not in file.parts:
+            last = entry
+        entry = entry.tb_next
+    if last is not None:
+        last.tb_next = None
