@@ -24,8 +24,8 @@ def decode_events(lines: bytes) -> list[WatchEvent]:
     """Read whole lines of a watch; the events share their bytes, `owned` frees one of them."""
     try:
         read = _events.decode_lines(lines)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        # An error, nulls that real servers send, or no event at all: told apart line by line.
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        # An error, nulls that real servers send, one nested too deeply, or no event at all: told apart line by line.
         return _one_by_one(lines)
     events: list[WatchEvent] = []
     at, find, openings = 0, lines.find, _OPENINGS

@@ -13,6 +13,7 @@ from kubewright.api.codec import decode
 from kubewright.api.errors import DecodeError
 from kubewright.api.identity import ObjectKey
 from kubewright.api.meta import OwnerReference
+from kubewright.api.pieces import elements, members
 from kubewright.api.status import Status
 
 EventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
@@ -137,12 +138,18 @@ class _List(msgspec.Struct, gc=False):
     items: list[msgspec.Raw] | None = None
 
 
+class _EventType(msgspec.Struct, gc=False):
+    type: EventType
+
+
 class _Event(msgspec.Struct, gc=False):
     type: EventType
     object: msgspec.Raw
 
 
 _items = msgspec.json.Decoder(_Item)
+_metas = msgspec.json.Decoder(PartialMeta)
+_list_metas = msgspec.json.Decoder(_ListMeta)
 _text_maps = msgspec.json.Decoder(dict[str, str] | None)
 _lists = msgspec.json.Decoder(_List)
 _events = msgspec.json.Decoder(_Event)
@@ -150,14 +157,27 @@ _events = msgspec.json.Decoder(_Event)
 
 def raw_object(data: bytes) -> RawObject:
     """Read the metadata of an object and keep its bytes."""
-    return RawObject(_read(_items, _Item, data).metadata, data)
+    try:
+        return RawObject(_read(_items, _Item, data).metadata, data)
+    except RecursionError:
+        # Whoever may write one object must not be able to hide all others: reading it whole will say what is wrong.
+        metadata = members(data).get("metadata", b"")
+        return RawObject(_read(_metas, PartialMeta, metadata), data)
 
 
 def split_list(data: bytes) -> RawList:
     """Split a list into its objects, which share the bytes of the page; `owned` frees one of it."""
-    found = _cut(data)
-    if found is not None:
-        return found
+    try:
+        return _cut(data) or _parted(data)
+    except RecursionError:
+        found = members(data)
+        meta = _read(_list_metas, _ListMeta, found.get("metadata", b""))
+        items = [raw_object(item) for item in elements(found.get("items", b"[]"))]
+        return RawList(meta.resource_version, meta.continue_, items, meta.remaining_item_count)
+
+
+def _parted(data: bytes) -> RawList:
+    """Split a page however it is written."""
     page = _read(_lists, _List, data)
     objects, read = list(map(bytes, page.items or ())), _items.decode
     try:
@@ -210,7 +230,12 @@ def _ends(data: bytes, separator: bytes, start: int, stop: int) -> list[int]:
 
 def decode_event(line: bytes) -> WatchEvent:
     """Read one line of a watch."""
-    event = _read(_events, _Event, line)
+    try:
+        event = _read(_events, _Event, line)
+    except RecursionError:
+        found = members(line)
+        kind = decode(_EventType, b'{"type":%b}' % found.get("type", b"null")).type
+        event = _Event(kind, msgspec.Raw(found.get("object", b"null")))
     raw = bytes(event.object)
     if event.type == "ERROR":
         return WatchEvent(event.type, RawObject(PartialMeta(), raw), decode(Status, raw))

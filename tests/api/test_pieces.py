@@ -1,0 +1,73 @@
+"""Objects nested deeper than a decoder follows hide nobody else."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kubewright.api import DecodeError, decode_events, raw_object, split_list
+from kubewright.api.pieces import elements, members
+
+DEPTH = 9_000
+"""About what an API server takes."""
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+)
+
+
+def widget(name: str, *, deep: bool = False) -> bytes:
+    meta = {"name": name, "uid": f"uid-{name}", "resourceVersion": "7", "labels": {"a,]": 'b"}'}}
+    body = msgspec.json.encode({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": meta})
+    if not deep:
+        return body
+    return body[:-1] + b',"spec":' + b'{"a":[' * (DEPTH // 2) + b"1" + b"]}" * (DEPTH // 2) + b"}"
+
+
+@given(st.dictionaries(st.text(), values))
+def test_members_are_those_of_the_object(value: dict[str, object]) -> None:
+    for spaced in (msgspec.json.encode(value), msgspec.json.format(msgspec.json.encode(value))):
+        found = members(spaced)
+        assert {name: msgspec.json.decode(piece) for name, piece in found.items()} == value
+
+
+@given(st.lists(values))
+def test_elements_are_those_of_the_list(value: list[object]) -> None:
+    for spaced in (msgspec.json.encode(value), msgspec.json.format(msgspec.json.encode(value))):
+        assert [msgspec.json.decode(piece) for piece in elements(spaced)] == value
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b'{"a"}', b"{1:2}", b'{"a":{"b":1}'])
+def test_what_is_no_object_is_refused(text: bytes) -> None:
+    with pytest.raises(DecodeError):
+        members(text)
+
+
+def test_the_metadata_of_an_object_is_read_however_deep_the_rest_is() -> None:
+    found = raw_object(widget("a", deep=True))
+    assert (found.meta.name, found.meta.uid, found.meta.labels) == ("a", "uid-a", {"a,]": 'b"}'})
+    assert found.raw == widget("a", deep=True)
+
+
+def test_a_deep_object_in_a_list_leaves_the_others_readable() -> None:
+    page = split_list(
+        b'{"metadata":{"resourceVersion":"9","continue":"next"},"items":['
+        + b",".join([widget("a"), widget("deep", deep=True), widget("b")])
+        + b"]}"
+    )
+    assert [item.meta.name for item in page.items] == ["a", "deep", "b"]
+    assert (page.resource_version, page.continue_) == ("9", "next")
+    assert page.items[2].raw == widget("b")
+
+
+def test_a_deep_object_among_events_leaves_the_others_readable() -> None:
+    lines = b"".join(
+        b'{"type":"ADDED","object":' + body + b"}\n"
+        for body in (widget("a"), widget("deep", deep=True), widget("b"))
+    )
+    assert [(event.type, event.object.meta.name) for event in decode_events(lines)] == [
+        ("ADDED", "a"),
+        ("ADDED", "deep"),
+        ("ADDED", "b"),
+    ]
