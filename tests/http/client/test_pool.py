@@ -213,3 +213,33 @@ async def test_a_goodbye_that_came_while_the_loop_stood_still_is_seen_before_the
             # The loop stands still, as that of a process that was suspended, until the server has gone.
             server.join()
         await pool.close()
+
+
+async def test_a_connection_of_the_old_way_that_is_looked_at_meanwhile_is_left_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("kubewright.http.client.pool.RESTED", 0.0)
+    async with Listener() as old, Listener() as new, asyncio.TaskGroup() as group:
+        pool = Pool(route_to(old))
+        await pool.ask(REQUEST, b"", 5.0)
+        asked = group.create_task(pool.ask(REQUEST, b"", 5.0))
+        await asyncio.sleep(0)
+        pool.reroute(route_to(new))
+        assert (await asked).body == b"hello"
+        assert (len(old.heads), len(new.heads)) == (1, 1)
+        await pool.close()
+
+
+async def test_a_connection_that_is_looked_at_while_the_pool_closes_is_closed_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("kubewright.http.client.pool.RESTED", 0.0)
+    async with Listener() as server:
+        pool = Pool(route_to(server))
+        await pool.ask(REQUEST, b"", 5.0)
+        asked = asyncio.ensure_future(pool.ask(REQUEST, b"", 5.0))
+        await asyncio.sleep(0)
+        await pool.close()
+        with pytest.raises(Broken):
+            await asked
+        assert len(server.heads) == 1

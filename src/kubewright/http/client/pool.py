@@ -84,11 +84,16 @@ class Pool:
 
     async def _kept(self) -> Connection | None:
         while self._idle:
-            connection = self._idle.pop()
+            connection, route = self._idle.pop(), self.route
             if connection.rested > RESTED:
                 await self._look_at(connection)
-            if connection.usable:
-                self._busy[connection] = self.route
+            if self._closed:
+                connection.close()
+                raise Broken(begun=False)
+            if route is not self.route:
+                connection.close()
+            elif connection.usable:
+                self._busy[connection] = route
                 return connection
         return None
 
