@@ -45,7 +45,7 @@ async def test_a_document_patches(client: Client, namespace: str, kind: Any) -> 
     assert patched.data == {"x": "1", "y": "2"}
 
 
-async def test_operations_patch(client: Client, namespace: str) -> None:
+async def test_a_list_of_operations_patches_what_they_name(client: Client, namespace: str) -> None:
     await client.create(config_map(namespace))
     operations = [{"op": "test", "path": "/data/x", "value": "1"}, {"op": "remove", "path": "/data/x"}]
     patched = await client.patch(MAPS, operations, name="a", namespace=namespace, type="json")
