@@ -9,7 +9,7 @@ import pytest
 
 import kubewright as kw
 from kubewright.api import ApiError, Kind, kind_of
-from kubewright.api.builtin import core_v1, policy_v1
+from kubewright.api.builtin import autoscaling_v1, core_v1, policy_v1
 from kubewright.client import requests
 from kubewright.testing import Cluster
 
@@ -26,6 +26,36 @@ class GaugeStatus(kw.Model):
 
 class Gauge(kw.Resource[GaugeSpec, GaugeStatus], group="asked.example.com", version="v1"):
     """A kind of these tests alone: others change what the cluster knows of theirs."""
+
+
+class FleetSpec(kw.Model):
+    size: int = 0
+
+
+class FleetStatus(kw.Model):
+    size: int = 0
+
+
+class Fleet(
+    kw.Resource[FleetSpec, FleetStatus],
+    group="asked.example.com",
+    version="v1",
+    scale=kw.Scale(spec=".spec.size", status=".status.size"),
+):
+    """A kind that can be scaled."""
+
+
+@kw.validates(Fleet, name="fleet")
+def small(fleet: Fleet) -> Iterator[kw.Problem]:
+    if fleet.spec.size > 5:
+        yield kw.invalid("spec.size", fleet.spec.size, "too many")
+
+
+@kw.validates(autoscaling_v1.Scale, subresources=["scale"], of=Fleet, name="fleet-scale")
+def scaled(scale: autoscaling_v1.Scale, old: autoscaling_v1.Scale | None) -> Iterator[kw.Problem]:
+    if scale.spec.replicas > 5:
+        before = old.spec.replicas if old else None
+        yield kw.invalid("spec.replicas", scale.spec.replicas, f"too many, after {before}")
 
 
 EXEC = Kind(group="", version="v1", kind="PodExecOptions", plural="pods", builtin=True)
@@ -116,6 +146,11 @@ async def nothing(gauge: Gauge, ctx: kw.Context) -> None:
     pass
 
 
+@kw.controller(Fleet, name="fleets")
+async def fleets(fleet: Fleet, ctx: kw.Context) -> None:
+    pass
+
+
 ALL = [told, conditional, elsewhere, counted, later, broken, honest, held, no_shell]
 
 
@@ -197,6 +232,35 @@ async def test_an_exception_is_a_refusal_though_nobody_is_blocked_when_the_run_i
     served: Cluster,
 ) -> None:
     assert "ValueError: broken on purpose" in await refusal(served.create(config_map("b", **{"break": ""})))
+
+
+async def test_scaling_is_judged_by_what_is_declared_for_it_alone(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def refuse(attempt: Callable[[], Awaitable[Any]], text: str) -> None:
+        await refused_in_time(attempt)
+        with pytest.raises(kw.Invalid, match=text):
+            await attempt()
+
+    def large() -> Awaitable[Any]:
+        return cluster.client.create(
+            Fleet(kw.Meta("probe", namespace=cluster.namespace), spec=FleetSpec(size=9)), dry_run=True
+        )
+
+    def scale() -> Awaitable[Any]:
+        return cluster.client.scale(Fleet, "f", cluster.namespace, replicas=9, dry_run=True)
+
+    async with cluster.running(kw.Operator(fleets, webhooks=[small])):
+        await refuse(large, "too many")
+        await cluster.create(Fleet(kw.Meta("f"), spec=FleetSpec(size=2)))
+        assert (await scale()).spec.replicas == 9
+    assert "Nobody judges the scaling of fleets.asked.example.com" in caplog.text
+    caplog.clear()
+    async with cluster.running(kw.Operator(fleets, webhooks=[small, scaled])):
+        await refuse(scale, r"spec.replicas: Invalid value: 9: too many, after 2")
+        await cluster.client.scale(Fleet, "f", cluster.namespace, replicas=3)
+        assert (await cluster.get(Fleet, "f")).spec.size == 3
+    assert "Nobody judges the scaling" not in caplog.text
 
 
 async def test_a_status_is_judged_where_the_subresource_is_named(served: Cluster) -> None:

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from kubewright.api import DeclarationError, kind_of
+from kubewright.api import DeclarationError, Kind, kind_of
 from kubewright.webhook.authentication import Authentication
 from kubewright.webhook.conversion import Conversion, Versions, versions_of
 from kubewright.webhook.declaration import Admission
@@ -60,6 +60,18 @@ class Endpoints:
     def converted(self) -> tuple[str, ...]:
         """Name the CRDs whose versions are converted here."""
         return tuple(versions.kind.resource for versions in self.versions.values())
+
+    @property
+    def unjudged_scales(self) -> tuple[Kind, ...]:
+        """Return kinds whose objects are judged but whose scaling is not: to API servers that is another resource."""
+        judged = [endpoint.webhook for endpoint in self.validating if "update" in endpoint.webhook.on]
+        scales = {webhook.resource.resource for webhook in judged if "scale" in webhook.subresources}
+        found = {
+            webhook.resource.resource: webhook.resource
+            for webhook in judged
+            if webhook.resource.scale is not None and not webhook.subresources
+        }
+        return tuple(kind for name, kind in found.items() if name not in scales)
 
     def check(self, kinds: Iterable[type[Any]]) -> None:
         """Refuse a version that the operator brings but no conversion reaches."""

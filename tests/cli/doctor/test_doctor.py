@@ -47,7 +47,13 @@ class Status(kw.Model):
 class OldSpec(kw.Model):
     number: int = 0
 
-class Patient(kw.Resource[Spec, Status], group="{group}", version="v1", stored=True):
+class Patient(
+    kw.Resource[Spec, Status],
+    group="{group}",
+    version="v1",
+    stored=True,
+    scale=kw.Scale(spec=".spec.size", status=".status.ready"),
+):
     """Somebody to look after."""
 
 class PatientV1Beta1(kw.Resource[OldSpec, Status], kind="Patient", group="{group}", version="v1beta1"):
@@ -138,6 +144,9 @@ async def test_webhooks_that_nobody_answers_are_told(
     check = f"conversion of patients.{group}"
     found = await findings(capsys, cluster.kubeconfig, target)
     assert found[check]["state"] == "warning"
+    scale = found[f"scale of patients.{group}"]
+    assert "pass the webhooks of the object by" in scale["detail"]
+    assert 'subresources=["scale"], of=Patient' in scale["remedy"]
     service = f"Service {cluster.namespace}-system/{WebhookNames(cluster.namespace).service} is not there"
     assert service in found[check]["detail"]
     none = {"spec": {"conversion": {"strategy": "None", "webhook": None}}}

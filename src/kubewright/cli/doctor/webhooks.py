@@ -17,16 +17,28 @@ _CONFIGURATIONS = (
 
 
 async def check_webhooks(client: Client, operator: Operator, target: str) -> list[Finding]:
-    """Find webhooks at addresses where nobody answers, and versions that nobody converts."""
+    """Find what no webhook judges, webhooks at addresses where nobody answers, and versions that nobody converts."""
     if not operator.webhooks:
         return []
     try:
         return [
+            *_unjudged(operator),
             *[finding async for finding in _unanswered(client, operator, target)],
             *[finding async for finding in _unconverted(client, operator, target)],
         ]
     except Forbidden as error:
         return [skipped("webhooks", str(error))]
+
+
+def _unjudged(operator: Operator) -> list[Finding]:
+    return [
+        doubtful(
+            f"scale of {kind.resource}",
+            "`kubectl scale` and autoscalers pass the webhooks of the object by: they write another resource",
+            f'judge it with @kw.validates(autoscaling_v1.Scale, subresources=["scale"], of={kind.kind})',
+        )
+        for kind in operator.webhooks.unjudged_scales
+    ]
 
 
 async def _unanswered(client: Client, operator: Operator, target: str) -> AsyncIterator[Finding]:

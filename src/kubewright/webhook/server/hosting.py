@@ -91,6 +91,8 @@ class WebhookHost:
             self._registration = registration = self._make_registration()
             await self._announce(ca_bundle)
             _log.info("Serving webhooks", extra={"fields": {"port": server.port, "paths": sorted(answerers)}})
+            for kind in self._endpoints.unjudged_scales:
+                _log.warning("Nobody judges the scaling of %s: `kubewright doctor` says how", kind.resource)
             following = group.create_task(self._source.follow(self._announce), name="webhook certificates")
             try:
                 yield
