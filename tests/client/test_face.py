@@ -1,7 +1,9 @@
 """The face of the package: what it names, and what it costs."""
 
+import inspect
 import subprocess
 import sys
+from importlib.metadata import version
 
 import pytest
 
@@ -63,3 +65,8 @@ async def test_what_the_verbs_give_is_public(client: Client, namespace: str) -> 
     assert isinstance(scale.spec, ScaleReplicas)
     await client.create(core_v1.ServiceAccount(Meta("bot", namespace=namespace)))
     assert isinstance(await client.token_request("bot", namespace), ServiceAccountToken)
+
+
+def test_servers_are_told_which_version_asks() -> None:
+    major, minor, *_ = version("kubewright").split(".")
+    assert inspect.signature(Client).parameters["user_agent"].default == f"kubewright/{major}.{minor}"
