@@ -1,0 +1,82 @@
+"""What controller-runtime's users have dashboards, alerts and habits for: names, labels and defaults are its own."""
+
+from datetime import timedelta
+
+import pytest
+
+from kubewright.api import Meta
+from kubewright.backoff import RETRY_BACKOFF
+from kubewright.cache.watcher import RESET_AFTER, RETRY
+from kubewright.controller import Context, Controller
+from kubewright.controller.running.instruments import RECONCILE_SECONDS
+from kubewright.election import LeaseTimes
+from kubewright.manager import ManagerOptions
+from kubewright.metrics import Family
+from kubewright.workqueue import LOW_PRIORITY
+
+from .controller.running.cluster import Cluster, settled
+from .controller.running.conftest import cluster, real_config  # noqa: F401 (fixtures)
+from .controller.running.kinds import Box
+
+CONTROLLER = ("controller",)
+QUEUE = ("name", "controller")
+FAMILIES = {
+    "controller_runtime_reconcile_total": ("counter", ("controller", "result")),
+    "controller_runtime_reconcile_errors_total": ("counter", CONTROLLER),
+    "controller_runtime_terminal_reconcile_errors_total": ("counter", CONTROLLER),
+    "controller_runtime_reconcile_panics_total": ("counter", CONTROLLER),
+    "controller_runtime_reconcile_timeouts_total": ("counter", CONTROLLER),
+    "controller_runtime_reconcile_time_seconds": ("histogram", CONTROLLER),
+    "controller_runtime_max_concurrent_reconciles": ("gauge", CONTROLLER),
+    "controller_runtime_active_workers": ("gauge", CONTROLLER),
+    "workqueue_depth": ("gauge", (*QUEUE, "priority")),
+    "workqueue_adds_total": ("counter", QUEUE),
+    "workqueue_retries_total": ("counter", QUEUE),
+    "workqueue_queue_duration_seconds": ("histogram", QUEUE),
+    "workqueue_work_duration_seconds": ("histogram", QUEUE),
+    "workqueue_unfinished_work_seconds": ("gauge", QUEUE),
+    "workqueue_longest_running_processor_seconds": ("gauge", QUEUE),
+    "rest_client_requests_total": ("counter", ("code", "method", "host")),
+    "leader_election_master_status": ("gauge", ("name",)),
+}
+
+
+async def fine(box: Box, ctx: Context) -> None: ...
+
+
+async def test_metrics_have_controller_runtimes_names_kinds_and_labels(cluster: Cluster) -> None:  # noqa: F811 (a fixture)
+    await cluster.install(Box)
+    async with cluster.running(Controller(Box, fine)) as manager:
+        await cluster.create(Box(Meta("a")))
+        await settled(manager)
+        families = {family.name: family for family in manager.metrics.families()}
+    found = {name: (families[name].kind, families[name].label_names) for name in FAMILIES if name in families}
+    assert found == FAMILIES
+    results = families["controller_runtime_reconcile_total"].samples
+    assert {(one.labels["controller"], one.labels["result"]) for one in results} == {
+        ("box", result) for result in ("success", "error", "requeue", "requeue_after")
+    }
+    assert bounds(families["workqueue_queue_duration_seconds"]) == pytest.approx(
+        [10.0**power for power in range(-8, 4)]
+    )
+    assert bounds(families["controller_runtime_reconcile_time_seconds"]) == list(RECONCILE_SECONDS)
+    assert (len(RECONCILE_SECONDS), RECONCILE_SECONDS[0], RECONCILE_SECONDS[-1]) == (40, 0.005, 60.0)
+
+
+def bounds(family: Family) -> list[float]:
+    found = [float(one.labels["le"]) for one in family.samples if one.name.endswith("_bucket")]
+    return [bound for bound in found if bound != float("inf")]
+
+
+def test_defaults_are_controller_runtimes() -> None:
+    options, lease = ManagerOptions(), LeaseTimes()
+    assert (lease.duration, lease.renew_deadline, lease.retry_period) == (15, 10, 2)
+    assert (options.graceful_timeout, options.cache_sync_timeout) == (30, 120)
+    assert (options.metrics_bind_address, options.health_probe_bind_address) == (":8080", ":8081")
+    assert (options.webhook_bind_address, options.leader_elect) == (":9443", False)
+    assert (RETRY_BACKOFF.base, RETRY_BACKOFF.maximum, RETRY_BACKOFF.factor) == (0.005, 1000, 2)
+    assert (RETRY.base, RETRY.maximum, RETRY.jitter, RESET_AFTER) == (0.8, 30, 1.0, 120)
+    assert LOW_PRIORITY == -100
+    controller = Controller(Box, fine)
+    assert (controller.concurrency, controller.resync, controller.name) == (1, timedelta(hours=10), "box")
+    assert (controller.tuning.timeout, controller.tuning.elected) == (None, True)
