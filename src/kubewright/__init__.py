@@ -7,7 +7,7 @@ The tour, in reading order:
 2. A controller is a function from an object to the world: `controller`, `Controller`, `Context`, `Result`,
    `TerminalError`.
 3. What leads to it: `owned`, `watch`, `Scope`, `Index`, `source`, and the filters `generation_changed`,
-   `labels_match`, `on`, `all_of`, `any_of`. What it may do beside: `needs`.
+   `labels_changed`, `annotations_changed`, `labels_match`, `on`, `all_of`, `any_of`. What it may do beside: `needs`.
 4. What the API server asks before it stores an object: `validates` and `defaults`, told of an
    `AdmissionRequest`; they find a `Problem`: `invalid`, `required`, `forbidden`, `not_supported`, `duplicate`,
    `denied`, `warning`, `audit`. Versions of one kind: `Conversion`.
@@ -58,9 +58,11 @@ from kubewright.controller import (
     Volume,
     Workload,
     all_of,
+    annotations_changed,
     any_of,
     controller,
     generation_changed,
+    labels_changed,
     labels_match,
     needs,
     on,
@@ -123,6 +125,7 @@ __all__ = [
     "Volume",
     "Workload",
     "all_of",
+    "annotations_changed",
     "any_of",
     "audit",
     "controller",
@@ -132,6 +135,7 @@ __all__ = [
     "forbidden",
     "generation_changed",
     "invalid",
+    "labels_changed",
     "labels_match",
     "needs",
     "not_supported",

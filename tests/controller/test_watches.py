@@ -6,8 +6,10 @@ from kubewright.controller import (
     Index,
     Owned,
     all_of,
+    annotations_changed,
     any_of,
     generation_changed,
+    labels_changed,
     labels_match,
     on,
     owned,
@@ -79,6 +81,27 @@ def test_the_generation_filter_drops_updates_of_status_alone() -> None:
     assert generation_changed(change(note(generation=1), note(generation=2)))
     assert generation_changed(change(None, note()))
     assert generation_changed(change(note(), None))
+
+
+def test_labels_and_annotations_pass_where_they_differ() -> None:
+    plain, labelled, noted = (
+        note(),
+        note(labels={"a": "b"}),
+        raw(Note(Meta("a", namespace="ns", generation=1, annotations={"a": "b"}))),
+    )
+    assert [labels_changed(change(plain, other)) for other in (plain, labelled, noted)] == [
+        False,
+        True,
+        False,
+    ]
+    assert [annotations_changed(change(plain, other)) for other in (plain, labelled, noted)] == [
+        False,
+        False,
+        True,
+    ]
+    for passes in (labels_changed, annotations_changed):
+        assert passes(change(None, plain))
+        assert passes(change(plain, None))
 
 
 def test_the_label_filter_passes_what_just_ceased_to_match() -> None:

@@ -15,7 +15,16 @@ from kubewright.controller.change import Cause, Change
 from kubewright.controller.context import Context, Reader
 from kubewright.controller.declaration import Controller, Reconciler, Tuning, controller
 from kubewright.controller.errors import CannotOwn, OwnedByAnother, TerminalError, Undeclared
-from kubewright.controller.filters import Filter, all_of, any_of, generation_changed, labels_match, on
+from kubewright.controller.filters import (
+    Filter,
+    all_of,
+    annotations_changed,
+    any_of,
+    generation_changed,
+    labels_changed,
+    labels_match,
+    on,
+)
 from kubewright.controller.needs import Needs, needs
 from kubewright.controller.operator import Env, Operator
 from kubewright.controller.permissions import (
@@ -59,10 +68,12 @@ __all__ = [
     "Watch",
     "Workload",
     "all_of",
+    "annotations_changed",
     "any_of",
     "certificate_rules",
     "controller",
     "generation_changed",
+    "labels_changed",
     "labels_match",
     "lease_rules",
     "needs",

@@ -21,6 +21,20 @@ def generation_changed(change: Change[Any]) -> bool:
     return change.before.meta.generation != change.after.meta.generation
 
 
+def labels_changed(change: Change[Any]) -> bool:
+    """Pass what came, went, or has other labels than before."""
+    if change.before is None or change.after is None:
+        return True
+    return change.before.meta.labels != change.after.meta.labels
+
+
+def annotations_changed(change: Change[Any]) -> bool:
+    """Pass what came, went, or has other annotations than before."""
+    if change.before is None or change.after is None:
+        return True
+    return change.before.meta.annotations != change.after.meta.annotations
+
+
 def labels_match(selector: str) -> Filter[Any]:
     """Pass objects whose labels match, and those that just ceased to."""
     parsed = parse_labels(selector)
