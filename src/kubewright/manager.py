@@ -10,6 +10,7 @@ import socket
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn, cast
@@ -42,11 +43,19 @@ from kubewright.metrics import Registry
 from kubewright.serving import BindError, Checks, Guard, HttpServer, parse_address
 from kubewright.webhook import Lifetimes, Reach
 
-# Loaded only by operators that use them: they bring metrics, certificates and CEL, which are half of a start.
-METRICS_PAGE = "kubewright.serving.metrics_page"
-OPENTELEMETRY = "opentelemetry.trace"
-SERVING_CERTIFICATES = "kubewright.serving.certificates"
-WEBHOOK_SERVER = "kubewright.webhook.server"
+
+class Part(StrEnum):
+    """What some operators never use, by its module: it brings libraries that are half of a start, so it waits."""
+
+    METRICS_PAGE = "kubewright.serving.metrics_page"
+    OPENTELEMETRY = "opentelemetry.trace"
+    SERVING_CERTIFICATES = "kubewright.serving.certificates"
+    WEBHOOK_SERVER = "kubewright.webhook.server"
+
+    async def load(self) -> Any:
+        """Import it where the event loop does not wait for that."""
+        return await asyncio.to_thread(import_module, self.value)
+
 
 _log = logging.getLogger("kubewright.manager")
 
@@ -156,7 +165,7 @@ class Manager:
             field_managers=_field_managers(self.operator.controllers),
             pause_gc=options.pause_gc,
         )
-        self._traces = Traces(options.tracer or await asyncio.to_thread(_installed_tracer))
+        self._traces = Traces(options.tracer or await _installed_tracer())
         self._runners = tuple(
             Runner(controller, self._surroundings(controller, client, cache, recorder))
             for controller in self.operator.controllers
@@ -198,11 +207,11 @@ class Manager:
         metrics = parse_address(options.metrics_bind_address)
         if metrics is None:
             return
-        page_type = (await asyncio.to_thread(import_module, METRICS_PAGE)).MetricsPage
+        page_type = (await Part.METRICS_PAGE.load()).MetricsPage
         if not options.metrics_secure:
             server = HttpServer(metrics, Routes(page_type(self.metrics).routes))
         else:
-            serving = await asyncio.to_thread(import_module, SERVING_CERTIFICATES)
+            serving = await Part.SERVING_CERTIFICATES.load()
             certificate = await asyncio.to_thread(serving.ServingCertificate, options.metrics_cert_dir)
             stack.callback(group.create_task(certificate.follow(), name="certificate").cancel)
             page = page_type(self.metrics, Guard(client))
@@ -217,7 +226,7 @@ class Manager:
         if address is None:
             _log.warning("Webhooks are off: nothing judges, completes or converts objects")
             return
-        server = import_module(WEBHOOK_SERVER)
+        server = await Part.WEBHOOK_SERVER.load()
         try:
             chosen = server.HostOptions(
                 address=address,
@@ -348,10 +357,10 @@ async def _listen(stack: AsyncExitStack, server: HttpServer, option: str) -> int
         raise BindError(f"{error}; choose another with {option}, 0 is off") from error
 
 
-def _installed_tracer() -> Tracer | None:
+async def _installed_tracer() -> Tracer | None:
     """Return OpenTelemetry's tracer; it makes nothing of spans until the program sets a provider."""
     try:
-        return import_module(OPENTELEMETRY).get_tracer("kubewright")
+        return (await Part.OPENTELEMETRY.load()).get_tracer("kubewright")
     except ModuleNotFoundError:
         return None
 

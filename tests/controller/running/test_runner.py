@@ -438,13 +438,18 @@ async def test_several_objects_are_reconciled_at_once_but_never_one_twice(cluste
     await cluster.install(Box)
     active: set[str] = set()
     most = 0
+    all_busy = asyncio.Event()
 
     async def reconcile(box: Box, ctx: Context) -> None:
         nonlocal most
         assert box.metadata.name not in active
         active.add(box.metadata.name)
         most = max(most, len(active))
-        await asyncio.sleep(0.02)
+        if len(active) == 3:
+            all_busy.set()
+        # Until then the changes of each box come while it is being reconciled.
+        await all_busy.wait()
+        await asyncio.sleep(0)
         active.remove(box.metadata.name)
 
     async with cluster.running(Controller(Box, reconcile, concurrency=3)) as manager:

@@ -12,7 +12,7 @@ import pytest
 
 from kubewright.api import Meta
 from kubewright.controller import Context, Controller, needs
-from kubewright.manager import OPENTELEMETRY
+from kubewright.manager import Part
 
 from .cluster import OPTIONS, Cluster, settled
 from .kinds import Box, BoxStatus, Paper
@@ -132,9 +132,9 @@ async def test_the_installed_opentelemetry_is_used_unasked(
 ) -> None:
     await cluster.install(Box, Paper)
     tracer = FakeTracer()
-    installed = ModuleType(OPENTELEMETRY)
+    installed = ModuleType(Part.OPENTELEMETRY.value)
     installed.get_tracer = lambda name: tracer if name == "kubewright" else None  # pyright: ignore[reportAttributeAccessIssue]
-    monkeypatch.setitem(sys.modules, OPENTELEMETRY, installed)
+    monkeypatch.setitem(sys.modules, Part.OPENTELEMETRY.value, installed)
     async with cluster.running(BOXES) as manager:
         await cluster.create(Box(Meta("a")))
         await settled(manager)
