@@ -7,7 +7,7 @@ from typing import Any
 from kubewright.api import plural_of
 from kubewright.generate import plain_yaml
 from kubewright.scaffold.naming import controller_name, module_name, variable_name, version_class
-from kubewright.scaffold.source import import_line
+from kubewright.scaffold.source import class_parts, import_line
 from kubewright.scaffold.texts import fill
 
 
@@ -67,31 +67,39 @@ def kind_files(
     return Addition(files, f"{package}.{module}", controllers=[controller])
 
 
-def version_files(package: str, *, version: str, old: Declared) -> Addition:
-    """Write a further version of a kind, as the one that is there until its author changes it."""
+# What each version says for itself.
+_OF_ONE_VERSION = frozenset({"kind", "version", "stored", "served", "deprecated"})
+
+
+def version_files(package: str, *, version: str, old: Declared, source: str) -> Addition:
+    """Write a further version of a kind, as the one in a source that is there until its author changes it."""
     class_name, module = version_class(old.kind, version), f"{module_name(old.kind)}_{version}"
+    parts = class_parts(source, old.class_name)
+    kept = {word: text for word, text in parts.keywords.items() if word not in _OF_ONE_VERSION}
     text = fill(
         "version.py",
         package=package,
         kind=old.kind,
-        group=old.group,
         version=version,
         class_name=class_name,
         old_version=old.version,
-        old_import=import_line(old.module, {old.class_name, old.spec, old.status}),
-        old_class=old.class_name,
+        old_import=import_line(old.module, {old.spec, old.status, *parts.names}),
         old_spec=old.spec,
         old_status=old.status,
+        keywords="\n".join(f"    {word}={text}," for word, text in kept.items()),
+        docstring=parts.docstring or f'"""A {old.kind}."""',
     )
     files = {
         f"{package}/{module}.py": text,
-        f"samples/{module}.yaml": _sample(old.group, version, old.kind, old.example),
+        f"samples/{module}.yaml": _sample(
+            old.group, version, old.kind, old.example, f"{old.kind.lower()}-{version}-sample"
+        ),
     }
     return Addition(files, f"{package}.{module}", kinds=[class_name])
 
 
-def _sample(group: str, version: str, kind: str, spec: Mapping[str, Any]) -> str:
-    name = f"{kind.lower()}-sample"
+def _sample(group: str, version: str, kind: str, spec: Mapping[str, Any], name: str = "") -> str:
+    name = name or f"{kind.lower()}-sample"
     return plain_yaml(
         {"apiVersion": f"{group}/{version}", "kind": kind, "metadata": {"name": name}, "spec": dict(spec)}
     )

@@ -81,6 +81,36 @@ def add_class_keyword(source: str, class_name: str, keyword: str, value: str) ->
     raise Unclear
 
 
+class ClassParts(NamedTuple):
+    """What a class statement says, as it is written."""
+
+    keywords: dict[str, str]
+    names: set[str]
+    """What its keywords refer to, without `kw`."""
+    docstring: str
+
+
+def class_parts(source: str, class_name: str) -> ClassParts:
+    """Take a class statement apart."""
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.ClassDef) and node.name == class_name:
+            keywords = {each.arg: each.value for each in node.keywords if each.arg is not None}
+            used = {
+                name.id
+                for value in keywords.values()
+                for name in ast.walk(value)
+                if isinstance(name, ast.Name)
+            }
+            first = node.body[0]
+            said = isinstance(first, ast.Expr) and ast.get_docstring(node) is not None
+            return ClassParts(
+                {word: _text(source, value) for word, value in keywords.items()},
+                used - {"kw"},
+                _text(source, first.value) if said and isinstance(first, ast.Expr) else "",
+            )
+    raise Unclear
+
+
 def _is_operator(node: ast.AST) -> TypeGuard[ast.Call]:
     if not isinstance(node, ast.Call):
         return False

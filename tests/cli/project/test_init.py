@@ -138,6 +138,29 @@ def test_a_kind_is_added_once(shop: Path, capsys: pytest.CaptureFixture[str]) ->
     assert contents(shop) == before
 
 
+def test_a_further_version_says_of_the_kind_what_the_first_says(
+    shop: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        exit_code("create", "api", "--version", "v1", "--kind", "Toy", "--cluster", "--plural", "toyz") == 0
+    )
+    first = shop / "toyshop" / "toy.py"
+    named = first.read_text().replace("\n\n\nclass ToySpec", '\n\nWORD = "t"\n\n\nclass ToySpec', 1)
+    named = named.replace('scope="Cluster",', 'scope="Cluster",\n    short_names=[WORD],')
+    first.write_text(named.replace('"""A message for', '"""A toy,\n\n    and a message for'))
+    assert exit_code("create", "api", "--version", "v2", "--kind", "Toy") == 0
+    second = (shop / "toyshop" / "toy_v2.py").read_text()
+    assert "from toyshop.toy import WORD, ToySpec, ToyStatus" in second
+    assert "    short_names=[WORD],\n" in second
+    assert '    """A toy,\n\n    and a message for the whole cluster' in second
+    capsys.readouterr()
+    assert exit_code("manifests", "--only", "crds") == 0
+    assert "name: toyz.toyshop.example.com" in capsys.readouterr().out
+    samples = {path.stem: path.read_text() for path in (shop / "samples").iterdir()}
+    assert "name: toy-sample" in samples["toy"]
+    assert "name: toy-v2-sample" in samples["toy_v2"]
+
+
 def test_conversion_asks_for_a_second_version(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code("create", "api", "--version", "v1", "--kind", "Toy") == 0
     assert exit_code("create", "webhook", "--kind", "Toy", "--conversion") == 1

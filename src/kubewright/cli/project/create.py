@@ -133,15 +133,21 @@ def _add_version(project: Project, version: str, there: list[Declared]) -> None:
         raise ConfigError(
             f"{old.class_name} has no spec and status of its own: write version {version} by hand"
         )
+    path = f"{old.module.replace('.', '/')}.py"
     edited: dict[str, str] = {}
+    try:
+        source = Path(project.root, path).read_text(encoding="utf-8")
+        addition = version_files(project.module, version=version, old=old, source=source)
+    except (Unclear, OSError):
+        raise ConfigError(
+            f"{path}: the class {old.class_name} was not found there: write version {version} by hand"
+        ) from None
     if len(there) == 1:
         # Of several versions one is stored: the one whose objects are there already.
-        path = f"{old.module.replace('.', '/')}.py"
         try:
-            source = Path(project.root, path).read_text(encoding="utf-8")
             edited[path] = add_class_keyword(source, old.class_name, "stored", "True")
-        except (Unclear, OSError):
+        except Unclear:
             raise ConfigError(
                 f"{path}: say stored=True in the class {old.class_name} first: of two versions one is stored"
             ) from None
-    add(project, [version_files(project.module, version=version, old=old)], edited)
+    add(project, [addition], edited)

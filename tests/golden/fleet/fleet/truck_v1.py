@@ -2,7 +2,7 @@
 
 import kubewright as kw
 
-from fleet.truck import Truck, TruckSpec, TruckStatus
+from fleet.truck import TruckSpec, TruckStatus
 
 
 class TruckV1Spec(TruckSpec):
@@ -12,8 +12,8 @@ class TruckV1Spec(TruckSpec):
 class TruckV1(
     kw.Resource[TruckV1Spec, TruckStatus],
     kind="Truck",
-    group="fleet.example.org",
     version="v1",
-    columns=Truck.__kind__.columns,
+    group="fleet.example.org",
+    columns=[kw.Column("Ready", '.status.conditions[?(@.type=="Ready")].status')],
 ):
-    """The same as version v1alpha1: put what is new in its spec."""
+    """A ConfigMap with a message: put what a Truck is about in its place."""

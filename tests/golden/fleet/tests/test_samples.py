@@ -14,9 +14,10 @@ SAMPLES = {path.stem: yaml.safe_load(path.read_text()) for path in sorted(FOLDER
 
 @pytest.mark.parametrize("name", SAMPLES)
 async def test_the_cluster_accepts_the_sample(cluster: Cluster, name: str) -> None:
-    await cluster.install(import_module("fleet").operator)
     document = SAMPLES[name]
-    kind = await cluster.client.resolve(GroupVersionKind.parse(document["apiVersion"], document["kind"]))
-    if kind.namespaced:
-        document["metadata"]["namespace"] = cluster.namespace
-    await cluster.client.apply(document, field_manager="test", kind=kind, dry_run=True)
+    # Running, so that its webhooks are asked as well.
+    async with cluster.running(import_module("fleet").operator):
+        kind = await cluster.client.resolve(GroupVersionKind.parse(document["apiVersion"], document["kind"]))
+        if kind.namespaced:
+            document["metadata"]["namespace"] = cluster.namespace
+        await cluster.client.apply(document, field_manager="test", kind=kind, dry_run=True)
