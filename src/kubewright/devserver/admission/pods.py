@@ -35,8 +35,14 @@ class PodPriority:
             raise StatusError.forbidden("", "pods", operation.name, why)
         spec["priority"] = priority
         policy = (found or {}).get("preemptionPolicy") or "PreemptLowerPriority"
-        if not spec.get("preemptionPolicy"):
-            spec["preemptionPolicy"] = policy
+        wanted = spec.get("preemptionPolicy")
+        if wanted is not None and wanted != policy:
+            why = (
+                f"the string value of PreemptionPolicy ({wanted}) must not be provided in pod spec; "
+                f"priority admission controller computed {policy} from the given PriorityClass name"
+            )
+            raise StatusError.forbidden("", "pods", operation.name, why)
+        spec["preemptionPolicy"] = policy
 
     async def validate(self, operation: Operation) -> None:
         """Refuse a second default class."""

@@ -60,7 +60,7 @@ class Reviews:
         """Tell a client who it is."""
         body = _body(call)
         await call.judge(body)
-        body["metadata"] = {**body.get("metadata", {}), "creationTimestamp": _time(datetime.now(UTC))}
+        body["metadata"] = {"creationTimestamp": _time(datetime.now(UTC))}
         body["status"] = {"userInfo": call.user.to_wire()}
         return Outcome(body, 201)
 
@@ -68,17 +68,18 @@ class Reviews:
         """Tell whether somebody may do something."""
         body = _body(call)
         spec: Wire = body.get("spec") or {}
+        errors: list[problems.FieldError] = []
         if not spec.get("user") and not spec.get("groups"):
             detail = "at least one of user or group must be specified"
-            raise _invalid(call, problems.invalid("spec.user", spec.get("user", ""), detail))
+            errors.append(problems.invalid("spec.user", spec.get("user", ""), detail))
         given: dict[str, list[str]] = spec.get("extra") or {}
         extra = {key: tuple(values) for key, values in given.items()}
         user = User(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()), extra)
-        return await self._decide(call, body, user)
+        return await self._decide(call, body, user, errors)
 
     async def my_access(self, call: Invocation) -> Outcome:
         """Tell whether the client itself may do something."""
-        return await self._decide(call, _body(call), call.user)
+        return await self._decide(call, _body(call), call.user, [])
 
     async def my_rules(self, call: Invocation) -> Outcome:
         """List what the client itself may do in a namespace."""
@@ -139,32 +140,50 @@ class Reviews:
         body["status"] = {"token": token, "expirationTimestamp": _time(datetime.fromtimestamp(ends, UTC))}
         return Outcome(body, 201)
 
-    async def _decide(self, call: Invocation, body: Wire, user: User) -> Outcome:
+    async def _decide(
+        self, call: Invocation, body: Wire, user: User, errors: list[problems.FieldError]
+    ) -> Outcome:
         spec: Wire = body.get("spec") or {}
         resource: Wire | None = spec.get("resourceAttributes")
         path: Wire | None = spec.get("nonResourceAttributes")
-        if bool(resource) == bool(path):
-            detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-            if resource:
-                detail = "cannot be specified in combination with resourceAttributes"
-                shown = {"Path": (path or {}).get("path", ""), "Verb": (path or {}).get("verb", "")}
-                raise _invalid(call, problems.invalid("spec.nonResourceAttributes", shown, detail))
-            raise _invalid(call, problems.invalid("spec.resourceAttributes", None, detail))
-        if (
-            call.gvk.kind == "LocalSubjectAccessReview"
-            and (resource or {}).get("namespace") != call.namespace
-        ):
-            given = (resource or {}).get("namespace", "")
-            error = problems.invalid(
-                "spec.resourceAttributes.namespace", given, "must match metadata.namespace"
-            )
-            raise _invalid(call, error)
-        if errors := _selector_errors(resource or {}):
+        errors += [*_attribute_errors(resource, path), *_metadata_errors(call, body)]
+        local = call.gvk.kind == "LocalSubjectAccessReview"
+        if local and resource and resource.get("namespace", "") != call.namespace:
+            given, text = resource.get("namespace", ""), "must match metadata.namespace"
+            errors.append(problems.invalid("spec.resourceAttributes.namespace", given, text))
+        errors += _selector_errors(resource or {})
+        if errors:
             raise StatusError.invalid(call.gvk.group, "", call.name, errors)
         await call.judge(body)
         decision = self._authorizer.authorize(user, _attributes(resource, path or {}))
         body["status"] = _status(decision)
         return Outcome(body, 201)
+
+
+def _attribute_errors(resource: Wire | None, path: Wire | None) -> list[problems.FieldError]:
+    if bool(resource) != bool(path):
+        return []
+    if not resource:
+        detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        return [problems.invalid("spec.resourceAttributes", None, detail)]
+    shown = {"Path": (path or {}).get("path", ""), "Verb": (path or {}).get("verb", "")}
+    detail = "cannot be specified in combination with resourceAttributes"
+    return [problems.invalid("spec.nonResourceAttributes", shown, detail)]
+
+
+def _metadata_errors(call: Invocation, body: Wire) -> list[problems.FieldError]:
+    """Check that a question has no name: it is never stored."""
+    local = call.gvk.kind == "LocalSubjectAccessReview"
+    unset = ("managedFields", "creationTimestamp", *(("namespace",) if local else ()))
+    metadata: Wire = body.get("metadata") or {}
+    if not any(value for name, value in metadata.items() if name not in unset):
+        return []
+    shown = {name: value for name, value in metadata.items() if name != "managedFields" and value}
+    return [
+        problems.invalid(
+            "metadata", shown, "must be empty except for namespace" if local else "must be empty"
+        )
+    ]
 
 
 def _selector_errors(resource: Wire) -> list[problems.FieldError]:
@@ -237,11 +256,6 @@ def _bound(call: Invocation, reference: Mapping[str, Any] | None) -> dict[str, A
         found = call.api.find("", "nodes", "", node)
         bound["node"] = {"name": node, **({"uid": found["metadata"]["uid"]} if found else {})}
     return bound
-
-
-def _invalid(call: Invocation, error: problems.FieldError) -> StatusError:
-    # The real server leaves the kind out here.
-    return StatusError.invalid(call.gvk.group, "", call.name, [error])
 
 
 def _time(moment: datetime) -> str:

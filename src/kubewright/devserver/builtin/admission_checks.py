@@ -98,6 +98,28 @@ def check_conditions(
     return errors
 
 
+def check_param_kind(kind: Wire, path: str) -> list[FieldError]:
+    """Check of what kind a policy's parameters are."""
+    version, name = kind.get("apiVersion", ""), kind.get("kind", "")
+    errors: list[FieldError] = []
+    if not version:
+        errors.append(problems.required(f"{path}.apiVersion"))
+    elif version.count("/") > 1:
+        text = f"unexpected GroupVersion string: {version}"
+        errors.append(problems.invalid(f"{path}.apiVersion", version, text))
+    else:
+        group, _, number = version.rpartition("/")
+        if group:
+            errors += check.named(f"{path}.apiVersion", group, names.dns1123_subdomain(group))
+        errors += check.named(f"{path}.apiVersion", number, names.dns1035_label(number))
+    if not name:
+        errors.append(problems.required(f"{path}.kind"))
+    elif troubles := names.dns1035_label(name.lower()):
+        text = f"may have mixed case, but should otherwise match: {', '.join(troubles)}"
+        errors.append(problems.invalid(f"{path}.kind", name, text))
+    return errors
+
+
 def check_policy(spec: Wire, name: str) -> list[FieldError]:
     """Check the expressions of a validating policy: match conditions, variables, rules and annotations."""
     compiler = PolicyCompiler(spec)

@@ -51,12 +51,12 @@ def _data_sources(spec: Wire, path: str) -> Iterator[FieldError]:
             yield from _data_source(source, f"{path}.{field}")
     if local is None or reference is None:
         return
-    # The real server shows the path itself where a value belongs.
+    # The real server shows nothing where a value belongs.
     if reference.get("namespace"):
         text = "may not be specified when dataSourceRef.namespace is specified"
-        yield problems.invalid(path, f"{path}.dataSource", text)
+        yield problems.invalid(path, {}, text)
     elif any(local.get(key) != reference.get(key) for key in ("apiGroup", "kind", "name")):
-        yield problems.invalid(path, f"{path}.dataSource", "must match dataSourceRef")
+        yield problems.invalid(path, {}, "must match dataSourceRef")
 
 
 def _data_source(source: Wire, path: str) -> Iterator[FieldError]:

@@ -1,6 +1,7 @@
 """Namespaces and nodes, and the limits within a namespace."""
 
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from kubewright.api import FieldError, names, problems
@@ -27,6 +28,18 @@ _QUOTA_RESOURCES = frozenset(
     | {f"{kind}.{name}" for kind in ("requests", "limits") for name in ("cpu", "memory", "ephemeral-storage")}
     | {"requests.storage"}
 )
+_LIMIT_TYPES = ("Container", "PersistentVolumeClaim", "Pod")
+_SCOPES = (
+    "BestEffort",
+    "CrossNamespacePodAffinity",
+    "NotBestEffort",
+    "NotTerminating",
+    "PriorityClass",
+    "Terminating",
+    "VolumeAttributesClass",
+)
+_OPPOSITES = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
+_POD_AMOUNTS = ("cpu", "memory", "pods", "ephemeral-storage")
 _LIMIT_PARTS = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
 
 
@@ -59,6 +72,7 @@ def _status_of_namespace(new: Wire, old: Wire) -> None:
 def _validate_namespace(namespace: Wire) -> list[FieldError]:
     errors: list[FieldError] = []
     for name in items(section(namespace, "spec"), "finalizers"):
+        errors += check.named("spec.finalizers", name, names.qualified_name(name))
         if name != "kubernetes" and "/" not in name:
             text = "name is neither a standard finalizer name nor is it fully qualified"
             errors.append(problems.invalid("spec.finalizers", name, text))
@@ -151,7 +165,45 @@ def _validate_quota(quota: Wire) -> list[FieldError]:
             errors.append(problems.invalid(path, name, "must be a standard resource type or fully qualified"))
             errors.append(problems.invalid(path, name, "must be a standard resource for quota"))
         errors += check.amount(path, name, value)
-    return errors
+    return errors + list(_check_scopes(section(quota, "spec"), hard))
+
+
+def _check_scopes(spec: Wire, hard: Mapping[str, Any]) -> Iterator[FieldError]:
+    scopes: list[str] = items(spec, "scopes")
+    if scopes:
+        path = "spec.scopes"
+        for scope in dict.fromkeys(scopes):
+            if scope not in _SCOPES:
+                yield problems.invalid(path, scopes, "unsupported scope")
+                continue
+            for name in hard:
+                counted = name.removeprefix("requests.").removeprefix("limits.")
+                # A budget for Pods that ask for nothing can only count them.
+                fits = name == "pods" if scope == "BestEffort" else counted in _POD_AMOUNTS
+                if _is_standard(name) and not fits:
+                    yield problems.invalid(path, scopes, "unsupported scope applied to resource")
+        for first, second in _OPPOSITES:
+            if first in scopes and second in scopes:
+                yield problems.invalid(path, scopes, "conflicting scopes")
+    path = "spec.scopeSelector.matchExpressions"
+    for item in items(section(spec, "scopeSelector"), "matchExpressions"):
+        scope, operator, values = item.get("scopeName", ""), item.get("operator", ""), items(item, "values")
+        if scope not in _SCOPES:
+            yield problems.invalid(f"{path}.scopeName", scope, "unsupported scope")
+        if operator in ("In", "NotIn"):
+            if not values:
+                text = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
+                yield problems.required(f"{path}.values", text)
+        elif operator in ("Exists", "DoesNotExist"):
+            if values:
+                text = "must be no value when `operator` is 'Exists' or 'DoesNotExist' for scope selector"
+                yield problems.invalid(f"{path}.values", values, text)
+        else:
+            yield problems.invalid(f"{path}.operator", operator, "not a valid selector operator")
+
+
+def _is_standard(name: str) -> bool:
+    return name in _QUOTA_RESOURCES or name.startswith(("requests.", "limits."))
 
 
 def _quota_row(quota: Wire, now: float) -> list[Any]:
@@ -177,11 +229,22 @@ def _default_limit_range(obj: Wire) -> None:
             item["defaultRequest"] = dict(sorted(asked.items()))
 
 
+def _name_limit_range(obj: Wire) -> None:
+    """Name one that nobody named: of all kinds, only this one may come without."""
+    metadata = obj["metadata"]
+    if not metadata.get("name"):
+        metadata["name"] = str(uuid.uuid4())
+
+
 def _validate_limit_range(obj: Wire) -> list[FieldError]:
     errors: list[FieldError] = []
     seen: set[str] = set()
     for index, item in enumerate(items(section(obj, "spec"), "limits")):
         path, kind = f"spec.limits[{index}]", item.get("type", "")
+        errors += check.named(f"{path}.type", kind, names.qualified_name(kind))
+        if not names.qualified_name(kind) and "/" not in kind and kind not in _LIMIT_TYPES:
+            text = "must be a standard limit type or fully qualified"
+            errors.append(problems.invalid(f"{path}.type", kind, text))
         if kind in seen:
             errors.append(problems.duplicate(f"{path}.type", kind))
         seen.add(kind)
@@ -293,6 +356,7 @@ STRATEGIES = {
     ),
     ("", "LimitRange"): Strategy(
         default=_default_limit_range,
+        prepare_create=_name_limit_range,
         validate=_validate_limit_range,
         validate_update=_again(_validate_limit_range),
         allow_create_on_update=True,

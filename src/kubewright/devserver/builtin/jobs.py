@@ -1,5 +1,6 @@
 """Jobs and CronJobs."""
 
+import re
 import zoneinfo
 from typing import Any
 
@@ -31,6 +32,7 @@ from kubewright.devserver.tables import age, human_duration
 _UID = "batch.kubernetes.io/controller-uid"
 _UID_LABELS = ("controller-uid", _UID)
 _NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
+_ZONE = re.compile(r"[A-Za-z0-9_+-]{1,32}(/[A-Za-z0-9_+-]{1,32}){0,3}")
 _POLICIES = ("Allow", "Forbid", "Replace")
 # A Job's name is the CronJob's and a hyphen and ten digits, and must fit into a label.
 _MAX_CRON_NAME = 52
@@ -175,10 +177,14 @@ def _validate_cron_job(job: Wire) -> list[FieldError]:
 def _zone(zone: str) -> list[FieldError]:
     if not zone:
         return [problems.invalid("spec.timeZone", zone, "timeZone must be nil or non-empty string")]
+    unknown = [problems.invalid("spec.timeZone", zone, f"unknown time zone {zone}")]
+    # What can be no zone is not looked for among files.
+    if not _ZONE.fullmatch(zone):
+        return unknown
     try:
         zoneinfo.ZoneInfo(zone)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        return [problems.invalid("spec.timeZone", zone, f"unknown time zone {zone}")]
+        return unknown
     return []
 
 

@@ -211,7 +211,7 @@ def _validate_policy(policy: Wire) -> list[FieldError]:
     kinds: Sequence[str] = items(spec, "policyTypes")
     if len(kinds) > 2:
         text = "may not specify more than two policyTypes"
-        errors.append(problems.invalid("spec.policyTypes", kinds, text))
+        return [*errors, problems.invalid("spec.policyTypes", kinds, text)]
     for index, kind in enumerate(kinds):
         errors += check.one_of(f"spec.policyTypes[{index}]", kind, ("Ingress", "Egress"))
     return errors

@@ -93,6 +93,16 @@ def _update_runtime(new: Wire, old: Wire) -> list[FieldError]:
     return check.unchanged("handler", new.get("handler"), old.get("handler"))
 
 
+def _plain_lease(lease: Wire) -> None:
+    """Drop what only coordinated elections use, which are off."""
+    for name in ("strategy", "preferredHolder"):
+        section(lease, "spec").pop(name, None)
+
+
+def _keep_lease_plain(new: Wire, old: Wire) -> None:
+    _plain_lease(new)
+
+
 def _validate_lease(lease: Wire) -> list[FieldError]:
     spec: Wire = section(lease, "spec")
     errors: list[FieldError] = []
@@ -186,6 +196,8 @@ STRATEGIES = {
         row=lambda obj, now: [obj["metadata"]["name"], obj.get("handler", ""), object_age(obj, now)],
     ),
     ("coordination.k8s.io", "Lease"): Strategy(
+        prepare_create=_plain_lease,
+        prepare_update=_keep_lease_plain,
         validate=_validate_lease,
         validate_update=lambda new, old: _validate_lease(new),
         allow_unconditional_update=False,

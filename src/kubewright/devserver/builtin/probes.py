@@ -11,18 +11,6 @@ from kubewright.devserver.objects import Wire
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 HOOKS = ("postStart", "preStop")
 _HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
-_PLAIN_SIGNALS = (
-    "ABRT ALRM BUS CHLD CLD CONT FPE HUP ILL INT IO IOT KILL PIPE POLL PROF PWR QUIT RTMAX RTMIN "
-    "SEGV STKFLT STOP SYS TERM TRAP TSTP TTIN TTOU URG USR1 USR2 VTALRM WINCH XCPU XFSZ"
-)
-_SIGNALS = sorted(
-    {
-        *(f"SIG{name}" for name in _PLAIN_SIGNALS.split()),
-        *(f"SIGRTMIN+{number}" for number in range(1, 16)),
-        *(f"SIGRTMAX-{number}" for number in range(1, 15)),
-    }
-)
-_SIGNALS_OF = {"linux": _SIGNALS, "windows": ["SIGKILL", "SIGTERM"]}
 
 
 def check_handlers(container: Wire, path: str, spec: Wire) -> Iterator[FieldError]:
@@ -32,18 +20,9 @@ def check_handlers(container: Wire, path: str, spec: Wire) -> Iterator[FieldErro
     for name in HOOKS:
         if (hook := lifecycle.get(name)) is not None:
             yield from _handler(hook, f"{path}.lifecycle.{name}", grace)
-    if (signal := lifecycle.get("stopSignal")) is not None:
-        yield from _signal(signal, f"{path}.lifecycle.stopSignal", spec.get("os"))
     for kind in PROBES:
         if container.get(kind) is not None:
             yield from _probe(container[kind], f"{path}.{kind}", kind, grace)
-
-
-def _signal(signal: str, path: str, system: Wire | None) -> Iterator[FieldError]:
-    if system is None:
-        yield problems.forbidden(path, "may not be set for containers with empty `spec.os.name`")
-    elif known := _SIGNALS_OF.get(system.get("name", "")):
-        yield from check.one_of(path, signal, known)
 
 
 def _probe(probe: Wire, path: str, kind: str, grace: int | None) -> Iterator[FieldError]:

@@ -1,6 +1,6 @@
 """What hooks into the server itself: webhooks, admission policies, API services, flow control."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -9,6 +9,7 @@ from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.admission_checks import (
     check_conditions,
     check_match,
+    check_param_kind,
     check_param_reference,
     check_policy,
     check_rule,
@@ -60,15 +61,27 @@ def _validate_webhooks(obj: Wire) -> list[FieldError]:
         elif not set(reviews) & set(_REVIEWS):
             text = f"must include at least one of {', '.join(_REVIEWS)}"
             errors.append(problems.invalid(f"{path}.admissionReviewVersions", reviews, text))
+        errors += _check_reviews(reviews, f"{path}.admissionReviewVersions")
         if hook.get("name") in seen:
             errors.append(problems.duplicate(f"{path}.name", hook["name"]))
         seen.add(hook.get("name", ""))
     return errors
 
 
+def _check_reviews(versions: Sequence[str], path: str) -> Iterator[FieldError]:
+    for index, version in enumerate(versions):
+        if version in versions[:index]:
+            yield problems.invalid(f"{path}[{index}]", version, "duplicate version")
+            continue
+        yield from check.named(f"{path}[{index}]", version, names.dns1035_label(version))
+
+
 def _check_webhook(hook: Wire, path: str) -> list[FieldError]:
     name = hook.get("name", "")
-    errors = check.named(f"{path}.name", name, names.dns1123_subdomain(name))
+    if not name:
+        errors = [problems.required(f"{path}.name")]
+    else:
+        errors = check.named(f"{path}.name", name, names.dns1123_subdomain(name))
     if not errors and name.count(".") < 2:
         text = "should be a domain with at least three segments separated by dots"
         errors.append(problems.invalid(f"{path}.name", name, text))
@@ -171,6 +184,8 @@ def _validate_policy(obj: Wire) -> list[FieldError]:
     spec: Wire = section(obj, "spec")
     errors = check.one_of("spec.failurePolicy", spec.get("failurePolicy"), ("Fail", "Ignore"))
     judging = obj["kind"] == "ValidatingAdmissionPolicy"
+    if (parameters := spec.get("paramKind")) is not None:
+        errors += check_param_kind(parameters, "spec.paramKind")
     if spec.get("matchConstraints") is None:
         errors.append(problems.required("spec.matchConstraints"))
     else:

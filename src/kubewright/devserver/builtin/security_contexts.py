@@ -77,7 +77,7 @@ def check_pod_security(spec: Wire, path: str) -> Iterator[FieldError]:
     yield from _seccomp(context.get("seccompProfile"), f"{where}.seccompProfile")
     yield from _app_armor(context.get("appArmorProfile"), f"{where}.appArmorProfile")
     yield from _choice(context, where, "supplementalGroupsPolicy", "Merge", "Strict")
-    yield from _choice(context, where, "seLinuxChangePolicy", "MountOption", "Recursive")
+    yield from _choice(context, where, "seLinuxChangePolicy", "Recursive")
 
 
 def check_container_security(context: Wire | None, path: str, *, host_users: bool) -> Iterator[FieldError]:

@@ -28,6 +28,9 @@ def check_service(service: Wire) -> list[FieldError]:
     kind, ports = spec.get("type", ""), items(spec, "ports")
     headless = spec.get("clusterIP") == "None"
     errors: list[FieldError] = []
+    # Addresses come first: those that cannot be are told alone.
+    if kind != "ExternalName" and (wrong := list(_addresses(spec))):
+        return wrong
     if not ports and not headless and kind != "ExternalName":
         errors.append(problems.required("spec.ports"))
     if kind in ("LoadBalancer", "NodePort") and headless:
@@ -38,8 +41,6 @@ def check_service(service: Wire) -> list[FieldError]:
     errors += _ports(ports)
     errors += check.labels("spec.selector", spec.get("selector"))
     errors += _affinity(spec)
-    if kind != "ExternalName":
-        errors += _addresses(spec)
     for index, item in enumerate(items(spec, "externalIPs")):
         path = f"spec.externalIPs[{index}]"
         errors += check.address(path, item) or check.endpoint_address(path, item)
@@ -216,7 +217,7 @@ def service_status(new: Wire, old: Wire) -> list[FieldError]:
     points: Sequence[Wire] = items(section(section(new, "status"), "loadBalancer"), "ingress")
     path, errors = "status.loadBalancer.ingress", list[FieldError]()
     if points and new["spec"].get("type") != "LoadBalancer":
-        errors.append(problems.forbidden(path, 'may only be used when `spec.type` is "LoadBalancer"'))
+        errors.append(problems.forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'"))
         return errors
     for index, point in enumerate(points):
         errors += _balancer_point(point, f"{path}[{index}]")

@@ -57,7 +57,7 @@ def _new_claim(claim: Wire) -> None:
         spec["dataSourceRef"] = dict(source)
     elif source is None and spec.get("dataSourceRef") is not None:
         newer: Wire = spec["dataSourceRef"]
-        if not newer.get("namespace") and (newer.get("apiGroup") or "", newer.get("kind", "")) in known:
+        if not newer.get("namespace"):
             spec["dataSource"] = {name: value for name, value in newer.items() if name != "namespace"}
 
 

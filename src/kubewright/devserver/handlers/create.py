@@ -52,7 +52,6 @@ async def insert(scope: Scope, obj: Wire, api: Access) -> bytes:
     core, resource, strategy = scope.core, scope.resource, scope.resource.strategy
     metadata = meta(obj)
     fill_system_fields(obj, core.clock.stamp())
-    scope.name = metadata.get("name", "")
     scope.place(obj)
     if resource.has_status and not strategy.status_on_create:
         _reset_status(scope, obj)
@@ -61,6 +60,7 @@ async def insert(scope: Scope, obj: Wire, api: Access) -> bytes:
     if strategy.sign is not None:
         strategy.sign(obj, scope.user)
     strategy.prepare_create(obj)
+    scope.name = metadata.get("name", "")
     if strategy.before_commit is not None:
         await strategy.before_commit(api, obj, None)
     _check(scope, obj)

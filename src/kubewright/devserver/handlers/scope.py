@@ -7,7 +7,7 @@ from typing import Literal
 from kubewright.api import GroupVersionKind
 from kubewright.devserver.core import Core
 from kubewright.devserver.identity import User
-from kubewright.devserver.merge import MergeSchema, Write, update_managed_fields
+from kubewright.devserver.merge import ApplyError, MergeSchema, Write, update_managed_fields
 from kubewright.devserver.metadata import place_in_namespace
 from kubewright.devserver.objects import Wire, copy, encode_sorted, labels_of, meta, split_api_version
 from kubewright.devserver.operation import Operation
@@ -142,15 +142,19 @@ class Scope:
 
     def manage_fields(self, live: Wire | None, new: Wire, *, reset: bool = False) -> Wire:
         """Write down who owns the fields that a plain write sets; `reset` forgets all owners."""
-        owned = update_managed_fields(
-            self.resource.codec.merge_schema,
-            self.empty() if live is None else live,
-            self._there_and_back(new),
-            self.write(),
-            reset_fields=self.reset_fields(),
-            reset=reset,
-            convert=self.convert,
-        )
+        try:
+            owned = update_managed_fields(
+                self.resource.codec.merge_schema,
+                self.empty() if live is None else live,
+                self._there_and_back(new),
+                self.write(),
+                reset_fields=self.reset_fields(),
+                reset=reset,
+                convert=self.convert,
+            )
+        except ApplyError:
+            # What cannot be owned, as an element without its key, is no reason to refuse a plain write.
+            owned: Wire = {}
         metadata = {name: part for name, part in meta(new).items() if name != "managedFields"}
         if entries := meta(owned).get("managedFields"):
             metadata["managedFields"] = entries
