@@ -138,6 +138,22 @@ class Gateway(Handler):
             await self._server.__aexit__(None, None, None)
             self._server = None
 
+    async def turn_away(self, attempts: int) -> None:
+        """Let the server be gone until so many have tried to reach it in vain."""
+        await self.take_away()
+        left, enough = attempts, asyncio.Event()
+
+        def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            nonlocal left
+            writer.transport.abort()
+            left -= 1
+            if left <= 0:
+                enough.set()
+
+        async with await asyncio.start_server(hang_up, "127.0.0.1", self.port):
+            await enough.wait()
+        await self.restore()
+
     async def restore(self) -> None:
         """Let the server be back where it was."""
         self._server = HttpServer(self, "127.0.0.1", self.port, grace=0.0)

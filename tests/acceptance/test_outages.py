@@ -11,8 +11,9 @@ from acceptance_stories import STORIES, Stage, stages
 
 from kubewright.testing import PATIENCE, Cluster
 
-GONE_FOR = {"embedded": 4.0, "real": 30.0, "existing": 30.0}
-"""Seconds without a server: long enough for the longest pauses between tries where time is not scarce."""
+IN_VAIN = 40
+"""How often operators try while the server is gone: each of their watches several times, with longer and longer pauses.
+Minutes without a server are passed in virtual time, in the tests of the runtime."""
 
 
 @asynccontextmanager
@@ -38,9 +39,7 @@ async def together(found: list[Stage], *numbers: int) -> None:
 
 
 async def gone(cluster: Cluster, gateway: Gateway) -> None:
-    await gateway.take_away()
-    await asyncio.sleep(GONE_FOR[cluster.server])
-    await gateway.restore()
+    await gateway.turn_away(IN_VAIN)
 
 
 async def cut(cluster: Cluster, gateway: Gateway) -> None:
