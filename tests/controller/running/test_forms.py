@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kubewright.api import Meta, kind_of
-from kubewright.api.builtin import apps_v1
+from kubewright.api.builtin import apps_v1, core_v1
 from kubewright.controller import Context, Controller, needs
 
 from .cluster import OPTIONS, Cluster
@@ -75,6 +75,34 @@ async def test_a_read_gives_the_class_or_the_wire_value_as_it_is_asked(
     assert [type(found) for found in read[:4]] == [Paper, dict, Paper, dict]
     assert [found.text for found in read[:4:2]] == ["hello", "hello"]
     assert [found["text"] for found in read[1:4:2]] == ["hello", "hello"]
+
+
+async def test_the_server_is_asked_for_no_more_than_the_namespaces_that_are_looked_at(
+    cluster: Cluster,
+) -> None:
+    await cluster.install(Box)
+    elsewhere = await Cluster.prepare(cluster.config, cluster.client)
+    await elsewhere.create(core_v1.ConfigMap(Meta("theirs")))
+    await cluster.create(core_v1.ConfigMap(Meta("ours")))
+    asked: list[set[str]] = []
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        for listed in (
+            await ctx.list(core_v1.ConfigMap),
+            await ctx.live.list(core_v1.ConfigMap),
+            await ctx.live.list(core_v1.ConfigMap, namespace=elsewhere.namespace),
+        ):
+            asked.append({found.metadata.name for found in listed})
+
+    async with cluster.running(Controller(Box, reconcile, needs=[needs(core_v1.ConfigMap, "list")])):
+        await cluster.create(Box(Meta("a")))
+
+        async def done() -> bool:
+            return len(asked) >= 3
+
+        await cluster.eventually(done)
+    assert ["ours" in names for names in asked[:3]] == [True, True, False]
+    assert ["theirs" in names for names in asked[:3]] == [False, False, True]
 
 
 async def test_a_namespace_that_is_named_twice_is_looked_at_once(cluster: Cluster) -> None:

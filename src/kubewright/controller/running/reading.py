@@ -16,10 +16,17 @@ from kubewright.controller.running.shelves import AnyShelf
 class Holdings:
     """What one controller has at hand; what that does not surely hold is asked of the server."""
 
-    def __init__(self, client: Client, permissions: Permissions, shelves: Sequence[AnyShelf]) -> None:
+    def __init__(
+        self,
+        client: Client,
+        permissions: Permissions,
+        shelves: Sequence[AnyShelf],
+        namespaces: Sequence[str] = (),
+    ) -> None:
         self.client = client
         self.permissions = permissions
         self._shelves = shelves
+        self._namespaces = tuple(dict.fromkeys(namespaces))
 
     async def get_raw(self, kind: Kind, key: ObjectKey) -> RawObject | None:
         """Return one object as the server has it, or None where there is none."""
@@ -36,6 +43,17 @@ class Holdings:
         except NotFound:
             return None
         return raw_object(answer.body)
+
+    async def ask_for_all(self, kind: Any, namespace: str, labels: str) -> list[Any]:
+        """Ask the server for the objects of a namespace; if none is named, of all that the operator looks at."""
+        described = kind_of(kind)
+        self.permissions.require(described, "list")
+        all_looked_at = self._namespaces if described.namespaced else ()
+        # Its roles may be of these namespaces alone, and what lies in others is not its business.
+        chosen = (namespace,) if namespace or not all_looked_at else all_looked_at
+        return [
+            found for one in chosen for found in await self.client.list(kind, namespace=one, labels=labels)
+        ]
 
     def covering(self, kind: Kind, key: ObjectKey) -> AnyShelf | None:
         """Return the shelf that surely holds an object of this key, if there is one; best a whole one."""
@@ -72,8 +90,7 @@ class LiveReader(Reader):
             index = cast("Index[Any]", kind)
             listed = await self.list(index.kind, namespace=namespace, labels=labels)
             return [found for found in listed if value in tuple(index.values(found))]
-        self._holdings.permissions.require(kind_of(kind), "list")
-        return builtins.list(await self._holdings.client.list(kind, namespace=namespace, labels=labels))
+        return await self._holdings.ask_for_all(kind, namespace, labels)
 
     def key(self, kind: Kind, name: str, namespace: str | None) -> ObjectKey:
         """Return the key that is meant: by default in the reconciled object's namespace."""

@@ -80,7 +80,7 @@ class Runner(Generic[T]):
             Shelf(cache, watched.kind, watched.scope, namespaces, metadata_only=watched.metadata_only)
             for watched in controller.watches
         ]
-        holdings = Holdings(surroundings.client, Permissions(controller), self._shelves)
+        holdings = Holdings(surroundings.client, Permissions(controller), self._shelves, namespaces)
         services = Services(
             kind=self._kind,
             surroundings=surroundings,
