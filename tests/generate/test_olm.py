@@ -17,6 +17,7 @@ import vmgroup
 from kubewright.api.builtin import apps_v1, autoscaling_v2, core_v1
 from kubewright.generate import Package, Settings, bundle, cluster_service_version, crds
 from kubewright.generate.capability import criteria, level_of
+from kubewright.generate.descriptors import owned_kinds
 from kubewright.generate.scorecard import checks
 
 Wire = dict[str, Any]
@@ -184,6 +185,33 @@ def test_the_checks_of_the_scorecard_say_what_to_mend() -> None:
     assert found["olm-crds-have-validation"] == ("spec.colour of Card is in a sample but not in the schema",)
     assert found["olm-crds-have-resources"] == ("Card v1: no resource is made for it: declare what it owns",)
     assert found["olm-spec-descriptors"] == ("spec.image of Card v1 has no descriptor",)
+
+
+def test_what_a_controller_may_create_is_made_for_its_kind() -> None:
+    @kw.controller(Card, needs=[kw.needs(core_v1.Pod, "create"), kw.needs(core_v1.Secret, "get")])
+    async def made(card: Card, ctx: kw.Context) -> None:
+        """Do nothing."""
+
+    (owned,) = owned_kinds(kw.Operator(made))
+    assert owned["resources"] == [{"kind": "Pod", "name": "", "version": "v1"}]
+
+
+def test_a_field_with_parts_is_described_itself_as_well() -> None:
+    class Paper(kw.Model):
+        weight: int = 1
+
+    class FolderSpec(kw.Model):
+        paper: Paper = Paper()
+
+    class Folder(kw.Resource[FolderSpec, kw.Model], group="example.com", version="v1"):
+        """A folder."""
+
+    @kw.controller(Folder)
+    async def folders(folder: Folder, ctx: kw.Context) -> None:
+        """Do nothing."""
+
+    (owned,) = owned_kinds(kw.Operator(folders))
+    assert [each["path"] for each in owned["specDescriptors"]] == ["paper", "paper.weight"]
 
 
 def test_the_level_is_what_declarations_and_tests_support() -> None:

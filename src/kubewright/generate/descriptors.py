@@ -1,9 +1,11 @@
 """What a console shows of a kind: its fields as OLM describes them, taken from the schema."""
 
 import re
+from collections.abc import Iterator
+from typing import Any
 
-from kubewright.api import Object, Wire, kind_of
-from kubewright.controller import Operator
+from kubewright.api import Kind, Object, Wire, kind_of
+from kubewright.controller import Controller, Operator
 from kubewright.schema import structural
 
 _UI = "urn:alm:descriptor:com.tectonic.ui:"
@@ -36,29 +38,32 @@ def _owned(operator: Operator, declared: type[Object]) -> Wire:
 
 
 def _resources(operator: Operator, kind: str) -> list[Wire]:
+    """List what is made for a kind: what its controllers own, and what else they may create."""
     made = {
         (child.kind, child.api_version): {"kind": child.kind, "name": "", "version": child.version}
         for controller in operator.controllers
         if kind_of(controller.kind).kind == kind
-        for child in (kind_of(each.kind) for each in controller.owns)
+        for child in _made_by(controller)
     }
     return [made[key] for key in sorted(made)]
+
+
+def _made_by(controller: Controller[Any]) -> Iterator[Kind]:
+    yield from (kind_of(each.kind) for each in controller.owns)
+    yield from (each.kind for each in controller.needs if "create" in each.verbs and not each.subresource)
 
 
 def _descriptors(schema: Wire, path: str = "") -> list[Wire]:
     found: list[Wire] = []
     for name, part in sorted(schema.get("properties", {}).items()):
         here = f"{path}{name}"
-        if part.get("type") == "object" and part.get("properties"):
-            found += _descriptors(part, f"{here}.")
-            continue
         descriptor: Wire = {"path": here, "displayName": part.get("title") or spaced(name)}
         if part.get("description"):
             descriptor["description"] = part["description"]
         hint = _BY_NAME.get(name) or _BY_TYPE.get(part.get("type", ""))
         if hint:
             descriptor["x-descriptors"] = [hint]
-        found.append(descriptor)
+        found += [descriptor, *_descriptors(part, f"{here}.")]
     return found
 
 
