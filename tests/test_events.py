@@ -299,3 +299,16 @@ async def test_a_thread_that_outlives_the_loop_may_still_tell() -> None:
 
     left = await asyncio.to_thread(asyncio.run, recorder())
     left.record(POD, "Normal", "Late", "words")
+
+
+@virtual_time
+async def test_repeats_that_wait_for_their_minute_keep_nothing_new_out() -> None:
+    async with Recording() as recording:
+        for _ in range(2):
+            for number in range(MAX_PENDING):
+                recording.recorder.record(POD._replace(name=f"web-{number}"), "Normal", "Seen", "it")
+            await asyncio.sleep(15)
+        recording.recorder.record(POD, "Normal", "New", "words")
+        await asyncio.sleep(1)
+        assert recording.wire.sent[-1][2]["reason"] == "New"
+    assert recording.dropped("queue_full") == 0

@@ -107,7 +107,9 @@ class EventRecorder:
         self._host = host
         self._series: OrderedDict[_Told, _Series] = OrderedDict()
         # What is to be sent; each has its series.
-        self._pending: OrderedDict[_Told, None] = OrderedDict()
+        # Apart, each bounded: repeats that wait for their minute must not keep out what is told for the first time.
+        self._news: dict[_Told, None] = {}
+        self._repeats: dict[_Told, None] = {}
         self._last_stamp = 0
         self._buckets: OrderedDict[Reference, _Bucket] = OrderedDict()
         self._wake = asyncio.Event()
@@ -155,7 +157,7 @@ class EventRecorder:
                 async with asyncio.timeout(FLUSH_TIMEOUT):
                     await self._send_due(everything=True)
             except TimeoutError:
-                self._failed.inc(len(self._pending))
+                self._failed.inc(len(self._news) + len(self._repeats))
             raise
 
     def _tell(self, told: _Told) -> None:
@@ -173,17 +175,18 @@ class EventRecorder:
             series.count += 1
             series.last_at, series.told_at = moment, now
         self._series.move_to_end(told)
-        if told not in self._pending and len(self._pending) >= MAX_PENDING:
+        waiting = self._repeats if series.sent else self._news
+        if told not in waiting and len(waiting) >= MAX_PENDING:
             self._overflowed.inc()
             return
-        self._pending[told] = None
+        waiting[told] = None
         self._wake.set()
 
     def _forget_oldest(self) -> None:
         oldest, _ = self._series.popitem(last=False)
-        if oldest in self._pending:
-            del self._pending[oldest]
+        if oldest in self._news or oldest in self._repeats:
             self._overflowed.inc()
+        self._done_with(oldest)
 
     def _stamp(self) -> int:
         """Give the time in nanoseconds, later than any given before: two events of one moment need two names."""
@@ -203,11 +206,11 @@ class EventRecorder:
         return True
 
     async def _wait_until_due(self) -> None:
-        if not self._pending:
+        if not self._news and not self._repeats:
             self._wake.clear()
             await self._wake.wait()
             return
-        due = min(self._series[told].due_at for told in self._pending)
+        due = min(self._series[told].due_at for told in (*self._news, *self._repeats))
         self._wake.clear()
         try:
             async with asyncio.timeout_at(due):
@@ -216,7 +219,7 @@ class EventRecorder:
             pass
 
     async def _send_due(self, *, everything: bool) -> None:
-        for told in list(self._pending):
+        for told in (*self._news, *self._repeats):
             series = self._series.get(told)
             if series is not None and (everything or series.due_at <= self._loop.time()):
                 await self._send(told, series)
@@ -244,12 +247,17 @@ class EventRecorder:
                 series.due_at = started + _RETRY.delay(series.attempts)
                 return
         series.sent, series.attempts, series.due_at = count, 0, started + SERIES_INTERVAL
-        if not series.behind:
-            self._pending.pop(told, None)
+        self._done_with(told)
+        if series.behind and told in self._series and len(self._repeats) < MAX_PENDING:
+            self._repeats[told] = None
 
     def _forget(self, told: _Told) -> None:
         self._series.pop(told, None)
-        self._pending.pop(told, None)
+        self._done_with(told)
+
+    def _done_with(self, told: _Told) -> None:
+        self._news.pop(told, None)
+        self._repeats.pop(told, None)
 
     async def _update(self, told: _Told, series: _Series) -> None:
         patch = {"series": {"count": series.count, "lastObservedTime": series.last_at.to_wire()}}
