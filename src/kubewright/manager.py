@@ -27,6 +27,7 @@ from kubewright.controller.running import (
     Surroundings,
     Tracer,
     Traces,
+    Views,
     Watchdog,
 )
 from kubewright.election import (
@@ -129,6 +130,7 @@ class Manager:
         self._lead_webhooks: Callable[[], Awaitable[None]] | None = None
         self._working: set[asyncio.Task[None]] = set()
         self._malformed = MalformedObjects()
+        self._views = Views()
         self._traces = Traces()
         self._leading = self.metrics.gauge(
             "leader_election_master_status", "Whether this replica holds the lease (1) or not (0)", ("name",)
@@ -329,6 +331,7 @@ class Manager:
             namespaces=self._options.namespaces,
             traces=self._traces,
             malformed=self._malformed,
+            views=self._views,
         )
 
     def _election_options(self) -> ElectionOptions:

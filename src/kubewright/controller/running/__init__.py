@@ -8,8 +8,17 @@ author), `context` (the body of what the author is given), `reading` and `writer
 """
 
 from kubewright.controller.running.runner import Runner, RunnerStatistics
-from kubewright.controller.running.surroundings import MalformedObjects, Surroundings
+from kubewright.controller.running.surroundings import MalformedObjects, Surroundings, Views
 from kubewright.controller.running.traces import Tracer, Traces
 from kubewright.controller.running.watchdog import Watchdog
 
-__all__ = ["MalformedObjects", "Runner", "RunnerStatistics", "Surroundings", "Tracer", "Traces", "Watchdog"]
+__all__ = [
+    "MalformedObjects",
+    "Runner",
+    "RunnerStatistics",
+    "Surroundings",
+    "Tracer",
+    "Traces",
+    "Views",
+    "Watchdog",
+]
