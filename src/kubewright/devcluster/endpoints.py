@@ -23,7 +23,10 @@ SLICE_SIZE = 100
 Port = tuple[str, str, int, str | None]
 """A port as an endpoint serves it: name, protocol, number, application protocol."""
 
-services_by_namespace: Index[core_v1.Service] = Index(core_v1.Service, lambda item: [item.metadata.namespace])
+selecting_services: Index[core_v1.Service] = Index(
+    core_v1.Service, lambda item: [item.metadata.namespace] if item.spec.selector else []
+)
+"""Services by namespace, those left out that Pods cannot concern."""
 slices_by_owner: Index[discovery_v1.EndpointSlice] = Index(discovery_v1.EndpointSlice, family_of)
 
 
@@ -204,9 +207,7 @@ def controllers() -> tuple[Controller[core_v1.Service], Controller[core_v1.Endpo
         name=SLICES,
         owns=[owned(discovery_v1.EndpointSlice)],
         watches=[
-            watch(
-                core_v1.Pod, via=services_by_namespace, key=lambda pod: pod.metadata.namespace, when=_moved
-            ),
+            watch(core_v1.Pod, via=selecting_services, key=lambda pod: pod.metadata.namespace, when=_moved),
             watch(core_v1.Endpoints, map=lambda item: [item.key], when=on("update", "delete")),
         ],
         needs=[
