@@ -261,3 +261,19 @@ async def test_a_failure_of_any_kind_is_outlived_by_the_lease(failure: Exception
         await asyncio.sleep(60)
         assert leads.valid
         renewing.cancel()
+
+
+@virtual_time
+async def test_a_lease_that_somebody_deletes_is_not_taken_while_its_holder_may_still_write() -> None:
+    shared = SharedRecord()
+    first, leads = elector(shared, "a")
+    second, follows = elector(shared, "b")
+    await first.acquire()
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(second.acquire())
+        await asyncio.sleep(5)
+        shared.record = None
+        while not waiting.done():
+            assert not (leads.valid and follows.valid)
+            await asyncio.sleep(0.1)
+        assert not leads.valid

@@ -216,6 +216,9 @@ class Elector:
         record = await self._store.read()
         now = asyncio.get_running_loop().time()
         if record is None:
+            # Who deletes the record does not stop its holder, who may write until it has run out.
+            if self._observed is not None and self._runs(self._observed, now):
+                return False
             moment = MicroTime.now().to_wire()
             self._observe(
                 await self._store.write(LeaseRecord(options.identity, self._seconds, moment, moment, 0)), now
@@ -225,7 +228,7 @@ class Elector:
                 self._observe(record, now)
             ours = record.holder == options.identity
             # Only changes seen here count: the times in the record come from another machine's clock.
-            if record.holder and not ours and now < self._observed_at + record.duration:
+            if self._runs(record, now):
                 return False
             moment = MicroTime.now().to_wire()
             taken = msgspec.structs.replace(
@@ -240,6 +243,11 @@ class Elector:
         # Counted from before the request: others see the renewal no earlier than that.
         self._leadership.valid_until = started + self._times.renew_deadline
         return True
+
+    def _runs(self, record: LeaseRecord, now: float) -> bool:
+        """Tell whether another replica's lease, last seen to change when it was observed, may not have run out."""
+        others = record.holder not in ("", self._options.identity)
+        return others and now < self._observed_at + record.duration
 
     @property
     def _seconds(self) -> int:
