@@ -326,7 +326,7 @@ async def test_silence_and_garbage_instead_of_tls_do_no_harm(secured: Secured) -
 
 async def test_who_does_not_end_its_handshake_counts_and_makes_room_first(secured: Secured) -> None:
     context, trust = secured
-    limits = Limits(connections=4)
+    limits = Limits(connections=4, newcomer_seconds=0.01)
     async with (
         HttpServer(Paths(), "127.0.0.1", 0, tls=context, limits=limits) as server,
         AsyncExitStack() as stack,
@@ -338,32 +338,52 @@ async def test_who_does_not_end_its_handshake_counts_and_makes_room_first(secure
             assert await wire.ended()
         async with connected(server.port, trust) as newcomer:
             assert (await newcomer.ask("GET", "/new")).text == "/new"
-        assert (await user.ask("GET", "/still")).text == "/still"
         assert await silent[7].ended()
+
+
+async def test_a_crowd_waits_for_its_turn_and_everybody_is_answered(secured: Secured) -> None:
+    context, trust = secured
+    answers: list[int] = []
+
+    async def ask(port: int) -> None:
+        async with connected(port, trust) as wire:
+            answers.append((await wire.ask("GET", "/fine")).status)
+            # It keeps the connection as long as it may, as an API server does.
+            await wire.reader.read()
+
+    async with (
+        asyncio.TaskGroup() as group,
+        HttpServer(Paths(), "127.0.0.1", 0, tls=context, limits=Limits(connections=4)) as server,
+    ):
+        for _ in range(40):
+            group.create_task(ask(server.port))
+        while len(answers) < 40:
+            assert len(server.connections) <= 4
+            await asyncio.sleep(0.001)
+    assert set(answers) == {200}
+
+
+async def test_of_those_who_wait_too_many_the_first_are_turned_away(secured: Secured) -> None:
+    context, trust = secured
+    handler, limits = Paths(), Limits(connections=1, waiting=2)
+    async with (
+        HttpServer(handler, "127.0.0.1", 0, tls=context, limits=limits) as server,
+        connected(server.port, trust) as user,
+        AsyncExitStack() as stack,
+    ):
+        user.send("GET", "/later")
+        await until(lambda: handler.asked)
+        waiting = [await stack.enter_async_context(connected(server.port)) for _ in range(20)]
+        for newcomer in waiting[:18]:
+            assert await newcomer.ended()
+        assert len(asyncio.all_tasks()) < 10
+        handler.let.set()
+        assert (await user.reply()).headers["connection"] == "close"
 
 
 def test_handshakes_are_counted_on_the_loop_of_the_command_line_too(secured: Secured) -> None:
     uvloop = pytest.importorskip("uvloop")
     uvloop.run(test_who_does_not_end_its_handshake_counts_and_makes_room_first(secured))
-
-
-async def test_a_newcomer_who_is_turned_away_before_its_handshake_leaves_nothing_behind(
-    secured: Secured,
-) -> None:
-    context, trust = secured
-    handler, limits = Paths(), Limits(connections=1)
-    async with (
-        HttpServer(handler, "127.0.0.1", 0, tls=context, limits=limits) as server,
-        connected(server.port, trust) as user,
-    ):
-        user.send("GET", "/later")
-        await until(lambda: handler.asked)
-        for _ in range(20):
-            async with connected(server.port) as newcomer:
-                assert await newcomer.ended()
-        assert len(asyncio.all_tasks()) < 10
-        handler.let.set()
-        assert (await user.reply()).status == 200
 
 
 async def test_a_handshake_that_takes_too_long_is_given_up(secured: Secured) -> None:

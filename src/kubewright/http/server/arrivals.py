@@ -21,16 +21,22 @@ class Arrival(asyncio.Protocol):
         self._taken = False
         self.socket: socket.socket = cast(socket.socket, None)
         self.since: float = loop.time()
+        """Since when nothing is heard of it that we would have to hear."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Ask to be let in."""
-        descriptor = os.dup(transport.get_extra_info("socket").fileno())
-        cast(asyncio.Transport, transport).abort()
-        self.socket = socket.socket(fileno=descriptor)
+        try:
+            self.socket = socket.socket(fileno=os.dup(transport.get_extra_info("socket").fileno()))
+        except OSError:
+            # There are as many open files as may be: who comes now cannot stay.
+            return
+        finally:
+            cast(asyncio.Transport, transport).abort()
         self._arrived(self)
 
-    def begin(self, handshake: asyncio.Task[None]) -> None:
+    def begin(self, handshake: asyncio.Task[None], now: float) -> None:
         """Learn of the task in which the handshake is done."""
+        self.since = now
         self._handshake = handshake
         handshake.add_done_callback(lambda _: self._release())
 

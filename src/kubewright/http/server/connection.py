@@ -26,6 +26,11 @@ class House(Protocol):
     room: Room
     draining: bool
 
+    @property
+    def crowded(self) -> bool:
+        """Tell whether others wait for a place."""
+        ...
+
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run work in the server's task group."""
         ...
@@ -232,7 +237,8 @@ class Connection(asyncio.Protocol):
 
     def _stays(self, request: Request) -> bool:
         more = self._pending or self._reader.receiving
-        return request.keep_alive and (bool(more) or not self._house.draining)
+        house = self._house
+        return request.keep_alive and (bool(more) or not (house.draining or house.crowded))
 
     def _done(self, response: Response) -> None:
         request = self._take_turn()

@@ -2,6 +2,7 @@
 
 import asyncio
 import ssl
+from collections import deque
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from typing import Any, Self
@@ -41,6 +42,8 @@ class HttpServer:
         self._stack = AsyncExitStack()
         self._tasks: set[asyncio.Task[None]] = set()
         self._arriving: dict[Connection, Arrival] = {}
+        self._waiting: deque[Arrival] = deque()
+        self._later: asyncio.TimerHandle | None = None
         self._gone = asyncio.Event()
         self._leaving = False
         self.limits: Limits = limits
@@ -48,6 +51,11 @@ class HttpServer:
         self.draining: bool = False
         self.connections: set[Connection] = set()
         self.port: int = port
+
+    @property
+    def crowded(self) -> bool:
+        """Tell whether others wait for a place: whoever was answered shall leave."""
+        return bool(self._waiting)
 
     @property
     def tasks(self) -> int:
@@ -63,8 +71,15 @@ class HttpServer:
             listener = await self._listen(ports[0])
         self.port = ports[0]
         self._group = asyncio.TaskGroup()
-        # Entered after the listening, so that an address in use is told as it is and not in a group.
+        # Entered after an address was found, so that one in use is told as it is and not in a group; and before
+        # anybody is let in, who may need a task at once.
         await self._stack.enter_async_context(self._group)
+        try:
+            await listener.start_serving()
+        except OSError:
+            listener.close()
+            await self._stack.aclose()
+            raise
         sweeper = self._group.create_task(self._sweep())
         self._stack.callback(sweeper.cancel)
         self._stack.callback(self._cut_off)
@@ -76,11 +91,10 @@ class HttpServer:
         loop = asyncio.get_running_loop()
 
         def accept() -> asyncio.Protocol:
-            return (
-                Connection(self._handler, self, loop) if self._tls is None else Arrival(self._arrived, loop)
-            )
+            secure = self._tls is not None
+            return Arrival(self._arrived, loop) if secure else Connection(self._handler, self, loop)
 
-        return await loop.create_server(accept, self._host or None, port, backlog=1024)
+        return await loop.create_server(accept, self._host or None, port, backlog=1024, start_serving=False)
 
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
@@ -111,8 +125,11 @@ class HttpServer:
             connection.abort()
 
     def _turn_away(self) -> None:
-        for arrival in self._arriving.values():
+        for arrival in (*self._arriving.values(), *self._waiting):
             arrival.abort()
+        self._waiting.clear()
+        if self._later is not None:
+            self._later.cancel()
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run work until it ends or the server does."""
@@ -122,14 +139,37 @@ class HttpServer:
         return task
 
     def _arrived(self, arrival: Arrival) -> None:
-        """Take a connection in whose TLS does not stand yet."""
+        """Take a connection in whose TLS does not stand yet, or let it wait.
+
+        API servers open a connection for each request that they have under way: a crowd is no attack, and who
+        is turned away cannot write. What waits costs next to nothing.
+        """
         if self._leaving:
             arrival.abort()
             return
-        connection = Connection(self._handler, self, asyncio.get_running_loop())
-        self._arriving[connection] = arrival
-        arrival.begin(self._group.create_task(self._secure(connection, arrival)))
-        self._make_room(connection)
+        self._waiting.append(arrival)
+        if len(self._waiting) > self.limits.waiting:
+            self._waiting.popleft().abort()
+        self._admit()
+
+    def _admit(self) -> None:
+        """Let in who waits, as far as there is room or can be made."""
+        loop = asyncio.get_running_loop()
+        while self._waiting and (
+            self._has_room or self._make_room(loop.time() - self.limits.newcomer_seconds)
+        ):
+            arrival = self._waiting.popleft()
+            connection = Connection(self._handler, self, loop)
+            self._arriving[connection] = arrival
+            arrival.begin(self._group.create_task(self._secure(connection, arrival)), loop.time())
+        if self._later is not None:
+            self._later.cancel()
+        # The silent have their time; when it is over, it is looked at again.
+        self._later = loop.call_later(self.limits.newcomer_seconds, self._admit) if self._waiting else None
+
+    @property
+    def _has_room(self) -> bool:
+        return len(self.connections) + len(self._arriving) < self.limits.connections
 
     async def _secure(self, connection: Connection, arrival: Arrival) -> None:
         try:
@@ -145,40 +185,48 @@ class HttpServer:
             return
         finally:
             self._arriving.pop(connection, None)
+            if self._waiting:
+                self._admit()
 
     def opened(self, connection: Connection) -> None:
-        """Take a connection in that may ask from now on."""
-        arriving = self._arriving.pop(connection, None) is not None
-        self.connections.add(connection)
+        """Take a connection in that may ask from now on; one without TLS takes the place of another, or none."""
+        known = self._arriving.pop(connection, None) is not None
         if self._leaving:
+            self.connections.add(connection)
             connection.close()
-        elif not arriving:
-            self._make_room(connection)
-
-    def _make_room(self, newcomer: Connection) -> None:
-        """Where there are too many, the one that was silent for longest goes, or else the newcomer.
-
-        Those go first who never asked for anything, so that mere silence drives out nobody who did.
-        """
-        if len(self.connections) + len(self._arriving) <= self.limits.connections:
             return
-        silent = [(False, arrival.since, item) for item, arrival in self._arriving.items()]
+        if not known and not self._has_room and not self._make_room(asyncio.get_running_loop().time()):
+            connection.abort()
+        self.connections.add(connection)
+
+    def _make_room(self, before: float) -> bool:
+        """Hang up on who is silent for longest, first on those who never asked, if that is since some time before.
+
+        As long as there are such, they are waited for: mere silence drives out nobody who did ask.
+        """
+        silent = [(arrival.since, item) for item, arrival in self._arriving.items()]
         idle = [(item.used, item.idle_since, item) for item in self.connections]
-        others = [(used, since, item) for used, since, item in (*silent, *idle) if item is not newcomer]
-        waiting = [(used, since, item) for used, since, item in others if since is not None]
-        longest = min(waiting, key=lambda found: found[:2], default=(False, 0.0, newcomer))[2]
-        # Taken out at once: its task ends a moment later, and until then the next newcomer would count it.
+        silent += [(since, item) for used, since, item in idle if since is not None and not used]
+        resting = [(since, item) for used, since, item in idle if since is not None and used]
+        since, longest = min(silent or resting, key=lambda found: found[0], default=(before, None))
+        if longest is None or (silent and since > before):
+            return False
+        # Taken out at once: it is gone a moment later, and until then the next newcomer would count it.
         arrival = self._arriving.pop(longest, None)
+        self.connections.discard(longest)
         if arrival is not None:
             arrival.abort()
         else:
             longest.abort()
+        return True
 
     def closed(self, connection: Connection) -> None:
         """Learn that a connection is gone."""
         self.connections.discard(connection)
         if not self.connections:
             self._gone.set()
+        if self._waiting:
+            self._admit()
 
     async def _sweep(self) -> None:
         loop = asyncio.get_running_loop()
