@@ -22,7 +22,10 @@ def widget(name: str, *, deep: bool = False) -> bytes:
     body = msgspec.json.encode({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": meta})
     if not deep:
         return body
-    return body[:-1] + b',"spec":' + b'{"a":[' * (DEPTH // 2) + b"1" + b"]}" * (DEPTH // 2) + b"}"
+    nested = b'{"a":[' * (DEPTH // 2) + b"1" + b"]}" * (DEPTH // 2)
+    # The server notes who manages each of the fields, as deep as they are.
+    fields = b',"managedFields":[{"manager":"somebody","fieldsV1":' + nested + b"}]"
+    return body[:-2] + fields + b'},"spec":' + nested + b"}"
 
 
 @given(st.dictionaries(st.text(), values))

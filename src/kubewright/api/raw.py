@@ -161,8 +161,17 @@ def raw_object(data: bytes) -> RawObject:
         return RawObject(_read(_items, _Item, data).metadata, data)
     except RecursionError:
         # Whoever may write one object must not be able to hide all others: reading it whole will say what is wrong.
-        metadata = members(data).get("metadata", b"")
-        return RawObject(_read(_metas, PartialMeta, metadata), data)
+        return RawObject(_read(_metas, PartialMeta, _shallow(members(data).get("metadata", b""))), data)
+
+
+def _shallow(metadata: bytes) -> bytes:
+    """Leave out the managed fields, which are as deep as the object."""
+    kept = (
+        b"%b:%b" % (msgspec.json.encode(name), value)
+        for name, value in members(metadata).items()
+        if name != "managedFields"
+    )
+    return b"{%b}" % b",".join(kept)
 
 
 def split_list(data: bytes) -> RawList:
