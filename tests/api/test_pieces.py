@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubewright.api import DecodeError, decode_events, raw_object, split_list
+from kubewright.api import DecodeError, Meta, decode, decode_events, parse, raw_object, split_list
 from kubewright.api.pieces import elements, members
 
 DEPTH = 9_000
@@ -74,3 +74,10 @@ def test_a_deep_object_among_events_leaves_the_others_readable() -> None:
         ("ADDED", "deep"),
         ("ADDED", "b"),
     ]
+
+
+def test_what_is_nested_too_deeply_is_said_to_be_so() -> None:
+    with pytest.raises(DecodeError, match="nested too deeply"):
+        parse(widget("deep", deep=True))
+    with pytest.raises(DecodeError, match="Meta: nested too deeply"):
+        decode(Meta, widget("deep", deep=True))

@@ -65,7 +65,9 @@ def decode(cls: type[T], data: bytes | str) -> T:
         return cast(T, _decoder(cls).decode(data))
     except msgspec.ValidationError:
         return from_wire(cls, parse(data))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except RecursionError as error:
+        raise DecodeError(f"{cls.__name__}: nested too deeply") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DecodeError(f"{cls.__name__}: not JSON: {error}") from error
 
 
@@ -86,7 +88,9 @@ def parse(data: bytes | str) -> Any:
     """Read JSON into wire values."""
     try:
         return msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except RecursionError as error:
+        raise DecodeError("nested too deeply") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DecodeError(f"not JSON: {error}") from error
 
 
