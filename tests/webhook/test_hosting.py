@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import kubewright as kw
-from kubewright.api import CUSTOM_RESOURCE_DEFINITION, Kind
+from kubewright.api import ConnectionFailed, Kind
 from kubewright.api.builtin import admissionregistration_v1, core_v1
 from kubewright.controller import Operator, certificate_rules, webhook_rules
 from kubewright.generate import Names, crds, webhooks
@@ -47,6 +47,32 @@ VALIDATING = Kind(
     plural="validatingwebhookconfigurations",
     namespaced=False,
     builtin=True,
+)
+
+
+DEFINITIONS = Kind(
+    group="apiextensions.k8s.io",
+    version="v1",
+    kind="CustomResourceDefinition",
+    plural="customresourcedefinitions",
+    namespaced=False,
+    builtin=True,
+)
+
+
+class Missing(kw.Object, group="missing.example.com", version="v1", stored=True):
+    """A kind that nobody installs."""
+
+
+class MissingV1Beta1(kw.Object, kind="Missing", group="missing.example.com", version="v1beta1"):
+    """A kind that nobody installs, as it was."""
+
+
+missing_from_beta = kw.Conversion(
+    Missing,
+    MissingV1Beta1,
+    up=lambda old: Missing(old.metadata),
+    down=lambda new: MissingV1Beta1(new.metadata),
 )
 
 
@@ -153,7 +179,7 @@ async def deployed(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> AsyncIt
     mutating = admissionregistration_v1.MutatingWebhookConfiguration
     await cluster.client.delete(mutating, "turning-mutating-webhook-configuration")
     patch = {"spec": {"conversion": {"strategy": "None", "webhook": None}}}
-    await cluster.client.patch(CUSTOM_RESOURCE_DEFINITION, patch, name="widgets.widgets.example.com")
+    await cluster.client.patch(DEFINITIONS, patch, name="widgets.widgets.example.com")
 
 
 async def test_a_deployed_operator_is_asked_through_its_service_and_rotates(
@@ -213,6 +239,61 @@ async def test_a_cluster_without_the_configurations_is_told_what_to_apply(cluste
         async with hosted(cluster, 0):
             pass
     assert caught.group_contains(NotRegistered, match="kubewright manifests --only webhooks")
+
+
+async def test_an_operator_outlives_its_configuration_and_takes_a_new_one_up(
+    cluster: Cluster, deployed: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    name = "turning-validating-webhook-configuration"
+    often = Lifetimes(poll=timedelta(seconds=0.05))
+    async with hosted(cluster, deployed, lifetimes=often) as host:
+        await cluster.client.delete(VALIDATING, name)
+        async with asyncio.timeout(20):
+            while f"{name} is not in the cluster" not in caplog.text:
+                await asyncio.sleep(0.01)
+        # It still answers what else it is asked: no reason to take it out of its Service.
+        assert host.problem() is None
+        await deploy(cluster, deployed)
+        async with asyncio.timeout(20):
+            while not await trusted(cluster, name):
+                await asyncio.sleep(0.05)
+
+
+async def test_a_run_that_cannot_begin_leaves_nothing_behind(cluster: Cluster) -> None:
+    converted = Operator(nothing, webhooks=[sensible, colored, missing_from_beta])
+    chosen = HostOptions(address=Address("127.0.0.1", 0), namespace=cluster.namespace, reach="url")
+    host = WebhookHost("hasty", converted.webhooks, cluster.client, chosen, Registry())
+    with pytest.raises(ExceptionGroup) as caught:
+        async with asyncio.TaskGroup() as group, host.serving(group):
+            pass
+    assert caught.group_contains(NotRegistered, match="is not installed")
+    with pytest.raises(kw.NotFound):
+        await cluster.client.get(VALIDATING, "hasty-validating-webhook-configuration")
+
+
+async def test_what_cannot_be_taken_away_does_not_keep_the_rest(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    delete = cluster.client.delete
+
+    async def unable(target: Any, name: str = "", *arguments: Any, **options: Any) -> None:
+        if name == "turning-mutating-webhook-configuration":
+            raise ConnectionFailed("the API server is away for a moment")
+        await delete(target, name, *arguments, **options)
+
+    await cluster.install(operator())
+    chosen = HostOptions(address=Address("127.0.0.1", 0), namespace=cluster.namespace, reach="url")
+    host = WebhookHost("turning", operator().webhooks, cluster.client, chosen, Registry())
+    with monkeypatch.context() as patched:
+        async with asyncio.TaskGroup() as group, host.serving(group):
+            patched.setattr(cluster.client, "delete", unable)
+    assert "turning-mutating-webhook-configuration could not be taken away" in caplog.text
+    with pytest.raises(kw.NotFound):
+        await cluster.client.get(VALIDATING, "turning-validating-webhook-configuration")
+    live = await cluster.client.get(DEFINITIONS, "widgets.widgets.example.com")
+    assert "service" in live["spec"]["conversion"]["webhook"]["clientConfig"]
+    mutating = admissionregistration_v1.MutatingWebhookConfiguration
+    await cluster.client.delete(mutating, "turning-mutating-webhook-configuration")
 
 
 async def test_a_mounted_certificate_is_followed(

@@ -14,7 +14,7 @@ from kubewright.serving import Address, BindError
 from kubewright.webhook import Lifetimes
 from kubewright.webhook.server import http
 from kubewright.webhook.server.authority import begin, utc_now
-from kubewright.webhook.server.http import SLOW, WebhookServer
+from kubewright.webhook.server.http import LARGE, SLOW, WebhookServer
 
 from .calling import asked, called, trust
 from .kinds import Widget, WidgetSpec, WidgetV1Alpha1, colored, from_alpha, from_beta, sensible
@@ -44,6 +44,21 @@ async def test_reviews_are_answered_on_their_paths() -> None:
         review = conversion_review("widgets.example.com/v1", WidgetV1Alpha1(kw.Meta("w")))
         status, answer = await server.post("/convert", body(review))
         assert (status, json.loads(answer)["response"]["result"]["status"]) == (200, "Success")
+
+
+async def test_a_large_review_does_not_hold_up_the_event_loop() -> None:
+    threads: list[int] = []
+
+    @kw.validates(Widget, name="where")
+    def where(widget: Widget) -> None:
+        threads.append(threading.get_ident())
+
+    large = widget("x" * LARGE)
+    async with called([where]) as server:
+        for found in (widget(), large, widget()):
+            assert (await server.post(VALIDATE, body(admission_review(found))))[0] == 200
+    here = threading.get_ident()
+    assert [thread == here for thread in threads] == [True, False, True]
 
 
 async def test_metrics_have_controller_runtimes_names() -> None:

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from kubewright.api import Conflict, Kind, NotFound, Wire
+from kubewright.api import ApiError, Conflict, ConnectionFailed, Kind, NotFound, Wire
 from kubewright.client import Client
 from kubewright.webhook import Endpoints, WebhookNames
 from kubewright.webhook.configurations import (
@@ -94,10 +94,18 @@ class UrlRegistration(Registration):
         though, the API server would change `apiVersion` and drop every field that is called otherwise in the
         other version: it is better that such requests fail until somebody converts again.
         """
-        for document in configurations(self.endpoints, self.names, self.place(b"")):
-            await self._take_away(CONFIGURATIONS[document["kind"]], document["metadata"]["name"])
-        for name in self.endpoints.converted:
-            await self._take_away(DEFINITIONS, name)
+        registered = [
+            *(
+                (CONFIGURATIONS[document["kind"]], document["metadata"]["name"])
+                for document in configurations(self.endpoints, self.names, self.place(b""))
+            ),
+            *((DEFINITIONS, name) for name in self.endpoints.converted),
+        ]
+        for kind, name in registered:
+            try:
+                await self._take_away(kind, name)
+            except (ApiError, ConnectionFailed) as error:
+                _log.error("%s %s could not be taken away: %s", kind.kind, name, error)
 
     async def _take_away(self, kind: Kind, name: str) -> None:
         for _ in range(ATTEMPTS):

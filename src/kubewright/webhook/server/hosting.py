@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kubewright.api import ApiError, ConfigError, ConnectionFailed, KubewrightError
+from kubewright.api import ConfigError
 from kubewright.certificates import FollowingContext
 from kubewright.client import Client
 from kubewright.metrics import Registry
@@ -26,6 +26,8 @@ from kubewright.webhook.server.stores import FileStore, MemoryStore, SecretStore
 SERVICE_DRAIN = 5.0
 """Seconds to go on serving after a stop: endpoints take a moment to forget a Pod."""
 URL_DRAIN = 0.3
+TAKEN_AWAY_WITHIN = 15.0
+"""Seconds that a stop waits for an API server that does not answer."""
 
 _log = logging.getLogger("kubewright.webhook")
 
@@ -68,12 +70,11 @@ class WebhookHost:
         self._registration: Registration | None = None
         self._ca_bundle = b""
         self._registered = False
-        self._trouble = "the webhooks are not registered yet"
         self.port: int = options.address.port
 
     def problem(self) -> str | None:
         """Return why the webhooks cannot be relied on."""
-        return self._source.problem() or (None if self._registered else self._trouble)
+        return self._source.problem() or (None if self._registered else "the webhooks are not registered yet")
 
     async def confirm_reach(self) -> None:
         """Raise Unreachable where the API server could not get here."""
@@ -89,7 +90,11 @@ class WebhookHost:
             server = await self._listen(stack, answerers)
             self.port = server.port
             self._registration = registration = self._make_registration()
-            await self._announce(ca_bundle)
+            try:
+                await self._announce(ca_bundle)
+            except BaseException:
+                await self._take_away(registration)
+                raise
             _log.info("Serving webhooks", extra={"fields": {"port": server.port, "paths": sorted(answerers)}})
             for kind in self._endpoints.unjudged_scales:
                 _log.warning("Nobody judges the scaling of %s: `kubewright doctor` says how", kind.resource)
@@ -125,20 +130,21 @@ class WebhookHost:
         self._ca_bundle = ca_bundle
         if self._registration is None:
             return
-        try:
-            await self._registration.put_right(ca_bundle)
-        except KubewrightError as error:
-            self._registered, self._trouble = False, str(error)
-            raise
+        # Who was registered once goes on answering: it is no reason to be taken out of a Service that this fails.
+        await self._registration.put_right(ca_bundle)
         self._registered = True
 
     async def _leave(self, registration: Registration, server: WebhookServer) -> None:
         server.drain()
-        try:
-            await registration.take_away()
-        except (ApiError, ConnectionFailed) as error:
-            _log.error("The webhooks could not be taken away, writes may fail until they are: %s", error)
+        await self._take_away(registration)
         await asyncio.sleep(URL_DRAIN if self._options.reach == "url" else SERVICE_DRAIN)
+
+    async def _take_away(self, registration: Registration) -> None:
+        try:
+            async with asyncio.timeout(TAKEN_AWAY_WITHIN):
+                await registration.take_away()
+        except TimeoutError:
+            _log.error("The webhooks could not be taken away within %.0f s", TAKEN_AWAY_WITHIN)
 
     def _make_source(self) -> Source:
         options = self._options

@@ -21,6 +21,8 @@ LIMITS = Limits(idle_seconds=120.0, receive_seconds=LONGEST_TIMEOUT)
 SHUTDOWN_TIMEOUT = 30.0
 SLOW = 0.025
 """Seconds after which a function is run in a thread for a while, so that others need not wait for it."""
+LARGE = 256 * 1024
+"""Bytes of a review that is always answered in a thread: a list to be converted takes its time."""
 QUICK_AGAIN = 8
 """Quick runs in a row after which it is trusted with the event loop again: one hiccup is no habit."""
 
@@ -83,9 +85,9 @@ class _Reviews(Handler):
         return self._refusal(self._routes[request.path], request, super().too_large(request, largest))
 
     def handle(self, request: Request) -> Response | Coroutine[Any, Any, Response]:
-        """Answer at once, or from a thread where the function was slow of late."""
+        """Answer at once, or from a thread where the function was slow of late or has much to look at."""
         route = self._routes[request.path]
-        if route.doubts:
+        if route.doubts or len(request.body) > LARGE:
             return self._answer_from_thread(route, request)
         begun, code = asyncio.get_running_loop().time(), 500
         try:

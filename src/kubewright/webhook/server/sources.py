@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from kubewright.api import ApiError, ConnectionFailed, KubewrightError
+from kubewright.api import KubewrightError
 from kubewright.certificates import FollowingContext
 from kubewright.metrics import Registry
 from kubewright.webhook import Lifetimes
@@ -117,6 +117,7 @@ class OwnSource(Source):
         self._store = store
         self._hosts = tuple(hosts)
         self._times = times
+        self._bundle: Bundle | None = None
 
     async def prepare(self) -> bytes:
         """Take up what is kept, or begin; where several begin at once, one wins and the others take up its."""
@@ -124,7 +125,7 @@ class OwnSource(Source):
 
     async def follow(self, announce: Announce) -> None:
         """Renew in time; no certificate is shown before the cluster was told whom to trust."""
-        pause = self._pause(await self._store.load())
+        pause = self._pause(self._bundle)
         while True:
             await asyncio.sleep(pause)
             try:
@@ -135,7 +136,7 @@ class OwnSource(Source):
                 await announce(taken.ca_bundle)
                 self.trouble: str = ""
                 pause = self._pause(taken)
-            except (ApiError, ConnectionFailed, CertificateError) as error:
+            except KubewrightError as error:
                 self.trouble = str(error)
                 pause = min(RETRY, self._times.poll.total_seconds())
                 _log.error("The serving certificate cannot be renewed, trying again: %s", error)
@@ -154,6 +155,7 @@ class OwnSource(Source):
             wanted = await asyncio.to_thread(advance, kept, self._hosts, self._times, utc_now())
             if wanted == kept or await self._store.save(wanted):
                 await self._load(wanted.certificate, wanted.key)
+                self._bundle = wanted
                 if wanted != kept:
                     _log.info("Renewed the webhooks' certificates (%d authorities)", len(wanted.authorities))
                 return wanted
