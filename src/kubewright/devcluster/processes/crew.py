@@ -27,7 +27,6 @@ class Crew:
     ) -> None:
         self.pod: core_v1.Pod = surroundings.pod
         self.address: str = surroundings.address
-        self.mark: str = surroundings.mark
         self.ended: bool = False
         self.members: dict[str, Member] = {}
         self._surroundings = surroundings
@@ -49,6 +48,11 @@ class Crew:
                 self._facts[item.name] = fact
             elif init:
                 self._facts[item.name] = _pretended(item, now)
+
+    @property
+    def mark(self) -> str:
+        """What the marks of all processes of the Pod begin with."""
+        return self._surroundings.mark
 
     def stage(self, pod: core_v1.Pod, now: datetime) -> Stage:
         """Tell how the Pod fares, and what has happened since it was asked last."""

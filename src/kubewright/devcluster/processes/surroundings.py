@@ -60,10 +60,13 @@ class Surroundings:
         self.machine = machine
         self.pod = pod
         self.address: str = place.host_ip if pod.spec.host_network else place.pod_ip
-        self.mark: str = f"{machine.warden.name}/{pod.metadata.uid}/"
-        """What the marks of all its processes begin with."""
         self._values = Values(machine.client, pod, place)
         self._sandbox = Sandbox(machine.folder / PODS / pod.metadata.uid)
+
+    @property
+    def mark(self) -> str:
+        """What the marks of all its processes begin with."""
+        return f"{self.machine.warden.name}/{self.pod.metadata.uid}/"
 
     async def prepare(self, container: core_v1.Container) -> Prepared:
         """Lay out what a container needs; raises Unprepared while something is missing."""
