@@ -136,33 +136,20 @@ class Runner(Generic[T]):
     async def run(self) -> None:
         """Reconcile until stopped or cancelled."""
         self._instruments.workers.set(self.controller.concurrency)
-        name = self.controller.name
         self._log.info("Starting workers", extra={"worker count": self.controller.concurrency})
         awaited, self._awaited = self._awaited or {}, None
         for key, priority in awaited.items():
             self.queue.add(key, priority=priority)
-        async with asyncio.TaskGroup() as group:
-            background = [group.create_task(self._resync(), name=f"{name} resync")]
-            background += [
-                group.create_task(
-                    follow(outside, partial(self._take, outside), self.controller.tuning.backoff, self._log),
-                    name=f"{name} source",
-                )
-                for outside in self.controller.sources
-            ]
-            workers = [
-                group.create_task(self._work(), name=f"{name} worker {number}")
-                for number in range(self.controller.concurrency)
-            ]
-            await asyncio.wait(workers)
-            for task in background:
-                task.cancel()
+        try:
+            await self._work_until_stopped()
+        finally:
+            # Not when told to stop: what is in flight has its time to end, and may need them for that.
+            self._threads.close()
         self._log.info("All workers finished")
 
     def stop(self) -> None:
         """Take no more keys; `run` returns when the reconciles in flight have ended."""
         self.queue.shutdown()
-        self._threads.close()
 
     def statistics(self) -> RunnerStatistics:
         """Return what was done and what is to do."""
@@ -218,6 +205,25 @@ class Runner(Generic[T]):
 
     def _lookup(self, index: Index[Any], value: str) -> Iterable[ObjectKey]:
         return self._own.keys_by_index(index, value)
+
+    async def _work_until_stopped(self) -> None:
+        name = self.controller.name
+        async with asyncio.TaskGroup() as group:
+            background = [group.create_task(self._resync(), name=f"{name} resync")]
+            background += [
+                group.create_task(
+                    follow(outside, partial(self._take, outside), self.controller.tuning.backoff, self._log),
+                    name=f"{name} source",
+                )
+                for outside in self.controller.sources
+            ]
+            workers = [
+                group.create_task(self._work(), name=f"{name} worker {number}")
+                for number in range(self.controller.concurrency)
+            ]
+            await asyncio.wait(workers)
+            for task in background:
+                task.cancel()
 
     async def _work(self) -> None:
         while True:
