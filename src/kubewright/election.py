@@ -319,7 +319,10 @@ class ElectionThread:
 
     def _run(self) -> None:
         try:
-            asyncio.run(self._elect())
+            # A loop like the main one: what it calls until when the lease lasts is compared with the main loop's time,
+            # and the clocks of two kinds of loop may differ (uvloop's goes on while a Mac sleeps).
+            with asyncio.Runner(loop_factory=type(self._main)) as runner:
+                runner.run(self._elect())
         except asyncio.CancelledError:
             pass
         except Exception as error:
