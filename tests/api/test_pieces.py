@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubewright.api import DecodeError, Meta, decode, decode_events, parse, raw_object, split_list
@@ -14,6 +14,7 @@ DEPTH = 9_000
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=10,
 )
 
 
@@ -28,6 +29,7 @@ def widget(name: str, *, deep: bool = False) -> bytes:
     return body[:-2] + fields + b'},"spec":' + nested + b"}"
 
 
+@settings(max_examples=40)
 @given(st.dictionaries(st.text(), values))
 def test_members_are_those_of_the_object(value: dict[str, object]) -> None:
     for spaced in (msgspec.json.encode(value), msgspec.json.format(msgspec.json.encode(value))):
@@ -35,6 +37,7 @@ def test_members_are_those_of_the_object(value: dict[str, object]) -> None:
         assert {name: msgspec.json.decode(piece) for name, piece in found.items()} == value
 
 
+@settings(max_examples=40)
 @given(st.lists(values))
 def test_elements_are_those_of_the_list(value: list[object]) -> None:
     for spaced in (msgspec.json.encode(value), msgspec.json.format(msgspec.json.encode(value))):
