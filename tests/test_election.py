@@ -277,3 +277,17 @@ async def test_a_lease_that_somebody_deletes_is_not_taken_while_its_holder_may_s
             assert not (leads.valid and follows.valid)
             await asyncio.sleep(0.1)
         assert not leads.valid
+
+
+@virtual_time
+async def test_a_server_that_stays_away_is_complained_about_once(caplog: pytest.LogCaptureFixture) -> None:
+    shared = SharedRecord()
+    only, _ = elector(shared, "a")
+    for outage in (1, 2):
+        shared.unreachable.add("a")
+        async with asyncio.TaskGroup() as group:
+            acquiring = group.create_task(only.acquire())
+            await asyncio.sleep(600)
+            shared.unreachable.clear()
+            await acquiring
+        assert caplog.text.count("could not be read or renewed") == outage

@@ -164,6 +164,7 @@ class Elector:
         self._leadership = leadership
         self._observed: LeaseRecord | None = None
         self._observed_at = 0.0
+        self._trouble = ""
 
     async def acquire(self) -> None:
         """Wait until this replica holds the lease."""
@@ -205,11 +206,16 @@ class Elector:
             return False
         except (KubewrightError, TimeoutError, msgspec.DecodeError) as error:
             # Whatever it is, credentials that fail or an answer of a stranger: the lease lasts longer than one attempt.
-            _log.warning(
-                "The lease %s could not be read or renewed: %s", self._options.name, error or "timed out"
-            )
+            self._complain(str(error) or "timed out")
             return False
+        self._trouble = ""
         return held
+
+    def _complain(self, trouble: str) -> None:
+        """Say once what is wrong, however long it lasts."""
+        if trouble != self._trouble:
+            self._trouble = trouble
+            _log.warning("The lease %s could not be read or renewed: %s", self._options.name, trouble)
 
     async def _take(self, started: float) -> bool:
         options = self._options
