@@ -1,11 +1,12 @@
 from datetime import UTC, datetime
 
-from kubewright.api import Condition, Meta, get_condition
-from kubewright.api.builtin import apps_v1, core_v1, meta_v1
+from kubewright.api import Condition, KubewrightError, Meta, Resource, get_condition, kind_of
+from kubewright.api.builtin import apiextensions_v1, apps_v1, core_v1, meta_v1
 from kubewright.controller import Context, Controller
+from kubewright.schema import crd
 
 from .cluster import Cluster, settled, writes
-from .kinds import Box, BoxStatus
+from .kinds import Box, BoxSpec, BoxStatus
 
 
 async def test_a_status_is_sent_only_where_it_differs(cluster: Cluster) -> None:
@@ -101,3 +102,34 @@ async def test_conditions_of_built_in_kinds_are_sent_as_those_have_them(cluster:
         )
         found = await cluster.until(apps_v1.Deployment, "a", lambda found: found.status.conditions)
     assert found.status.conditions[0].last_transition_time is not None
+
+
+async def test_a_kind_whose_definition_has_no_status_is_said_to_have_none(cluster: Cluster) -> None:
+    class Plain(Resource[BoxSpec, BoxStatus], group="running.example.com", version="v1", plural="plains"):
+        """Is installed by a definition that somebody wrote by hand."""
+
+    definition = crd(Plain)
+    del definition["spec"]["versions"][0]["subresources"]
+    definitions = kind_of(apiextensions_v1.CustomResourceDefinition)
+    await cluster.client.apply(definition, kind=definitions, field_manager="install")
+    told: list[str] = []
+
+    async def reconcile(plain: Plain, ctx: Context) -> None:
+        try:
+            await ctx.patch_status(plain, BoxStatus(ready=1))
+        except KubewrightError as error:
+            told.append(str(error))
+
+    async def served() -> bool:
+        await cluster.client.list(Plain, namespace=cluster.namespace)
+        return True
+
+    await cluster.eventually(served)
+    async with cluster.running(Controller(Plain, reconcile)):
+        await cluster.create(Plain(Meta("a"), spec=BoxSpec()))
+
+        async def done() -> bool:
+            return bool(told)
+
+        await cluster.eventually(done)
+    assert "does its CRD have the status subresource?" in told[0]

@@ -192,7 +192,13 @@ class Writer:
                 requests.apply(document, kind, field_manager=self._manager, subresource="status")
             )
         except NotFound:
-            return target.given
+            there = await self._holdings.ask(kind, key)
+            if there is None or there.meta.uid != live.meta.uid:
+                return target.given
+            raise InvalidRequest(
+                f"patch {kind.resource}/status {key}: the object is there but has no status of its own: "
+                "does its CRD have the status subresource?"
+            ) from None
         self._answers.note_status(target, given, desired, answer)
         self._surroundings.record_write(kind, answer)
         return decode_as(target.form, answer.raw)
