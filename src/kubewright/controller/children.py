@@ -26,11 +26,10 @@ def sent_form(child: Wire, kind: Kind, namespace: str) -> Wire:
         meta["namespace"] = meta.get("namespace") or namespace
     else:
         meta.pop("namespace", None)
-    left_out = {"apiVersion", "kind", "metadata"} | ({"status"} if kind.status else set[str]())
-    body = {key: value for key, value in child.items() if key not in left_out}
-    if kind.resource == "secrets":
-        body = _with_folded_data(body)
-    return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": meta} | body
+    sent = {**child, "apiVersion": kind.api_version, "kind": kind.kind, "metadata": meta}
+    if kind.status:
+        sent.pop("status", None)
+    return _with_folded_data(sent) if kind.resource == "secrets" else sent
 
 
 def with_owner(child: Wire, child_kind: Kind, owner: PartialMeta, owner_kind: Kind) -> Wire:
