@@ -35,6 +35,11 @@ def test_lines_for_people_name_the_object_first() -> None:
     assert line.endswith('hello  controller=shells namespace=default name=demo friend="funny joe"\n')
 
 
+def test_lines_for_people_show_a_list_as_one() -> None:
+    line = logged(TextLines(colour=False), (logging.INFO, "serving", {"paths": ["/a", "/b c"]}))
+    assert line.endswith('serving  paths=["/a","/b c"]\n')
+
+
 def test_lines_for_machines_hold_every_field() -> None:
     line = json.loads(logged(JsonLines(), (logging.INFO, "hello", FIELDS)))
     assert line["msg"] == "hello"

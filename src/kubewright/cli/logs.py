@@ -158,5 +158,6 @@ def _is_shown(name: str, fields: Mapping[str, Any]) -> bool:
 
 
 def _text(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
-    return json.dumps(text, ensure_ascii=False) if " " in text else text
+    if not isinstance(value, str):
+        return json.dumps(value, default=str, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(value, ensure_ascii=False) if " " in value else value

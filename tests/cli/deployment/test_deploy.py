@@ -224,3 +224,26 @@ async def test_a_crd_that_nobody_uses_may_change_in_any_way(
     narrow = operator(tmp_path, name, limit=7)
     assert await command(cluster, "install", narrow) == 0
     assert await command(cluster, "uninstall", narrow) == 0
+
+
+async def test_undeploy_tells_what_its_finalizer_holds(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    group = f"{cluster.namespace}.example.com"
+    path = tmp_path / "held_parcels.py"
+    finalizer = (
+        f"@parcels.finalizer('{group}/parcel')\nasync def end(parcel: Parcel, ctx: kw.Context) -> None: ..."
+    )
+    source = OPERATOR.format(limit=9, group=group, name=cluster.namespace)
+    path.write_text(source.replace("operator = ", f"{finalizer}\n\noperator = "))
+    assert await command(cluster, "install", str(path)) == 0
+    kind = Kind(group=group, version="v1", kind="Parcel", plural="parcels")
+    metadata = {"name": "one", "namespace": cluster.namespace, "finalizers": [f"{group}/parcel"]}
+    made = {"apiVersion": f"{group}/v1", "kind": "Parcel", "metadata": metadata}
+    await cluster.client.create(made, kind=kind)
+    capsys.readouterr()
+    assert await command(cluster, "undeploy", str(path)) == 0
+    assert f"note: 1 parcels.{group} have the finalizer {group}/parcel: they can" in capsys.readouterr().err
+    free = {"metadata": {"finalizers": None}}
+    await cluster.client.patch(kind, free, name="one", namespace=cluster.namespace)
+    assert await command(cluster, "uninstall", str(path), "--with-resources") == 0

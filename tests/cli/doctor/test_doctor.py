@@ -159,11 +159,15 @@ async def test_webhooks_that_nobody_answers_are_told(
         url = f"https://127.0.0.1:{closed.getsockname()[1]}"
         names = WebhookNames(cluster.namespace)
         await register_by_url(cluster, names.validating, f"patients.{group}", url)
+        place = await cluster.client.create(core_v1.Namespace(Meta(f"{cluster.namespace}-system")))
+        await cluster.client.create(core_v1.Secret(Meta(names.secret, namespace=place.metadata.name)))
         found = await findings(capsys, cluster.kubeconfig, target)
+        await cluster.client.delete(place)
         await cluster.client.delete(admissionregistration_v1.ValidatingWebhookConfiguration, names.validating)
     assert found[check]["state"] == "failed"
     assert f"nobody answers at {url}" in found[check]["detail"]
     assert f"nobody answers at {url}" in found[f"webhook {names.validating}"]["detail"]
+    assert "asked by URL" in found["webhook certificates"]["detail"]
     assert await asyncio.to_thread(run, "uninstall", target, *where) == 0
 
 

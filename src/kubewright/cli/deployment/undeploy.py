@@ -1,9 +1,11 @@
 """`kubewright undeploy`."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
+from kubewright.api import Forbidden, NotFound, kind_of
 from kubewright.cli.definitions import unconverted
 from kubewright.cli.deployment.rollout import undeploy
 from kubewright.cli.loops import run_program
@@ -11,6 +13,7 @@ from kubewright.cli.options import cluster_options, target_argument
 from kubewright.cli.progress import Progress
 from kubewright.cli.target import load_operator
 from kubewright.client import Client, load_config
+from kubewright.controller import Controller
 from kubewright.generate import PARTS, Names, crds, manifests
 
 STAYING = ("crds", "samples")
@@ -33,5 +36,26 @@ def command(target: str, kubeconfig: Path | None, context: str) -> None:
             for definition in crds(operator):
                 if definition["metadata"]["name"] in operator.webhooks.converted:
                     progress.note(unconverted(definition))
+            for controller in operator.controllers:
+                if held := await _held(client, controller):
+                    progress.note(held)
 
     run_program(work)
+
+
+async def _held(client: Client, controller: Controller[Any]) -> str:
+    """Say what cannot be deleted any more, now that nobody takes the controller's finalizer off."""
+    kind, finalizer = kind_of(controller.kind), controller.finalizer_name
+    if not finalizer:
+        return ""
+    try:
+        found = await client.list(kind)
+    except (Forbidden, NotFound):
+        # Who may not look, or took the kind away before, need not be told.
+        return ""
+    count = sum(finalizer in (item["metadata"].get("finalizers") or ()) for item in found)
+    return (
+        f"note: {count} {kind.resource} have the finalizer {finalizer}: they can be deleted only while the operator runs"
+        if count
+        else ""
+    )

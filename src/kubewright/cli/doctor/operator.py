@@ -27,6 +27,7 @@ from kubewright.webhook import WebhookNames
 INSTALLING = (
     PolicyRule(("apiextensions.k8s.io",), ("customresourcedefinitions",), ("create", "get", "patch")),
 )
+_ClientConfig = admissionregistration_v1.WebhookClientConfig | apiextensions_v1.WebhookClientConfig
 EXPIRES_SOON = timedelta(days=7)
 FIELD_MANAGER = "kubewright"
 _CRDS = Kind(
@@ -110,6 +111,11 @@ async def _certificates(client: Client, operator: Operator, target: str) -> Find
         return skipped(check, "the operator has no webhooks")
     try:
         secret = await client.get(core_v1.Secret, names.secret, Names(operator.name).namespace)
+        registered = await _registered(client, operator, names)
+        if any(config.url for config in registered):
+            return skipped(
+                check, "webhooks are asked by URL: who answers there keeps certificates of its own"
+            )
         certificate = x509.load_pem_x509_certificate(secret.data["tls.crt"])
     except NotFound:
         return skipped(check, "the operator is not deployed here")
@@ -122,35 +128,29 @@ async def _certificates(client: Client, operator: Operator, target: str) -> Find
     if left < EXPIRES_SOON:
         told = f"expire on {certificate.not_valid_after_utc:%Y-%m-%d}, though the operator renews them"
         return failed(check, told, f"is the operator running? kubewright deploy {target} --image ...")
-    trusted = await _trusted(client, operator, names)
-    if any(bundle != secret.data.get("ca.crt") for bundle in trusted):
+    if any(config.ca_bundle != secret.data.get("ca.crt") for config in registered):
         return failed(
             check, "the API server trusts another authority", "restart the operator: it writes its own anew"
         )
     return well(check, f"valid until {certificate.not_valid_after_utc:%Y-%m-%d}, trusted by the API server")
 
 
-async def _trusted(client: Client, operator: Operator, names: WebhookNames) -> list[bytes]:
-    bundles: list[bytes] = []
-    registered = (
-        (operator.webhooks.mutating, admissionregistration_v1.MutatingWebhookConfiguration, names.mutating),
-        (
-            operator.webhooks.validating,
-            admissionregistration_v1.ValidatingWebhookConfiguration,
-            names.validating,
-        ),
-    )
-    for declared, kind, name in registered:
-        if declared:
-            found = await client.get(kind, name)
-            bundles += [hook.client_config.ca_bundle for hook in found.webhooks]
+async def _registered(client: Client, operator: Operator, names: WebhookNames) -> list[_ClientConfig]:
+    """Read how the API server asks each webhook."""
+    found: list[_ClientConfig] = []
+    if operator.webhooks.mutating:
+        mutating = await client.get(admissionregistration_v1.MutatingWebhookConfiguration, names.mutating)
+        found += [hook.client_config for hook in mutating.webhooks]
+    if operator.webhooks.validating:
+        judging = await client.get(admissionregistration_v1.ValidatingWebhookConfiguration, names.validating)
+        found += [hook.client_config for hook in judging.webhooks]
     for name in operator.webhooks.converted:
         definition = await client.get(apiextensions_v1.CustomResourceDefinition, name)
         conversion = definition.spec.conversion
         if conversion is not None and conversion.webhook is not None:
-            client_config = conversion.webhook.client_config
-            bundles += [client_config.ca_bundle] if client_config is not None else []
-    return bundles
+            config = conversion.webhook.client_config
+            found += [config] if config is not None else []
+    return found
 
 
 async def _deployment(client: Client, operator: Operator, target: str) -> Finding:
