@@ -509,6 +509,22 @@ OTHERS: dict[str, tuple[str, Any, dict[str, Any]]] = {
         {"spec__parameters__scope": "Namespace"},
     ),
     "policy-types": (f"{HERE}/networkpolicies", POLICY, {"spec__policyTypes": ["Ingress", "a", "b"]}),
+    "policy-end-port": (
+        f"{HERE}/networkpolicies",
+        POLICY,
+        {
+            "spec__ingress": [
+                {
+                    "ports": [
+                        {"endPort": 5},
+                        {"port": "http", "endPort": 5},
+                        {"port": 9, "endPort": 5},
+                    ],
+                    "from": [{"ipBlock": {}}],
+                }
+            ]
+        },
+    ),
     "claim-sources": (
         f"{CORE}/persistentvolumeclaims",
         PVC,
@@ -674,6 +690,21 @@ STEPS = [
             Step(f"status-{name}", "PATCH", f"{path}/x/status", {"status": status}, MERGE),
         )
     ),
+    Step(
+        "balanced",
+        "POST",
+        f"{CORE}/services",
+        bent(
+            SERVICE,
+            metadata__name="lb",
+            spec__type="LoadBalancer",
+            spec__externalTrafficPolicy="Local",
+            spec__loadBalancerClass="ex.io/lb",
+        ),
+        compared=False,
+    ),
+    Step("service-of-another-type", "PATCH", f"{CORE}/services/lb", {"spec": {"type": "NodePort"}}, MERGE),
+    Step("service-of-a-plain-type", "PATCH", f"{CORE}/services/lb", {"spec": {"type": "ClusterIP"}}, MERGE),
     Step(
         "stateful-change-of-bad-service",
         "PATCH",

@@ -21,7 +21,7 @@ class StructError(FieldError, frozen=True):
         return f"{title}: {shown}: {self.detail}" if self.detail else f"{title}: {shown}"
 
 
-def invalid_struct(field: str, value: Mapping[str, Any], detail: str) -> FieldError:
+def invalid_struct(field: str, value: Mapping[str, Any] | None, detail: str) -> FieldError:
     """Report an invalid struct."""
     return StructError("FieldValueInvalid", field, value, detail)
 

@@ -122,13 +122,14 @@ def _validate_job_update(new: Wire, old: Wire) -> list[FieldError]:
     after, before = new["spec"], old["spec"]
     # The real server looks at the spec of a changed Job twice.
     errors = [*_validate_job(new), *check_job_spec(after, "spec"), *_selection(after)]
-    indexed = after.get("completionMode") == "Indexed" and after.get("completions") == after.get(
-        "parallelism"
-    )
-    if not indexed:
-        errors += check.unchanged("spec.completions", after.get("completions"), before.get("completions"))
+    wanted, earlier = after.get("completions"), before.get("completions")
+    if after.get("completionMode") != "Indexed":
+        errors += check.unchanged("spec.completions", wanted, earlier)
+    elif wanted not in (None, earlier, after.get("parallelism")):
+        text = "can only be modified in tandem with spec.parallelism"
+        errors.append(problems.invalid("spec.completions", wanted, text))
     if after.get("selector") != before.get("selector"):
-        errors.append(invalid_struct("spec.selector", section(after, "selector"), check.IMMUTABLE))
+        errors.append(invalid_struct("spec.selector", after.get("selector"), check.IMMUTABLE))
     for name in (
         "template",
         "completionMode",

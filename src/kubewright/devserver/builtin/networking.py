@@ -222,17 +222,20 @@ def _policy_port(port: Wire, path: str) -> Iterator[FieldError]:
     number, end = port.get("port"), port.get("endPort")
     if number is None:
         if end is not None:
-            yield problems.required(f"{path}.port", "must be specified when `endPort` is specified")
+            yield problems.invalid(
+                f"{path}.endPort", end, "may not be specified when `port` is not specified"
+            )
         return
     if isinstance(number, int):
         yield from check.port(f"{path}.port", number)
         if end is not None and end < number:
-            yield problems.invalid(f"{path}.endPort", end, "must be greater than or equal to `port`")
+            # The real server, too, shows the port here.
+            yield problems.invalid(f"{path}.endPort", number, "must be greater than or equal to `port`")
     else:
         yield from check.named(f"{path}.port", number, names.port_name(number))
         if end is not None:
             text = "may not be specified when `port` is non-numeric"
-            yield problems.forbidden(f"{path}.endPort", text)
+            yield problems.invalid(f"{path}.endPort", end, text)
 
 
 def _peer(peer: Wire, path: str) -> Iterator[FieldError]:
@@ -247,7 +250,10 @@ def _peer(peer: Wire, path: str) -> Iterator[FieldError]:
             yield from check.label_selector(f"{path}.{name}", peer[name])
             continue
         block: Wire = peer["ipBlock"]
-        yield from check.network(f"{path}.ipBlock.cidr", block.get("cidr", ""))
+        if not block.get("cidr"):
+            yield problems.required(f"{path}.ipBlock.cidr")
+            continue
+        yield from check.network(f"{path}.ipBlock.cidr", block["cidr"])
         for index, item in enumerate(items(block, "except")):
             yield from check.network(f"{path}.ipBlock.except[{index}]", item)
 

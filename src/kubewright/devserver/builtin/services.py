@@ -60,6 +60,7 @@ def _prepare_create(service: Wire) -> None:
 def _prepare_update(new: Wire, old: Wire) -> None:
     """Keep the addresses and ports that a client left out, as it may when it replaces a Service."""
     spec, before = new["spec"], section(old, "spec")
+    _drop_what_its_type_had(spec, before)
     if spec["type"] == "ExternalName":
         if before.get("type") != "ExternalName":
             for name in _ADDRESS_FIELDS:
@@ -78,6 +79,28 @@ def _prepare_update(new: Wire, old: Wire) -> None:
     for port in items(spec, "ports"):
         if not port.get("nodePort") and known.get(_port_key(port)):
             port["nodePort"] = known[_port_key(port)]
+
+
+def _drop_what_its_type_had(spec: Wire, before: Wire) -> None:
+    """Take away what only the old type had, unless the client gave it another value: that is its mistake."""
+    kind, was = spec["type"], before.get("type")
+    gone: list[str] = []
+    if was == "LoadBalancer" != kind:
+        gone += ["allocateLoadBalancerNodePorts", "loadBalancerClass"]
+    if needs_health_port(before) and not needs_health_port(spec):
+        gone.append("healthCheckNodePort")
+    if was in _WITH_NODE_PORTS and kind not in _WITH_NODE_PORTS:
+        if not spec.get("externalIPs") or kind != "ClusterIP":
+            gone.append("externalTrafficPolicy")
+        ports, old = items(spec, "ports"), items(before, "ports")
+        if [port.get("nodePort") for port in ports] == [port.get("nodePort") for port in old]:
+            for port in ports:
+                port.pop("nodePort", None)
+    if kind == "ExternalName" != was:
+        gone.append("internalTrafficPolicy")
+    for name in gone:
+        if spec.get(name) == before.get(name):
+            spec.pop(name, None)
 
 
 def _port_key(port: Wire) -> tuple[str, int]:

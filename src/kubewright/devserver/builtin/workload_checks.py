@@ -259,7 +259,7 @@ def _is_zero(amount: Any) -> bool:
 
 def _same_selector(new: Wire, old: Wire) -> list[FieldError]:
     after, before = new["spec"].get("selector"), old["spec"].get("selector")
-    return [] if after == before else [invalid_struct("spec.selector", after or {}, check.IMMUTABLE)]
+    return [] if after == before else [invalid_struct("spec.selector", after, check.IMMUTABLE)]
 
 
 def update_deployment(new: Wire, old: Wire) -> list[FieldError]:
