@@ -128,3 +128,16 @@ async def test_what_is_no_pem_is_refused_unseen(options: dict[str, bytes], messa
         with pytest.raises(ConfigError, match=message) as caught:
             await client.get(MAPS, "a", "default")
     assert "canary" not in str(caught.value)
+
+
+async def test_a_file_system_without_a_place_for_the_certificate_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
+    certificate, key = expired_certificate("me")
+    config = ClusterConfig(
+        "https://127.0.0.1:1", insecure=True, client_cert_data=certificate, client_key_data=key
+    )
+    async with Client(config) as client:
+        with pytest.raises(ConfigError, match="no temporary directory can be written to"):
+            await client.get(MAPS, "a", "default")

@@ -5,7 +5,10 @@ import traceback
 from functools import cache
 from pathlib import Path
 
-_OURS = str(Path(__file__).resolve().parents[1])
+import click
+
+# Every command runs inside click: its frames are no more the author's than ours.
+_OURS = (str(Path(__file__).resolve().parents[1]), str(Path(click.__file__).resolve().parent))
 
 
 def author_frames(error: BaseException) -> list[traceback.FrameSummary]:
@@ -13,7 +16,7 @@ def author_frames(error: BaseException) -> list[traceback.FrameSummary]:
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith(("<", _OURS)) and not _is_standard(frame.filename)
+        if not frame.filename.startswith(("<", *_OURS)) and not _is_standard(frame.filename)
     ]
     installed = _folders("purelib", "platlib")
     own = [frame for frame in frames if not frame.filename.startswith(installed)]

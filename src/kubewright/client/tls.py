@@ -67,7 +67,13 @@ def certificate_expiry(certificate: bytes) -> datetime | None:
 
 def _show(context: ssl.SSLContext, certificate: bytes, key: bytes, source: str) -> None:
     # Python's ssl reads a chain only from a file, so one exists for the length of this call, for us alone.
-    handle, name = tempfile.mkstemp(prefix="kubewright-")
+    try:
+        handle, name = tempfile.mkstemp(prefix="kubewright-")
+    except OSError:
+        raise ConfigError(
+            f"the client certificate of {source} must lie in a file for a moment, and no temporary directory "
+            "can be written to: give the process one at /tmp"
+        ) from None
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(certificate.rstrip() + b"\n" + key)
