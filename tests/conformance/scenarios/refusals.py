@@ -672,6 +672,23 @@ STATUSES: dict[str, tuple[str, Any, dict[str, Any]]] = {
     ),
 }
 
+RANGES = f"/api/v1/namespaces/{NAMESPACE}-ranges"
+
+
+def limit(name: str, **limits: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name}, "spec": {"limits": [{"type": "Container", **limits}]}}
+
+
+def resources(body: Any, _: Any) -> Any:
+    return body["spec"]["containers"][0]["resources"] if "spec" in body else body
+
+
+def limited(status: int, body: Any) -> bool:
+    """Tell whether the server has learned of both ranges, which it does in its own time."""
+    found = resources(body, {}).get("limits", {}) if status == 201 else {}
+    return {"cpu", "memory"} <= found.keys()
+
+
 STEPS = [
     Step("namespace", "POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}}, compared=False),
     *(
@@ -689,6 +706,41 @@ STEPS = [
             Step(f"status-{name}-of", "POST", path, obj, compared=False),
             Step(f"status-{name}", "PATCH", f"{path}/x/status", {"status": status}, MERGE),
         )
+    ),
+    Step(
+        "ranges",
+        "POST",
+        "/api/v1/namespaces",
+        named() | {"metadata": {"name": f"{NAMESPACE}-ranges"}},
+        compared=False,
+    ),
+    Step(
+        "range-of-processors",
+        "POST",
+        f"{RANGES}/limitranges",
+        limit("a", default={"cpu": "1"}, max={"cpu": "2"}, min={"cpu": "1m"}),
+        compared=False,
+    ),
+    Step(
+        "range-of-memory",
+        "POST",
+        f"{RANGES}/limitranges",
+        limit("b", default={"memory": "1Gi"}, max={"memory": "2Gi"}, min={"memory": "1Mi"}),
+        compared=False,
+    ),
+    Step("ranges-known", "POST", f"{RANGES}/pods?dryRun=All", POD_OBJECT, until=limited, compared=False),
+    Step("ranges-of-both", "POST", f"{RANGES}/pods?dryRun=All", POD_OBJECT, pick=resources),
+    Step(
+        "range-above",
+        "POST",
+        f"{RANGES}/pods?dryRun=All",
+        bent(POD_OBJECT, **{f"{C}resources": {"limits": {"memory": "3Gi"}}}),
+    ),
+    Step(
+        "range-below-and-above",
+        "POST",
+        f"{RANGES}/pods?dryRun=All",
+        bent(POD_OBJECT, **{f"{C}resources": {"limits": {"cpu": "3"}, "requests": {"cpu": "0"}}}),
     ),
     Step(
         "balanced",

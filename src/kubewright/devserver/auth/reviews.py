@@ -146,7 +146,7 @@ class Reviews:
         spec: Wire = body.get("spec") or {}
         resource: Wire | None = spec.get("resourceAttributes")
         path: Wire | None = spec.get("nonResourceAttributes")
-        errors += [*_attribute_errors(resource, path), *_metadata_errors(call, body)]
+        errors = [*_attribute_errors(resource, path), *errors, *_metadata_errors(call, body)]
         local = call.gvk.kind == "LocalSubjectAccessReview"
         if local and resource and resource.get("namespace", "") != call.namespace:
             given, text = resource.get("namespace", ""), "must match metadata.namespace"
