@@ -1,11 +1,14 @@
 """Webhooks on an API server: how it finds and trusts them, and that rotation loses no write."""
 
 import asyncio
+import contextlib
 import dataclasses
 import itertools
 import socket
 import ssl
-from collections.abc import AsyncIterator
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -29,6 +32,7 @@ from kubewright.webhook.server import (
     WebhookHost,
 )
 from kubewright.webhook.server.authority import begin, utc_now
+from kubewright.webhook.server.http import SLOW
 
 from .kinds import Widget, WidgetSpec, WidgetV1Alpha1, colored, from_alpha, from_beta, sensible
 
@@ -369,6 +373,51 @@ async def test_a_hand_over_under_writes_loses_no_request(cluster: Cluster) -> No
         await asyncio.wait(writers)
         await cluster.client.delete_collection(Widget, namespace=cluster.namespace)
         await serving.__aexit__(None, None, None)
+
+
+async def test_a_review_under_way_at_a_stop_is_still_answered(cluster: Cluster) -> None:
+    entered, released = threading.Event(), threading.Event()
+
+    @kw.validates(Widget, name="slow")
+    def slow(widget: Widget) -> Iterator[kw.Problem]:
+        if widget.metadata.name == "held":
+            entered.set()
+            released.wait()
+            yield kw.denied("judged to the end")
+        if widget.spec.color == "pink":
+            yield kw.invalid("spec.color", "pink", "not nice")
+            until = time.perf_counter() + 2 * SLOW
+            while time.perf_counter() < until:
+                pass  # slow, so that from now on it is run in a thread
+
+    await cluster.install(operator())
+    chosen = HostOptions(address=Address("127.0.0.1", 0), namespace="default", reach="url")
+    host = WebhookHost(
+        "slow", Operator(nothing, webhooks=[slow]).webhooks, cluster.client, chosen, Registry()
+    )
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+        serving = host.serving(group)
+        await serving.__aenter__()
+        await eventually_judged(cluster)
+        held = Widget(kw.Meta("held", namespace=cluster.namespace))
+        asking = group.create_task(refusal(cluster, held))
+        await asyncio.to_thread(entered.wait)
+        group.create_task(serving.__aexit__(None, None, None))
+        await gone(cluster, "slow-validating-webhook-configuration")
+        released.set()
+    assert "judged to the end" in asking.result()
+
+
+async def gone(cluster: Cluster, name: str) -> None:
+    with contextlib.suppress(kw.NotFound):
+        while True:
+            await cluster.client.get(VALIDATING, name)
+
+
+async def refusal(cluster: Cluster, widget: Widget) -> str:
+    with pytest.raises(kw.Forbidden) as caught:
+        await cluster.client.create(widget, dry_run=True)
+    return str(caught.value)
 
 
 async def answered(metrics: Registry, count: int) -> None:
