@@ -117,6 +117,22 @@ async def test_a_refused_object_keeps_no_other_from_its_place(
     assert 'configmaps "missing" not found' in said.err
 
 
+async def test_several_kinds_are_shown_one_below_the_other(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "notes.yaml"
+    path.write_text(CONFIG_MAP)
+    assert await command(cluster, "apply", "-f", str(path)) == 0
+    capsys.readouterr()
+    assert await command(cluster, "get", "cm,leases") == 0
+    first, second = capsys.readouterr().out.split("\n\n")
+    assert first.startswith("NAME")
+    assert second == "No resources found\n"
+    assert await command(cluster, "get", "cm,leases", "-o", "name") == 0
+    assert "configmaps/notes\n" in capsys.readouterr().out
+    assert await command(cluster, "get", "cm,leases", "notes") == 2
+
+
 async def test_an_object_without_a_name_is_told(
     cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

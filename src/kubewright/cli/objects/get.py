@@ -44,25 +44,30 @@ def command(
     kubeconfig: Path | None,
     context: str,
 ) -> int:
-    """Show objects of a KIND: its plural, singular, short name or kind; also as KIND/NAME."""
+    """Show objects of a KIND: its plural, singular, short name or kind; also as KIND/NAME, or several as KIND,KIND."""
     resource, names = split_names(resource, names)
+    kinds = [kind for kind in resource.split(",") if kind] or [resource]
     if names and (selector or all_namespaces):
         raise click.UsageError("names exclude --selector and --all-namespaces")
+    if len(kinds) > 1 and (names or output in ("yaml", "json")):
+        raise click.UsageError(f"several kinds exclude names and -o {output}: ask for them one by one")
     config = load_config(kubeconfig, context or None)
     place = "" if all_namespaces else namespace or config.namespace
 
     async def work() -> int:
-        refusals, answers = Refusals(), list[Wire]()
+        refusals = Refusals()
         async with Client(config) as client:
-            found = await find_resource(client, resource)
-            where = place if found.kind.namespaced else ""
-            table = output in ("table", "wide")
-            for name in names or ("",):
-                with refusals.told():
-                    answers.append(await _read(client, found, name, where, selector, table=table))
-        if answers:
-            with_namespace = all_namespaces and found.kind.namespaced
-            click.echo(_shown(found, answers, output, with_namespace=with_namespace), nl=False)
+            for number, found in enumerate([await find_resource(client, kind) for kind in kinds]):
+                answers, where = list[Wire](), place if found.kind.namespaced else ""
+                table = output in ("table", "wide")
+                for name in names or ("",):
+                    with refusals.told():
+                        answers.append(await _read(client, found, name, where, selector, table=table))
+                if answers:
+                    with_namespace = all_namespaces and found.kind.namespaced
+                    shown = _shown(found, answers, output, with_namespace=with_namespace)
+                    # Tables of several kinds stand apart, each under its own head.
+                    click.echo(f"\n{shown}" if number and table else shown, nl=False)
         return refusals.exit_code
 
     return run_program(work)
