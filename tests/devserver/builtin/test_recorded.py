@@ -42,7 +42,10 @@ def shape(played: Any) -> Any:
     kept = plain({key: value for key, value in played.items() if key != "now"})
     if "table" in kept:
         cells = kept["table"]["cells"]
-        kept["table"]["cells"] = ["AGE" if re.fullmatch(r"\d+s", str(cell)) else cell for cell in cells]
+        # Of moments just past, and of those long past, which are another day older each day.
+        kept["table"]["cells"] = [
+            re.sub(r"^\d+s$|\b\d+y\d+d\b", "AGE", cell) if isinstance(cell, str) else cell for cell in cells
+        ]
     return kept
 
 
