@@ -23,7 +23,7 @@ async def test_servers_run_side_by_side() -> None:
 
 async def test_a_taken_port_is_told_as_it_is() -> None:
     async with Server() as server:
-        with pytest.raises(OSError, match="address already in use"):
+        with pytest.raises(OSError, match="Address already in use"):
             async with Server(port=server.port):
                 pass
 

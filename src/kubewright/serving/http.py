@@ -56,7 +56,7 @@ class HttpServer(server.HttpServer):
 
 
 def _reason(error: OSError) -> str:
-    """Say why, without the address again, which is in asyncio's own words; a resolver's errors are no system's."""
+    """Say why, without the address again, which is in Python's own words; a resolver's errors are no system's."""
     if error.errno is None or error.errno <= 0:
         return error.strerror or str(error)
     return os.strerror(error.errno).lower()

@@ -97,3 +97,21 @@ async def test_no_host_means_every_interface() -> None:
         for host in hosts:
             async with connected(server.port, host=host) as wire:
                 assert (await wire.ask("GET", "/here")).text == "/here"
+
+
+async def test_addresses_that_the_machine_does_not_have_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def resolve(*_: object, **__: object) -> list[tuple[object, ...]]:
+        return [
+            (socket.AF_INET6, socket.SOCK_STREAM, 6, "", ("2001:db8::1", 0, 0, 0)),
+            (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 0)),
+        ]
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolve)
+    async with HttpServer(Paths(), "", 0) as server, connected(server.port) as wire:
+        assert (await wire.ask("GET", "/fine")).text == "/fine"
+
+
+async def test_an_address_that_is_not_there_at_all_is_told() -> None:
+    with pytest.raises(OSError, match="address"):
+        async with HttpServer(Paths(), "192.0.2.1", 0):
+            pass

@@ -1,7 +1,7 @@
 """HTTP/1.1 for servers: an asyncio protocol on httptools, and what is listened with.
 
-In reading order: `server` (listening, from start to stop), `arrivals` (before TLS stands), `connection` (one client), `reader` (bytes become
-requests), `requests` and `answers` (values), `handler` and `routes` (who answers), `limits` (when it is enough).
+In reading order: `server` (from start to stop), `listening` (its sockets), `arrivals` (before TLS stands), `connection` (one client),
+`reader` (bytes become requests), `requests` and `answers` (values), `handler` and `routes` (who answers), `limits` (when it is enough).
 """
 
 from .answers import JSON, TEXT, Answer, DateField, Fields, HangUp, Response, Stream, Upgrade, Writer, text

@@ -67,6 +67,8 @@ class Connection(asyncio.Protocol):
         self._active: float = loop.time()
         self._begun: float = 0.0
         self.blocked_since: float | None = None
+        self.made: bool = False
+        """Whether it ever came so far that it could ask."""
 
     @property
     def buffered(self) -> int:
@@ -86,6 +88,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start reading."""
+        self.made = True
         self._transport = cast(asyncio.Transport, transport)
         house, handler = self._house, self._handler
         self._reader = RequestReader(self, handler, house.limits, house.room, handler.peer(transport))

@@ -19,8 +19,6 @@ class Limits(Struct, frozen=True, kw_only=True):
     """Bytes of bodies that all connections hold together."""
     connections: int = 256
     """Connections at once: asyncio keeps a quarter of a megabyte for each that speaks TLS."""
-    waiting: int = 512
-    """Further connections with TLS that wait for a place; nothing is kept for them but that they came."""
     newcomer_seconds: float = 1.0
     """How long a connection that never asked for anything may be silent before it makes room for one that waits."""
     idle_seconds: float = 90.0

@@ -1,21 +1,24 @@
 """A listening server: it takes connections in, sweeps out those that take too long, and stops gracefully."""
 
 import asyncio
+import socket
 import ssl
-from collections import deque
 from collections.abc import Coroutine
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, ExitStack, suppress
+from functools import partial
 from typing import Any, Self
 
 from .arrivals import Arrival
 from .connection import Connection
 from .handler import Handler
 from .limits import Limits
+from .listening import listen
 from .reader import Room
 
 SWEEP_SECONDS = 5.0
 # A peer that does not answer to the end of TLS is not worth a longer wait.
 _GOODBYE_SECONDS = 1.0
+_ACCEPT_PAUSE = 0.1
 
 
 class HttpServer:
@@ -42,8 +45,8 @@ class HttpServer:
         self._stack = AsyncExitStack()
         self._tasks: set[asyncio.Task[None]] = set()
         self._arriving: dict[Connection, Arrival] = {}
-        self._waiting: deque[Arrival] = deque()
-        self._later: asyncio.TimerHandle | None = None
+        self._waiting = 0
+        self._freed = asyncio.Event()
         self._gone = asyncio.Event()
         self._leaving = False
         self.limits: Limits = limits
@@ -55,7 +58,7 @@ class HttpServer:
     @property
     def crowded(self) -> bool:
         """Tell whether others wait for a place: whoever was answered shall leave."""
-        return bool(self._waiting)
+        return self._waiting > 0
 
     @property
     def tasks(self) -> int:
@@ -63,38 +66,18 @@ class HttpServer:
         return len(self._tasks)
 
     async def __aenter__(self) -> Self:
-        listener = await self._listen(self.port)
-        ports = [bound.getsockname()[1] for bound in listener.sockets]
-        if len(set(ports)) > 1:
-            # Any port was asked for, and each interface found its own; clients are told of one.
-            listener.close()
-            listener = await self._listen(ports[0])
-        self.port = ports[0]
+        listeners = await listen(self._host, self.port)
+        self.port = listeners[0].getsockname()[1]
         self._group = asyncio.TaskGroup()
-        # Entered after an address was found, so that one in use is told as it is and not in a group; and before
-        # anybody is let in, who may need a task at once.
+        # Entered after the listening, so that an address in use is told as it is and not in a group.
         await self._stack.enter_async_context(self._group)
-        try:
-            await listener.start_serving()
-        except OSError:
-            listener.close()
-            await self._stack.aclose()
-            raise
         sweeper = self._group.create_task(self._sweep())
         self._stack.callback(sweeper.cancel)
         self._stack.callback(self._cut_off)
         self._stack.push_async_callback(self._finish)
-        self._stack.callback(listener.close)
+        for listener in listeners:
+            self._stack.callback(self._group.create_task(self._accept(listener)).cancel)
         return self
-
-    async def _listen(self, port: int) -> asyncio.Server:
-        loop = asyncio.get_running_loop()
-
-        def accept() -> asyncio.Protocol:
-            secure = self._tls is not None
-            return Arrival(self._arrived, loop) if secure else Connection(self._handler, self, loop)
-
-        return await loop.create_server(accept, self._host or None, port, backlog=1024, start_serving=False)
 
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
@@ -125,11 +108,8 @@ class HttpServer:
             connection.abort()
 
     def _turn_away(self) -> None:
-        for arrival in (*self._arriving.values(), *self._waiting):
-            arrival.abort()
-        self._waiting.clear()
-        if self._later is not None:
-            self._later.cancel()
+        for arrival in self._arriving.values():
+            arrival.hang_up()
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run work until it ends or the server does."""
@@ -138,66 +118,74 @@ class HttpServer:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    def _arrived(self, arrival: Arrival) -> None:
-        """Take a connection in whose TLS does not stand yet, or let it wait.
+    async def _accept(self, listener: socket.socket) -> None:
+        """Let in whoever comes, one after the other.
 
         API servers open a connection for each request that they have under way: a crowd is no attack, and who
-        is turned away cannot write. What waits costs next to nothing.
+        is turned away cannot write. So the next one waits until there is room, and all others behind it in
+        the kernel.
         """
-        if self._leaving:
-            arrival.abort()
-            return
-        self._waiting.append(arrival)
-        if len(self._waiting) > self.limits.waiting:
-            self._waiting.popleft().abort()
-        self._admit()
-
-    def _admit(self) -> None:
-        """Let in who waits, as far as there is room or can be made."""
         loop = asyncio.get_running_loop()
-        while self._waiting and (
-            self._has_room or self._make_room(loop.time() - self.limits.newcomer_seconds)
-        ):
-            arrival = self._waiting.popleft()
-            connection = Connection(self._handler, self, loop)
-            self._arriving[connection] = arrival
-            arrival.begin(self._group.create_task(self._secure(connection, arrival)), loop.time())
-        if self._later is not None:
-            self._later.cancel()
-        # The silent have their time; when it is over, it is looked at again.
-        self._later = loop.call_later(self.limits.newcomer_seconds, self._admit) if self._waiting else None
+        with listener:
+            while True:
+                try:
+                    arrived, _ = await loop.sock_accept(listener)
+                except OSError:
+                    # As many files are open as may be, or who came is gone again.
+                    await asyncio.sleep(_ACCEPT_PAUSE)
+                    continue
+                with ExitStack() as held:
+                    held.enter_context(arrived)
+                    await self._find_room()
+                    held.pop_all()
+                connection = Connection(self._handler, self, loop)
+                opening = self._group.create_task(self._open(connection, arrived))
+                opening.add_done_callback(partial(self._opened, connection, arrived))
+                self._arriving[connection] = Arrival(arrived, opening, loop.time())
+
+    async def _find_room(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._waiting += 1
+        try:
+            while not self._has_room and not self._make_room(loop.time() - self.limits.newcomer_seconds):
+                self._freed.clear()
+                # The silent have their time; when it is over, it is looked at again.
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self.limits.newcomer_seconds):
+                        await self._freed.wait()
+        finally:
+            self._waiting -= 1
 
     @property
     def _has_room(self) -> bool:
         return len(self.connections) + len(self._arriving) < self.limits.connections
 
-    async def _secure(self, connection: Connection, arrival: Arrival) -> None:
-        try:
+    async def _open(self, connection: Connection, arrived: socket.socket) -> None:
+        secure = self._tls is not None
+        # No TLS, none that we speak, too slow, or gone: the client's trouble, and it knows.
+        with suppress(OSError):
+            # Answers come in pieces: none shall wait until the client has acknowledged the one before.
+            arrived.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             await asyncio.get_running_loop().connect_accepted_socket(
                 lambda: connection,
-                arrival.take(),
+                arrived,
                 ssl=self._tls,
-                ssl_handshake_timeout=self.limits.receive_seconds,
-                ssl_shutdown_timeout=_GOODBYE_SECONDS,
+                ssl_handshake_timeout=self.limits.receive_seconds if secure else None,
+                ssl_shutdown_timeout=_GOODBYE_SECONDS if secure else None,
             )
-        except OSError:
-            # No TLS, none that we speak, too slow, or gone: the client's trouble, and it knows.
-            return
-        finally:
-            self._arriving.pop(connection, None)
-            if self._waiting:
-                self._admit()
+
+    def _opened(self, connection: Connection, arrived: socket.socket, opening: asyncio.Task[None]) -> None:
+        self._arriving.pop(connection, None)
+        if not connection.made:
+            arrived.close()
+            self._freed.set()
 
     def opened(self, connection: Connection) -> None:
-        """Take a connection in that may ask from now on; one without TLS takes the place of another, or none."""
-        known = self._arriving.pop(connection, None) is not None
-        if self._leaving:
-            self.connections.add(connection)
-            connection.close()
-            return
-        if not known and not self._has_room and not self._make_room(asyncio.get_running_loop().time()):
-            connection.abort()
+        """Take a connection in that may ask from now on."""
+        self._arriving.pop(connection, None)
         self.connections.add(connection)
+        if self._leaving:
+            connection.close()
 
     def _make_room(self, before: float) -> bool:
         """Hang up on who is silent for longest, first on those who never asked, if that is since some time before.
@@ -215,7 +203,7 @@ class HttpServer:
         arrival = self._arriving.pop(longest, None)
         self.connections.discard(longest)
         if arrival is not None:
-            arrival.abort()
+            arrival.hang_up()
         else:
             longest.abort()
         return True
@@ -223,10 +211,9 @@ class HttpServer:
     def closed(self, connection: Connection) -> None:
         """Learn that a connection is gone."""
         self.connections.discard(connection)
+        self._freed.set()
         if not self.connections:
             self._gone.set()
-        if self._waiting:
-            self._admit()
 
     async def _sweep(self) -> None:
         loop = asyncio.get_running_loop()
