@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import kubewright as kw
-from kubewright.api import ConnectionFailed, Kind
+from kubewright.api import CUSTOM_RESOURCE_DEFINITION, ConnectionFailed, Kind
 from kubewright.api.builtin import admissionregistration_v1, core_v1
 from kubewright.controller import Operator, certificate_rules, webhook_rules
 from kubewright.generate import Names, crds, webhooks
@@ -49,16 +49,6 @@ VALIDATING = Kind(
     version="v1",
     kind="ValidatingWebhookConfiguration",
     plural="validatingwebhookconfigurations",
-    namespaced=False,
-    builtin=True,
-)
-
-
-DEFINITIONS = Kind(
-    group="apiextensions.k8s.io",
-    version="v1",
-    kind="CustomResourceDefinition",
-    plural="customresourcedefinitions",
     namespaced=False,
     builtin=True,
 )
@@ -183,7 +173,7 @@ async def deployed(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> AsyncIt
     mutating = admissionregistration_v1.MutatingWebhookConfiguration
     await cluster.client.delete(mutating, "turning-mutating-webhook-configuration")
     patch = {"spec": {"conversion": {"strategy": "None", "webhook": None}}}
-    await cluster.client.patch(DEFINITIONS, patch, name="widgets.widgets.example.com")
+    await cluster.client.patch(CUSTOM_RESOURCE_DEFINITION, patch, name="widgets.widgets.example.com")
 
 
 async def test_a_deployed_operator_is_asked_through_its_service_and_rotates(
@@ -294,7 +284,7 @@ async def test_what_cannot_be_taken_away_does_not_keep_the_rest(
     assert "turning-mutating-webhook-configuration could not be taken away" in caplog.text
     with pytest.raises(kw.NotFound):
         await cluster.client.get(VALIDATING, "turning-validating-webhook-configuration")
-    live = await cluster.client.get(DEFINITIONS, "widgets.widgets.example.com")
+    live = await cluster.client.get(CUSTOM_RESOURCE_DEFINITION, "widgets.widgets.example.com")
     assert "service" in live["spec"]["conversion"]["webhook"]["clientConfig"]
     mutating = admissionregistration_v1.MutatingWebhookConfiguration
     await cluster.client.delete(mutating, "turning-mutating-webhook-configuration")

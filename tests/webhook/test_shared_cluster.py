@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import kubewright as kw
-from kubewright.api import kind_of
-from kubewright.api.builtin import admissionregistration_v1, apiextensions_v1
+from kubewright.api import CUSTOM_RESOURCE_DEFINITION, kind_of
+from kubewright.api.builtin import admissionregistration_v1
 from kubewright.controller import Operator
 from kubewright.generate import Names, crds, webhooks
 from kubewright.metrics import Registry
@@ -25,13 +25,12 @@ from .kinds import Widget, colored, from_alpha, from_beta, sensible
 
 Wire = dict[str, Any]
 NAMES = WebhookNames("shared")
-DEFINITIONS = kind_of(apiextensions_v1.CustomResourceDefinition)
 VALIDATING = kind_of(admissionregistration_v1.ValidatingWebhookConfiguration)
 MUTATING = kind_of(admissionregistration_v1.MutatingWebhookConfiguration)
 REGISTERED = [
     (MUTATING, NAMES.mutating),
     (VALIDATING, NAMES.validating),
-    (DEFINITIONS, "widgets.widgets.example.com"),
+    (CUSTOM_RESOURCE_DEFINITION, "widgets.widgets.example.com"),
 ]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import kubewright as kw
-from kubewright.api import Kind, kind_of, parse
+from kubewright.api import CUSTOM_RESOURCE_DEFINITION, Kind, kind_of, parse
 from kubewright.api.builtin import admissionregistration_v1
 from kubewright.client import Client
 from kubewright.manager import Manager
@@ -27,14 +27,6 @@ from .kinds import (
 )
 
 Wire = dict[str, Any]
-CRDS = Kind(
-    group="apiextensions.k8s.io",
-    version="v1",
-    kind="CustomResourceDefinition",
-    plural="customresourcedefinitions",
-    namespaced=False,
-    builtin=True,
-)
 NAME = "widgets.widgets.example.com"
 VALIDATING = kind_of(admissionregistration_v1.ValidatingWebhookConfiguration)
 CONFIGURATION = "widgets-validating-webhook-configuration"
@@ -150,20 +142,22 @@ async def test_the_stored_version_may_change(cluster: Cluster) -> None:
         await cluster.create(Widget(kw.Meta("after"), spec=WidgetSpec(size=2, color="red")))
         assert (await cluster.get(Widget, "before")).spec.size == 1
         assert (await cluster.get(WidgetV1Alpha1, "after")).size == 2
-        definition = await cluster.client.get(CRDS, NAME)
+        definition = await cluster.client.get(CUSTOM_RESOURCE_DEFINITION, NAME)
         assert {"v1", "v1alpha1"} <= set(definition["status"]["storedVersions"])
         await store(cluster, "v1")
         assert (await cluster.get(WidgetV1Beta1, "after")).spec.width == 2
 
 
 async def store(cluster: Cluster, version: str) -> None:
-    live = await cluster.client.get(CRDS, NAME)
+    live = await cluster.client.get(CUSTOM_RESOURCE_DEFINITION, NAME)
     operations = [
         {"op": "replace", "path": f"/spec/versions/{index}/storage", "value": found["name"] == version}
         for index, found in enumerate(live["spec"]["versions"])
     ]
-    await cluster.client.patch(CRDS, operations, name=NAME, type="json")
-    await cluster.eventually(CRDS, NAME, lambda it: version in it["status"]["storedVersions"])
+    await cluster.client.patch(CUSTOM_RESOURCE_DEFINITION, operations, name=NAME, type="json")
+    await cluster.eventually(
+        CUSTOM_RESOURCE_DEFINITION, NAME, lambda it: version in it["status"]["storedVersions"]
+    )
 
 
 async def test_what_broke_a_rule_before_there_was_one_can_still_be_deleted(cluster: Cluster) -> None:
@@ -209,7 +203,7 @@ async def test_no_write_loses_a_field_after_a_stop(
 async def test_after_a_stop_the_service_of_a_deployment_is_asked_for(cluster: Cluster) -> None:
     none = {"spec": {"conversion": {"strategy": "None", "webhook": None}}}
     await cluster.install(operator())
-    await cluster.client.patch(CRDS, none, name=NAME)
+    await cluster.client.patch(CUSTOM_RESOURCE_DEFINITION, none, name=NAME)
     async with running(cluster) as manager:
         assert await converted_at(cluster) == {"url": f"https://127.0.0.1:{manager.webhook_port}/convert"}
     service = {
@@ -222,5 +216,7 @@ async def test_after_a_stop_the_service_of_a_deployment_is_asked_for(cluster: Cl
 
 
 async def converted_at(cluster: Cluster) -> Wire:
-    config = (await cluster.client.get(CRDS, NAME))["spec"]["conversion"]["webhook"]["clientConfig"]
+    config = (await cluster.client.get(CUSTOM_RESOURCE_DEFINITION, NAME))["spec"]["conversion"]["webhook"][
+        "clientConfig"
+    ]
     return {name: value for name, value in config.items() if name != "caBundle"}

@@ -1,6 +1,6 @@
 """An operator's CRDs in a cluster: `install`, `uninstall`, and whether a change breaks what is stored."""
 
-from kubewright.cli.definitions.compatibility import CRDS, check_compatible, kind_in, live_definition
+from kubewright.cli.definitions.compatibility import check_compatible, kind_in, live_definition
 from kubewright.cli.definitions.installation import (
     FIELD_MANAGER,
     install_one,
@@ -12,7 +12,6 @@ from kubewright.cli.definitions.removal import InstallError
 from kubewright.cli.definitions.url_webhooks import clear_url_webhooks, converted_by_url
 
 __all__ = [
-    "CRDS",
     "FIELD_MANAGER",
     "InstallError",
     "check_compatible",

@@ -2,19 +2,10 @@
 
 from collections.abc import Sequence
 
-from kubewright.api import Forbidden, Kind, KubewrightError, NotFound, Wire
+from kubewright.api import CUSTOM_RESOURCE_DEFINITION, Forbidden, Kind, KubewrightError, NotFound, Wire
 from kubewright.cli.progress import Progress
 from kubewright.client import Client, requests
 from kubewright.schema import Breaking, compare
-
-CRDS = Kind(
-    group="apiextensions.k8s.io",
-    version="v1",
-    kind="CustomResourceDefinition",
-    plural="customresourcedefinitions",
-    namespaced=False,
-    builtin=True,
-)
 
 
 class IncompatibleError(KubewrightError):
@@ -47,7 +38,7 @@ async def check_compatible(
 async def live_definition(client: Client, name: str) -> Wire | None:
     """Read a CRD of the cluster, if it is there."""
     try:
-        return await client.get(CRDS, name)
+        return await client.get(CUSTOM_RESOURCE_DEFINITION, name)
     except NotFound:
         return None
 

@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Sequence
 
-from kubewright.api import Wire
-from kubewright.cli.definitions.compatibility import CRDS, check_compatible, conversion_in, live_definition
+from kubewright.api import CUSTOM_RESOURCE_DEFINITION, Wire
+from kubewright.cli.definitions.compatibility import check_compatible, conversion_in, live_definition
 from kubewright.cli.definitions.removal import ESTABLISHED_WITHIN, InstallError, wait_gone
 from kubewright.cli.progress import Progress
 from kubewright.client import Client
@@ -44,7 +44,7 @@ async def install_one(client: Client, definition: Wire, progress: Progress) -> N
 
 async def _apply(client: Client, definition: Wire, progress: Progress) -> None:
     name = definition["metadata"]["name"]
-    await client.apply(definition, field_manager=FIELD_MANAGER, kind=CRDS)
+    await client.apply(definition, field_manager=FIELD_MANAGER, kind=CUSTOM_RESOURCE_DEFINITION)
     await wait_established(client, name, progress)
     progress.done(f"customresourcedefinition.apiextensions.k8s.io/{name} installed")
 
@@ -78,7 +78,7 @@ async def wait_established(client: Client, name: str, progress: Progress) -> Non
         with progress.waiting(f"waiting until {name} is served") as update:
             async with asyncio.timeout(ESTABLISHED_WITHIN):
                 while True:
-                    found = await client.get(CRDS, name)
+                    found = await client.get(CUSTOM_RESOURCE_DEFINITION, name)
                     status: Wire = found.get("status") or {}
                     conditions = {item["type"]: item for item in status.get("conditions") or ()}
                     if conditions.get("Established", {}).get("status") == "True":

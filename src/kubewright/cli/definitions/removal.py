@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from kubewright.api import InternalError, KubewrightError, NotFound, Wire
-from kubewright.cli.definitions.compatibility import CRDS, conversion_in, kind_in, live_definition
+from kubewright.api import CUSTOM_RESOURCE_DEFINITION, InternalError, KubewrightError, NotFound, Wire
+from kubewright.cli.definitions.compatibility import conversion_in, kind_in, live_definition
 from kubewright.cli.progress import Progress
 from kubewright.client import Client
 
@@ -50,8 +50,8 @@ async def uninstall(client: Client, definitions: Sequence[Wire], progress: Progr
         if await _objects(client, live) is None:
             # The server reads objects before it deletes them: with nobody to convert them it never would.
             patch = {"spec": {"conversion": {"strategy": "None", "webhook": None}}}
-            await client.patch(CRDS, patch, name=name)
-        await client.delete(CRDS, name)
+            await client.patch(CUSTOM_RESOURCE_DEFINITION, patch, name=name)
+        await client.delete(CUSTOM_RESOURCE_DEFINITION, name)
         await wait_gone(client, definition, progress)
         progress.done(f"customresourcedefinition.apiextensions.k8s.io/{name} removed")
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
 
-from kubewright.api import Forbidden, Kind, KubewrightError, NotFound, Wire
+from kubewright.api import CUSTOM_RESOURCE_DEFINITION, Forbidden, KubewrightError, NotFound, Wire
 from kubewright.api.builtin import (
     admissionregistration_v1,
     apiextensions_v1,
@@ -30,14 +30,6 @@ INSTALLING = (
 _ClientConfig = admissionregistration_v1.WebhookClientConfig | apiextensions_v1.WebhookClientConfig
 EXPIRES_SOON = timedelta(days=7)
 FIELD_MANAGER = "kubewright"
-_CRDS = Kind(
-    group="apiextensions.k8s.io",
-    version="v1",
-    kind="CustomResourceDefinition",
-    plural="customresourcedefinitions",
-    namespaced=False,
-    builtin=True,
-)
 
 
 async def check_operator(
@@ -90,7 +82,9 @@ async def _definition(client: Client, definition: Wire, target: str) -> Finding:
         return failed(check, told, f"{install} --dry-run shows all of it")
     try:
         (definition,) = await with_live_conversions(client, [definition])
-        planned = await client.apply(definition, field_manager=FIELD_MANAGER, kind=_CRDS, dry_run=True)
+        planned = await client.apply(
+            definition, field_manager=FIELD_MANAGER, kind=CUSTOM_RESOURCE_DEFINITION, dry_run=True
+        )
     except Forbidden:
         return skipped(check, "is served; comparing it with the code takes the right to patch CRDs")
     if _changed(live, planned):

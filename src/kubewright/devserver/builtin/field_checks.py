@@ -89,13 +89,18 @@ def port_or_name(path: str, value: Any) -> list[FieldError]:
     return port(path, value or 0)
 
 
+def is_address(text: str) -> bool:
+    """Tell an IP address from a name."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
 def address(path: str, value: str) -> list[FieldError]:
     """Check an IP address."""
-    try:
-        ipaddress.ip_address(value)
-    except ValueError:
-        return [problems.invalid(path, value, _IP_TEXT)]
-    return []
+    return [] if is_address(value) else [problems.invalid(path, value, _IP_TEXT)]
 
 
 def endpoint_address(path: str, value: str) -> list[FieldError]:

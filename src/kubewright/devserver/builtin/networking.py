@@ -1,6 +1,5 @@
 """Ingresses, their classes, network policies and the ranges of service addresses."""
 
-import ipaddress
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -49,7 +48,7 @@ def _host_troubles(host: str) -> list[str]:
 
 def _rule(rule: Wire, path: str) -> Iterator[FieldError]:
     if host := rule.get("host"):
-        if _is_address(host):
+        if check.is_address(host):
             yield problems.invalid(f"{path}.host", host, "must be a DNS name, not an IP address")
         yield from check.named(f"{path}.host", host, _host_troubles(host))
     http: Wire | None = rule.get("http")
@@ -59,14 +58,6 @@ def _rule(rule: Wire, path: str) -> Iterator[FieldError]:
         yield problems.required(f"{path}.http.paths")
     for index, item in enumerate(items(http, "paths")):
         yield from _path(item, f"{path}.http.paths[{index}]")
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _path(item: Wire, path: str) -> Iterator[FieldError]:

@@ -1,6 +1,5 @@
 """What is refused in a Service."""
 
-import ipaddress
 from collections.abc import Iterator, Sequence
 
 from kubewright.api import FieldError, names, problems
@@ -237,13 +236,5 @@ def _balancer_point(point: Wire, path: str) -> Iterator[FieldError]:
         yield problems.required(f"{path}.ipMode", "must be specified when `ip` is set")
     if host:
         yield from check.named(f"{path}.hostname", host, names.dns1123_subdomain(host))
-        if _is_address(host):
+        if check.is_address(host):
             yield problems.invalid(f"{path}.hostname", host, "must be a DNS name, not an IP address")
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True

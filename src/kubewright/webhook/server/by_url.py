@@ -7,7 +7,15 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from kubewright.api import ApiError, Conflict, ConnectionFailed, Kind, NotFound, Wire
+from kubewright.api import (
+    CUSTOM_RESOURCE_DEFINITION,
+    ApiError,
+    Conflict,
+    ConnectionFailed,
+    Kind,
+    NotFound,
+    Wire,
+)
 from kubewright.client import Client
 from kubewright.webhook import Endpoints, WebhookNames
 from kubewright.webhook.configurations import (
@@ -22,7 +30,6 @@ from kubewright.webhook.configurations import (
 )
 from kubewright.webhook.server.registration import (
     CONFIGURATIONS,
-    DEFINITIONS,
     Registration,
     covers,
 )
@@ -99,7 +106,7 @@ class UrlRegistration(Registration):
                 (CONFIGURATIONS[document["kind"]], document["metadata"]["name"])
                 for document in configurations(self.endpoints, self.names, self.place(b""))
             ),
-            *((DEFINITIONS, name) for name in self.endpoints.converted),
+            *((CUSTOM_RESOURCE_DEFINITION, name) for name in self.endpoints.converted),
         ]
         for kind, name in registered:
             try:
@@ -117,7 +124,7 @@ class UrlRegistration(Registration):
             except Conflict:
                 # Another run may be taking over at this moment: what it writes is not ours to take away.
                 continue
-            if left is not None and kind == DEFINITIONS:
+            if left is not None and kind == CUSTOM_RESOURCE_DEFINITION:
                 _warn_of(left)
             return
 
@@ -151,7 +158,7 @@ async def give_back(client: Client, kind: Kind, live: Wire, names: WebhookNames)
     metadata: Wire = live["metadata"]
     name, version = metadata["name"], metadata["resourceVersion"]
     before = _replaced(live)
-    if kind == DEFINITIONS:
+    if kind == CUSTOM_RESOURCE_DEFINITION:
         before = before or conversion(ByService(names.namespace, names.service))
         patch = switched(before, "url", None)
     elif before:

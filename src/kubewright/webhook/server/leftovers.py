@@ -1,10 +1,10 @@
 """What a run by URL leaves in a cluster when it is killed: webhooks at an address where nobody answers."""
 
-from kubewright.api import Conflict, Kind, NotFound, Wire
+from kubewright.api import CUSTOM_RESOURCE_DEFINITION, Conflict, Kind, NotFound, Wire
 from kubewright.client import Client
 from kubewright.webhook import Endpoints, WebhookNames
 from kubewright.webhook.server.by_url import give_back, places_of
-from kubewright.webhook.server.registration import CONFIGURATIONS, DEFINITIONS
+from kubewright.webhook.server.registration import CONFIGURATIONS
 
 
 async def find_leftovers(
@@ -14,7 +14,7 @@ async def find_leftovers(
     registered = [
         (CONFIGURATIONS["MutatingWebhookConfiguration"], names.mutating),
         (CONFIGURATIONS["ValidatingWebhookConfiguration"], names.validating),
-        *((DEFINITIONS, name) for name in endpoints.converted),
+        *((CUSTOM_RESOURCE_DEFINITION, name) for name in endpoints.converted),
     ]
     found: list[tuple[Kind, Wire]] = []
     for kind, name in registered:
@@ -37,13 +37,13 @@ async def clear_leftovers(
     """
     cleared: list[str] = []
     for kind, live in await find_leftovers(client, endpoints, names):
-        if kind == DEFINITIONS and not conversions:
+        if kind == CUSTOM_RESOURCE_DEFINITION and not conversions:
             continue
         try:
             await give_back(client, kind, live, names)
         except (Conflict, NotFound):
             # Somebody registers or takes away at this moment: it is theirs.
             continue
-        part = " (conversion)" if kind == DEFINITIONS else ""
+        part = " (conversion)" if kind == CUSTOM_RESOURCE_DEFINITION else ""
         cleared.append(f"{kind.kind.lower()}.{kind.group}/{live['metadata']['name']}{part}")
     return cleared

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import Any, cast
 
-from kubewright.api import Kind, KubewrightError, NotFound, Wire
+from kubewright.api import CUSTOM_RESOURCE_DEFINITION, Kind, KubewrightError, NotFound, Wire
 from kubewright.client import Client
 from kubewright.webhook import Endpoints, WebhookNames
 from kubewright.webhook.configurations import (
@@ -23,14 +23,6 @@ CONFIGURATIONS = {
     )
     for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 }
-DEFINITIONS = Kind(
-    group="apiextensions.k8s.io",
-    version="v1",
-    kind="CustomResourceDefinition",
-    plural="customresourcedefinitions",
-    namespaced=False,
-    builtin=True,
-)
 
 
 class NotRegistered(KubewrightError):
@@ -76,15 +68,15 @@ class Registration(ABC):
         wanted = conversion(place)
         if place.other in client_config(before):
             patch = switched(wanted, place.other, self.replaced(before))
-            await self.client.patch(DEFINITIONS, patch, name=name, field_manager=self.manager)
+            await self.client.patch(CUSTOM_RESOURCE_DEFINITION, patch, name=name, field_manager=self.manager)
         elif not covers(before, wanted):
-            document = _document(DEFINITIONS, name) | {"spec": {"conversion": wanted}}
-            await self.client.apply(document, field_manager=self.manager, kind=DEFINITIONS)
+            document = _document(CUSTOM_RESOURCE_DEFINITION, name) | {"spec": {"conversion": wanted}}
+            await self.client.apply(document, field_manager=self.manager, kind=CUSTOM_RESOURCE_DEFINITION)
 
     async def definition(self, name: str) -> Wire:
         """Read a CRD."""
         try:
-            return await self.client.get(DEFINITIONS, name)
+            return await self.client.get(CUSTOM_RESOURCE_DEFINITION, name)
         except NotFound as error:
             raise NotRegistered(
                 f"CRD {name} is not installed: run `kubewright install` first, or with --install"
