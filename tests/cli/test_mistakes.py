@@ -101,25 +101,42 @@ def test_a_target_with_a_syntax_error(tmp_path: Path, capsys: pytest.CaptureFixt
         assert f"{path}:3: SyntaxError: " in line
 
 
-async def test_a_cluster_that_answers_forbidden(
-    shell: str, cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+async def nobody(cluster: Cluster, tmp_path: Path) -> str:
+    """Give the kubeconfig of somebody without any rights."""
     await cluster.create(core_v1.ServiceAccount(Meta("nobody")))
     token = await cluster.client.token_request("nobody", cluster.namespace)
     document = yaml.safe_load(cluster.kubeconfig.read_text())
     document["users"] = [{**document["users"][0], "user": {"token": token.token}}]
     kubeconfig = tmp_path / "nobody"
     kubeconfig.write_text(yaml.safe_dump(document))
+    return str(kubeconfig)
+
+
+async def test_a_cluster_that_answers_forbidden(
+    shell: str, nobody: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     for command in (
         ("install", shell),
         ("uninstall", shell),
         ("deploy", shell, "--image", "x"),
-        ("deploy", shell, "--image", "x", "--dry-run"),
         ("get", "pods"),
         ("delete", "pod", "x"),
     ):
-        line = await asyncio.to_thread(told, capsys, *command, "--kubeconfig", str(kubeconfig))
+        line = await asyncio.to_thread(told, capsys, *command, "--kubeconfig", nobody)
         assert "missing rule: {apiGroups: " in line, command
+
+
+async def test_a_rehearsal_names_the_missing_rule_of_every_object(
+    shell: str, nobody: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["deploy", shell, "--image", "x", "--dry-run", "--kubeconfig", nobody]
+    with pytest.raises(SystemExit) as ended:
+        await asyncio.to_thread(main, command)
+    assert ended.value.code == 1
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("Error: ")]
+    assert len(lines) > 5
+    assert [line for line in lines if "missing rule: {apiGroups: " not in line] == []
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ class Refusals:
     """Tell each refusal as it comes, and remember that there was one."""
 
     def __init__(self) -> None:
-        self.exit_code = 0
+        self.exit_code: int = 0
 
     @contextmanager
     def told(self, *further: type[KubewrightError]) -> Generator[None]:

@@ -44,7 +44,7 @@ class UrlRegistration(Registration):
     def __init__(self, client: Client, endpoints: Endpoints, names: WebhookNames, base: str) -> None:
         super().__init__(client, endpoints, names)
         self._base = base
-        self.leading = True
+        self.leading: bool = True
         """Whether to take over from another process that serves the same webhooks."""
         self._registered = False
         self._yielded = False
