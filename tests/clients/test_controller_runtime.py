@@ -34,7 +34,10 @@ async def test_an_informer_sees_every_object(go: str, cluster: Cluster, tmp_path
         await cluster.eventually(
             CUSTOM_RESOURCE_DEFINITION,
             f"samples.{GROUP}",
-            lambda crd: "Established" in str(crd.get("status")),
+            lambda crd: any(
+                (condition["type"], condition["status"]) == ("Established", "True")
+                for condition in crd.get("status", {}).get("conditions") or ()
+            ),
         )
         for number in range(25):
             await cluster.client.create(_sample(f"s{number}", cluster.namespace), kind=samples)
