@@ -1,6 +1,7 @@
 """`kubewright dev`: an embedded cluster in the foreground."""
 
 import asyncio
+import gc
 import logging
 import os
 import shlex
@@ -83,6 +84,8 @@ async def _serve(path: Path, data: Path | None, port: int, commands: dict[str, l
     try:
         async with DevCluster(data=data, port=port, images=commands) as cluster:
             await asyncio.to_thread(write_kubeconfig, path, cluster.kubeconfig())
+            # What is loaded and kept by now lives as long as the process: the garbage collector need not look again.
+            gc.freeze()
             click.echo(f"kubewright dev is ready at {cluster.url}: export KUBECONFIG={path}")
             await asyncio.get_running_loop().create_future()
     except OSError as error:
