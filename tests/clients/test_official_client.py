@@ -122,11 +122,14 @@ def test_watches_from_a_revision_on(api_client: Any, cluster: Cluster) -> None:
     core = client.CoreV1Api(api_client)
     listed = core.list_namespaced_config_map(cluster.namespace)
     for name in ("a", "b"):
-        core.create_namespaced_config_map(cluster.namespace, {"metadata": {"name": name}})
+        core.create_namespaced_config_map(
+            cluster.namespace, {"metadata": {"name": name, "labels": {"of": "watch"}}}
+        )
     core.delete_namespaced_config_map("a", cluster.namespace)
     events = watch.Watch().stream(
         core.list_namespaced_config_map,
         cluster.namespace,
+        label_selector="of=watch",  # the namespace's kube-root-ca.crt comes at a time of its own
         resource_version=listed.metadata.resource_version,
         timeout_seconds=2,
     )

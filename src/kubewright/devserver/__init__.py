@@ -6,11 +6,20 @@ under one revision), `definitions` (custom resources). Kinds, authentication and
 `identity` and `operation`.
 """
 
-from .clock import Clock
-from .faults import Attempt, Fault, Faults, Match
-from .server import Server, Statistics, Timing
-from .status import StatusError
-from .streaming import CommandRequest, Containers, Dial, LogRequest, OutputStream, Run, Size, Terminal
+from kubewright.devserver.clock import Clock
+from kubewright.devserver.faults import Attempt, Fault, Faults, Match
+from kubewright.devserver.server import Server, Statistics, Timing
+from kubewright.devserver.status import StatusError
+from kubewright.devserver.streaming import (
+    CommandRequest,
+    Containers,
+    Dial,
+    LogRequest,
+    OutputStream,
+    Run,
+    Size,
+    Terminal,
+)
 
 __all__ = [
     "Attempt",

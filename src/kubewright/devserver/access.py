@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from .identity import SYSTEM, User
-from .objects import Wire
+from kubewright.devserver.identity import SYSTEM, User
+from kubewright.devserver.objects import Wire
 
 
 class Access(Protocol):

@@ -3,16 +3,15 @@
 from typing import Any, NamedTuple, cast
 
 from kubewright.api import GroupVersionKind, problems
+from kubewright.devserver.core import Core
+from kubewright.devserver.merge import resets_ownership
+from kubewright.devserver.negotiation import OFFERED, PROTOBUF
+from kubewright.devserver.objects import Wire, split_api_version
+from kubewright.devserver.registry import Resource
+from kubewright.devserver.responses import YAML
+from kubewright.devserver.status import StatusError
+from kubewright.devserver.wire import DecodeError, UnknownKind, in_document_order, parse_json, parse_yaml
 from kubewright.http.server import JSON, Request
-
-from .core import Core
-from .merge import resets_ownership
-from .negotiation import OFFERED, PROTOBUF
-from .objects import Wire, split_api_version
-from .registry import Resource
-from .responses import YAML
-from .status import StatusError
-from .wire import DecodeError, UnknownKind, in_document_order, parse_json, parse_yaml
 
 _META_GROUP = "meta.k8s.io"
 _FIRST_EVICTION = GroupVersionKind("policy", "v1beta1", "Eviction")

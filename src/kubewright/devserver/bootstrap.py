@@ -6,11 +6,11 @@ from functools import cache
 from itertools import chain
 from uuid import uuid4
 
-from .auth import bootstrap_objects
-from .core import Core
-from .metadata import fill_system_fields
-from .objects import Wire, copy, labels_of, meta, split_api_version
-from .registry import Resource
+from kubewright.devserver.auth import bootstrap_objects
+from kubewright.devserver.core import Core
+from kubewright.devserver.metadata import fill_system_fields
+from kubewright.devserver.objects import Wire, copy, labels_of, meta, split_api_version
+from kubewright.devserver.registry import Resource
 
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 SERVICE_ADDRESS = "10.0.0.1"

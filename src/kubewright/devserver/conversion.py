@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from kubewright.api import FieldError, GroupVersionKind, names, problems
-
-from .callout import Caller, CallFailed, read_document
-from .objects import Wire, copy, encode, items, meta, section, split_api_version
-from .registry import Converter
-from .status import StatusError, quote
+from kubewright.devserver.callout import Caller, CallFailed, read_document
+from kubewright.devserver.objects import Wire, copy, encode, items, meta, section, split_api_version
+from kubewright.devserver.registry import Converter
+from kubewright.devserver.status import StatusError, quote
 
 GROUP = "apiextensions.k8s.io"
 SECONDS = 30

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
-from .core import Core
-from .objects import Wire, copy, labels_of, meta, split_api_version
-from .registry import Resource
-from .status import StatusError
+from kubewright.devserver.core import Core
+from kubewright.devserver.objects import Wire, copy, labels_of, meta, split_api_version
+from kubewright.devserver.registry import Resource
+from kubewright.devserver.status import StatusError
 
 
 def store_copies(core: Core, objects: Iterable[Wire]) -> None:

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, field
 
-from .clock import Clock
-from .operation import Admission, OpenAdmission
-from .registry import Registry
-from .storage import Store
-from .wire import TypeTable
+from kubewright.devserver.clock import Clock
+from kubewright.devserver.operation import Admission, OpenAdmission
+from kubewright.devserver.registry import Registry
+from kubewright.devserver.storage import Store
+from kubewright.devserver.wire import TypeTable
 
 
 @dataclass(slots=True, eq=False)

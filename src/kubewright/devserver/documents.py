@@ -3,12 +3,11 @@
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from kubewright.devserver.negotiation import aggregated_version
+from kubewright.devserver.objects import Wire, encode
+from kubewright.devserver.registry import AGGREGATED, Discovery, Document, OpenApi
+from kubewright.devserver.status import StatusError
 from kubewright.http.server import JSON, TEXT, Request, Response, text
-
-from .negotiation import aggregated_version
-from .objects import Wire, encode
-from .registry import AGGREGATED, Discovery, Document, OpenApi
-from .status import StatusError
 
 VERSION: Wire = {
     "major": "1",

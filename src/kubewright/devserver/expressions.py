@@ -6,11 +6,10 @@ from functools import lru_cache
 from typing import Any
 
 from kubewright.api import GroupVersionKind, KubewrightError
+from kubewright.devserver.identity import Attributes, Authorizer, User
+from kubewright.devserver.objects import Wire, meta, section
+from kubewright.devserver.operation import GroupVersionResource, Operation
 from kubewright.schema import cel
-
-from .identity import Attributes, Authorizer, User
-from .objects import Wire, meta, section
-from .operation import GroupVersionResource, Operation
 
 CONDITIONS_BUDGET = 2_500_000
 POLICY_BUDGET = 10_000_000

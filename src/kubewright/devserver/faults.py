@@ -13,14 +13,13 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from kubewright.devserver.handlers import refuse
+from kubewright.devserver.identity import User
+from kubewright.devserver.objects import encode
+from kubewright.devserver.request import RequestInfo
+from kubewright.devserver.status import StatusError, group_resource
+from kubewright.devserver.storage import Store
 from kubewright.http.server import Answer, HangUp, Request, Stream, Writer
-
-from .handlers import refuse
-from .identity import User
-from .objects import encode
-from .request import RequestInfo
-from .status import StatusError, group_resource
-from .storage import Store
 
 Failure = int | Literal["reset"]
 """An HTTP status, or a connection that is reset instead of an answer."""

@@ -7,11 +7,10 @@ import ssl
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
+from kubewright.devserver.objects import encode
+from kubewright.devserver.request import FINGERPRINT
+from kubewright.devserver.status import StatusError
 from kubewright.http.server import JSON, Answer, DateField, Fields, Handler, Limits, Request, Response
-
-from .objects import encode
-from .request import FINGERPRINT
-from .status import StatusError
 
 MAX_BODY = 3 * 1024 * 1024
 LIMITS = Limits(

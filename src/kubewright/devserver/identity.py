@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from .request import FINGERPRINT, RequestInfo
-from .status import StatusError
+from kubewright.devserver.request import FINGERPRINT, RequestInfo
+from kubewright.devserver.status import StatusError
 
 MASTERS = "system:masters"
 AUTHENTICATED = "system:authenticated"

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from kubewright.api import FieldError, names, problems
-
-from .objects import Wire, meta
-from .status import StatusError
+from kubewright.devserver.objects import Wire, meta
+from kubewright.devserver.status import StatusError
 
 ORPHAN = "orphan"
 FOREGROUND = "foregroundDeletion"

@@ -3,10 +3,9 @@
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from kubewright.devserver.responses import YAML
+from kubewright.devserver.status import StatusError
 from kubewright.http.server import JSON
-
-from .responses import YAML
-from .status import StatusError
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 OFFERED = (JSON, YAML, PROTOBUF)

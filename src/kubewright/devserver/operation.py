@@ -4,9 +4,8 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
 from kubewright.api import GroupVersionKind
-
-from .identity import User
-from .objects import Wire
+from kubewright.devserver.identity import User
+from kubewright.devserver.objects import Wire
 
 
 class GroupVersionResource(NamedTuple):

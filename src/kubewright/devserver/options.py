@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kubewright.api import FieldError, problems
+from kubewright.devserver.objects import Wire
+from kubewright.devserver.status import StatusError
+from kubewright.devserver.strategy import WriteOptions
 from kubewright.http.server import Request
-
-from .objects import Wire
-from .status import StatusError
-from .strategy import WriteOptions
 
 APPLY_PATCH = "application/apply-patch+yaml"
 MAX_MANAGER = 128

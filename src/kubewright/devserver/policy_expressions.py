@@ -3,10 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from kubewright.devserver.expressions import Budget, compile_in, environment
+from kubewright.devserver.objects import Wire, items
 from kubewright.schema import cel
-
-from .expressions import Budget, compile_in, environment
-from .objects import Wire, items
 
 _SIMPLE = frozenset({"bool", "bytes", "double", "duration", "int", "null", "string", "timestamp", "uint"})
 

@@ -5,12 +5,10 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from kubewright.http.server import Answer, Request, text
-
-from .access import Access
-from .core import Core
-from .documents import Documents
-from .handlers import (
+from kubewright.devserver.access import Access
+from kubewright.devserver.core import Core
+from kubewright.devserver.documents import Documents
+from kubewright.devserver.handlers import (
     Call,
     connect,
     create_object,
@@ -23,10 +21,11 @@ from .handlers import (
     update_object,
     watch,
 )
-from .identity import User
-from .registry import Resource
-from .request import RequestInfo
-from .status import StatusError
+from kubewright.devserver.identity import User
+from kubewright.devserver.registry import Resource
+from kubewright.devserver.request import RequestInfo
+from kubewright.devserver.status import StatusError
+from kubewright.http.server import Answer, Request, text
 
 Handler = Callable[[Call], Answer | Coroutine[Any, Any, Answer]]
 

@@ -16,10 +16,8 @@ from typing import Any, Literal, Self
 from msgspec.structs import replace
 
 from kubewright.certificates import Authority, KeyPair, private_key
-from kubewright.http.server import Answer, HttpServer, Request
-
-from .admission import AdmissionChain, standard_admission
-from .auth import (
+from kubewright.devserver.admission import AdmissionChain, standard_admission
+from kubewright.devserver.auth import (
     ISSUER,
     RequestAuthenticator,
     Reviews,
@@ -29,29 +27,30 @@ from .auth import (
     impersonated,
     refuse_escalation,
 )
-from .bootstrap import first_objects, recorded_objects, seed
-from .builtin import strategy_for
-from .callout import Caller
-from .certificates import server_context
-from .clock import Clock
-from .copies import store_copies
-from .core import Core
-from .definitions import DefinitionController, definition_strategy
-from .documents import Documents
-from .faults import Attempt, Faults
-from .front import LIMITS, Front
-from .handlers import StoreAccess, refuse
-from .identity import MASTERS, Attributes, User, forbidden
-from .objects import Wire
-from .operation import Operation
-from .registry import Discovery, OpenApi, Registry, Strategies, builtin_resources
-from .request import request_info
-from .routing import Router
-from .status import StatusError
-from .storage import Journal, Store
-from .strategy import Endpoint, Strategy
-from .streaming import Containers, command_endpoints, log_endpoint
-from .wire import TypeTable, load_types
+from kubewright.devserver.bootstrap import first_objects, recorded_objects, seed
+from kubewright.devserver.builtin import strategy_for
+from kubewright.devserver.callout import Caller
+from kubewright.devserver.certificates import server_context
+from kubewright.devserver.clock import Clock
+from kubewright.devserver.copies import store_copies
+from kubewright.devserver.core import Core
+from kubewright.devserver.definitions import DefinitionController, definition_strategy
+from kubewright.devserver.documents import Documents
+from kubewright.devserver.faults import Attempt, Faults
+from kubewright.devserver.front import LIMITS, Front
+from kubewright.devserver.handlers import StoreAccess, refuse
+from kubewright.devserver.identity import MASTERS, Attributes, User, forbidden
+from kubewright.devserver.objects import Wire
+from kubewright.devserver.operation import Operation
+from kubewright.devserver.registry import Discovery, OpenApi, Registry, Strategies, builtin_resources
+from kubewright.devserver.request import request_info
+from kubewright.devserver.routing import Router
+from kubewright.devserver.status import StatusError
+from kubewright.devserver.storage import Journal, Store
+from kubewright.devserver.strategy import Endpoint, Strategy
+from kubewright.devserver.streaming import Containers, command_endpoints, log_endpoint
+from kubewright.devserver.wire import TypeTable, load_types
+from kubewright.http.server import Answer, HttpServer, Request
 
 Timing = Literal["fast", "realistic"]
 

@@ -7,11 +7,10 @@ from typing import Any, Literal
 import msgspec
 
 from kubewright.api import FieldError, GroupVersionKind, names
+from kubewright.devserver.access import Access
+from kubewright.devserver.identity import User
+from kubewright.devserver.objects import Wire
 from kubewright.http.server import Answer, Request
-
-from .access import Access
-from .identity import User
-from .objects import Wire
 
 Propagation = Literal["Background", "Orphan", "Unsupported"]
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .clock import parse_time
-from .jsonpath import PathError, compile_path, show
-from .objects import Wire, meta, order_meta, section
-from .strategy import Column, Strategy
+from kubewright.devserver.clock import parse_time
+from kubewright.devserver.jsonpath import PathError, compile_path, show
+from kubewright.devserver.objects import Wire, meta, order_meta, section
+from kubewright.devserver.strategy import Column, Strategy
 
 NAME = Column(
     "Name",

@@ -4,7 +4,7 @@ from typing import Any
 
 import yaml
 
-from .objects import Wire
+from kubewright.devserver.objects import Wire
 
 _STR = "tag:yaml.org,2002:str"
 _NOT_PLAIN = frozenset("yYnN")

@@ -1,11 +1,10 @@
 """Claims that want to grow may do so only where it works."""
 
 from kubewright.devserver.access import Access
+from kubewright.devserver.admission.pod_resources import amounts
+from kubewright.devserver.admission.refusals import forbidden
 from kubewright.devserver.objects import section
 from kubewright.devserver.operation import Operation
-
-from .pod_resources import amounts
-from .refusals import forbidden
 
 
 def is_written(operation: Operation, group: str, plural: str, *verbs: str) -> bool:

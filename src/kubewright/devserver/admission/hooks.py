@@ -5,6 +5,15 @@ from dataclasses import dataclass
 
 from kubewright.api import Selector
 from kubewright.devserver.access import Access
+from kubewright.devserver.admission.matching import (
+    Match,
+    in_selected_namespace,
+    is_selected_object,
+    match_rules,
+    parse_selector,
+)
+from kubewright.devserver.admission.reviews import Verdict, ask, read_verdict
+from kubewright.devserver.admission.versions import Versions
 from kubewright.devserver.callout import Caller, CallFailed
 from kubewright.devserver.core import Core
 from kubewright.devserver.expressions import (
@@ -18,10 +27,6 @@ from kubewright.devserver.objects import Wire, items, meta
 from kubewright.devserver.operation import Operation
 from kubewright.devserver.status import StatusError, quote
 from kubewright.schema import cel
-
-from .matching import Match, in_selected_namespace, is_selected_object, match_rules, parse_selector
-from .reviews import Verdict, ask, read_verdict
-from .versions import Versions
 
 GROUP = "admissionregistration.k8s.io"
 

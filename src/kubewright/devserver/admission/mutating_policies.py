@@ -4,6 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kubewright.api import PatchError, json_patch
+from kubewright.devserver.admission.matching import Match, is_beyond_policies
+from kubewright.devserver.admission.policies import (
+    Binding,
+    Mutation,
+    Policies,
+    Policy,
+    PolicyFailure,
+    applies,
+)
+from kubewright.devserver.admission.refusals import forbidden
+from kubewright.devserver.admission.versions import Versions
 from kubewright.devserver.core import Core
 from kubewright.devserver.expressions import POLICY_BUDGET, Budget, ExpressionError, Situation
 from kubewright.devserver.merge import ApplyError, MergeSchema, overlay
@@ -13,11 +24,6 @@ from kubewright.devserver.policy_expressions import Variables
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.wire import DecodeError
 from kubewright.schema import cel
-
-from .matching import Match, is_beyond_policies
-from .policies import Binding, Mutation, Policies, Policy, PolicyFailure, applies
-from .refusals import forbidden
-from .versions import Versions
 
 _TEST_FAILED = ": test failed"
 

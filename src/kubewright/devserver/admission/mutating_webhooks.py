@@ -3,17 +3,16 @@
 from typing import Any, cast
 
 from kubewright.api import PatchError, json_patch
+from kubewright.devserver.admission.hooks import Hook, Hooks, failure
+from kubewright.devserver.admission.matching import Match, is_configuration
+from kubewright.devserver.admission.reviews import denial
+from kubewright.devserver.admission.versions import Versions
 from kubewright.devserver.callout import CallFailed
 from kubewright.devserver.expressions import Situation
 from kubewright.devserver.objects import Wire, copy, encode_sorted
 from kubewright.devserver.operation import Operation
 from kubewright.devserver.status import StatusError, quote
 from kubewright.devserver.wire import DecodeError, parse_json
-
-from .hooks import Hook, Hooks, failure
-from .matching import Match, is_configuration
-from .reviews import denial
-from .versions import Versions
 
 
 class MutatingWebhooks:

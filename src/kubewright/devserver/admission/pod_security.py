@@ -5,12 +5,11 @@ from dataclasses import dataclass
 
 from kubewright.api import FieldError, problems
 from kubewright.devserver.access import Access
+from kubewright.devserver.admission.refusals import forbidden
+from kubewright.devserver.admission.security_checks import NEWEST, violations
 from kubewright.devserver.objects import Wire, copy, items, labels_of, meta, section
 from kubewright.devserver.operation import Operation
 from kubewright.devserver.status import StatusError
-
-from .refusals import forbidden
-from .security_checks import NEWEST, violations
 
 PREFIX = "pod-security.kubernetes.io/"
 LEVELS = ("privileged", "baseline", "restricted")

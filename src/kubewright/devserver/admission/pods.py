@@ -1,12 +1,11 @@
 """What every new Pod is given: its priority, and patience with a failing node."""
 
 from kubewright.devserver.access import Access
+from kubewright.devserver.admission.claims import is_written
+from kubewright.devserver.admission.refusals import forbidden
 from kubewright.devserver.objects import Wire, meta
 from kubewright.devserver.operation import Operation
 from kubewright.devserver.status import StatusError
-
-from .claims import is_written
-from .refusals import forbidden
 
 TOLERATION_SECONDS = 300
 _CLASSES = ("scheduling.k8s.io", "priorityclasses")

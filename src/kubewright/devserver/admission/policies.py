@@ -5,6 +5,15 @@ from dataclasses import dataclass
 
 from kubewright.api import KubewrightError, Selector, label_selector
 from kubewright.devserver.access import Access
+from kubewright.devserver.admission.hooks import GROUP
+from kubewright.devserver.admission.matching import (
+    Match,
+    in_selected_namespace,
+    is_selected_object,
+    match_rules,
+    parse_selector,
+)
+from kubewright.devserver.admission.versions import Versions
 from kubewright.devserver.core import Core
 from kubewright.devserver.expressions import CONDITIONS_BUDGET, Budget, Situation
 from kubewright.devserver.objects import Wire, items, meta, section, split_api_version
@@ -12,10 +21,6 @@ from kubewright.devserver.operation import Operation
 from kubewright.devserver.policy_expressions import PolicyCompiler, declared_variables
 from kubewright.devserver.registry import Resource, converting
 from kubewright.schema import cel
-
-from .hooks import GROUP
-from .matching import Match, in_selected_namespace, is_selected_object, match_rules, parse_selector
-from .versions import Versions
 
 
 class PolicyFailure(KubewrightError):

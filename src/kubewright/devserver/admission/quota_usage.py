@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 
 from kubewright.api import Quantity, label_selector
+from kubewright.devserver.admission.pod_resources import amounts, pod_amounts
 from kubewright.devserver.clock import parse_time
 from kubewright.devserver.objects import Wire, items, meta, section
 from kubewright.devserver.operation import Operation
 from kubewright.devserver.status import group_resource
-
-from .pod_resources import amounts, pod_amounts
 
 _ONE = Quantity("1")
 _SHORT = frozenset({"cpu", "memory", "ephemeral-storage"})

@@ -3,17 +3,23 @@
 from dataclasses import dataclass
 from typing import Any
 
+from kubewright.devserver.admission.matching import Match, is_beyond_policies
+from kubewright.devserver.admission.policies import (
+    Binding,
+    Policies,
+    Policy,
+    PolicyFailure,
+    Validation,
+    applies,
+)
+from kubewright.devserver.admission.refusals import forbidden
+from kubewright.devserver.admission.versions import Versions
 from kubewright.devserver.expressions import POLICY_BUDGET, Budget, ExpressionError, Situation
 from kubewright.devserver.objects import encode, items
 from kubewright.devserver.operation import Operation
 from kubewright.devserver.policy_expressions import Variables
 from kubewright.devserver.status import StatusError
 from kubewright.schema import cel
-
-from .matching import Match, is_beyond_policies
-from .policies import Binding, Policies, Policy, PolicyFailure, Validation, applies
-from .refusals import forbidden
-from .versions import Versions
 
 MAX_MESSAGE = 5 * 1024
 MAX_ANNOTATION = 10 * 1024

@@ -3,6 +3,7 @@
 import msgspec
 
 from kubewright.devserver.access import Access
+from kubewright.devserver.admission.matching import Match
 from kubewright.devserver.core import Core
 from kubewright.devserver.expressions import Situation
 from kubewright.devserver.identity import Authorizer
@@ -10,8 +11,6 @@ from kubewright.devserver.objects import Wire, copy, encode, order_object
 from kubewright.devserver.operation import GroupVersionResource, Operation
 from kubewright.devserver.registry import Resource
 from kubewright.devserver.status import StatusError
-
-from .matching import Match
 
 
 class Versions:

@@ -5,6 +5,8 @@ import ssl
 from urllib.parse import quote as quoted
 
 from kubewright.devserver.access import Access
+from kubewright.devserver.callout.destinations import Destination, destination
+from kubewright.devserver.callout.failures import CallFailed, connection_failure, status_failure
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.status import quote
 from kubewright.http.client import (
@@ -18,9 +20,6 @@ from kubewright.http.client import (
     head_of,
     request_of,
 )
-
-from .destinations import Destination, destination
-from .failures import CallFailed, connection_failure, status_failure
 
 MAX_ANSWER = 64 * 1024 * 1024
 MAX_CONTEXTS = 64

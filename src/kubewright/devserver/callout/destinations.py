@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from kubewright.devserver.access import Access
+from kubewright.devserver.callout.failures import CallFailed
 from kubewright.devserver.objects import Wire, items, section
 from kubewright.devserver.status import quote
-
-from .failures import CallFailed
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,9 @@
 
 from typing import Any, cast
 
+from kubewright.devserver.callout.failures import CallFailed
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.wire import DecodeError, parse_json, parse_yaml
-
-from .failures import CallFailed
 
 _GO_TYPE = (
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'

@@ -1,6 +1,6 @@
 """Custom resource definitions: the kind itself, the names they get, and the controller that serves them."""
 
-from .controller import DefinitionController
-from .kind import definition_strategy
+from kubewright.devserver.definitions.controller import DefinitionController
+from kubewright.devserver.definitions.kind import definition_strategy
 
 __all__ = ["DefinitionController", "definition_strategy"]

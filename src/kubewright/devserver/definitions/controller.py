@@ -9,15 +9,14 @@ from kubewright.devserver.access import Access
 from kubewright.devserver.callout import Caller
 from kubewright.devserver.conversion import converter_of
 from kubewright.devserver.core import Core
+from kubewright.devserver.definitions.api_services import ApiServices
+from kubewright.devserver.definitions.conditions import is_true, set_condition
+from kubewright.devserver.definitions.kind import CLEANUP
+from kubewright.devserver.definitions.naming import Naming, accept_names
 from kubewright.devserver.objects import Wire, decode, meta
 from kubewright.devserver.registry import Resource, custom_resources
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.storage import Collection
-
-from .api_services import ApiServices
-from .conditions import is_true, set_condition
-from .kind import CLEANUP
-from .naming import Naming, accept_names
 
 GROUP, PLURAL = "apiextensions.k8s.io", "customresourcedefinitions"
 NAMING_SECONDS = 0.03

@@ -2,11 +2,10 @@
 
 from kubewright.api import FieldError
 from kubewright.devserver.clock import Clock
+from kubewright.devserver.definitions.conditions import set_condition
 from kubewright.devserver.objects import Wire, items, meta, section
 from kubewright.devserver.strategy import Strategy
 from kubewright.schema import check_crd
-
-from .conditions import set_condition
 
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 

@@ -1,9 +1,9 @@
 """Handlers: the verbs of the API over the store, each write through one path."""
 
-from .access import StoreAccess
-from .call import Call, refuse
-from .connect import connect
-from .verbs import (
+from kubewright.devserver.handlers.access import StoreAccess
+from kubewright.devserver.handlers.call import Call, refuse
+from kubewright.devserver.handlers.connect import connect
+from kubewright.devserver.handlers.verbs import (
     create_object,
     delete_collection,
     delete_object,

@@ -4,17 +4,16 @@ from collections.abc import Callable, Iterator
 
 from kubewright.api import parse_labels
 from kubewright.devserver.core import Core
+from kubewright.devserver.handlers.create import create
+from kubewright.devserver.handlers.delete import delete
+from kubewright.devserver.handlers.scope import Scope
+from kubewright.devserver.handlers.update import update
 from kubewright.devserver.identity import SYSTEM, User
 from kubewright.devserver.objects import Wire, copy, decode, meta
 from kubewright.devserver.options import read_delete_options
 from kubewright.devserver.registry import Resource
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.strategy import WriteOptions
-
-from .create import create
-from .delete import delete
-from .scope import Scope
-from .update import update
 
 MANAGER = "kube-apiserver"
 POLICIES = tuple(

@@ -8,6 +8,8 @@ import msgspec
 from kubewright.api import problems
 from kubewright.devserver.access import Access
 from kubewright.devserver.core import Core
+from kubewright.devserver.handlers.read import object_body
+from kubewright.devserver.handlers.scope import Scope
 from kubewright.devserver.identity import User
 from kubewright.devserver.negotiation import Format, negotiate, negotiate_error
 from kubewright.devserver.objects import decode, encode
@@ -19,9 +21,6 @@ from kubewright.devserver.status import StatusError
 from kubewright.devserver.strategy import WriteOptions
 from kubewright.devserver.yaml_text import dump_yaml
 from kubewright.http.server import JSON, Request, Response
-
-from .read import object_body
-from .scope import Scope
 
 _BROWSERS = ("curl", "Wget", "Mozilla/5.0")
 

@@ -5,6 +5,7 @@ from typing import Literal
 
 from kubewright.api import GroupVersionKind
 from kubewright.devserver.bodies import read_kind, read_object
+from kubewright.devserver.handlers.call import Call
 from kubewright.devserver.merge import update_managed_fields
 from kubewright.devserver.metadata import wipe_system_fields
 from kubewright.devserver.negotiation import Format
@@ -14,8 +15,6 @@ from kubewright.devserver.options import write_options
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.strategy import Endpoint, Invocation, Outcome, WriteOptions
 from kubewright.http.server import Answer
-
-from .call import Call
 
 _FLAGS = ("stdin", "stdout", "stderr", "tty")
 _TOKEN_SECONDS = 3600

@@ -2,6 +2,7 @@
 
 from kubewright.api import names, problems
 from kubewright.devserver.access import Access
+from kubewright.devserver.handlers.scope import Scope
 from kubewright.devserver.metadata import (
     check_meta,
     drop_repeated_owners,
@@ -13,8 +14,6 @@ from kubewright.devserver.objects import Wire, copy, decode, meta
 from kubewright.devserver.registry import converting
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.storage import Conflict
-
-from .scope import Scope
 
 MAX_NAME_ATTEMPTS = 8
 

@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 
 from kubewright.devserver.clock import format_time, parse_time
+from kubewright.devserver.handlers.scope import Scope
 from kubewright.devserver.metadata import FOREGROUND, ORPHAN
 from kubewright.devserver.objects import Wire, copy, encode, meta
 from kubewright.devserver.options import DeleteOptions
 from kubewright.devserver.status import StatusError, success
 from kubewright.devserver.storage import Conflict, Record
-
-from .scope import Scope
 
 MAX_RACES = 100
 

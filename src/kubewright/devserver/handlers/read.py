@@ -5,6 +5,7 @@ from typing import Any
 
 from kubewright.api import problems
 from kubewright.devserver.core import Core
+from kubewright.devserver.handlers.selection import Selection
 from kubewright.devserver.negotiation import Format
 from kubewright.devserver.objects import Wire, decode, encode
 from kubewright.devserver.options import ListOptions, parse_revision
@@ -12,8 +13,6 @@ from kubewright.devserver.registry import Resource
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.storage import Record, Token, decode_token, encode_token, renewed_token
 from kubewright.devserver.tables import partial, table
-
-from .selection import Selection
 
 FUTURE_SECONDS = 3.0
 

@@ -4,6 +4,16 @@ from typing import Any
 
 from kubewright.api import GroupVersionKind, problems
 from kubewright.devserver.access import Access
+from kubewright.devserver.handlers.patch import (
+    Patch,
+    Patched,
+    check_configuration,
+    configuration,
+    read_applied,
+    telling_conflicts,
+)
+from kubewright.devserver.handlers.scope import Scope, View
+from kubewright.devserver.handlers.update import Change, update
 from kubewright.devserver.merge import apply_scale
 from kubewright.devserver.objects import Wire, copy, decode, encode, items, meta, order_meta, section
 from kubewright.devserver.registry import Resource
@@ -11,10 +21,6 @@ from kubewright.devserver.status import StatusError
 from kubewright.devserver.storage import Record
 from kubewright.devserver.strategy import ScaleAccess
 from kubewright.devserver.wire import DecodeError
-
-from .patch import Patch, Patched, check_configuration, configuration, read_applied, telling_conflicts
-from .scope import Scope, View
-from .update import Change, update
 
 SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
 _IDENTITY = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")

@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.access import Access
+from kubewright.devserver.handlers.create import insert
+from kubewright.devserver.handlers.scope import Scope
 from kubewright.devserver.merge import keep_timestamps
 from kubewright.devserver.metadata import (
     check_meta,
@@ -16,9 +18,6 @@ from kubewright.devserver.options import parse_revision
 from kubewright.devserver.registry import converting
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.storage import Conflict, Record
-
-from .create import insert
-from .scope import Scope
 
 Change = Callable[[Wire | None], Wire]
 """Make the new object from a copy of the old one, field ownership included; None when there is none."""

@@ -5,6 +5,23 @@ from typing import Any
 
 from kubewright.api import GroupVersionKind
 from kubewright.devserver.bodies import read_kind, read_object, read_options
+from kubewright.devserver.handlers.call import Call
+from kubewright.devserver.handlers.connect import create_transient
+from kubewright.devserver.handlers.create import create
+from kubewright.devserver.handlers.delete import delete
+from kubewright.devserver.handlers.patch import applied, document_patch, patch_type, patched
+from kubewright.devserver.handlers.read import (
+    Page,
+    get_record,
+    list_body,
+    list_page,
+    object_revision,
+    wait_for_revision,
+)
+from kubewright.devserver.handlers.scale import SCALE, apply_to_scale, patch_scale, read_scale, replace_scale
+from kubewright.devserver.handlers.selection import Selection, selection
+from kubewright.devserver.handlers.update import replacement, update
+from kubewright.devserver.handlers.watch import Watch
 from kubewright.devserver.negotiation import Format, negotiate_watch
 from kubewright.devserver.objects import meta
 from kubewright.devserver.options import (
@@ -20,24 +37,6 @@ from kubewright.devserver.responses import warning_header
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.strategy import WriteOptions
 from kubewright.http.server import Answer, Response, Stream
-
-from .call import Call
-from .connect import create_transient
-from .create import create
-from .delete import delete
-from .patch import applied, document_patch, patch_type, patched
-from .read import (
-    Page,
-    get_record,
-    list_body,
-    list_page,
-    object_revision,
-    wait_for_revision,
-)
-from .scale import SCALE, apply_to_scale, patch_scale, read_scale, replace_scale
-from .selection import Selection, selection
-from .update import replacement, update
-from .watch import Watch
 
 DELETE_OPTIONS = GroupVersionKind("meta.k8s.io", "v1", "DeleteOptions")
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from kubewright.devserver.core import Core
+from kubewright.devserver.handlers.read import object_revision
+from kubewright.devserver.handlers.selection import Selection
 from kubewright.devserver.negotiation import Format
 from kubewright.devserver.objects import Wire, decode, encode, with_revision
 from kubewright.devserver.options import ListOptions
@@ -13,9 +15,6 @@ from kubewright.devserver.status import StatusError
 from kubewright.devserver.storage import ADDED, DELETED, MODIFIED, Event, Record
 from kubewright.devserver.tables import cells_of, partial, table
 from kubewright.http.server import Stream, Writer
-
-from .read import object_revision
-from .selection import Selection
 
 MIN_SECONDS = 1800
 BOOKMARK_SECONDS = 60.0

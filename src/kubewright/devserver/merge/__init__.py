@@ -4,13 +4,19 @@
 nothing but times; `merge_schema_of_crd` and the schema classes say how a kind merges.
 """
 
-from .conflicts import ApplyConflicts, Conflict
-from .crd_schema import merge_schema_of_crd
-from .errors import ApplyError
-from .overlay import overlay
-from .ownership import Write, apply, keep_timestamps, resets_ownership, update_managed_fields
-from .scale import apply_scale
-from .schema import (
+from kubewright.devserver.merge.conflicts import ApplyConflicts, Conflict
+from kubewright.devserver.merge.crd_schema import merge_schema_of_crd
+from kubewright.devserver.merge.errors import ApplyError
+from kubewright.devserver.merge.overlay import overlay
+from kubewright.devserver.merge.ownership import (
+    Write,
+    apply,
+    keep_timestamps,
+    resets_ownership,
+    update_managed_fields,
+)
+from kubewright.devserver.merge.scale import apply_scale
+from kubewright.devserver.merge.schema import (
     ANY_SCALAR,
     BOOLEAN,
     DEDUCED,
@@ -23,7 +29,7 @@ from .schema import (
     MapSchema,
     MergeSchema,
 )
-from .updater import Convert
+from kubewright.devserver.merge.updater import Convert
 
 __all__ = [
     "ANY_SCALAR",

@@ -3,10 +3,20 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from .elements import item_element
-from .fieldsets import Fields, insert, without_below
-from .schema import ListSchema, MapSchema, MergeSchema
-from .values import ABSENT, LIST, MAP, SCALAR, encoded_same, is_list, is_object, same, view
+from kubewright.devserver.merge.elements import item_element
+from kubewright.devserver.merge.fieldsets import Fields, insert, without_below
+from kubewright.devserver.merge.schema import ListSchema, MapSchema, MergeSchema
+from kubewright.devserver.merge.values import (
+    ABSENT,
+    LIST,
+    MAP,
+    SCALAR,
+    encoded_same,
+    is_list,
+    is_object,
+    same,
+    view,
+)
 
 _NOTHING: list[Any] = []
 

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from kubewright.api import KubewrightError
-
-from .elements import path_text
+from kubewright.devserver.merge.elements import path_text
 
 
 @dataclass(frozen=True, slots=True)

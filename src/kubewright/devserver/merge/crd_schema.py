@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from .schema import (
+from kubewright.devserver.merge.schema import (
     ANY_SCALAR,
     BOOLEAN,
     DEDUCED,

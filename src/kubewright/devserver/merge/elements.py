@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from .errors import ApplyError
-from .schema import ListSchema
-from .values import is_list, is_object
+from kubewright.devserver.merge.errors import ApplyError
+from kubewright.devserver.merge.schema import ListSchema
+from kubewright.devserver.merge.values import is_list, is_object
 
 SELF = "."
 _PLAIN_TEXT = re.compile(r"[\w./:*@ +=-]*", re.ASCII)

@@ -8,8 +8,8 @@ share what they can.
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from .elements import SELF, is_element, ordered
-from .values import is_object
+from kubewright.devserver.merge.elements import SELF, is_element, ordered
+from kubewright.devserver.merge.values import is_object
 
 Fields = dict[str, Any]
 

@@ -2,14 +2,14 @@
 
 import json
 
-from .comparison import compare
-from .elements import go_json
-from .errors import ApplyError
-from .fieldsets import Fields, difference
-from .membership import fields_of
-from .schema import MergeSchema
-from .validation import check
-from .values import Wire, is_object, metadata_of
+from kubewright.devserver.merge.comparison import compare
+from kubewright.devserver.merge.elements import go_json
+from kubewright.devserver.merge.errors import ApplyError
+from kubewright.devserver.merge.fieldsets import Fields, difference
+from kubewright.devserver.merge.membership import fields_of
+from kubewright.devserver.merge.schema import MergeSchema
+from kubewright.devserver.merge.validation import check
+from kubewright.devserver.merge.values import Wire, is_object, metadata_of
 
 # The one manager whose earlier client-side applies count as its own.
 KUBECTL = "kubectl"

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from .elements import go_json
-from .errors import ApplyError
-from .fieldsets import Fields, decode, encode, union
+from kubewright.devserver.merge.elements import go_json
+from kubewright.devserver.merge.errors import ApplyError
+from kubewright.devserver.merge.fieldsets import Fields, decode, encode, union
 
 APPLY, UPDATE = "Apply", "Update"
 MAX_UPDATE_MANAGERS = 10

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from .elements import SELF, item_element
-from .fieldsets import Fields, below, is_member, node_of
-from .schema import DEDUCED, ListSchema, MapSchema, MergeSchema
-from .values import LIST, MAP, SCALAR, is_list, is_object, view
+from kubewright.devserver.merge.elements import SELF, item_element
+from kubewright.devserver.merge.fieldsets import Fields, below, is_member, node_of
+from kubewright.devserver.merge.schema import DEDUCED, ListSchema, MapSchema, MergeSchema
+from kubewright.devserver.merge.values import LIST, MAP, SCALAR, is_list, is_object, view
 
 
 def fields_of(value: Any, schema: MergeSchema) -> Fields:

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from .elements import item_element
-from .fieldsets import Fields, below, is_member
-from .schema import ListSchema, MapSchema, MergeSchema
-from .values import ABSENT, LIST, MAP, SCALAR, is_list, is_object, view
+from kubewright.devserver.merge.elements import item_element
+from kubewright.devserver.merge.fieldsets import Fields, below, is_member
+from kubewright.devserver.merge.schema import ListSchema, MapSchema, MergeSchema
+from kubewright.devserver.merge.values import ABSENT, LIST, MAP, SCALAR, is_list, is_object, view
 
 
 def merge(left: Any, right: Any, schema: MergeSchema) -> Any:

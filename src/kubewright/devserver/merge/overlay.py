@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
-from .errors import ApplyError
-from .merging import merge
-from .schema import MergeSchema
-from .validation import check
-from .values import LIST, MAP, is_list, is_object, view
+from kubewright.devserver.merge.errors import ApplyError
+from kubewright.devserver.merge.merging import merge
+from kubewright.devserver.merge.schema import MergeSchema
+from kubewright.devserver.merge.validation import check
+from kubewright.devserver.merge.values import LIST, MAP, is_list, is_object, view
 
 
 def overlay(live: dict[str, Any], configuration: dict[str, Any], schema: MergeSchema) -> dict[str, Any]:

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .conflicts import ApplyConflicts
-from .errors import ApplyError
-from .fieldsets import Fields, difference, has, insert, union
-from .last_applied import KUBECTL, may_be_taken, with_annotation
-from .managers import (
+from kubewright.devserver.merge.conflicts import ApplyConflicts
+from kubewright.devserver.merge.errors import ApplyError
+from kubewright.devserver.merge.fieldsets import Fields, difference, has, insert, union
+from kubewright.devserver.merge.last_applied import KUBECTL, may_be_taken, with_annotation
+from kubewright.devserver.merge.managers import (
     APPLY,
     UPDATE,
     Managed,
@@ -18,10 +18,10 @@ from .managers import (
     read_managers,
     write_managers,
 )
-from .schema import MergeSchema
-from .updater import Convert, Updater
-from .validation import check
-from .values import Wire, is_list, is_object, metadata_of, same
+from kubewright.devserver.merge.schema import MergeSchema
+from kubewright.devserver.merge.updater import Convert, Updater
+from kubewright.devserver.merge.validation import check
+from kubewright.devserver.merge.values import Wire, is_list, is_object, metadata_of, same
 
 # An object that existed before anybody applied to it: its fields belong to this manager from then on.
 BEFORE_FIRST_APPLY = "before-first-apply"

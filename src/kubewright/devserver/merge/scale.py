@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from .conflicts import ApplyConflicts, Conflict
-from .ownership import Write, apply
-from .schema import MergeSchema
-from .values import Wire, metadata_of
+from kubewright.devserver.merge.conflicts import ApplyConflicts, Conflict
+from kubewright.devserver.merge.ownership import Write, apply
+from kubewright.devserver.merge.schema import MergeSchema
+from kubewright.devserver.merge.values import Wire, metadata_of
 
 SCALE_VERSION = "autoscaling/v1"
 _REPLICAS = ("f:spec", "f:replicas")

@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .comparison import Comparison, compare
-from .conflicts import ApplyConflicts, Conflict
-from .fieldsets import Fields, difference, intersection, paths, union, without_below
-from .managers import Managed, ManagerId, Managers
-from .membership import fields_of, reconciled, with_parents
-from .merging import merge, remove
-from .schema import MergeSchema
-from .values import ABSENT, Wire, same
+from kubewright.devserver.merge.comparison import Comparison, compare
+from kubewright.devserver.merge.conflicts import ApplyConflicts, Conflict
+from kubewright.devserver.merge.fieldsets import Fields, difference, intersection, paths, union, without_below
+from kubewright.devserver.merge.managers import Managed, ManagerId, Managers
+from kubewright.devserver.merge.membership import fields_of, reconciled, with_parents
+from kubewright.devserver.merge.merging import merge, remove
+from kubewright.devserver.merge.schema import MergeSchema
+from kubewright.devserver.merge.values import ABSENT, Wire, same
 
 # (object, apiVersion) -> the object in that version and its schema; None when there is no such version any more
 Convert = Callable[[Wire, str], tuple[Wire, MergeSchema] | None]

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from .elements import element_text, item_element, value_text
-from .errors import ApplyError
-from .schema import ListSchema, MapSchema, MergeSchema
-from .values import LIST, MAP, SCALAR, is_list, is_object, view
+from kubewright.devserver.merge.elements import element_text, item_element, value_text
+from kubewright.devserver.merge.errors import ApplyError
+from kubewright.devserver.merge.schema import ListSchema, MapSchema, MergeSchema
+from kubewright.devserver.merge.values import LIST, MAP, SCALAR, is_list, is_object, view
 
 
 def check(value: Any, schema: MergeSchema) -> None:

@@ -5,7 +5,7 @@ from typing import Any, Final, TypeGuard
 
 import msgspec
 
-from .schema import MergeSchema
+from kubewright.devserver.merge.schema import MergeSchema
 
 
 class Absent(Enum):

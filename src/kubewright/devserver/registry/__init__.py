@@ -1,12 +1,12 @@
 """The registry: which resources are served, built in or defined by custom resource definitions."""
 
-from .catalog import Strategies, builtin_resources
-from .codecs import BuiltinCodec, Codec, CustomCodec
-from .conversion import Converter, Unconverted, converting
-from .definitions import custom_resources
-from .discovery import AGGREGATED, Discovery, Document
-from .openapi import OpenApi
-from .resources import Registry, Resource, Subresource
+from kubewright.devserver.registry.catalog import Strategies, builtin_resources
+from kubewright.devserver.registry.codecs import BuiltinCodec, Codec, CustomCodec
+from kubewright.devserver.registry.conversion import Converter, Unconverted, converting
+from kubewright.devserver.registry.definitions import custom_resources
+from kubewright.devserver.registry.discovery import AGGREGATED, Discovery, Document
+from kubewright.devserver.registry.openapi import OpenApi
+from kubewright.devserver.registry.resources import Registry, Resource, Subresource
 
 __all__ = [
     "AGGREGATED",

@@ -6,11 +6,10 @@ from typing import Protocol
 from kubewright.api import FieldError, GroupVersionKind
 from kubewright.devserver.merge import MergeSchema, merge_schema_of_crd
 from kubewright.devserver.objects import Wire, encode, encode_sorted, order_object
+from kubewright.devserver.registry.scale_checks import check_scale_spec, check_scale_status
 from kubewright.devserver.strategy import Strategy
 from kubewright.devserver.wire import TypeTable, untyped
 from kubewright.schema import compile_schema
-
-from .scale_checks import check_scale_spec, check_scale_status
 
 OBJECT_META = "meta/v1.ObjectMeta"
 

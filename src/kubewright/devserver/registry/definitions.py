@@ -7,16 +7,15 @@ from kubewright.api import GroupVersionKind
 from kubewright.devserver.jsonpath import compile_path
 from kubewright.devserver.metadata import finalizer_warnings
 from kubewright.devserver.objects import Wire, api_version, items, section
+from kubewright.devserver.registry.codecs import CustomCodec
+from kubewright.devserver.registry.conversion import Converter
+from kubewright.devserver.registry.resources import Resource, Subresource
 from kubewright.devserver.status import group_resource
 from kubewright.devserver.storage import Store
 from kubewright.devserver.strategy import ScaleAccess, Strategy
 from kubewright.devserver.tables import CustomColumns
 from kubewright.devserver.wire import TypeTable
 from kubewright.schema import version_priority
-
-from .codecs import CustomCodec
-from .conversion import Converter
-from .resources import Resource, Subresource
 
 VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 PART_VERBS = ("get", "patch", "update")

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from kubewright.api import GroupVersionKind
 from kubewright.devserver.objects import Wire, api_version, encode
+from kubewright.devserver.registry.resources import Registry, Resource
 from kubewright.schema import version_priority
-
-from .resources import Registry, Resource
 
 # Kinds that the real server stores in a version it no longer serves by default; only their hash shows it.
 _STORED_OTHERWISE = {

@@ -10,11 +10,10 @@ from typing import Any, cast
 import msgspec
 
 from kubewright.devserver.objects import Wire, api_version, copy, encode
+from kubewright.devserver.registry.codecs import CustomCodec
+from kubewright.devserver.registry.resources import Registry, Resource
+from kubewright.devserver.registry.swagger import swagger_protobuf
 from kubewright.devserver.wire import TypeTable
-
-from .codecs import CustomCodec
-from .resources import Registry, Resource
-from .swagger import swagger_protobuf
 
 _BUNDLE = Path(__file__).parents[1] / "data" / "bundle.json"
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."

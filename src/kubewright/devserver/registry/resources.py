@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 from kubewright.api import GroupVersionKind
 from kubewright.devserver.objects import Wire, api_version, decode
 from kubewright.devserver.operation import GroupVersionResource
+from kubewright.devserver.registry.codecs import Codec
+from kubewright.devserver.registry.conversion import Converter, Unconverted
 from kubewright.devserver.status import group_resource
 from kubewright.devserver.storage import Collection, Record
 from kubewright.devserver.strategy import Strategy
-
-from .codecs import Codec
-from .conversion import Converter, Unconverted
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 """Storage: objects as bytes under one rising revision, with history for watches and chunked lists."""
 
-from .collection import Collection
-from .journal import Journal
-from .records import ADDED, DELETED, MODIFIED, Event, Record
-from .store import Conflict, Store
-from .tokens import Token, decode_token, encode_token, renewed_token
+from kubewright.devserver.storage.collection import Collection
+from kubewright.devserver.storage.journal import Journal
+from kubewright.devserver.storage.records import ADDED, DELETED, MODIFIED, Event, Record
+from kubewright.devserver.storage.store import Conflict, Store
+from kubewright.devserver.storage.tokens import Token, decode_token, encode_token, renewed_token
 
 __all__ = [
     "ADDED",

@@ -4,7 +4,7 @@ import asyncio
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Sequence
 
-from .records import Event, Record
+from kubewright.devserver.storage.records import Event, Record
 
 
 def _revision(event: Event) -> int:

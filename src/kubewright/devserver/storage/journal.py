@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-from .records import Record, read_labels
+from kubewright.devserver.storage.records import Record, read_labels
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS objects (

@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
 
-from .collection import Collection
-from .journal import Journal
-from .records import Event, Record
+from kubewright.devserver.storage.collection import Collection
+from kubewright.devserver.storage.journal import Journal
+from kubewright.devserver.storage.records import Event, Record
 
 HISTORY_SECONDS = 300.0
 MAX_EVENTS = 100_000

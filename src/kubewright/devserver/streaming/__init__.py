@@ -4,9 +4,18 @@
 between client and command, `tunnel` (with `spdy`) that between client and ports; both stand on `websocket` and `frames`.
 """
 
-from .commands import command_endpoints
-from .containers import CommandRequest, Containers, Dial, LogRequest, OutputStream, Run, Size, Terminal
-from .logs import log_endpoint
+from kubewright.devserver.streaming.commands import command_endpoints
+from kubewright.devserver.streaming.containers import (
+    CommandRequest,
+    Containers,
+    Dial,
+    LogRequest,
+    OutputStream,
+    Run,
+    Size,
+    Terminal,
+)
+from kubewright.devserver.streaming.logs import log_endpoint
 
 __all__ = [
     "CommandRequest",

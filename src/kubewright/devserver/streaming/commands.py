@@ -8,13 +8,12 @@ from kubewright.devserver.identity import Attributes, Authorizer, forbidden
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.strategy import Endpoint, Invocation
+from kubewright.devserver.streaming.containers import CommandRequest, Containers, Run, Terminal
+from kubewright.devserver.streaming.frames import accept_key
+from kubewright.devserver.streaming.session import PROTOCOLS, Session
+from kubewright.devserver.streaming.tunnel import PROTOCOL, Tunnel
+from kubewright.devserver.streaming.websocket import WebSocket
 from kubewright.http.server import Request, Upgrade
-
-from .containers import CommandRequest, Containers, Run, Terminal
-from .frames import accept_key
-from .session import PROTOCOLS, Session
-from .tunnel import PROTOCOL, Tunnel
-from .websocket import WebSocket
 
 _VERSION = "13"
 _log = logging.getLogger("kubewright.devserver")

@@ -7,9 +7,8 @@ from kubewright.api import FieldError, problems
 from kubewright.devserver.builtin.pod_endpoints import choose_container
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.strategy import Endpoint, Invocation
+from kubewright.devserver.streaming.containers import Containers, LogRequest, OutputStream
 from kubewright.http.server import Request, Response, Stream, Writer
-
-from .containers import Containers, LogRequest, OutputStream
 
 PLAIN = "text/plain"
 _STREAMS: dict[str, OutputStream | None] = {"": None, "All": None, "Stdout": "stdout", "Stderr": "stderr"}

@@ -7,9 +7,8 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from kubewright.devserver.objects import Wire, encode
-
-from .containers import OutputStream, Size
-from .websocket import NORMAL, WebSocket
+from kubewright.devserver.streaming.containers import OutputStream, Size
+from kubewright.devserver.streaming.websocket import NORMAL, WebSocket
 
 STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
 PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")

@@ -4,9 +4,9 @@ import asyncio
 import contextlib
 from dataclasses import dataclass, field
 
-from .containers import Dial
-from .spdy import Data, Opened, Ping, Reset, SpdyError, SpdyReader, SpdyWriter
-from .websocket import PROTOCOL_ERROR, WebSocket
+from kubewright.devserver.streaming.containers import Dial
+from kubewright.devserver.streaming.spdy import Data, Opened, Ping, Reset, SpdyError, SpdyReader, SpdyWriter
+from kubewright.devserver.streaming.websocket import PROTOCOL_ERROR, WebSocket
 
 PROTOCOL = "SPDY/3.1+portforward.k8s.io"
 _PIECE = 64 * 1024

@@ -4,7 +4,7 @@ import asyncio
 import struct
 from typing import cast
 
-from .frames import FrameError, FrameReader, Message, Opcode, frame
+from kubewright.devserver.streaming.frames import FrameError, FrameReader, Message, Opcode, frame
 
 NORMAL, PROTOCOL_ERROR = 1000, 1002
 

@@ -6,12 +6,18 @@ zero values, canonical quantities and times, unknown fields told), `decode_proto
 trip of values that have no Go type (custom resources).
 """
 
-from .errors import DecodeError, UnknownKind
-from .json_documents import encode_json, parse_json, untyped
-from .positions import in_document_order
-from .schemas import TypePatchSchema
-from .table import BuiltinResource, BuiltinVersion, Subresource, TypeTable, load_types
-from .yaml_documents import parse_yaml
+from kubewright.devserver.wire.errors import DecodeError, UnknownKind
+from kubewright.devserver.wire.json_documents import encode_json, parse_json, untyped
+from kubewright.devserver.wire.positions import in_document_order
+from kubewright.devserver.wire.schemas import TypePatchSchema
+from kubewright.devserver.wire.table import (
+    BuiltinResource,
+    BuiltinVersion,
+    Subresource,
+    TypeTable,
+    load_types,
+)
+from kubewright.devserver.wire.yaml_documents import parse_yaml
 
 __all__ = [
     "BuiltinResource",

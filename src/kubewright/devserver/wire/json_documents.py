@@ -8,9 +8,9 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from .errors import DecodeError
-from .syntax import complaint
-from .values import MAX_DEPTH, TOO_DEEP, depth_of, is_list, is_object
+from kubewright.devserver.wire.errors import DecodeError
+from kubewright.devserver.wire.syntax import complaint
+from kubewright.devserver.wire.values import MAX_DEPTH, TOO_DEEP, depth_of, is_list, is_object
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_STRICT_ERRORS = 100

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from .errors import DecodeError
-from .gotypes import INLINE, Field, GoType, GoTypes, scalar_name
-from .json_documents import parse_json
+from kubewright.devserver.wire.errors import DecodeError
+from kubewright.devserver.wire.gotypes import INLINE, Field, GoType, GoTypes, scalar_name
+from kubewright.devserver.wire.json_documents import parse_json
 
 MAGIC = b"k8s\0"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -17,8 +17,7 @@ from kubewright.devserver.merge import (
     MapSchema,
     MergeSchema,
 )
-
-from .gotypes import Field, GoType, GoTypes, scalar_name
+from kubewright.devserver.wire.gotypes import Field, GoType, GoTypes, scalar_name
 
 _LEAVES = {
     "meta/v1.FieldsV1": DEDUCED_OBJECT,

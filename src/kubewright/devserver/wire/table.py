@@ -10,14 +10,13 @@ import msgspec
 
 from kubewright.api import GroupVersionKind
 from kubewright.devserver.merge import MergeSchema
-
-from .conversion import Conversions
-from .decoding import Decoders
-from .errors import DecodeError, TypeMismatch, UnknownKind
-from .gotypes import GoType, GoTypes
-from .protobuf import Readers, envelope
-from .schemas import MergeSchemas, TypePatchSchema
-from .values import TOO_DEEP
+from kubewright.devserver.wire.conversion import Conversions
+from kubewright.devserver.wire.decoding import Decoders
+from kubewright.devserver.wire.errors import DecodeError, TypeMismatch, UnknownKind
+from kubewright.devserver.wire.gotypes import GoType, GoTypes
+from kubewright.devserver.wire.protobuf import Readers, envelope
+from kubewright.devserver.wire.schemas import MergeSchemas, TypePatchSchema
+from kubewright.devserver.wire.values import TOO_DEEP
 
 _DATA = Path(__file__).parents[1] / "data"
 _OPTIONS = "meta.k8s.io/v1"

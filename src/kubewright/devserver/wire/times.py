@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
-from .errors import DecodeError
+from kubewright.devserver.wire.errors import DecodeError
 
 RFC3339 = "2006-01-02T15:04:05Z07:00"
 RFC3339_MICRO = "2006-01-02T15:04:05.000000Z07:00"

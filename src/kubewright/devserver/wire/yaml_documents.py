@@ -8,9 +8,9 @@ from typing import Any
 import yaml
 from yaml.scanner import ScannerError
 
-from .errors import DecodeError
-from .json_documents import parse_json
-from .values import MAX_DEPTH, TOO_DEEP, is_list, is_object
+from kubewright.devserver.wire.errors import DecodeError
+from kubewright.devserver.wire.json_documents import parse_json
+from kubewright.devserver.wire.values import MAX_DEPTH, TOO_DEEP, is_list, is_object
 
 _TRUE = frozenset({"y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"})
 _FALSE = frozenset({"n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"})

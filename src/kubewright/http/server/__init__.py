@@ -4,13 +4,25 @@ In reading order: `server` (from start to stop), `listening` (its sockets), `arr
 `reader` (bytes become requests), `requests` and `answers` (values), `handler` and `routes` (who answers), `limits` (when it is enough).
 """
 
-from .answers import JSON, TEXT, Answer, DateField, Fields, HangUp, Response, Stream, Upgrade, Writer, text
-from .connection import Connection
-from .handler import Handler
-from .limits import Limits
-from .requests import Request, split_target
-from .routes import Route, Routes
-from .server import HttpServer
+from kubewright.http.server.answers import (
+    JSON,
+    TEXT,
+    Answer,
+    DateField,
+    Fields,
+    HangUp,
+    Response,
+    Stream,
+    Upgrade,
+    Writer,
+    text,
+)
+from kubewright.http.server.connection import Connection
+from kubewright.http.server.handler import Handler
+from kubewright.http.server.limits import Limits
+from kubewright.http.server.requests import Request, split_target
+from kubewright.http.server.routes import Route, Routes
+from kubewright.http.server.server import HttpServer
 
 __all__ = [
     "JSON",

@@ -7,11 +7,21 @@ from collections.abc import Coroutine
 from functools import partial
 from typing import Any, Protocol, cast
 
-from .answers import Answer, HangUp, Response, Stream, Upgrade, response_head, stream_head, switch_head, text
-from .handler import Handler
-from .limits import Limits
-from .reader import RequestReader, Room
-from .requests import Request
+from kubewright.http.server.answers import (
+    Answer,
+    HangUp,
+    Response,
+    Stream,
+    Upgrade,
+    response_head,
+    stream_head,
+    switch_head,
+    text,
+)
+from kubewright.http.server.handler import Handler
+from kubewright.http.server.limits import Limits
+from kubewright.http.server.reader import RequestReader, Room
+from kubewright.http.server.requests import Request
 
 # From here on a body is not worth being copied behind its head.
 _LARGE = 65536

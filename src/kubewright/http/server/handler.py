@@ -5,8 +5,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Coroutine, Mapping
 from typing import Any
 
-from .answers import Answer, DateField, Fields, Response, text
-from .requests import Request
+from kubewright.http.server.answers import Answer, DateField, Fields, Response, text
+from kubewright.http.server.requests import Request
 
 
 class Handler(ABC):

@@ -6,10 +6,10 @@ from typing import Any, Protocol
 
 import httptools
 
-from .answers import Response, text
-from .handler import Handler
-from .limits import Limits
-from .requests import Request, split_target
+from kubewright.http.server.answers import Response, text
+from kubewright.http.server.handler import Handler
+from kubewright.http.server.limits import Limits
+from kubewright.http.server.requests import Request, split_target
 
 # What a chunk of one byte brings along: its size, and two line ends.
 _CHUNKING = 6

@@ -5,9 +5,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from .answers import Answer, Response, text
-from .handler import Handler
-from .requests import Request
+from kubewright.http.server.answers import Answer, Response, text
+from kubewright.http.server.handler import Handler
+from kubewright.http.server.requests import Request
 
 
 class Route(Struct, frozen=True):

@@ -8,12 +8,12 @@ from contextlib import AsyncExitStack, ExitStack, suppress
 from functools import partial
 from typing import Any, Self
 
-from .arrivals import Arrival
-from .connection import Connection
-from .handler import Handler
-from .limits import Limits
-from .listening import listen
-from .reader import Room
+from kubewright.http.server.arrivals import Arrival
+from kubewright.http.server.connection import Connection
+from kubewright.http.server.handler import Handler
+from kubewright.http.server.limits import Limits
+from kubewright.http.server.listening import listen
+from kubewright.http.server.reader import Room
 
 SWEEP_SECONDS = 5.0
 # A peer that does not answer to the end of TLS is not worth a longer wait.
