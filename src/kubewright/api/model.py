@@ -29,8 +29,10 @@ _MAKERS = frozenset({__name__, "kubewright.api.resource"})
 
 def camel(name: str) -> str:
     """Return the wire name of a Python name: `test_num` is `testNum`, `from_` is `from`."""
+    if "_" not in name:
+        return name
     head, *tail = name.rstrip("_").split("_")
-    return head + "".join(word[:1].upper() + word[1:] for word in tail)
+    return head + "".join([word[:1].upper() + word[1:] for word in tail])
 
 
 class ModelType(msgspec.StructMeta):
@@ -62,14 +64,11 @@ class ModelType(msgspec.StructMeta):
         kw_only: bool = True,
     ) -> _M:
         """Make one model; `wire_names`, `lists` and `builtin` are for generated classes."""
-        names = _names_seen(namespace)
-        annotations = {key: names.read(value) for key, value in body_annotations(namespace).items()}
-        namespace["__annotations__"] = annotations
-        if not builtin:
-            annotations.update({key: unfolded(value) for key, value in annotations.items()})
-            _fill_generics(namespace)
-        _protect_defaults(name, namespace)
-        renamed = {**_wire_names(bases, annotations, names), **(wire_names or {})}
+        namespace["__annotations__"] = body_annotations(namespace)
+        # Hundreds of built-in models are made at a start: their generator sees to what is looked for in others.
+        names = None if builtin else _names_seen(namespace)
+        renamed = _inherited_names(bases) if names is None else _read_body(name, bases, namespace, names)
+        renamed.update(wire_names or {})
         try:
             cls = super().__new__(
                 mcls,
@@ -87,8 +86,8 @@ class ModelType(msgspec.StructMeta):
         cls.__rules__ = tuple(rules)
         cls.__lists__ = dict(lists or {})
         cls.__builtin__ = builtin
-        if not builtin:
-            seen = Names(names.module, {**names.local, name: cls})
+        if names is not None:
+            seen, annotations = Names(names.module, {**names.local, name: cls}), namespace["__annotations__"]
             annotations.update({key: unfolded(seen.read(value)) for key, value in annotations.items()})
             _refuse_problems(cls, annotations)
             _refuse_private(cls, renamed)
@@ -153,14 +152,23 @@ def _protect_defaults(cls: str, namespace: dict[str, Any]) -> None:
             namespace[name] = msgspec.field(default_factory=partial(cast(Any, copy.deepcopy), default))
 
 
-def _wire_names(bases: tuple[type, ...], annotations: Mapping[str, Any], names: Names) -> dict[str, str]:
-    """Return the wire names that are given or inherited; the others are camelCase."""
+def _read_body(cls: str, bases: tuple[type, ...], namespace: dict[str, Any], names: Names) -> dict[str, str]:
+    """Read what an author's class body says; return the wire names that are given or inherited."""
+    annotations = namespace["__annotations__"]
+    annotations.update({key: unfolded(names.read(value)) for key, value in annotations.items()})
+    _fill_generics(namespace)
+    _protect_defaults(cls, namespace)
+    found = _inherited_names(bases)
+    for name, annotation in annotations.items():
+        found[name] = field_in(names.guess(annotation)).name or found.get(name, "")
+    return found
+
+
+def _inherited_names(bases: tuple[type, ...]) -> dict[str, str]:
     found: dict[str, str] = {}
     for base in reversed(bases):
         if issubclass(base, msgspec.Struct):
             found.update(zip(base.__struct_fields__, base.__struct_encode_fields__, strict=True))
-    for name, annotation in annotations.items():
-        found[name] = field_in(names.guess(annotation)).name or found.get(name, "")
     return found
 
 

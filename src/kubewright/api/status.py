@@ -1,5 +1,7 @@
 """`Status`: what a server answers when it does not answer with an object."""
 
+import msgspec
+
 from kubewright.api.model import Model
 
 
@@ -28,5 +30,5 @@ class Status(Model, builtin=True):
     status: str = ""
     message: str = ""
     reason: str = ""
-    details: StatusDetails = StatusDetails()
+    details: StatusDetails = msgspec.field(default_factory=StatusDetails)
     code: int = 0
