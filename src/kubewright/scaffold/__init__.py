@@ -13,6 +13,7 @@ from kubewright.scaffold.naming import (
     kind_trouble,
     module_name,
     package_name,
+    plural_trouble,
     project_trouble,
     version_trouble,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "kind_trouble",
     "module_name",
     "package_name",
+    "plural_trouble",
     "project_files",
     "project_trouble",
     "version_files",

@@ -34,6 +34,8 @@ class Declared:
     kind: str
     group: str
     version: str
+    plural: str
+    namespaced: bool
     module: str
     class_name: str
     spec: str

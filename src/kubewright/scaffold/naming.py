@@ -7,7 +7,9 @@ import sys
 
 from kubewright.api import names, plural_of
 
-_TAKEN = frozenset({"kubewright", "tests", "samples"})
+_TAKEN = frozenset({"kubewright", "test", "tests", "samples"})
+_PROTECTED = ("k8s.io", "kubernetes.io")
+"""Groups under these are Kubernetes' own: it takes definitions there only with an approval written into them."""
 _USED = frozenset({"ctx", "kw", "ready", "made"})
 _KIND = re.compile(r"[A-Z][A-Za-z0-9]*")
 _VERSION = re.compile(r"v[1-9]\d*((alpha|beta)[1-9]\d*)?")
@@ -31,17 +33,27 @@ def domain_trouble(domain: str) -> str:
     """Say why this is no domain."""
     if troubles := names.dns1123_subdomain(domain):
         return f"{domain!r} is no domain: {troubles[0]}"
-    return "" if "." in domain else f"{domain!r} is no domain: it has no dot, like example.com"
+    if "." not in domain:
+        return f"{domain!r} is no domain: it has no dot, like example.com"
+    return f"domain {domain!r} is Kubernetes' own: take one of yours" if _is_protected(domain) else ""
 
 
 def kind_trouble(kind: str) -> str:
     """Say why a kind cannot be called so."""
     if not _KIND.fullmatch(kind):
-        better = "".join(part[:1].upper() + part[1:] for part in re.split(r"[^A-Za-z0-9]+", kind))
-        hint = f": like {better}" if _KIND.fullmatch(better) else ""
-        return f"kind {kind!r} is not in CamelCase{hint}"
+        better = "".join(part[:1].upper() + part[1:] for part in re.split(r"[-_. ]+", kind))
+        hint = (
+            f"like {better}" if _KIND.fullmatch(better) else "letters from A to Z and digits, like VideoRack"
+        )
+        return f"kind {kind!r} is not in CamelCase: {hint}"
     troubles = names.dns1035_label(kind.lower())
     return f"kind {kind!r}: {troubles[0]}" if troubles else ""
+
+
+def plural_trouble(plural: str) -> str:
+    """Say why the objects of a kind cannot be called so."""
+    troubles = names.dns1035_label(plural)
+    return f"plural {plural!r}: {troubles[0]}" if troubles else ""
 
 
 def version_trouble(version: str) -> str:
@@ -55,9 +67,19 @@ def group_trouble(group: str) -> str:
     """Say why this is no API group."""
     if troubles := names.dns1123_subdomain(group):
         return f"group {group!r}: {troubles[0]}"
-    if "." in group:
-        return ""
-    return f"group {group!r} has no dot: give a whole one, like {group}.example.com, or the project a domain"
+    if "." not in group:
+        return (
+            f"group {group!r} has no dot: give a whole one, like {group}.example.com, or the project a domain"
+        )
+    return (
+        f"group {group!r} is Kubernetes' own: take one under a domain of yours"
+        if _is_protected(group)
+        else ""
+    )
+
+
+def _is_protected(group: str) -> bool:
+    return any(group == suffix or group.endswith(f".{suffix}") for suffix in _PROTECTED)
 
 
 def package_name(project: str) -> str:

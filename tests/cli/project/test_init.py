@@ -39,7 +39,8 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["init", "1shop"], "'1shop' is no name for a project"),
         (["init", "json"], "a Python module is called 'json' already"),
         (["init", "a", "--domain", "nodot"], "it has no dot"),
-        (["init"], "Missing option 'NAME'"),
+        (["init", "yaml"], "a package called 'yaml' is installed here already"),
+        (["init"], "Missing argument 'NAME'"),
     ],
 )
 def test_a_project_that_cannot_be_is_one_line(
@@ -98,6 +99,8 @@ def test_a_project_of_an_older_version_is_told_what_changed(
         (["api", "--version", "v1", "--kind", "toy"], 2, "kind 'toy' is not in CamelCase: like Toy"),
         (["api", "--version", "1", "--kind", "Toy"], 2, "version '1' is none of Kubernetes'"),
         (["api", "--version", "v1", "--kind", "Toy", "--group", "a b"], 2, "group 'a b.example.com'"),
+        (["api", "--version", "v1", "--kind", "Toy", "--plural", "To Ys"], 2, "plural 'To Ys'"),
+        (["api", "--version", "v1", "--kind", "Toy", "--group", "toy.k8s.io"], 2, "is Kubernetes' own"),
         (["api", "--version", "v1"], 2, "Missing option '--kind'"),
         (["webhook", "--kind", "Toy"], 2, "say what for"),
         (["webhook", "--kind", "Toy", "--validation"], 1, "there is no kind Toy in this project"),
@@ -159,6 +162,39 @@ def test_a_further_version_says_of_the_kind_what_the_first_says(
     samples = {path.stem: path.read_text() for path in (shop / "samples").iterdir()}
     assert "name: toy-sample" in samples["toy"]
     assert "name: toy-v2-sample" in samples["toy_v2"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--kind", "Toy", "--plural", "toyz"],
+            "Toy is there with --plural toys --namespaced, and so is each",
+        ),
+        (["--kind", "Toy", "--cluster"], "Toy is there with --plural toys --namespaced, and so is each"),
+        (["--kind", "ToY"], "toys.toyshop.example.com is the kind Toy of toyshop.toy already"),
+        (["--kind", "ToY", "--group", "other"], "ToY differs from Toy of toyshop.toy only in capitals"),
+        (
+            ["--kind", "Doll", "--plural", "toys"],
+            "toys.toyshop.example.com is the kind Toy of toyshop.toy already",
+        ),
+    ],
+)
+def test_a_kind_that_would_clash_with_one_that_is_there_is_refused(
+    arguments: list[str], message: str, shop: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code("create", "api", "--version", "v1", "--kind", "Toy") == 0
+    before = contents(shop)
+    assert exit_code("create", "api", "--version", "v2", *arguments) == 1
+    assert message in capsys.readouterr().err
+    assert contents(shop) == before
+
+
+def test_a_further_version_may_repeat_what_the_kind_says(shop: Path) -> None:
+    assert exit_code("create", "api", "--version", "v1", "--kind", "Toy", "--cluster") == 0
+    assert (
+        exit_code("create", "api", "--version", "v2", "--kind", "Toy", "--cluster", "--plural", "toys") == 0
+    )
 
 
 def test_conversion_asks_for_a_second_version(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -53,6 +53,8 @@ def _declared(declared: type[Any]) -> Declared:
         kind=kind.kind,
         group=kind.group,
         version=kind.version,
+        plural=kind.plural,
+        namespaced=kind.namespaced,
         module=declared.__module__,
         class_name=declared.__name__,
         spec=getattr(parts.get("spec"), "__name__", ""),

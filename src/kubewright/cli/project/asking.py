@@ -12,7 +12,8 @@ def known(value: str | None, option: str, question: str, trouble: Trouble, defau
     """Return what an option says, or ask; say what is wrong with it."""
     if value is None and not _somebody():
         if default is None:
-            raise click.UsageError(f"Missing option '{option}'")
+            what = "option" if option.startswith("-") else "argument"
+            raise click.UsageError(f"Missing {what} '{option}'")
         value = default
     if value is not None:
         if told := trouble(value):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from kubewright.api import ConfigError
+from kubewright.api import ConfigError, plural_of
 from kubewright.cli.project.additions import add, declared_kinds, tell_changes
 from kubewright.cli.project.asking import known
 from kubewright.cli.project.settings import Project, the_project
@@ -18,6 +18,7 @@ from kubewright.scaffold import (
     group_trouble,
     kind_files,
     kind_trouble,
+    plural_trouble,
     version_files,
     version_trouble,
 )
@@ -38,14 +39,19 @@ def command() -> None:
 @click.option("--version", metavar="VERSION", default=None, help="Version, like v1 or v1alpha1.")
 @click.option("--kind", metavar="KIND", default=None, help="Kind in CamelCase.")
 @click.option("--plural", metavar="NAME", default="", help="Plural, where the usual one is wrong.")
-@click.option("--namespaced/--cluster", default=True, help="Whether its objects lie in namespaces.")
-def api(group: str | None, version: str | None, kind: str | None, plural: str, namespaced: bool) -> None:
+@click.option("--namespaced/--cluster", default=None, help="Whether its objects lie in namespaces.")
+def api(
+    group: str | None, version: str | None, kind: str | None, plural: str, namespaced: bool | None
+) -> None:
     """Add a kind with its controller, a test and a sample; or a further version of a kind that is there."""
     project = the_project()
     tell_changes(project)
     kind = known(kind, "--kind", "Kind", kind_trouble)
     version = known(version, "--version", "Version", version_trouble, default="v1" if group else None)
-    there = [each for each in declared_kinds(project) if each.kind == kind]
+    if plural and (trouble := plural_trouble(plural)):
+        raise click.UsageError(trouble)
+    declared = declared_kinds(project)
+    there = [each for each in declared if each.kind == kind]
     usual = there[0].group if there else _usual_group(project)
     group = _whole(
         known(group, "--group", "API group", lambda text: group_trouble(_whole(text, project)), usual),
@@ -55,21 +61,43 @@ def api(group: str | None, version: str | None, kind: str | None, plural: str, n
     if any(each.version == version for each in same):
         raise ConfigError(f"{kind} {version} of {group} is in {same[0].module} already: nothing was written")
     if same:
+        _refuse_another_face(same[0], plural, namespaced)
         _add_version(project, version, same)
-    else:
-        add(
-            project,
-            [
-                kind_files(
-                    project.module,
-                    group=group,
-                    version=version,
-                    kind=kind,
-                    plural=plural,
-                    namespaced=namespaced,
-                )
-            ],
+        return
+    plural = plural or plural_of(kind)
+    _refuse_taken(kind, plural, group, declared)
+    new = kind_files(
+        project.module,
+        group=group,
+        version=version,
+        kind=kind,
+        plural=plural,
+        namespaced=namespaced is not False,
+    )
+    add(project, [new])
+
+
+def _refuse_another_face(first: Declared, plural: str, namespaced: bool | None) -> None:
+    """All versions of a kind have its plural and its scope."""
+    if plural not in ("", first.plural) or namespaced not in (None, first.namespaced):
+        scope = "--namespaced" if first.namespaced else "--cluster"
+        raise ConfigError(
+            f"{first.kind} is there with --plural {first.plural} {scope}, and so is each of its versions: "
+            "leave them out"
         )
+
+
+def _refuse_taken(kind: str, plural: str, group: str, declared: list[Declared]) -> None:
+    """Two kinds cannot share a CRD's name, nor a controller's, which is the kind's in lower case."""
+    for each in declared:
+        if (each.plural, each.group) == (plural, group):
+            raise ConfigError(
+                f"{plural}.{group} is the kind {each.kind} of {each.module} already: choose another kind or --plural"
+            )
+        if each.kind.lower() == kind.lower() and each.kind != kind:
+            raise ConfigError(
+                f"{kind} differs from {each.kind} of {each.module} only in capitals: choose another kind"
+            )
 
 
 @command.command()

@@ -1,6 +1,7 @@
 """`kubewright init`: a new project, or what one lacks."""
 
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -10,7 +11,7 @@ from kubewright.cli.project.additions import recorded, tell_changes
 from kubewright.cli.project.asking import known
 from kubewright.cli.project.settings import Project, read_project
 from kubewright.cli.project.trees import write_tree
-from kubewright.scaffold import domain_trouble, project_files, project_trouble
+from kubewright.scaffold import domain_trouble, package_name, project_files, project_trouble
 
 
 @click.command()
@@ -33,6 +34,7 @@ def command(name: str | None, domain: str | None) -> None:
         tell_changes(project)
         _complete(project)
         return
+    _refuse_installed(name)
     domain = known(domain, "--domain", "Domain of its API groups", _domain_or_none, default="")
     files = project_files(name, domain=domain, kubewright=version("kubewright"))
     write_tree(folder, files)
@@ -57,6 +59,15 @@ def _there(folder: Path) -> Project | None:
     if project is None:
         raise ConfigError(f"{folder} is there already and is no kubewright project: choose another name")
     return project
+
+
+def _refuse_installed(name: str) -> None:
+    """A package that hides one of its own dependencies' cannot run, nor its tests."""
+    package = package_name(name)
+    if find_spec(package) is not None:
+        raise click.UsageError(
+            f"{name!r} is no name for a project: a package called {package!r} is installed here already"
+        )
 
 
 def _complete(project: Project) -> None:
