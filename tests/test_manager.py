@@ -18,7 +18,7 @@ from kubewright.api.builtin import coordination_v1, core_v1, rbac_v1
 from kubewright.cache import CacheSyncTimeout
 from kubewright.client import ClusterConfig, Impersonation
 from kubewright.controller import Context, Controller, Operator, Tuning, needs, rules_for
-from kubewright.election import LeaseLost, LeaseTimes, NotLeading
+from kubewright.election import ElectionOptions, LeaseLost, LeaseTimes, NotLeading
 from kubewright.manager import Manager, ManagerOptions
 from kubewright.serving import BindError
 
@@ -274,7 +274,9 @@ async def test_one_of_two_replicas_works_and_the_other_takes_over(cluster: Clust
             Controller(Box, reconcile),
             Controller(Box, everywhere, name="unelected", tuning=Tuning(elected=False)),
         )
-        chosen = options(leader_elect=True, lease_times=QUICK, identity=name, namespaces=(cluster.namespace,))
+        chosen = options(
+            election=ElectionOptions(times=QUICK, identity=name), namespaces=(cluster.namespace,)
+        )
         return Manager(operator, cluster.config, chosen)
 
     first, second = replica("first"), replica("second")
@@ -318,7 +320,7 @@ async def test_nothing_is_written_any_more_once_the_lease_is_lost(cluster: Clust
                     refused.append(str(refusal))
             raise
 
-    chosen = options(leader_elect=True, lease_times=QUICK, identity="first", namespaces=(cluster.namespace,))
+    chosen = options(election=ElectionOptions(times=QUICK, identity="first"), namespaces=(cluster.namespace,))
     manager = Manager(Operator(Controller(Box, reconcile)), cluster.config, chosen)
     async with asyncio.TaskGroup() as group:
         running = group.create_task(expect_loss(manager))
@@ -353,7 +355,7 @@ from pathlib import Path
 from kubewright.api import Meta
 from kubewright.client import load_config
 from kubewright.controller import Controller, Operator
-from kubewright.election import LeaseTimes
+from kubewright.election import ElectionOptions, LeaseTimes
 from kubewright.manager import Manager, ManagerOptions
 sys.path.insert(0, sys.argv[3])
 from running_kinds import Box, BoxStatus
@@ -365,9 +367,11 @@ async def reconcile(box, ctx):
     await ctx.patch_status(box, BoxStatus(ready=99))
 
 options = ManagerOptions(
-    metrics_bind_address="0", health_probe_bind_address="0", leader_elect=True, identity="stuck",
-    namespaces=(sys.argv[2],),
-    lease_times=LeaseTimes(duration=3.0, renew_deadline=2.0, retry_period=0.2, main_loop_silence=2.0),
+    metrics_bind_address="0", health_probe_bind_address="0", namespaces=(sys.argv[2],),
+    election=ElectionOptions(
+        identity="stuck",
+        times=LeaseTimes(duration=3.0, renew_deadline=2.0, retry_period=0.2, main_loop_silence=2.0),
+    ),
 )
 config = dataclasses.replace(load_config(Path(sys.argv[1])), namespace=sys.argv[2])
 asyncio.run(Manager(Operator(Controller(Box, reconcile)), config, options).run())
@@ -400,7 +404,7 @@ async def test_a_replica_that_blocks_its_loop_is_ended_and_never_writes_beside_i
             await ctx.patch_status(box, BoxStatus(ready=7))
             wrote_at.append(time.monotonic())
 
-        chosen = options(leader_elect=True, lease_times=QUICK, identity="next")
+        chosen = options(election=ElectionOptions(times=QUICK, identity="next"))
         async with cluster.running(Controller(Box, reconcile), options=chosen):
             assert await asyncio.wait_for(stuck.wait(), 20) == 1
             await cluster.until(Box, "a", lambda found: found.status.ready == 7)
@@ -453,7 +457,7 @@ async def test_a_thread_that_still_runs_keeps_the_lease_from_being_released(clus
 
         await ctx.run_sync(work)
 
-    chosen = options(leader_elect=True, lease_times=QUICK, identity="busy", graceful_timeout=0.05)
+    chosen = options(election=ElectionOptions(times=QUICK, identity="busy"), graceful_timeout=0.05)
     try:
         async with cluster.running(Controller(Box, reconcile), options=chosen):
             await cluster.create(Box(Meta("a")))

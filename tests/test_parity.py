@@ -73,7 +73,7 @@ def test_defaults_are_controller_runtimes() -> None:
     assert (lease.duration, lease.renew_deadline, lease.retry_period) == (15, 10, 2)
     assert (options.graceful_timeout, options.cache_sync_timeout) == (30, 120)
     assert (options.metrics_bind_address, options.health_probe_bind_address) == (":8080", ":8081")
-    assert (options.webhook_bind_address, options.leader_elect) == (":9443", False)
+    assert (options.webhooks.bind_address, options.election) == (":9443", None)
     assert (RETRY_BACKOFF.base, RETRY_BACKOFF.maximum, RETRY_BACKOFF.factor) == (0.005, 1000, 2)
     assert (RETRY.base, RETRY.maximum, RETRY.jitter, RESET_AFTER) == (0.8, 30, 1.0, 120)
     assert LOW_PRIORITY == -100

@@ -70,10 +70,10 @@ class LeaseTimes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ElectionOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Name the lease and this replica."""
+    """Name the lease and this replica; a manager calls the lease like its operator, and keeps it where that runs."""
 
-    name: str
-    namespace: str
+    name: str = ""
+    namespace: str = ""
     identity: str = msgspec.field(default_factory=default_identity)
     times: LeaseTimes = msgspec.field(default_factory=LeaseTimes)
 

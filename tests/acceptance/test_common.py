@@ -10,7 +10,7 @@ from acceptance_samples import Sample
 from http_wire import connected
 
 from kubewright.api import CUSTOM_RESOURCE_DEFINITION, Invalid, NotFound, from_wire, kind_of
-from kubewright.manager import Manager, ManagerOptions
+from kubewright.manager import Manager, ManagerOptions, WebhookOptions
 from kubewright.schema import crd
 from kubewright.testing import PATIENCE, Cluster
 
@@ -91,7 +91,7 @@ async def test_at_rest_it_asks_nothing(sample: Sample, cluster: Cluster) -> None
 async def test_serves_probes_and_metrics(sample: Sample, cluster: Cluster) -> None:
     free = "127.0.0.1:0"
     anywhere = ManagerOptions(
-        metrics_bind_address=free, health_probe_bind_address=free, webhook_bind_address=free
+        metrics_bind_address=free, health_probe_bind_address=free, webhooks=WebhookOptions(bind_address=free)
     )
     async with cluster.running(sample.operator(), options=anywhere) as manager:
         await apply_samples(sample, cluster)

@@ -8,7 +8,7 @@ from kubewright.api import GroupVersionKind
 from kubewright.api.builtin import core_v1
 from kubewright.client import ClusterConfig
 from kubewright.generate import Names, rbac
-from kubewright.manager import Manager, ManagerOptions
+from kubewright.manager import ElectionOptions, Manager, ManagerOptions
 from kubewright.testing import Cluster
 
 
@@ -67,7 +67,7 @@ async def test_roles_in_a_namespace_suffice_there(cluster: Cluster) -> None:
     config = await account(cluster, documents, names.account)
     options = ManagerOptions(
         namespaces=(cluster.namespace,),
-        leader_elect=True,
+        election=ElectionOptions(),
         metrics_bind_address="0",
         health_probe_bind_address="0",
     )

@@ -10,7 +10,7 @@ import pytest
 import kubewright as kw
 from kubewright.metrics import Registry
 from kubewright.serving import Address
-from kubewright.webhook import Endpoints, Lifetimes
+from kubewright.webhook import Endpoints, Lifetimes, WebhookOptions
 from kubewright.webhook.server import HostOptions, WebhookHost
 from kubewright.webhook.server.authority import begin, utc_now
 
@@ -25,7 +25,8 @@ class NoCluster:
 
 
 def host(cert_dir: Path | None) -> WebhookHost:
-    options = HostOptions(address=Address("127.0.0.1", 0), namespace="x", reach="given", cert_dir=cert_dir)
+    chosen, address = WebhookOptions(cert_dir=cert_dir), Address("127.0.0.1", 0)
+    options = HostOptions(address=address, namespace="x", reach="given", webhooks=chosen)
     return WebhookHost("boxes", Endpoints([sensible]), cast("Any", NoCluster()), options, Registry())
 
 

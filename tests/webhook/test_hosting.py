@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import dataclasses
 import itertools
 import socket
 import ssl
@@ -21,7 +20,7 @@ from kubewright.api import CUSTOM_RESOURCE_DEFINITION, ConnectionFailed, Kind
 from kubewright.api.builtin import admissionregistration_v1, core_v1
 from kubewright.controller import Operator, certificate_rules, webhook_rules
 from kubewright.generate import Names, crds, webhooks
-from kubewright.manager import ManagerOptions
+from kubewright.manager import ManagerOptions, WebhookOptions
 from kubewright.metrics import Registry
 from kubewright.serving import Address
 from kubewright.testing import Cluster
@@ -80,10 +79,8 @@ def operator() -> Operator:
 
 
 def options(**changes: Any) -> ManagerOptions:
-    chosen = ManagerOptions(
-        metrics_bind_address="0", health_probe_bind_address="0", webhook_bind_address="127.0.0.1:0"
-    )
-    return dataclasses.replace(chosen, **changes)
+    webhooks = WebhookOptions(bind_address="127.0.0.1:0", **changes)
+    return ManagerOptions(metrics_bind_address="0", health_probe_bind_address="0", webhooks=webhooks)
 
 
 async def trusted(cluster: Cluster, name: str) -> str:
@@ -116,7 +113,7 @@ async def write_until_rotated(cluster: Cluster, name: str) -> int:
 
 
 async def test_the_own_authority_rotates_under_writes_and_no_write_fails(cluster: Cluster) -> None:
-    async with cluster.running(operator(), options=options(webhook_lifetimes=QUICK)) as manager:
+    async with cluster.running(operator(), options=options(lifetimes=QUICK)) as manager:
         await eventually_judged(cluster)
         writes = await write_until_rotated(cluster, "turning-validating-webhook-configuration")
         assert not manager.readiness.failures()
@@ -156,7 +153,7 @@ async def hosted(cluster: Cluster, port: int, **changes: Any) -> AsyncIterator[W
         namespace=cluster.namespace,
         reach="service",
         service_port=port,
-        **changes,
+        webhooks=WebhookOptions(**changes),
     )
     host = WebhookHost("turning", operator().webhooks, cluster.client, chosen, Registry())
     async with asyncio.TaskGroup() as group, host.serving(group):

@@ -17,7 +17,7 @@ from kubewright.generate import crds
 from kubewright.metrics import Registry
 from kubewright.serving import Address
 from kubewright.testing import Cluster
-from kubewright.webhook import WebhookNames
+from kubewright.webhook import WebhookNames, WebhookOptions
 from kubewright.webhook.server import HostOptions, WebhookHost, clear_leftovers
 from kubewright.webhook.server.by_url import UrlRegistration
 
@@ -44,7 +44,10 @@ def operator() -> Operator:
 @asynccontextmanager
 async def hosted(cluster: Cluster, state: Path, port: int = 0) -> AsyncIterator[WebhookHost]:
     chosen = HostOptions(
-        address=Address("127.0.0.1", port), namespace=cluster.namespace, reach="url", state=state
+        address=Address("127.0.0.1", port),
+        namespace=cluster.namespace,
+        reach="url",
+        webhooks=WebhookOptions(state=state),
     )
     host = WebhookHost("killed", operator().webhooks, cluster.client, chosen, Registry())
     async with asyncio.TaskGroup() as group, host.serving(group):

@@ -8,7 +8,7 @@ import pytest
 import kubewright as kw
 from kubewright.api import Forbidden
 from kubewright.client import ClusterConfig
-from kubewright.manager import Manager, ManagerOptions
+from kubewright.manager import Manager, ManagerOptions, WebhookOptions
 from kubewright.testing import Cluster
 from kubewright.webhook import Webhook
 from kubewright.webhook.server import Unreachable, reach_of
@@ -88,7 +88,7 @@ def manager_of(cluster: Cluster, monkeypatch: pytest.MonkeyPatch, *webhooks: Web
     options = ManagerOptions(
         metrics_bind_address="0",
         health_probe_bind_address="0",
-        webhook_bind_address="127.0.0.1:0",
+        webhooks=WebhookOptions(bind_address="127.0.0.1:0"),
         namespaces=(cluster.namespace,),
     )
     return Manager(kw.Operator(nothing, webhooks=webhooks), cluster.config, options)

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from kubewright.webhook import Lifetimes
-from kubewright.webhook.server import CertificateError
 from kubewright.webhook.server.authority import begin, utc_now
 from kubewright.webhook.server.stores import FileStore
 
@@ -41,6 +40,17 @@ async def test_a_damaged_file_is_as_good_as_none(tmp_path: Path, content: bytes)
     assert await store.save(begin(["127.0.0.1"], Lifetimes(), utc_now()))
 
 
-async def test_a_place_that_cannot_be_used_is_named(tmp_path: Path) -> None:
-    with pytest.raises(CertificateError, match=str(tmp_path)):
-        await FileStore(tmp_path).load()
+@pytest.mark.parametrize("place", ["folder", "file/state.json"])
+async def test_where_nothing_can_be_kept_they_last_for_the_run_and_the_place_is_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, place: str
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
+    store = FileStore(tmp_path / place)
+    assert await store.load() is None
+    for _ in range(2):
+        bundle = begin(["127.0.0.1"], Lifetimes(), utc_now())
+        assert await store.save(bundle)
+        assert await store.load() == bundle
+    assert caplog.text.count(f"kept for this run only: {tmp_path / place}: ") == 1
+    assert sorted(found.name for found in tmp_path.rglob("*")) == ["file", "folder"]

@@ -17,6 +17,7 @@ from kubewright.api.errors import (
     PatchError,
     QuantityError,
     SelectorError,
+    leaves,
 )
 from kubewright.api.event_lines import decode_events
 from kubewright.api.failures import (
@@ -178,6 +179,7 @@ __all__ = [
     "json_patch",
     "kind_of",
     "label_selector",
+    "leaves",
     "merge_diff",
     "merge_patch",
     "model_rules",

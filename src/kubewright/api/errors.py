@@ -9,6 +9,9 @@ KubewrightError
 └── PatchError          a patch that does not apply
 """
 
+from collections.abc import Iterator
+from typing import cast
+
 
 class KubewrightError(Exception):
     """Root of everything kubewright raises on purpose."""
@@ -40,3 +43,12 @@ class SelectorError(KubewrightError, ValueError):
 
 class PatchError(KubewrightError, ValueError):
     """A patch that is malformed or does not apply to its document."""
+
+
+def leaves(failure: BaseException) -> Iterator[BaseException]:
+    """Give the failures of a group one by one, those of groups within it too; one that is no group is its own."""
+    if not isinstance(failure, BaseExceptionGroup):
+        yield failure
+        return
+    for part in cast("BaseExceptionGroup[BaseException]", failure).exceptions:
+        yield from leaves(part)

@@ -5,10 +5,10 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Callable, Coroutine, Iterator
-from typing import Any, TypeVar, cast
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
-from kubewright.api import KubewrightError
+from kubewright.api import KubewrightError, leaves
 
 try:
     from uvloop import new_event_loop
@@ -31,17 +31,9 @@ def run_program(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
         with asyncio.Runner(loop_factory=new_event_loop) as runner:
             return runner.run(main())
     except BaseExceptionGroup as failures:
-        causes = list(_leaves(failures))
+        causes = list(leaves(failures))
         told = [cause for cause in causes if isinstance(cause, KubewrightError)]
         raise (told or causes)[0] from None
-
-
-def _leaves(failures: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
-    for failure in failures.exceptions:
-        if isinstance(failure, BaseExceptionGroup):
-            yield from _leaves(cast("BaseExceptionGroup[BaseException]", failure))
-        else:
-            yield failure
 
 
 async def until_signalled(work: Coroutine[Any, Any, None], *, limit: float = STOP_LIMIT) -> None:

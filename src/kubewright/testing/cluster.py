@@ -9,12 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
+import msgspec
+
 from kubewright.api import CUSTOM_RESOURCE_DEFINITION, Kind, NotFound, Object, Wire, kind_of
 from kubewright.client import Client, ClusterConfig
 from kubewright.client.recording import VARIABLE, Recording
 from kubewright.controller import Operator
 from kubewright.devserver import Faults
-from kubewright.manager import Manager, ManagerOptions
+from kubewright.manager import Manager, ManagerOptions, WebhookOptions
 from kubewright.schema import crd
 from kubewright.testing.accounts import grant, revoke
 from kubewright.testing.environments import ServerName
@@ -81,12 +83,14 @@ class Cluster:
             granted = await grant(self.client, self.config, operator, self.namespace)
             config = replace(granted, observer=asked.observe)
         chosen = options or ManagerOptions(
-            metrics_bind_address=_OFF, health_probe_bind_address=_OFF, webhook_bind_address=_ANY_PORT
+            metrics_bind_address=_OFF,
+            health_probe_bind_address=_OFF,
+            webhooks=WebhookOptions(bind_address=_ANY_PORT),
         )
         if not everywhere and not chosen.namespaces:
             chosen = replace(chosen, namespaces=(self.namespace,))
-        if self.server != "existing" and chosen.webhook_reach is None:
-            chosen = replace(chosen, webhook_reach="url")
+        if self.server != "existing" and chosen.webhooks.reach is None:
+            chosen = replace(chosen, webhooks=msgspec.structs.replace(chosen.webhooks, reach="url"))
         manager = Manager(operator, config, chosen)
         failure: BaseException | None = None
         try:

@@ -33,7 +33,7 @@ from kubewright.webhook.endpoints import CONVERT_PATH, Endpoint, Endpoints, Webh
 from kubewright.webhook.envelope import BadReview
 from kubewright.webhook.findings import AuditAnnotation, Denial, Problem, Warned, audit, denied, warning
 from kubewright.webhook.naming import WebhookNames
-from kubewright.webhook.options import Lifetimes, Reach
+from kubewright.webhook.options import Lifetimes, Reach, WebhookOptions
 from kubewright.webhook.request import AdmissionRequest, GroupVersionResource, Operation, User
 
 __all__ = [
@@ -61,6 +61,7 @@ __all__ = [
     "Warned",
     "Webhook",
     "WebhookNames",
+    "WebhookOptions",
     "audit",
     "authenticates",
     "conversion_failure",

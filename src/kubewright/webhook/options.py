@@ -1,6 +1,7 @@
-"""How webhooks are reached and how long their certificates live: choices, apart from what carries them out."""
+"""How webhooks are served and reached, and how long their certificates live: choices, apart from what carries them out."""
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -21,3 +22,21 @@ class Lifetimes(msgspec.Struct, frozen=True):
     trust: timedelta = timedelta(minutes=30)
     follow: timedelta = timedelta(minutes=30)
     poll: timedelta = timedelta(minutes=10)
+
+
+class WebhookOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Where webhooks are served and with which certificates.
+
+    The address is `:9443`, `127.0.0.1:0` or `0` for off. `reach` is found out unless said. `cert_dir` holds
+    somebody else's certificate, `client_ca` the authorities of clients that are answered. `state` is a file
+    that keeps own certificates between runs by URL, which otherwise live as long as the process. A `passing`
+    cluster ends with this run: what it lacks afterwards is no news.
+    """
+
+    bind_address: str = ":9443"
+    reach: Reach | None = None
+    cert_dir: Path | None = None
+    client_ca: Path | None = None
+    lifetimes: Lifetimes = Lifetimes()
+    state: Path | None = None
+    passing: bool = False

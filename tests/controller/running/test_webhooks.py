@@ -8,12 +8,12 @@ from typing import Any
 from kubewright.api import ApiError, Meta
 from kubewright.api.builtin import apps_v1, core_v1, meta_v1
 from kubewright.controller import Context, Controller
-from kubewright.webhook import Problem, defaults, denied, validates
+from kubewright.webhook import Problem, WebhookOptions, defaults, denied, validates
 
 from .cluster import OPTIONS, Cluster, settled, writes
 from .kinds import Box, Paper
 
-SERVED = dataclasses.replace(OPTIONS, webhook_bind_address="127.0.0.1:0")
+SERVED = dataclasses.replace(OPTIONS, webhooks=WebhookOptions(bind_address="127.0.0.1:0"))
 
 
 @defaults(apps_v1.Deployment)

@@ -17,7 +17,7 @@ from kubewright.client import Client, Request, config_from_kubeconfig
 from kubewright.controller import Operator, rules_for
 from kubewright.devserver import Server
 from kubewright.generate import crds
-from kubewright.manager import Manager, ManagerOptions
+from kubewright.manager import Manager, ManagerOptions, WebhookOptions
 
 QUIET = 0.3
 """Seconds without work after which an operator counts as done; its watches answer within milliseconds here."""
@@ -173,7 +173,7 @@ async def rehearsing(
         namespaces=namespaces,
         metrics_bind_address=_OFF,
         health_probe_bind_address=_OFF,
-        webhook_bind_address=_ANY_PORT,
+        webhooks=WebhookOptions(bind_address=_ANY_PORT, passing=True),
         graceful_timeout=1.0,
         watchdog=False,
     )

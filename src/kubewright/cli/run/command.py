@@ -5,7 +5,7 @@ import gc
 import logging
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -22,7 +22,7 @@ from kubewright.cli.target import load_operator
 from kubewright.client import Client, ClusterConfig, load_config
 from kubewright.client.recording import Recording
 from kubewright.controller import Operator
-from kubewright.manager import Manager, ManagerOptions
+from kubewright.manager import ElectionOptions, Manager, ManagerOptions, WebhookOptions
 
 # Loaded only where they are asked for: an operator in a cluster needs neither a cluster of its own nor CRDs.
 DEVCLUSTER = "kubewright.devcluster"
@@ -111,6 +111,7 @@ def _namespaces(ctx: click.Context, parameter: click.Parameter, value: Sequence[
     default=None,
     help="Answer webhooks only to clients with a certificate of these authorities.",
 )
+@click.option("--passing", is_flag=True, hidden=True, help="The cluster ends with whoever started this.")
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("-v", "--verbose", is_flag=True, help="Log more.")
 @click.pass_context
@@ -146,11 +147,9 @@ def command(
     operator = load_operator(target)
     log.addFilter(OnlyControllers([controller.name for controller in operator.controllers]))
     if dev:
-        options["webhook_reach"] = "url"
-    else:
-        options["webhook_state"] = _webhook_state(operator.name)
-    manager_options = ManagerOptions(pause_gc=True, **options)
-
+        options |= {"webhook_reach": "url", "passing": True}
+    state = None if dev else _webhook_state(operator.name)
+    manager_options = _manager_options(options, state)
     if dev:
         with tempfile.TemporaryDirectory(prefix="kubewright-dev-") as folder:
             path = Path(folder, "kubeconfig")
@@ -164,6 +163,27 @@ def command(
     finally:
         if record_access is not None:
             asked.append_to(record_access, operator.name)
+
+
+def _manager_options(given: Mapping[str, Any], state: Path | None) -> ManagerOptions:
+    webhooks = WebhookOptions(
+        bind_address=given["webhook_bind_address"],
+        reach=given["webhook_reach"],
+        cert_dir=given["webhook_cert_dir"],
+        client_ca=given["webhook_client_ca"],
+        state=state,
+        passing=given["passing"],
+    )
+    election = ElectionOptions(name=given["leader_election_id"], namespace=given["leader_election_namespace"])
+    return ManagerOptions(
+        namespaces=given["namespaces"],
+        election=election if given["leader_elect"] else None,
+        webhooks=webhooks,
+        metrics_bind_address=given["metrics_bind_address"],
+        metrics_secure=given["metrics_secure"],
+        health_probe_bind_address=given["health_probe_bind_address"],
+        pause_gc=True,
+    )
 
 
 def _webhook_state(name: str) -> Path:
@@ -184,7 +204,7 @@ async def _reload(ctx: click.Context, target: str, *, dev: bool) -> None:
         async with import_module(DEVCLUSTER).DevCluster() as cluster:
             await asyncio.to_thread(write_kubeconfig, path, cluster.kubeconfig())
             click.echo(f"dev cluster at {cluster.url}: export KUBECONFIG={path}", err=True)
-            arguments += ["--install", "--kubeconfig", str(path)]
+            arguments += ["--install", "--passing", "--kubeconfig", str(path)]
             await reload.run_reloading(arguments, reload.folder_of(target))
 
 

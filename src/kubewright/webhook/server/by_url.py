@@ -41,11 +41,21 @@ _log = logging.getLogger("kubewright.webhook")
 class UrlRegistration(Registration):
     """Registered by this process for as long as it runs; what was deployed before comes back afterwards."""
 
-    def __init__(self, client: Client, endpoints: Endpoints, names: WebhookNames, base: str) -> None:
+    def __init__(
+        self,
+        client: Client,
+        endpoints: Endpoints,
+        names: WebhookNames,
+        base: str,
+        *,
+        leading: bool = True,
+        passing: bool = False,
+    ) -> None:
         super().__init__(client, endpoints, names)
         self._base = base
-        self.leading: bool = True
+        self.leading: bool = leading
         """Whether to take over from another process that serves the same webhooks."""
+        self._passing = passing
         self._registered = False
         self._yielded = False
 
@@ -124,7 +134,7 @@ class UrlRegistration(Registration):
             except Conflict:
                 # Another run may be taking over at this moment: what it writes is not ours to take away.
                 continue
-            if left is not None and kind == CUSTOM_RESOURCE_DEFINITION:
+            if left is not None and kind == CUSTOM_RESOURCE_DEFINITION and not self._passing:
                 _warn_of(left)
             return
 

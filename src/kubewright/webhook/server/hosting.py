@@ -6,14 +6,13 @@ import logging
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from kubewright.api import ConfigError
 from kubewright.certificates import FollowingContext
 from kubewright.client import Client
 from kubewright.metrics import Registry
 from kubewright.serving import Address, BindError
-from kubewright.webhook import Endpoints, Lifetimes, Reach, WebhookNames
+from kubewright.webhook import Endpoints, Reach, WebhookNames, WebhookOptions
 from kubewright.webhook.configurations import ByService
 from kubewright.webhook.server.answers import Answerer, answerers_for
 from kubewright.webhook.server.by_url import UrlRegistration
@@ -34,17 +33,13 @@ _log = logging.getLogger("kubewright.webhook")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostOptions:
-    """Where to serve, how to be reached, and which certificates to show."""
+    """What was asked for, and what was found out about where this is."""
 
     address: Address
     namespace: str
     reach: Reach
-    cert_dir: Path | None = None
-    client_ca: Path | None = None
-    lifetimes: Lifetimes = field(default_factory=Lifetimes)
+    webhooks: WebhookOptions = field(default_factory=WebhookOptions)
     service_port: int = 443
-    state: Path | None = None
-    """File that keeps the own certificates of a run by URL; without one they live as long as the process."""
     standby: bool = False
     """Whether another replica that answers is left to it until `lead`."""
 
@@ -65,7 +60,7 @@ class WebhookHost:
         self._client = client
         self._options = options
         self._metrics = metrics
-        self._context = FollowingContext(options.client_ca)
+        self._context = FollowingContext(options.webhooks.client_ca)
         self._source = self._make_source()
         self._registration: Registration | None = None
         self._ca_bundle = b""
@@ -147,9 +142,9 @@ class WebhookHost:
             _log.error("The webhooks could not be taken away within %.0f s", TAKEN_AWAY_WITHIN)
 
     def _make_source(self) -> Source:
-        options = self._options
-        if options.cert_dir is not None:
-            return DirectorySource(self._context, self._metrics, options.cert_dir)
+        options, chosen = self._options, self._options.webhooks
+        if chosen.cert_dir is not None:
+            return DirectorySource(self._context, self._metrics, chosen.cert_dir)
         if options.reach == "given":
             raise ConfigError(
                 "webhooks that somebody else registers need that one's certificate: --webhook-cert-dir"
@@ -158,10 +153,10 @@ class WebhookHost:
             store = SecretStore(self._client, options.namespace, self._names.secret)
             name = f"{self._names.service}.{options.namespace}"
             hosts = (f"{name}.svc", f"{name}.svc.cluster.local", name)
-            return OwnSource(self._context, self._metrics, store, hosts, options.lifetimes)
+            return OwnSource(self._context, self._metrics, store, hosts, chosen.lifetimes)
         hosts = (self._url_host, "localhost")
-        store = MemoryStore() if options.state is None else FileStore(options.state)
-        return OwnSource(self._context, self._metrics, store, hosts, options.lifetimes)
+        store = MemoryStore() if chosen.state is None else FileStore(chosen.state)
+        return OwnSource(self._context, self._metrics, store, hosts, chosen.lifetimes)
 
     def _make_registration(self) -> Registration:
         options = self._options
@@ -172,9 +167,14 @@ class WebhookHost:
             return ServiceRegistration(self._client, self._endpoints, self._names, service)
         host = f"[{self._url_host}]" if ":" in self._url_host else self._url_host
         base = f"https://{host}:{self.port}"
-        registration = UrlRegistration(self._client, self._endpoints, self._names, base)
-        registration.leading = not options.standby
-        return registration
+        return UrlRegistration(
+            self._client,
+            self._endpoints,
+            self._names,
+            base,
+            leading=not options.standby,
+            passing=options.webhooks.passing,
+        )
 
     @property
     def _url_host(self) -> str:

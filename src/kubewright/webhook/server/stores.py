@@ -1,6 +1,7 @@
 """Where a bundle is kept: in a Secret that all replicas share, in a file, or in this process alone."""
 
 import asyncio
+import logging
 import tempfile
 from base64 import b64decode, b64encode
 from pathlib import Path
@@ -13,6 +14,7 @@ from kubewright.client import Client
 from kubewright.webhook.server.authority import Bundle, split_authorities
 
 SECRET = Kind(group="", version="v1", kind="Secret", plural="secrets", builtin=True)
+_log = logging.getLogger("kubewright.webhook")
 _KEYS = ("ca.crt", "ca.key", "tls.crt", "tls.key")
 
 
@@ -54,43 +56,52 @@ class MemoryStore:
 
 
 class FileStore:
-    """Keeps the bundle in a file that its owner alone may read, so that a run after this one is trusted at once."""
+    """Keeps the bundle in a file that its owner alone may read, so that a run after this one is trusted at once.
+
+    Where no file can be written the bundle lasts for this run: the next one is only trusted a little later.
+    """
 
     shared = True
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._content = b""
+        self._held: Bundle | None = None
 
     async def load(self) -> Bundle | None:
         """Read the file."""
+        if self._held is not None:
+            return self._held
         self._content = await asyncio.to_thread(self._read)
         return await asyncio.to_thread(_bundle, _data(self._content))
 
     async def save(self, bundle: Bundle) -> bool:
         """Replace the file, unless another run did."""
-        return await asyncio.to_thread(self._write, msgspec.json.encode(_values(bundle)))
+        if self._held is None:
+            try:
+                return await asyncio.to_thread(self._write, msgspec.json.encode(_values(bundle)))
+            except OSError as error:
+                told = "The webhooks' certificates are kept for this run only: %s: %s"
+                _log.warning(told, self._path, error.strerror or error)
+        self._held = bundle
+        return True
 
     def _read(self) -> bytes:
         try:
             return self._path.read_bytes()
-        except FileNotFoundError:
+        except OSError:
             return b""
-        except OSError as error:
-            raise CertificateError(f"{self._path}: {error.strerror or error}") from error
 
     def _write(self, content: bytes) -> bool:
         if self._read() != self._content:
             return False
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            # Created for the owner only, and never seen half written.
-            descriptor, name = tempfile.mkstemp(dir=self._path.parent, prefix=f".{self._path.name}-")
-            with open(descriptor, "wb") as file:
-                file.write(content)
-            Path(name).replace(self._path)
-        except OSError as error:
-            raise CertificateError(f"{self._path}: {error.strerror or error}") from error
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # Created for the owner only, and never seen half written.
+        with tempfile.TemporaryDirectory(dir=self._path.parent, prefix=f".{self._path.name}-") as folder:
+            whole = Path(folder, self._path.name)
+            whole.touch(mode=0o600)
+            whole.write_bytes(content)
+            whole.replace(self._path)
         return True
 
 

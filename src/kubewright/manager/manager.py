@@ -7,16 +7,13 @@ Stop: reconciles in flight get `graceful_timeout` to end, then lifespan, caches,
 import asyncio
 import logging
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
-from enum import StrEnum
-from importlib import import_module
-from pathlib import Path
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 import msgspec
 
+from kubewright.api import leaves
 from kubewright.cache import Cache
 from kubewright.client import Client, ClusterConfig
 from kubewright.controller import Controller, Operator
@@ -25,76 +22,19 @@ from kubewright.controller.running import (
     Runner,
     RunnerStatistics,
     Surroundings,
-    Tracer,
     Traces,
     Views,
     Watchdog,
 )
-from kubewright.election import (
-    LEASE,
-    ElectionOptions,
-    ElectionThread,
-    LeaseLost,
-    LeaseTimes,
-    default_identity,
-)
+from kubewright.election import LEASE, ElectionOptions, ElectionThread, LeaseLost
 from kubewright.events import EventRecorder, Reference
-from kubewright.http.server import Routes
+from kubewright.manager.options import ManagerOptions
+from kubewright.manager.parts import installed_tracer
+from kubewright.manager.servers import ServedWebhooks, serve_metrics, serve_probes, serve_webhooks
 from kubewright.metrics import Registry
-from kubewright.serving import BindError, Checks, Guard, HttpServer, parse_address
-from kubewright.webhook import Lifetimes, Reach
-
-
-class Part(StrEnum):
-    """What some operators never use, by its module: it brings libraries that are half of a start, so it waits."""
-
-    METRICS_PAGE = "kubewright.serving.metrics_page"
-    OPENTELEMETRY = "opentelemetry.trace"
-    SERVING_CERTIFICATES = "kubewright.serving.certificates"
-    WEBHOOK_SERVER = "kubewright.webhook.server"
-
-    async def load(self) -> Any:
-        """Import it where the event loop does not wait for that."""
-        return await asyncio.to_thread(import_module, self.value)
-
+from kubewright.serving import Checks
 
 _log = logging.getLogger("kubewright.manager")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ManagerOptions:
-    """How to run an operator; the defaults are controller-runtime's.
-
-    Addresses are `:8080`, `127.0.0.1:0` or `0` for off. `namespaces` limits everything that is watched.
-    `webhook_reach` says how the API server gets here, by Service, by URL, or as somebody else
-    arranged (`given`); it is found out unless said.
-    `webhook_state` is a file that keeps their certificates between runs by URL.
-    `tracer` makes the spans of reconciles and writes, by default OpenTelemetry's where that is installed.
-    `pause_gc` stops Python's garbage collector while the caches fill: for programs, not for tests.
-    """
-
-    namespaces: Sequence[str] = ()
-    leader_elect: bool = False
-    leader_election_id: str = ""
-    leader_election_namespace: str = ""
-    lease_times: LeaseTimes = field(default_factory=LeaseTimes)
-    identity: str = field(default_factory=default_identity)
-    metrics_bind_address: str = ":8080"
-    metrics_secure: bool = False
-    metrics_cert_dir: Path | None = None
-    health_probe_bind_address: str = ":8081"
-    webhook_bind_address: str = ":9443"
-    webhook_cert_dir: Path | None = None
-    webhook_client_ca: Path | None = None
-    webhook_reach: Reach | None = None
-    webhook_lifetimes: Lifetimes = field(default_factory=Lifetimes)
-    webhook_state: Path | None = None
-    graceful_timeout: float = 30.0
-    cache_sync_timeout: float = 120.0
-    watchdog: bool = True
-    tracer: Tracer | None = None
-    pause_gc: bool = False
-
 
 DEFAULTS = ManagerOptions()
 
@@ -124,17 +64,18 @@ class Manager:
         self.webhook_port: int = 0
         self._config = config
         self._options = options
+        self._lease = _lease(options.election or ElectionOptions(), operator, config)
         self._runners: tuple[Runner[Any], ...] = ()
         self._cache: Cache | None = None
         self._election: ElectionThread | None = None
-        self._lead_webhooks: Callable[[], Awaitable[None]] | None = None
+        self._webhooks: ServedWebhooks | None = None
         self._working: set[asyncio.Task[None]] = set()
         self._malformed = MalformedObjects()
         self._views = Views()
         self._traces = Traces()
         self._leading = self.metrics.gauge(
             "leader_election_master_status", "Whether this replica holds the lease (1) or not (0)", ("name",)
-        ).labels(name=self._lease_name)
+        ).labels(name=self._lease.name)
 
     async def run(self) -> None:
         """Run until cancelled, or until something fails that a retry cannot mend."""
@@ -158,8 +99,8 @@ class Manager:
         recorder = EventRecorder(
             client, controller=self.operator.name, host=socket.gethostname(), metrics=self.metrics
         )
-        if options.leader_elect:
-            self._election = ElectionThread(self._config, self._election_options())
+        if options.election is not None:
+            self._election = ElectionThread(self._config, self._lease)
         cache = self._cache = Cache(
             client,
             metrics=self.metrics,
@@ -167,7 +108,7 @@ class Manager:
             field_managers=_field_managers(self.operator.controllers),
             pause_gc=options.pause_gc,
         )
-        self._traces = Traces(options.tracer or await _installed_tracer())
+        self._traces = Traces(options.tracer or await installed_tracer())
         self._runners = tuple(
             Runner(controller, self._surroundings(controller, client, cache, recorder))
             for controller in self.operator.controllers
@@ -180,8 +121,6 @@ class Manager:
                 if options.watchdog:
                     await stack.enter_async_context(Watchdog(self.metrics))
                 await self._serve(stack, group, client)
-                # A kind whose versions we convert cannot be listed before we answer.
-                await self._serve_webhooks(stack, group, client)
                 for runner in self._runners:
                     runner.subscribe()
                 stack.callback(group.create_task(cache.run(), name="cache").cancel)
@@ -200,57 +139,14 @@ class Manager:
 
     async def _serve(self, stack: AsyncExitStack, group: asyncio.TaskGroup, client: Client) -> None:
         """Answer probes and scrapes before anything else runs: a slow start must be seen."""
-        options = self._options
-        probes = parse_address(options.health_probe_bind_address)
-        if probes is not None:
-            routes = [*self.liveness.routes, *self.readiness.routes]
-            server = HttpServer(probes, Routes(routes))
-            self.probe_port = await _listen(stack, server, "--health-probe-bind-address")
-        metrics = parse_address(options.metrics_bind_address)
-        if metrics is None:
-            return
-        page_type = (await Part.METRICS_PAGE.load()).MetricsPage
-        if not options.metrics_secure:
-            server = HttpServer(metrics, Routes(page_type(self.metrics).routes))
-        else:
-            serving = await Part.SERVING_CERTIFICATES.load()
-            certificate = await asyncio.to_thread(serving.ServingCertificate, options.metrics_cert_dir)
-            stack.callback(group.create_task(certificate.follow(), name="certificate").cancel)
-            page = page_type(self.metrics, Guard(client))
-            server = HttpServer(metrics, Routes(page.routes), tls=certificate.context)
-        self.metrics_port = await _listen(stack, server, "--metrics-bind-address")
-
-    async def _serve_webhooks(self, stack: AsyncExitStack, group: asyncio.TaskGroup, client: Client) -> None:
-        options, webhooks = self._options, self.operator.webhooks
-        address = parse_address(options.webhook_bind_address)
-        if not webhooks:
-            return
-        if address is None:
-            _log.warning("Webhooks are off: nothing judges, completes or converts objects")
-            return
-        server = await Part.WEBHOOK_SERVER.load()
-        try:
-            chosen = server.HostOptions(
-                address=address,
-                namespace=self._config.namespace,
-                cert_dir=options.webhook_cert_dir,
-                client_ca=options.webhook_client_ca,
-                reach=options.webhook_reach or server.reach_of(self._config),
-                lifetimes=options.webhook_lifetimes,
-                state=options.webhook_state,
-                standby=options.leader_elect,
-            )
-            host = server.WebhookHost(self.operator.name, webhooks, client, chosen, self.metrics)
-            if options.webhook_reach is None:
-                await host.confirm_reach()
-        except server.Unreachable as error:
-            if self.operator.webhooks.conversions:
-                raise
-            _log.warning("Webhooks are not served: %s", error)
-            return
-        self.readiness.add("webhooks", host.problem)
-        await stack.enter_async_context(host.serving(group))
-        self.webhook_port, self._lead_webhooks = host.port, host.lead
+        options, metrics = self._options, self.metrics
+        self.probe_port = await serve_probes(stack, options, self.liveness, self.readiness)
+        self.metrics_port = await serve_metrics(stack, group, client, options, metrics)
+        # A kind whose versions we convert cannot be listed before we answer.
+        self._webhooks = await serve_webhooks(
+            stack, group, client, self.operator, options, metrics, self.readiness
+        )
+        self.webhook_port = self._webhooks.port if self._webhooks is not None else 0
 
     async def _work(self, group: asyncio.TaskGroup, recorder: EventRecorder) -> None:
         """Reconcile until cancelled; then let what is in flight end."""
@@ -275,11 +171,10 @@ class Manager:
         group.create_task(self._follow_election(election), name="election")
         await election.wait_leading()
         self._leading.set(1)
-        if self._lead_webhooks is not None:
-            await self._lead_webhooks()
-        options = self._election_options()
-        lease = Reference(LEASE.api_version, LEASE.kind, options.namespace, options.name, "")
-        recorder.record(lease, "Normal", "LeaderElection", f"{options.identity} became leader")
+        if self._webhooks is not None:
+            await self._webhooks.lead()
+        lease = Reference(LEASE.api_version, LEASE.kind, self._lease.namespace, self._lease.name, "")
+        recorder.record(lease, "Normal", "LeaderElection", f"{self._lease.identity} became leader")
 
     async def _follow_election(self, election: ElectionThread) -> None:
         try:
@@ -334,18 +229,6 @@ class Manager:
             views=self._views,
         )
 
-    def _election_options(self) -> ElectionOptions:
-        return ElectionOptions(
-            name=self._lease_name,
-            namespace=self._options.leader_election_namespace or self._config.namespace,
-            identity=self._options.identity,
-            times=self._options.lease_times,
-        )
-
-    @property
-    def _lease_name(self) -> str:
-        return self._options.leader_election_id or self.operator.name
-
     def _cache_problem(self) -> str | None:
         problems = self._cache.problems if self._cache is not None else []
         if problems:
@@ -353,19 +236,9 @@ class Manager:
         return None if self.synced.is_set() else "not everything that is watched has been read yet"
 
 
-async def _listen(stack: AsyncExitStack, server: HttpServer, option: str) -> int:
-    try:
-        return (await stack.enter_async_context(server)).port
-    except BindError as error:
-        raise BindError(f"{error}; choose another with {option}, 0 is off") from error
-
-
-async def _installed_tracer() -> Tracer | None:
-    """Return OpenTelemetry's tracer; it makes nothing of spans until the program sets a provider."""
-    try:
-        return (await Part.OPENTELEMETRY.load()).get_tracer("kubewright")
-    except ModuleNotFoundError:
-        return None
+def _lease(given: ElectionOptions, operator: Operator, config: ClusterConfig) -> ElectionOptions:
+    name, namespace = given.name or operator.name, given.namespace or config.namespace
+    return msgspec.structs.replace(given, name=name, namespace=namespace)
 
 
 def _field_managers(controllers: Sequence[Controller[Any]]) -> set[str]:
@@ -378,16 +251,9 @@ def _field_managers(controllers: Sequence[Controller[Any]]) -> set[str]:
 
 def _raise_first(failures: BaseExceptionGroup[BaseException]) -> NoReturn:
     """Raise the failure that stopped everything; the others are its echoes, kept as its notes."""
-    leaves = [leaf for leaf in _leaves(failures) if not isinstance(leaf, asyncio.CancelledError)]
-    first = next((leaf for leaf in leaves if isinstance(leaf, LeaseLost)), leaves[0])
-    for other in leaves:
+    told = [leaf for leaf in leaves(failures) if not isinstance(leaf, asyncio.CancelledError)]
+    first = next((leaf for leaf in told if isinstance(leaf, LeaseLost)), told[0])
+    for other in told:
         if other is not first:
             first.add_note(f"and then: {other!r}")
     raise first
-
-
-def _leaves(failure: BaseException) -> list[BaseException]:
-    if not isinstance(failure, BaseExceptionGroup):
-        return [failure]
-    group = cast("BaseExceptionGroup[BaseException]", failure)
-    return [leaf for part in group.exceptions for leaf in _leaves(part)]

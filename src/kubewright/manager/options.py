@@ -1,0 +1,33 @@
+"""How to run an operator."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kubewright.controller.running import Tracer
+from kubewright.election import ElectionOptions
+from kubewright.webhook import WebhookOptions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagerOptions:
+    """How to run an operator; the defaults are controller-runtime's.
+
+    Addresses are `:8080`, `127.0.0.1:0` or `0` for off. `namespaces` limits everything that is watched.
+    With `election` the controllers work only while they hold the lease.
+    `tracer` makes the spans of reconciles and writes, by default OpenTelemetry's where that is installed.
+    `pause_gc` stops Python's garbage collector while the caches fill: for programs, not for tests.
+    """
+
+    namespaces: Sequence[str] = ()
+    election: ElectionOptions | None = None
+    webhooks: WebhookOptions = field(default_factory=WebhookOptions)
+    metrics_bind_address: str = ":8080"
+    metrics_secure: bool = False
+    metrics_cert_dir: Path | None = None
+    health_probe_bind_address: str = ":8081"
+    graceful_timeout: float = 30.0
+    cache_sync_timeout: float = 120.0
+    watchdog: bool = True
+    tracer: Tracer | None = None
+    pause_gc: bool = False

@@ -1,0 +1,104 @@
+"""What an operator answers: probes, scrapes and webhooks."""
+
+import asyncio
+import logging
+from contextlib import AsyncExitStack
+from typing import Protocol
+
+from kubewright.client import Client
+from kubewright.controller import Operator
+from kubewright.http.server import Routes
+from kubewright.manager.options import ManagerOptions
+from kubewright.manager.parts import Part
+from kubewright.metrics import Registry
+from kubewright.serving import BindError, Checks, Guard, HttpServer, parse_address
+
+_log = logging.getLogger("kubewright.manager")
+
+
+class ServedWebhooks(Protocol):
+    """Webhooks that are asked from now on."""
+
+    port: int
+
+    async def lead(self) -> None:
+        """Take them over from the replica that led before."""
+        ...
+
+
+async def serve_probes(stack: AsyncExitStack, options: ManagerOptions, *checks: Checks) -> int:
+    """Answer probes, and return the port."""
+    address = parse_address(options.health_probe_bind_address)
+    if address is None:
+        return 0
+    server = HttpServer(address, Routes([route for each in checks for route in each.routes]))
+    return await _listen(stack, server, "--health-probe-bind-address")
+
+
+async def serve_metrics(
+    stack: AsyncExitStack,
+    group: asyncio.TaskGroup,
+    client: Client,
+    options: ManagerOptions,
+    metrics: Registry,
+) -> int:
+    """Answer scrapes, and return the port."""
+    address = parse_address(options.metrics_bind_address)
+    if address is None:
+        return 0
+    page_type = (await Part.METRICS_PAGE.load()).MetricsPage
+    if not options.metrics_secure:
+        server = HttpServer(address, Routes(page_type(metrics).routes))
+    else:
+        serving = await Part.SERVING_CERTIFICATES.load()
+        certificate = await asyncio.to_thread(serving.ServingCertificate, options.metrics_cert_dir)
+        stack.callback(group.create_task(certificate.follow(), name="certificate").cancel)
+        page = page_type(metrics, Guard(client))
+        server = HttpServer(address, Routes(page.routes), tls=certificate.context)
+    return await _listen(stack, server, "--metrics-bind-address")
+
+
+async def serve_webhooks(
+    stack: AsyncExitStack,
+    group: asyncio.TaskGroup,
+    client: Client,
+    operator: Operator,
+    options: ManagerOptions,
+    metrics: Registry,
+    readiness: Checks,
+) -> ServedWebhooks | None:
+    """Serve an operator's webhooks where it has some and the API server can reach them."""
+    if not operator.webhooks:
+        return None
+    chosen = options.webhooks
+    address = parse_address(chosen.bind_address)
+    if address is None:
+        _log.warning("Webhooks are off: nothing judges, completes or converts objects")
+        return None
+    server = await Part.WEBHOOK_SERVER.load()
+    try:
+        host_options = server.HostOptions(
+            address=address,
+            namespace=client.config.namespace,
+            reach=chosen.reach or server.reach_of(client.config),
+            webhooks=chosen,
+            standby=options.election is not None,
+        )
+        host = server.WebhookHost(operator.name, operator.webhooks, client, host_options, metrics)
+        if chosen.reach is None:
+            await host.confirm_reach()
+    except server.Unreachable as error:
+        if operator.webhooks.conversions:
+            raise
+        _log.warning("Webhooks are not served: %s", error)
+        return None
+    readiness.add("webhooks", host.problem)
+    await stack.enter_async_context(host.serving(group))
+    return host
+
+
+async def _listen(stack: AsyncExitStack, server: HttpServer, option: str) -> int:
+    try:
+        return (await stack.enter_async_context(server)).port
+    except BindError as error:
+        raise BindError(f"{error}; choose another with {option}, 0 is off") from error
