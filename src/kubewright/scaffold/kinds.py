@@ -40,6 +40,8 @@ class Declared:
     class_name: str
     spec: str
     status: str
+    scale: bool
+    """Whether `kubectl scale` may change it."""
     example: Mapping[str, Any]
     """A spec that its schema takes."""
 

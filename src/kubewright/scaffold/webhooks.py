@@ -16,6 +16,7 @@ def admission_files(package: str, name: str, what: str, declared: Declared) -> A
         "class_module": declared.module.removeprefix(f"{package}."),
         "class_name": declared.class_name,
         "variable": variable_name(declared.kind),
+        "about_scale": fill("about_scale.py", class_name=declared.class_name) if declared.scale else "",
     }
     files = {
         f"{package}/{module}_{what}.py": fill(f"{what}.py", **values),

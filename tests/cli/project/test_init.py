@@ -203,6 +203,21 @@ def test_conversion_asks_for_a_second_version(shop: Path, capsys: pytest.Capture
     assert "Toy has one version: add another" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("scaled", [True, False])
+def test_who_judges_what_can_be_scaled_is_told_that_scaling_passes_by(shop: Path, scaled: bool) -> None:
+    assert exit_code("create", "api", "--version", "v1", "--kind", "Toy") == 0
+    if scaled:
+        toy = shop / "toyshop" / "toy.py"
+        said = '    version="v1",\n    scale=kw.Scale(spec=".spec.message", status=".status.message"),\n'
+        toy.write_text(toy.read_text().replace('    version="v1",\n', said))
+    assert exit_code("create", "webhook", "--kind", "Toy", "--validation") == 0
+    made = (shop / "toyshop" / "toy_validation.py").read_text()
+    hint = '# @kw.validates(autoscaling_v1.Scale, subresources=["scale"], of=Toy)\n@kw.validates(Toy)\n'
+    assert (hint in made) is scaled
+    assert ("\n\n\n@kw.validates(Toy)\n" in made) is not scaled
+    assert max(map(len, made.splitlines())) <= 120
+
+
 def test_an_operator_that_its_author_wrote_otherwise_gets_files_and_advice(
     shop: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -59,6 +59,7 @@ def _declared(declared: type[Any]) -> Declared:
         class_name=declared.__name__,
         spec=getattr(parts.get("spec"), "__name__", ""),
         status=getattr(parts.get("status"), "__name__", ""),
+        scale=kind.scale is not None,
         example=_example(declared),
     )
 
