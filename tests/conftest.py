@@ -15,8 +15,10 @@ sys.path.insert(0, str(Path(__file__).parent / "http"))
 
 from acceptance_report import Reporter
 
-# Examples are judged by what they find, never by how long a busy machine takes for one.
-hypothesis.settings.register_profile("kubewright", deadline=None)
+# Examples are judged by what they find, never by how long a busy machine takes to think of one or to try it.
+hypothesis.settings.register_profile(
+    "kubewright", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile("kubewright")
 
 

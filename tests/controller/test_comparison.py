@@ -2,7 +2,7 @@ import copy
 import json
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kubewright.api import Wire
@@ -211,10 +211,8 @@ def with_defaults(value: Any, extra: Any) -> Any:
 
 
 # Nested values take a busy machine long to draw; that says nothing about what is tested.
-patient = settings(suppress_health_check=[HealthCheck.too_slow])
 
 
-@patient
 @given(specs, leaves)
 def test_what_was_applied_is_not_applied_again_whatever_the_server_adds(spec: Wire, extra: Any) -> None:
     live = {"spec": with_defaults(spec, extra), "metadata": {}}
@@ -241,7 +239,6 @@ def variants(value: Any) -> list[Any]:
     return [f"{value}!"]
 
 
-@patient
 @given(specs, st.data())
 def test_any_one_change_of_what_was_applied_is_found(spec: Wire, data: st.DataObject) -> None:
     live = {"spec": with_defaults(spec, 1), "metadata": {}}

@@ -77,12 +77,12 @@ async def sets_of(cluster: Cluster, app: str) -> list[apps_v1.ReplicaSet]:
     return sorted(found, key=lambda item: int(item.metadata.annotations[REVISION]))
 
 
-async def until_told(cluster: Cluster, *expected: tuple[str, str, str]) -> None:
+async def until_told(cluster: Cluster, *expected: tuple[str, str, str], namespace: str = "") -> None:
     """Wait for events, each a kind, a reason and a text that its message holds."""
     missing = list(expected)
 
     async def look() -> bool:
-        events = await cluster.client.list(core_v1.Event, namespace=cluster.namespace)
+        events = await cluster.client.list(core_v1.Event, namespace=namespace or cluster.namespace)
         missing[:] = [
             (kind, reason, text)
             for kind, reason, text in expected

@@ -1,6 +1,7 @@
 """What a control plane does for nodes, on either one."""
 
 import pytest
+from devcluster_workloads import until_told
 
 from kubewright.api.builtin import core_v1
 from kubewright.devcluster.node_care import TTL, seconds_to_keep
@@ -13,9 +14,8 @@ async def test_a_node_is_told_how_long_it_may_keep_what_it_reads(cluster: Cluste
     assert node.metadata.annotations[TTL] == "0"
     await cluster.client.patch(node, {"metadata": {"annotations": {TTL: None}}})
     await cluster.eventually(core_v1.Node, NODE, lambda item: item.metadata.annotations.get(TTL) == "0")
-    events = await cluster.client.list(core_v1.Event, namespace="default")
-    told = [item for item in events if item.involved_object.kind == "Node"]
-    assert f"Node {NODE} event: Registered Node {NODE} in Controller" in [item.message for item in told]
+    registered = f"Node {NODE} event: Registered Node {NODE} in Controller"
+    await until_told(cluster, ("Node", "RegisteredNode", registered), namespace="default")
 
 
 @pytest.mark.parametrize(("nodes", "seconds"), [(1, 0), (100, 0), (101, 15), (1000, 30), (5000, 300)])

@@ -42,7 +42,7 @@ async def test_a_wait_that_is_all_but_over_is_over(monkeypatch: pytest.MonkeyPat
     assert len(desk.looks) == 2
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=50)
 @given(gaps=st.lists(st.floats(0.0, 0.3), min_size=1, max_size=60))
 def test_no_change_waits_longer_than_the_longest_pause(gaps: list[float]) -> None:
     async def check() -> None:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from devserver_http import APPLY, MERGE, Http
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubewright.devserver import Server
@@ -198,7 +198,7 @@ REQUESTS = st.tuples(
 )
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40)
 @given(st.lists(REQUESTS, min_size=1, max_size=12))
 def test_no_request_makes_the_server_fail(
     requests: list[tuple[str, str, dict[str, str], object, str]],

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from devserver_http import Http
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubewright.devserver import Server
@@ -141,7 +141,7 @@ class Failures(logging.Handler):
         self.found.append(f"{record.getMessage()}: {record.exc_info[1] if record.exc_info else ''!r}")
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=40)
 @given(
     st.lists(
         st.tuples(st.sampled_from(range(len(REQUESTS))), st.integers(0, 2**32)), min_size=30, max_size=30

@@ -70,7 +70,12 @@ def _check(conversion: Conversion[Any, Any], cls: type[Object], through: type[Ob
         assert response["result"]["status"] == "Success", response["result"]["message"]
         return response["convertedObjects"][0]
 
-    @hypothesis.settings(max_examples=examples, deadline=None, database=None)
+    @hypothesis.settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],  # a busy machine is nobody's fault
+    )
     @hypothesis.given(objects(cls))
     def survives(before: Any) -> None:
         there = convert(to_wire(before), kind_of(through).api_version)

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 from http_wire import Wire, connected
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubewright.certificates import FollowingContext
@@ -69,7 +69,7 @@ async def test_nonsense_behind_a_request_waits_for_its_turn() -> None:
 
 
 @given(data=st.lists(st.binary(max_size=200), max_size=5))
-@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50)
 def test_no_bytes_make_it_fall_over(data: list[bytes]) -> None:
     async def attempt() -> None:
         async with talking() as (server, _, wire):
