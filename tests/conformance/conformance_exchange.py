@@ -1,5 +1,6 @@
 """Plain HTTP to an API server: requests as data, answers as they came, watches read to their end."""
 
+import contextlib
 import http.client
 import json
 import ssl
@@ -12,6 +13,8 @@ import yaml
 
 USER_AGENT = "conformance/1.0"
 TIMEOUT = 30.0
+LONG = 120
+"""Seconds that a watch is asked for whose events take the time they take."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,8 @@ class Step:
     """Requests sent while this one, a watch, is open."""
     until: Callable[[int, Any], bool] | None = None
     """Ask again, for some seconds, until this holds for status and body: for what servers do in their own time."""
+    warned: str = ""
+    """Ask again, likewise, until a warning has this in it."""
     user: str = ""
     """Whose token to send; the administrator's certificate when nobody is named."""
     waits: float = 0
@@ -104,8 +109,10 @@ class Target:
         usable = False
         try:
             path, body, headers = self._request(step, values)
-            connection.request(step.method, path, body, headers)
             timeout = _timeout(step)
+            if frames and not self.skip:
+                path = path.replace(f"timeoutSeconds={timeout:g}", f"timeoutSeconds={LONG}")
+            connection.request(step.method, path, body, headers)
             if not timeout:
                 self._let_pass(step.waits)
             response = connection.getresponse()
@@ -113,7 +120,7 @@ class Target:
                 run(other)
             if timeout:
                 self._let_pass(step.waits)
-            data = self._read(response, timeout, frames)
+            data = self._read(connection, response, timeout, frames)
             usable = response.isclosed() and connection.sock is not None
         finally:
             if usable:
@@ -126,13 +133,25 @@ class Target:
             body = step.pick(body, values)
         return Answer(response.status, _headers(response, step.also), body)
 
-    def _read(self, response: http.client.HTTPResponse, seconds: float, frames: int) -> bytes:
+    def _read(
+        self,
+        connection: http.client.HTTPSConnection,
+        response: http.client.HTTPResponse,
+        seconds: float,
+        frames: int,
+    ) -> bytes:
         if not seconds or response.status != 200:
             return response.read()
-        # Once all that should come has come, only the end is left to wait for.
-        seen = b"".join(response.readline() for _ in range(frames)) if self.skip else b""
-        self._let_pass(seconds)
-        return seen + response.read()
+        # What should come is waited for, however busy the machine is; then only more than that, or the end, is left.
+        seen = b"".join(response.readline() for _ in range(frames))
+        if self.skip or not frames:
+            self._let_pass(seconds)
+            return seen + response.read()
+        connection.sock.settimeout(seconds)
+        with contextlib.suppress(TimeoutError):
+            while line := response.readline():
+                seen += line
+        return seen
 
     def _let_pass(self, seconds: float) -> None:
         if self.skip is not None and seconds:

@@ -196,6 +196,16 @@ STEPS = [
     ),
     create("later-pod", "later", pod("plain")),
     create("later-pod-two", "later", pod("plain-two")),
+    # The real server looks at the Pods it has learned of, which it does in its own time.
+    Step(
+        "later-pods-known",
+        "PATCH",
+        "/api/v1/namespaces/admission-later?dryRun=All",
+        {"metadata": {"labels": labels("restricted")}},
+        MERGE,
+        warned="(and 1 other pod)",
+        compared=False,
+    ),
     Step(
         "later-enforced",
         "PATCH",

@@ -237,8 +237,9 @@ STEPS = [
     Step("served-again-v1", "GET", V1, until=served, compared=False),
     Step("served-again-v2", "GET", V2, until=served, compared=False),
     Step("new-in-v2", "POST", V1, flat("n", 9), until=stored_now, compared=False),
-    Step("mixed-v1", "GET", V1),
-    Step("mixed-v2", "GET", V2),
+    # While the real server opens the storage of the changed kind anew, it refuses lists.
+    Step("mixed-v1", "GET", V1, until=served),
+    Step("mixed-v2", "GET", V2, until=served),
     Step(
         "drop-stored",
         "PATCH",

@@ -113,7 +113,7 @@ def served(status: int, body: Any) -> bool:
 
 
 def registered(status: int, body: Any) -> bool:
-    return status == 200 and bool(body.get("status"))
+    return status == 200 and bool(body.get("status", {}).get("conditions"))
 
 
 def old_default(status: int, body: Any) -> bool:
@@ -331,7 +331,7 @@ STEPS = [
     ),
     Step("bar-as-v1", "GET", "/apis/ex.io/v1/bars/b"),
     Step("bar-as-v2", "GET", "/apis/ex.io/v2/bars/b"),
-    Step("bar-versions", "GET", "/apis/ex.io"),
+    Step("bar-versions", "GET", "/apis/ex.io", until=lambda _, body: len(body.get("versions", ())) == 3),
     Step("bar-no-status", "GET", "/apis/ex.io/v1/bars/b/status"),
     Step("bar-in-namespace", "GET", "/apis/ex.io/v1/namespaces/definitions/bars"),
     Step("bar-generation", "PATCH", "/apis/ex.io/v1/bars/b", {"status": {"a": 1}}, MERGE),
