@@ -31,6 +31,13 @@ def load_operator(target: str) -> Operator:
     found = getattr(module, DEFAULT_OBJECT, None)
     if found is not None and not isinstance(found, ModuleType):
         return _operator_from(found, f"{target}:{DEFAULT_OBJECT}", module)
+    if operators := _operators_in(module):
+        if len(operators) > 1:
+            named = " and ".join(operators)
+            raise TargetError(
+                f"{target} has several operators, {named}: name one, like {target}:{next(iter(operators))}"
+            )
+        return next(iter(operators.values()))
     controllers, webhooks = _controllers_in(module), _webhooks_in(module)
     if not controllers and not webhooks:
         raise NoOperator(
@@ -50,8 +57,12 @@ def _split(target: str) -> tuple[str, str, str]:
 
 
 def _load(place: str) -> ModuleType:
+    if not place:
+        raise TargetError("TARGET names neither a file nor a module")
     path = Path(place)
     if path.is_file():
+        if path.suffix != ".py":
+            raise TargetError(f"{place} is no Python file: its name does not end in .py")
         return _import(path.stem, path.parent, place)
     if path.is_dir():
         if not (path / "__init__.py").is_file():
@@ -64,7 +75,7 @@ def _load(place: str) -> ModuleType:
 
 def _import(name: str, folder: Path, place: str) -> ModuleType:
     if not all(part.isidentifier() for part in name.split(".")):
-        raise TargetError(f"{place}: {name!r} is no module name")
+        raise TargetError(f"{place}: {name!r} is no module name: rename it")
     sys.path.insert(0, str(folder.resolve()))
     importlib.invalidate_caches()
     try:
@@ -74,7 +85,13 @@ def _import(name: str, folder: Path, place: str) -> ModuleType:
             raise TargetError(f"{place}: there is no such file or module") from None
         raise TargetError(_user_line(error, place)) from error
     except SyntaxError as error:
-        raise TargetError(f"{error.filename}:{error.lineno}: {type(error).__name__}: {error.msg}") from None
+        where = f"{error.filename}:{error.lineno}" if error.filename else place
+        raise TargetError(f"{where}: {type(error).__name__}: {error.msg}") from None
+    except SystemExit as error:
+        raise TargetError(
+            f"{place_of(error) or place}: loading it ends the program (SystemExit: {error.code}): "
+            'put what runs it under `if __name__ == "__main__":`'
+        ) from None
     except Exception as error:
         raise TargetError(_user_line(error, place)) from error
     _refuse_another(module, folder, name, place)
@@ -112,9 +129,18 @@ def _operator_from(found: Any, target: str, module: ModuleType) -> Operator:
     if isinstance(found, Controller):
         return Operator(cast("Controller[Any]", found))
     raise TargetError(
-        f"{target} in {module.__name__} is a {type(found).__name__}: it must be an Operator, "
+        f"{target} in {module.__name__} is of type {type(found).__name__}: it must be an Operator, "
         "a Controller, or a function that returns one of them"
     )
+
+
+def _operators_in(module: ModuleType) -> dict[str, Operator]:
+    """Find each operator once, by the first of its names."""
+    found: dict[int, tuple[str, Operator]] = {}
+    for name, value in vars(module).items():
+        if isinstance(value, Operator):
+            found.setdefault(id(value), (name, value))
+    return dict(found.values())
 
 
 def _controllers_in(module: ModuleType) -> list[Controller[Any]]:
