@@ -1,8 +1,8 @@
 """Budgets and quotas, on either control plane."""
 
-from devcluster_workloads import deployment, is_rolled_out, pod, pods_of, selector
+from devcluster_workloads import deployment, is_rolled_out, pod, pods_of, selector, until
 
-from kubewright.api import Meta, Quantity
+from kubewright.api import Forbidden, Meta, Quantity
 from kubewright.api.builtin import apps_v1, core_v1, policy_v1
 from kubewright.testing.cluster import Cluster
 
@@ -59,9 +59,7 @@ async def test_a_share_is_one_of_what_is_wanted(cluster: Cluster) -> None:
 
 
 async def test_a_quota_says_what_is_used(cluster: Cluster) -> None:
-    hard = {"pods": Quantity("5"), "requests.cpu": Quantity("2"), "configmaps": Quantity("10")}
-    await cluster.create(core_v1.ResourceQuota(Meta("all"), spec=core_v1.ResourceQuotaSpec(hard=hard)))
-    await cluster.eventually(core_v1.ResourceQuota, "all", lambda item: item.status.hard == hard)
+    await _quota(cluster, pods="5", requests_cpu="2", configmaps="10")
     small = pod("small")
     small.spec.containers[0].resources.requests = {"cpu": Quantity("500m")}
     await cluster.create(small)
@@ -70,3 +68,51 @@ async def test_a_quota_says_what_is_used(cluster: Cluster) -> None:
     )
     assert found.status.used["requests.cpu"] == Quantity("500m")
     assert found.status.used["configmaps"] >= Quantity("1")
+
+
+async def _quota(cluster: Cluster, **hard: str) -> None:
+    """Limit the namespace, and wait until the server counts: it learns what is stored in its own time."""
+    limits = {name.replace("__", "/").replace("_", "."): Quantity(text) for name, text in hard.items()}
+    limits["secrets"] = Quantity("0")
+    await cluster.create(core_v1.ResourceQuota(Meta("all"), spec=core_v1.ResourceQuotaSpec(hard=limits)))
+    await cluster.eventually(core_v1.ResourceQuota, "all", lambda item: item.status.hard == limits)
+
+    async def counted() -> bool:
+        try:
+            await cluster.client.create(
+                core_v1.Secret(Meta("one-too-many", namespace=cluster.namespace)), dry_run=True
+            )
+        except Forbidden:
+            return True
+        return False
+
+    await until(counted)
+
+
+async def test_a_replica_set_gets_no_more_pods_than_the_quota_leaves(cluster: Cluster) -> None:
+    await _quota(cluster, pods="2")
+    await cluster.create(deployment("web", 4))
+    await cluster.eventually(
+        apps_v1.Deployment,
+        "web",
+        lambda item: (
+            item.status.available_replicas >= 2
+            and any(found.type == "ReplicaFailure" for found in item.status.conditions)
+        ),
+    )
+    assert len(await pods_of(cluster, "web")) == 2
+    quota = await cluster.client.get(core_v1.ResourceQuota, "all", cluster.namespace)
+    assert quota.status.used == {"pods": Quantity("2"), "secrets": Quantity("0")}
+
+
+async def test_what_a_deleted_object_used_is_free_again(cluster: Cluster) -> None:
+    await _quota(cluster, count__deployments_apps="1")
+    await cluster.create(deployment("web", 0))
+    quota = await cluster.client.get(core_v1.ResourceQuota, "all", cluster.namespace)
+    assert quota.status.used["count/deployments.apps"] == Quantity("1")
+    await cluster.client.delete(apps_v1.Deployment, "web", cluster.namespace)
+    await cluster.eventually(
+        core_v1.ResourceQuota,
+        "all",
+        lambda item: item.status.used["count/deployments.apps"] == Quantity("0"),
+    )

@@ -174,11 +174,11 @@ def test_a_host_port_is_taken_once() -> None:
 
 
 def test_the_explanation_is_the_schedulers() -> None:
-    assert explanation(1, {"Insufficient cpu": 1}) == (
-        "0/1 nodes are available: 1 Insufficient cpu. "
+    assert explanation(1, {"Insufficient cpu": 1}, hopeless=0) == (
+        "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, "
         "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
     )
-    assert explanation(0, {}) == "no nodes available to schedule pods"
+    assert explanation(0, {}, hopeless=0) == "no nodes available to schedule pods"
 
 
 effects = st.sampled_from(["NoSchedule", "NoExecute", "PreferNoSchedule"])

@@ -2,7 +2,7 @@
 
 import secrets
 
-from devcluster_workloads import pod, until
+from devcluster_workloads import pod, until, until_told
 
 from kubewright.api import Meta, Quantity
 from kubewright.api.builtin import core_v1
@@ -91,6 +91,20 @@ async def test_a_volume_made_by_hand_is_found_by_its_class(cluster: Cluster) -> 
     await cluster.eventually(core_v1.PersistentVolume, name, lambda item: item.status.phase == "Released")
     await cluster.client.delete(core_v1.PersistentVolume, name)
     await cluster.eventually_gone(core_v1.PersistentVolume, name)
+
+
+async def test_a_claim_whose_class_or_volume_is_missing_says_so(cluster: Cluster) -> None:
+    await cluster.create(claim("classless", ""))
+    await cluster.create(claim("lost", "no-such-class"))
+    await until_told(
+        cluster,
+        ("PersistentVolumeClaim", "FailedBinding", "no storage class is set"),
+        (
+            "PersistentVolumeClaim",
+            "ProvisioningFailed",
+            'storageclass.storage.k8s.io "no-such-class" not found',
+        ),
+    )
 
 
 async def test_a_pod_whose_claim_is_missing_waits_for_it(cluster: Cluster) -> None:

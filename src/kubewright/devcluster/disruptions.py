@@ -85,6 +85,8 @@ async def reconcile(budget: policy_v1.PodDisruptionBudget, ctx: Context) -> Resu
         for pod in found
         if selector.matches(pod.metadata.labels) and pod.status.phase not in ("Succeeded", "Failed")
     ]
+    if not pods:
+        ctx.event("NoPods", "No matching pods found")
     now = clock.now()
     status = status_of(budget, pods, await _expected(budget, pods, ctx), now)
     gone = budget.status.disrupted_pods.keys() - status.disrupted_pods.keys()

@@ -82,10 +82,11 @@ def _add(total: dict[str, Quantity], more: Mapping[str, Quantity]) -> None:
 
 def tolerates(pod: core_v1.Pod, taint: core_v1.Taint) -> bool:
     """Tell whether a Pod may run in spite of a taint."""
-    return any(_covers(toleration, taint) for toleration in pod.spec.tolerations)
+    return any(covers(toleration, taint) for toleration in pod.spec.tolerations)
 
 
-def _covers(toleration: core_v1.Toleration, taint: core_v1.Taint) -> bool:
+def covers(toleration: core_v1.Toleration, taint: core_v1.Taint) -> bool:
+    """Tell whether a toleration is about a taint."""
     if toleration.effect not in ("", taint.effect):
         return False
     if toleration.operator == "Exists":
@@ -219,20 +220,21 @@ def _means(pod: core_v1.Pod, term: core_v1.PodAffinityTerm, other: Tenant) -> bo
     )
 
 
-def explanation(nodes: int, obstacles: Mapping[str, int]) -> str:
-    """Put into words why no node will do."""
+def is_hopeless(pod: core_v1.Pod, here: Place, reason: str) -> bool:
+    """Tell whether an obstacle would stay though all other Pods were taken away."""
+    tainted = reason.startswith("node(s) had untolerated taint")
+    return reason in UNRESOLVABLE or tainted or bool(_shortage(pod, Place(here.node)))
+
+
+def explanation(nodes: int, obstacles: Mapping[str, int], hopeless: int) -> str:
+    """Put into words why no node will do; on so many of them it would not help to take other Pods away."""
     if not nodes:
         return "no nodes available to schedule pods"
     reasons = ", ".join(sorted(f"{count} {text}" for text, count in obstacles.items()))
-    hopeless = sum(
-        count
-        for text, count in obstacles.items()
-        if text in UNRESOLVABLE or text.startswith("node(s) had untolerated taint")
-    )
     ends: list[str] = []
     if nodes - hopeless:
         ends.append(f"{nodes - hopeless} No preemption victims found for incoming pod")
     if hopeless:
         ends.append(f"{hopeless} Preemption is not helpful for scheduling")
-    ending = ", ".join(sorted(ends))
-    return f"0/{nodes} nodes are available: {reasons}. preemption: 0/{nodes} nodes are available: {ending}."
+    ending = f"preemption: 0/{nodes} nodes are available: {', '.join(sorted(ends))}."
+    return f"0/{nodes} nodes are available: {reasons}. no new claims to deallocate, {ending}"

@@ -1,21 +1,40 @@
 """ResourceQuotas: what a namespace uses of what it may."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
+from typing import Any
 
-from kubewright.api import Object, Quantity
-from kubewright.api.builtin import core_v1
-from kubewright.controller import Context, Controller, Index, Tuning, watch
-from kubewright.devcluster.nodes import requests_of
+from kubewright.api import Conflict, Kind, NotFound, Object, Quantity, kind_of, to_wire
+from kubewright.api.builtin import apps_v1, batch_v1, core_v1
+from kubewright.client import Client
+from kubewright.controller import Change, Context, Controller, Index, Result, Tuning, watch
+from kubewright.devcluster import clock
+from kubewright.devcluster.kinds import deletable_kinds
 from kubewright.devcluster.pods import counts_anew
+from kubewright.devserver import quota_usage
 
 NAME = "resourcequota-controller"
+AT_ONCE = timedelta(milliseconds=50)
+LOOK_AGAIN = timedelta(seconds=10)
+"""When to count anew what is not watched here."""
 _ZERO = Quantity("0")
-_COUNTED: Mapping[str, type[Object]] = {
-    "services": core_v1.Service,
-    "configmaps": core_v1.ConfigMap,
-    "secrets": core_v1.Secret,
-    "persistentvolumeclaims": core_v1.PersistentVolumeClaim,
-    "resourcequotas": core_v1.ResourceQuota,
+_COUNT, _PODS = "count/", "pods"
+_WATCHED: Mapping[tuple[str, str], type[Object]] = {
+    (kind_of(item).group, kind_of(item).plural): item
+    for item in (
+        core_v1.Pod,
+        core_v1.Service,
+        core_v1.ConfigMap,
+        core_v1.Secret,
+        core_v1.PersistentVolumeClaim,
+        core_v1.ResourceQuota,
+        apps_v1.Deployment,
+        apps_v1.ReplicaSet,
+        apps_v1.StatefulSet,
+        apps_v1.DaemonSet,
+        batch_v1.Job,
+        batch_v1.CronJob,
+    )
 }
 
 quotas_by_namespace: Index[core_v1.ResourceQuota] = Index(
@@ -23,62 +42,103 @@ quotas_by_namespace: Index[core_v1.ResourceQuota] = Index(
 )
 
 
-def limits_of(pod: core_v1.Pod) -> dict[str, Quantity]:
-    """Sum up the limits of a Pod's containers."""
-    return _sum(container.resources.limits for container in pod.spec.containers)
-
-
-def _sum(parts: Iterable[Mapping[str, Quantity]]) -> dict[str, Quantity]:
-    total: dict[str, Quantity] = {}
-    for part in parts:
-        for name, amount in part.items():
-            total[name] = total.get(name, _ZERO) + amount
-    return total
-
-
-def used_by_pods(pods: Iterable[core_v1.Pod]) -> dict[str, Quantity]:
-    """Sum up what Pods that have not ended use, under every name a quota may give it."""
-    active = [pod for pod in pods if pod.status.phase not in ("Succeeded", "Failed")]
-    requests, limits = _sum(map(requests_of, active)), _sum(map(limits_of, active))
-    used = {f"limits.{name}": amount for name, amount in limits.items()}
-    for name, amount in requests.items():
-        used[name] = used[f"requests.{name}"] = amount
-    used["pods"] = used["count/pods"] = Quantity(str(len(active)))
-    return used
-
-
-async def reconcile(quota: core_v1.ResourceQuota, ctx: Context) -> None:
-    """Say what is used of each resource that the quota names."""
-    namespace = quota.metadata.namespace
-    used = used_by_pods(await ctx.list(core_v1.Pod, namespace=namespace))
-    for name, kind in _COUNTED.items():
-        if name in quota.spec.hard or f"count/{name}" in quota.spec.hard:
-            count = Quantity(str(len(await ctx.list(kind, namespace=namespace))))
-            used[name] = used[f"count/{name}"] = count
-    if "requests.storage" in quota.spec.hard:
-        claims = await ctx.list(core_v1.PersistentVolumeClaim, namespace=namespace)
-        asked = _sum(claim.spec.resources.requests for claim in claims)
-        used["requests.storage"] = asked.get("storage", _ZERO)
-    status = core_v1.ResourceQuotaStatus(
-        hard=quota.spec.hard, used={name: used.get(name, _ZERO) for name in quota.spec.hard}
+def resource_of(name: str) -> tuple[str, str]:
+    """Give group and plural of what a limit of this name is about."""
+    if name.startswith(_COUNT):
+        plural, _, group = name.removeprefix(_COUNT).partition(".")
+        return group, plural
+    if name == "requests.storage" or name.endswith(
+        ("persistentvolumeclaims", ".storageclass.storage.k8s.io/requests.storage")
+    ):
+        return "", "persistentvolumeclaims"
+    if name.startswith("services."):
+        return "", "services"
+    return (
+        ("", name) if name in {plural for _, plural in _WATCHED} | {"replicationcontrollers"} else ("", _PODS)
     )
-    await ctx.patch_status(quota, status)
+
+
+class Quotas:
+    """Count anew what namespaces use: the server charges for what is made, and knows nothing of what goes."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def reconcile(self, quota: core_v1.ResourceQuota, ctx: Context) -> Result | None:
+        """Say what is used of each resource that the quota names."""
+        meta = quota.metadata
+        resources = {resource_of(name) for name in quota.spec.hard}
+        try:
+            # Read before what it counts: what the server charges meanwhile makes the write fail.
+            fresh = await self._client.get(core_v1.ResourceQuota, meta.name, meta.namespace)
+            used = dict.fromkeys(fresh.spec.hard, _ZERO)
+            for kind in await self._kinds(resources):
+                for name, amount in await self._usage(fresh, kind):
+                    if name in used:
+                        used[name] += amount
+            if (fresh.status.hard, fresh.status.used) != (fresh.spec.hard, used):
+                fresh.status = core_v1.ResourceQuotaStatus(hard=fresh.spec.hard, used=used)
+                await self._client.replace(fresh, subresource="status")
+        except NotFound:
+            return None
+        except Conflict:
+            return Result(after=AT_ONCE)
+        return Result(after=LOOK_AGAIN) if resources - _WATCHED.keys() else None
+
+    async def _kinds(self, resources: set[tuple[str, str]]) -> Iterable[Kind]:
+        known = {resource: kind_of(_WATCHED[resource]) for resource in resources & _WATCHED.keys()}
+        if resources != known.keys():
+            found = await deletable_kinds(self._client)
+            known |= {
+                (kind.group, kind.plural): kind for kind in found if (kind.group, kind.plural) in resources
+            }
+        return known.values()
+
+    async def _usage(self, quota: core_v1.ResourceQuota, kind: Kind) -> list[tuple[str, Quantity]]:
+        wire, now = to_wire(quota), clock.now().timestamp()
+        objects = await self._client.list(kind, namespace=quota.metadata.namespace)
+        return [part for obj in objects for part in quota_usage(wire, kind, obj, now).items()]
+
+
+def _is_unknown(change: Change[core_v1.ResourceQuota]) -> bool:
+    """Filter: pass quotas whose limits are not in their status yet; what is charged there is the server's."""
+    return change.new is not None and change.new.status.hard != change.new.spec.hard
+
+
+def _goes(change: Change[Any]) -> bool:
+    return change.after is None
+
+
+def _changes(change: Change[Any]) -> bool:
+    return change.before is not None
+
+
+def _pod_frees(change: Change[core_v1.Pod]) -> bool:
+    return change.before is not None and counts_anew(change)
+
+
+_FREES: Mapping[type[Object], Callable[[Change[Any]], bool]] = {
+    core_v1.Pod: _pod_frees,
+    core_v1.Service: _changes,
+    core_v1.PersistentVolumeClaim: _changes,
+}
+"""What may set something free short of the object's end."""
 
 
 def _home(obj: Object) -> str:
     return obj.metadata.namespace
 
 
-def controller() -> Controller[core_v1.ResourceQuota]:
+def controller(client: Client) -> Controller[core_v1.ResourceQuota]:
     """Declare the controller."""
-    others = [kind for kind in _COUNTED.values() if kind is not core_v1.ResourceQuota]
     return Controller(
         core_v1.ResourceQuota,
-        reconcile,
+        Quotas(client),
         name=NAME,
+        when=_is_unknown,
         watches=[
-            watch(core_v1.Pod, via=quotas_by_namespace, key=_home, when=counts_anew),
-            *(watch(kind, via=quotas_by_namespace, key=_home) for kind in others),
+            watch(kind, via=quotas_by_namespace, key=_home, when=_FREES.get(kind, _goes))
+            for kind in _WATCHED.values()
         ],
         tuning=Tuning(reporter=NAME),
     )

@@ -8,12 +8,14 @@ from kubewright.api.builtin import core_v1, storage_v1
 from kubewright.controller import Change, Context, Controller, Index, Result, Tuning, needs, watch
 from kubewright.devcluster.conditions import condition_of
 from kubewright.devcluster.ledger import Ledger
-from kubewright.devcluster.nodes import Place, Tenant, explanation, obstacle
+from kubewright.devcluster.nodes import Place, Tenant, explanation, is_hopeless, obstacle
 from kubewright.devcluster.storage import SELECTED_NODE
-from kubewright.devcluster.volumes import claims_of, pods_by_claim
+from kubewright.devcluster.volumes import choose, claims_of, pods_by_claim, reserve
 
 NAME = "default-scheduler"
 RETRY_AFTER = timedelta(seconds=60)
+_UNASKED = " not found"
+"""How a message ends, in kube-scheduler's words, when no node was asked: a plugin finds no notes of another's."""
 
 waiting_pods: Index[core_v1.Pod] = Index(core_v1.Pod, lambda pod: ["waiting"] if is_waiting(pod) else [])
 
@@ -49,13 +51,15 @@ class Scheduler:
         places = [self._ledger.place(node) for node in await ctx.list(core_v1.Node)]
         choices: list[tuple[int, str]] = []
         obstacles: Counter[str] = Counter()
+        hopeless = 0
         for place in places:
             if reason := obstacle(pod, place, places):
                 obstacles[reason] += 1
+                hopeless += is_hopeless(pod, place, reason)
             else:
                 choices.append((len(place.tenants), place.node.metadata.name))
         if not choices:
-            await _tell_unschedulable(pod, explanation(len(places), obstacles), ctx)
+            await _tell_unschedulable(pod, explanation(len(places), obstacles, hopeless), ctx)
             return Result(after=RETRY_AFTER)
         await self._bind(pod, min(choices)[1], ctx)
         return None
@@ -83,7 +87,7 @@ async def _volumes_are_bound(pod: core_v1.Pod, ctx: Context) -> bool:
         if claim is None:
             total = len(await ctx.list(core_v1.Node))
             missing = f'0/{total} nodes are available: persistentvolumeclaim "{name}" not found.'
-            await _tell_unschedulable(pod, missing + _no_preemption(total), ctx)
+            await _tell_unschedulable(pod, missing + _UNASKED, ctx)
             return False
         if claim.status.phase == "Bound":
             continue
@@ -97,15 +101,15 @@ async def _select_node(pod: core_v1.Pod, claim: core_v1.PersistentVolumeClaim, c
     storage = await ctx.get(storage_v1.StorageClass, claim.spec.storage_class_name or "", "")
     if storage is None or storage.volume_binding_mode != "WaitForFirstConsumer":
         text = f"0/{len(nodes)} nodes are available: pod has unbound immediate PersistentVolumeClaims."
-        await _tell_unschedulable(pod, text + _no_preemption(len(nodes)), ctx)
+        await _tell_unschedulable(pod, text + _UNASKED, ctx)
         return
     fitting = [node.metadata.name for node in nodes if not obstacle(pod, Place(node))]
-    if fitting and SELECTED_NODE not in claim.metadata.annotations:
+    if not fitting:
+        return
+    if volume := choose(await ctx.list(core_v1.PersistentVolume), claim):
+        await reserve(claim, volume, ctx)
+    elif SELECTED_NODE not in claim.metadata.annotations:
         await ctx.patch(claim, {"metadata": {"annotations": {SELECTED_NODE: fitting[0]}}})
-
-
-def _no_preemption(nodes: int) -> str:
-    return f" preemption: 0/{nodes} nodes are available: {nodes} Preemption is not helpful for scheduling."
 
 
 async def _tell_unschedulable(pod: core_v1.Pod, message: str, ctx: Context) -> None:
@@ -152,7 +156,12 @@ def controller() -> Controller[core_v1.Pod]:
             watch(core_v1.Pod, via=waiting_pods, key=_waiting, when=_frees_room),
             watch(core_v1.PersistentVolumeClaim, via=pods_by_claim, key=_users),
             watch(storage_v1.StorageClass, via=waiting_pods, key=_waiting),
+            watch(core_v1.PersistentVolume, map=lambda _: []),
         ],
-        needs=[needs(core_v1.Binding, "create"), needs(core_v1.PersistentVolumeClaim, "patch")],
+        needs=[
+            needs(core_v1.Binding, "create"),
+            needs(core_v1.PersistentVolumeClaim, "patch"),
+            needs(core_v1.PersistentVolume, "patch"),
+        ],
         tuning=Tuning(reporter=NAME),
     )

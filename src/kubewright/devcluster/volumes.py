@@ -78,6 +78,9 @@ async def bind(claim: core_v1.PersistentVolumeClaim, ctx: Context) -> None:
         if volume is None:
             if claim.status.phase == "Bound":
                 await ctx.patch_status(claim, core_v1.PersistentVolumeClaimStatus(phase="Lost"))
+                ctx.warn(
+                    "ClaimLost", "Bound claim has lost its PersistentVolume. Data on the volume is lost!"
+                )
             return
         if volume.spec.claim_ref is None or is_claimed_by(volume, claim):
             await _join(claim, volume, ctx)
@@ -86,15 +89,19 @@ async def bind(claim: core_v1.PersistentVolumeClaim, ctx: Context) -> None:
         await ctx.patch(claim, {"spec": {"storageClassName": chosen}})
         return
     storage = await _class_of(claim, ctx)
+    volume = choose(await ctx.list(core_v1.PersistentVolume), claim)
+    reserved = volume is not None and is_claimed_by(volume, claim)
     waits = storage is not None and storage.volume_binding_mode == "WaitForFirstConsumer"
-    if waits and SELECTED_NODE not in claim.metadata.annotations:
+    if waits and not reserved and SELECTED_NODE not in claim.metadata.annotations:
         if not await ctx.list(pods_by_claim, str(claim.key)):
             text = "waiting for first consumer to be created before binding"
             ctx.event("WaitForFirstConsumer", text)
         return
-    volume = choose(await ctx.list(core_v1.PersistentVolume), claim)
     if volume is not None:
         await _join(claim, volume, ctx)
+    elif storage is None and claim.spec.storage_class_name:
+        missing = f'storageclass.storage.k8s.io "{claim.spec.storage_class_name}" not found'
+        ctx.warn("ProvisioningFailed", missing)
     elif storage is None:
         text = "no persistent volumes available for this claim and no storage class is set"
         ctx.event("FailedBinding", text)
@@ -131,20 +138,28 @@ async def _ask_for_volume(claim: core_v1.PersistentVolumeClaim, provisioner: str
     )
 
 
+async def reserve(
+    claim: core_v1.PersistentVolumeClaim, volume: core_v1.PersistentVolume, ctx: Context
+) -> core_v1.PersistentVolume:
+    """Promise a volume to a claim, unless it is so."""
+    reference = volume.spec.claim_ref
+    if reference is not None and reference.uid == claim.metadata.uid:
+        return volume
+    bond = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "namespace": claim.metadata.namespace,
+        "name": claim.metadata.name,
+        "uid": claim.metadata.uid,
+        "resourceVersion": claim.metadata.resource_version,
+    }
+    noted = {"metadata": {"annotations": {BOUND_BY_US: "yes"}}} if reference is None else {}
+    return await ctx.patch(volume, {**noted, "spec": {"claimRef": bond}})
+
+
 async def _join(claim: core_v1.PersistentVolumeClaim, volume: core_v1.PersistentVolume, ctx: Context) -> None:
     """Write both sides of the bond; each only where it is missing."""
-    reference = volume.spec.claim_ref
-    if reference is None or reference.uid != claim.metadata.uid:
-        bond = {
-            "apiVersion": "v1",
-            "kind": "PersistentVolumeClaim",
-            "namespace": claim.metadata.namespace,
-            "name": claim.metadata.name,
-            "uid": claim.metadata.uid,
-            "resourceVersion": claim.metadata.resource_version,
-        }
-        noted = {"metadata": {"annotations": {BOUND_BY_US: "yes"}}} if reference is None else {}
-        volume = await ctx.patch(volume, {**noted, "spec": {"claimRef": bond}})
+    volume = await reserve(claim, volume, ctx)
     if volume.status.phase != "Bound":
         await ctx.patch(volume, {"status": {"phase": "Bound"}}, subresource="status")
     if not claim.spec.volume_name or BIND_COMPLETED not in claim.metadata.annotations:

@@ -6,6 +6,7 @@ under one revision), `definitions` (custom resources). Kinds, authentication and
 `identity` and `operation`.
 """
 
+from kubewright.devserver.admission import quota_usage
 from kubewright.devserver.clock import Clock
 from kubewright.devserver.faults import Attempt, Fault, Faults, Match
 from kubewright.devserver.server import Server, Statistics, Timing
@@ -39,4 +40,5 @@ __all__ = [
     "StatusError",
     "Terminal",
     "Timing",
+    "quota_usage",
 ]

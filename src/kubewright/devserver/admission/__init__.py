@@ -14,6 +14,7 @@ from kubewright.devserver.admission.namespace_lifecycle import NamespaceLifecycl
 from kubewright.devserver.admission.pod_security import PodSecurity
 from kubewright.devserver.admission.pods import NodeTroubleTolerations, PodPriority
 from kubewright.devserver.admission.policies import Policies
+from kubewright.devserver.admission.quota_usage import quota_usage
 from kubewright.devserver.admission.quotas import ResourceQuotas
 from kubewright.devserver.admission.service_accounts import ServiceAccounts
 from kubewright.devserver.admission.validating_policies import ValidatingPolicies
@@ -59,4 +60,4 @@ def standard_admission(
     return AdmissionChain([plugin for name, plugin in plugins.items() if name not in disabled])
 
 
-__all__ = ["AdmissionChain", "standard_admission"]
+__all__ = ["AdmissionChain", "quota_usage", "standard_admission"]

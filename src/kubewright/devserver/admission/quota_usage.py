@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from kubewright.api import Quantity, label_selector
-from kubewright.devserver.admission.pod_resources import amounts, pod_amounts
+from kubewright.api import Kind, Quantity, label_selector
+from kubewright.devserver.builtin.pod_amounts import amounts, pod_amounts
 from kubewright.devserver.clock import parse_time
 from kubewright.devserver.objects import Wire, items, meta, section
 from kubewright.devserver.operation import Operation
@@ -49,6 +49,12 @@ def _scope_changes(operation: Operation) -> bool:
 def is_terminating(pod: Wire) -> bool:
     """Tell whether a Pod has to end by itself within a time."""
     return section(pod, "spec").get("activeDeadlineSeconds") is not None
+
+
+def quota_usage(quota: Wire, kind: Kind, obj: Wire, now: float) -> Usage:
+    """Give what an object uses of a quota, under every name it may have there; none where it is out of scope."""
+    inside = in_scope(quota, kind.group, kind.plural, obj)
+    return usage_of(kind.group, kind.plural, obj, now) if inside else {}
 
 
 def usage_of(group: str, plural: str, obj: Wire, now: float) -> Usage:
