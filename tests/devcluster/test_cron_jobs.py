@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from devcluster_workloads import pod_spec
+from devcluster_workloads import pod_spec, until_told
 
 from kubewright.api import Meta
 from kubewright.api.builtin import batch_v1, core_v1
@@ -50,7 +50,10 @@ def test_a_run_is_named_by_its_minute() -> None:
 async def test_kubectl_starts_a_run_by_hand_and_the_schedule_waits(cluster: Cluster, kubectl: Any) -> None:
     await cluster.create(cron_job("tick", "0 0 1 1 *"))
     await kubectl("create", "job", "--from=cronjob/tick", "now")
-    await kubectl("wait", "--for=condition=complete", "job/now", "--timeout=20s")
+    await kubectl("wait", "--for=condition=complete", "job/now", "--timeout=120s")
     await cluster.settled(batch_v1.CronJob, quiet=0.5)
     found = await cluster.get(batch_v1.CronJob, "tick")
     assert found.status.last_schedule_time is None
+    assert found.status.active == []
+    told = "Saw a job that the controller did not create or forgot: now"
+    await until_told(cluster, ("CronJob", "UnexpectedJob", told))

@@ -89,7 +89,7 @@ async def test_an_update_goes_from_the_last_to_the_first_and_can_be_undone(
     history = await kubectl("rollout", "history", "statefulset/db")
     assert [line.split()[0] for line in history.splitlines()[2:] if line] == ["1", "2"]
     assert "rolled back" in await kubectl("rollout", "undo", "statefulset/db")
-    await kubectl("rollout", "status", "statefulset/db", "--timeout=20s")
+    await kubectl("rollout", "status", "statefulset/db", "--timeout=120s")
     again = await cluster.eventually(apps_v1.StatefulSet, "db", is_whole)
     assert again.status.update_revision == before.status.update_revision
 
@@ -148,3 +148,35 @@ async def test_each_pod_has_claims_of_its_own(cluster: Cluster) -> None:
     volume = next(item for item in pod.spec.volumes if item.name == "data")
     assert volume.persistent_volume_claim is not None
     assert volume.persistent_volume_claim.claim_name == "data-db-0"
+
+
+async def test_claims_go_with_the_set_or_with_pods_that_are_scaled_away(cluster: Cluster) -> None:
+    storage = core_v1.VolumeResourceRequirements(requests={"storage": Quantity("1Mi")})
+    made = stateful_set("db", 2)
+    made.spec.pod_management_policy = "Parallel"
+    made.spec.volume_claim_templates = [
+        core_v1.PersistentVolumeClaim(
+            Meta("data"),
+            spec=core_v1.PersistentVolumeClaimSpec(access_modes=["ReadWriteOnce"], resources=storage),
+        )
+    ]
+    made.spec.persistent_volume_claim_retention_policy = (
+        apps_v1.StatefulSetPersistentVolumeClaimRetentionPolicy(when_deleted="Delete", when_scaled="Delete")
+    )
+    owner = await cluster.create(made)
+    await cluster.eventually(apps_v1.StatefulSet, "db", is_whole)
+    kind = core_v1.PersistentVolumeClaim
+    kept = await cluster.eventually(kind, "data-db-0", lambda item: item.metadata.owner_references)
+    assert [item.kind for item in kept.metadata.owner_references] == ["StatefulSet"]
+    await cluster.client.patch(owner, {"spec": {"replicas": 1}})
+    await cluster.eventually_gone(kind, "data-db-1")
+    await cluster.client.patch(owner, {"spec": {"replicas": 2}})
+    await cluster.eventually(apps_v1.StatefulSet, "db", is_whole)
+    await cluster.eventually(
+        kind,
+        "data-db-1",
+        lambda item: [one.kind for one in item.metadata.owner_references] == ["StatefulSet"],
+    )
+    await cluster.client.delete(owner)
+    await cluster.eventually_gone(kind, "data-db-0")
+    await cluster.eventually_gone(kind, "data-db-1")

@@ -63,11 +63,13 @@ class Pass:
         self._ctx = ctx
         self._now = now
         self._jobs = list(jobs)
+        self._started = {item.uid: item for item in owner.status.active}
+        """The Jobs that this CronJob has started and not seen the end of; others of its Jobs are made by hand."""
         self.status: batch_v1.CronJobStatus = msgspec.structs.replace(owner.status)
 
     @property
     def _running(self) -> list[batch_v1.Job]:
-        return [job for job in self._jobs if not is_finished(job)]
+        return [job for job in self._jobs if job.metadata.uid in self._started and not is_finished(job)]
 
     async def run(self) -> Result | None:
         """Tidy up what ended, then make the Job that is due."""
@@ -75,17 +77,23 @@ class Pass:
         again = None
         if not self._owner.spec.suspend:
             again = await self._follow_schedule()
-        self.status.active = [_reference(job) for job in sorted(self._running, key=lambda job: job.key)]
+        running = {job.metadata.uid for job in self._running}
+        self.status.active = [item for uid, item in self._started.items() if uid in running]
         return again
 
     async def _note_ends(self) -> None:
-        spec = self._owner.spec
-        listed = {item.uid for item in self._owner.status.active}
+        spec, present = self._owner.spec, {job.metadata.uid for job in self._jobs}
+        for uid, item in self._started.items():
+            if uid not in present:
+                self._ctx.event("MissingJob", f"Active job went missing: {item.name}")
         for job in self._jobs:
-            if is_finished(job) and job.metadata.uid in listed:
+            known, name = job.metadata.uid in self._started, job.metadata.name
+            if is_finished(job) and known:
                 how = "Complete" if is_true(job.status.conditions, "Complete") else "Failed"
-                told = f"Saw completed job: {job.metadata.name}, condition: {how}"
-                self._ctx.event("SawCompletedJob", told)
+                self._ctx.event("SawCompletedJob", f"Saw completed job: {name}, condition: {how}")
+            elif not is_finished(job) and not known:
+                told = f"Saw a job that the controller did not create or forgot: {name}"
+                self._ctx.warn("UnexpectedJob", told)
             ended = job.status.completion_time
             if ended is not None and ended > (self.status.last_successful_time or ended - timedelta(1)):
                 self.status.last_successful_time = ended
@@ -135,14 +143,19 @@ class Pass:
 
     async def _start(self, moment: datetime) -> None:
         moment = moment.astimezone(UTC)
-        try:
-            job = await self._ctx.create(job_for(self._owner, moment))
-        except AlreadyExists:
-            self.status.last_schedule_time = moment
-            return
-        self._jobs.append(job)
         self.status.last_schedule_time = moment
-        self._ctx.event("SuccessfulCreate", f"Created job {job.metadata.name}")
+        made = job_for(self._owner, moment)
+        try:
+            job = await self._ctx.create(made)
+        except AlreadyExists:
+            job = await self._ctx.live.get(batch_v1.Job, made.metadata.name, made.metadata.namespace)
+            if job is None or self._owner.metadata.uid not in family_of(job) or is_finished(job):
+                return
+            # It was started before, and the status not written: whoever did it stopped in between.
+        else:
+            self._ctx.event("SuccessfulCreate", f"Created job {job.metadata.name}")
+        self._started[job.metadata.uid] = _reference(job)
+        self._jobs = [*(item for item in self._jobs if item.metadata.uid != job.metadata.uid), job]
 
     async def _delete(self, job: batch_v1.Job) -> None:
         await self._ctx.delete(job, propagation="Background")

@@ -4,8 +4,9 @@ from datetime import datetime, timedelta
 
 from kubewright.api import AlreadyExists, Meta, from_wire, label_selector
 from kubewright.api.builtin import apps_v1, core_v1
-from kubewright.controller import Context, Controller, Index, Result, Tuning, needs, owned, watch
+from kubewright.controller import Change, Context, Controller, Index, Result, Tuning, needs, owned, watch
 from kubewright.devcluster import clock
+from kubewright.devcluster.claim_retention import are_leaving, bind_to_owners
 from kubewright.devcluster.claims import claim, is_orphaned
 from kubewright.devcluster.leaving import unless_leaving
 from kubewright.devcluster.pods import available_in, counts_anew, is_ready, pod_from, pods_by_family
@@ -96,6 +97,10 @@ class Pass:
 
     async def step(self) -> None:
         """Make missing Pods, take surplus ones away, then replace outdated ones: each in order."""
+        for pod in self.members.values():
+            await bind_to_owners(self._owner, pod, self._ctx, surplus=False)
+        for pod in self.surplus:
+            await bind_to_owners(self._owner, pod, self._ctx, surplus=True)
         if not await self._fill():
             return
         if not await self._shrink():
@@ -158,6 +163,8 @@ class Pass:
 
     async def _create(self, ordinal: int) -> None:
         owner, ctx = self._owner, self._ctx
+        if await are_leaving(owner, f"{owner.metadata.name}-{ordinal}", ctx):
+            return
         for wanted in claims_of(owner, ordinal):
             try:
                 made = await ctx.create(wanted, owned=False)
@@ -226,6 +233,11 @@ def _is_healthy(pod: core_v1.Pod) -> bool:
     return _is_running(pod) and is_ready(pod) and pod.metadata.deletion_timestamp is None
 
 
+def _is_gone(change: Change[core_v1.PersistentVolumeClaim]) -> bool:
+    """Filter: pass the end of claims, for which the next Pod of a name may wait."""
+    return change.new is None
+
+
 @unless_leaving
 async def reconcile(owner: apps_v1.StatefulSet, ctx: Context) -> Result | None:
     """Move the Pods one step on, in order."""
@@ -256,12 +268,18 @@ def controller() -> Controller[apps_v1.StatefulSet]:
                 via=sets_by_namespace,
                 key=lambda pod: pod.metadata.namespace,
                 when=is_orphaned,
-            )
+            ),
+            watch(
+                core_v1.PersistentVolumeClaim,
+                via=sets_by_namespace,
+                key=lambda item: item.metadata.namespace,
+                when=_is_gone,
+            ),
         ],
         needs=[
             needs(core_v1.Pod, "delete"),
             needs(apps_v1.ControllerRevision, "delete"),
-            needs(core_v1.PersistentVolumeClaim, "create"),
+            needs(core_v1.PersistentVolumeClaim, "create", "patch"),
         ],
         concurrency=4,
         tuning=Tuning(reporter=NAME, terminating=True),
