@@ -28,9 +28,14 @@ class PolicyCompiler:
 
     def variable(self, name: str, text: str) -> cel.Program:
         """Compile a variable and let the expressions that follow know it."""
-        program = compile_in(self._place, text)
-        self._variables[name] = _declared(program.type)
-        self._place = environment(params=self._params, variables=self._variables)
+        # One that does not compile is known all the same: what uses it is not at fault.
+        kind = cel.DYN
+        try:
+            program = compile_in(self._place, text)
+            kind = _declared(program.type)
+        finally:
+            self._variables[name] = kind
+            self._place = environment(params=self._params, variables=self._variables)
         return program
 
     def validation(self, text: str) -> cel.Program:

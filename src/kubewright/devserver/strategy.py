@@ -160,6 +160,17 @@ def _finished(obj: Wire) -> bool:
     return True
 
 
+class MetaChecks(msgspec.Struct, frozen=True):
+    """How often the real server checks the metadata of a kind's update again; clients see each complaint as often."""
+
+    whole: int = 0
+    """As if the object were new."""
+    changes: int = 1
+    """For what changed."""
+    qualified: bool = True
+    """Finalizers must name whose they are, or be the server's own."""
+
+
 class Strategy(msgspec.Struct, frozen=True, kw_only=True):
     """How one kind differs from a plain one."""
 
@@ -172,6 +183,8 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True):
     prepare_update: Callable[[Wire, Wire], None] = _nothing_on_update
     """Keep (new, old) what clients may not change; the server restores the status where it is a subresource."""
     prepare_status_update: Callable[[Wire, Wire], None] = _only_status
+    date: Callable[[Wire, Wire, str], None] | None = None
+    """Write into (new, old), through a subresource, when what changed, where its author does not; given is the time."""
     validate: Callable[[Wire], list[FieldError]] = _fine
     validate_update: Callable[[Wire, Wire], list[FieldError]] = _fine_on_update
     """Check (new, old); the server does not run `validate` on updates."""
@@ -203,8 +216,8 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True):
     """Field selectors beyond metadata.name and metadata.namespace."""
     unselectable: str = "field label not supported: {}"
     """How the kind, if it has such selectors, refuses others."""
-    finalizer_checks: int = 1
-    """How often an update is refused for a finalizer that is not qualified: some kinds are checked twice."""
+    meta_checks: MetaChecks = MetaChecks()
+    """How the kind itself looks at metadata, after it was looked at for all kinds."""
     columns: Sequence[Column] = ()
     row: Callable[[Wire, float], list[Any]] | None = None
     """Give an object's cells at a time (seconds since the epoch)."""

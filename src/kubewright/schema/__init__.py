@@ -5,7 +5,7 @@ Read in this order: `structural` and `document` (types to schema to CRD), `valid
 """
 
 from kubewright.schema.comparison import Breaking, compare
-from kubewright.schema.definition import check_crd, crd_warnings
+from kubewright.schema.definition import check_crd, check_webhook_client, crd_warnings
 from kubewright.schema.document import crd, version_priority
 from kubewright.schema.structural import structural
 from kubewright.schema.validation import ABSENT, Validator, apply_defaults, compile_schema, prune, validate
@@ -16,6 +16,7 @@ __all__ = [
     "Validator",
     "apply_defaults",
     "check_crd",
+    "check_webhook_client",
     "compare",
     "compile_schema",
     "crd",

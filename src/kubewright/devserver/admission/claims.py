@@ -1,8 +1,8 @@
 """Claims that want to grow may do so only where it works."""
 
 from kubewright.devserver.access import Access
-from kubewright.devserver.admission.pod_resources import amounts
 from kubewright.devserver.admission.refusals import forbidden
+from kubewright.devserver.builtin.pod_amounts import amounts
 from kubewright.devserver.objects import section
 from kubewright.devserver.operation import Operation
 

@@ -2,9 +2,9 @@
 
 from kubewright.devserver.access import Access
 from kubewright.devserver.admission.claims import is_written
-from kubewright.devserver.admission.pod_resources import amounts
 from kubewright.devserver.admission.pods import is_new_pod
 from kubewright.devserver.admission.refusals import forbidden
+from kubewright.devserver.builtin.pod_amounts import amounts
 from kubewright.devserver.objects import Wire, items, meta, section
 from kubewright.devserver.operation import Operation
 from kubewright.devserver.status import quote

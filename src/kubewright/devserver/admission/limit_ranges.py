@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 
 from kubewright.api import Quantity
 from kubewright.devserver.access import Access
-from kubewright.devserver.admission.pod_resources import Amounts, amounts, pod_amounts
 from kubewright.devserver.admission.refusals import forbidden
+from kubewright.devserver.builtin.pod_amounts import Amounts, amounts, pod_amounts
 from kubewright.devserver.objects import Wire, items, meta, section
 from kubewright.devserver.operation import Operation
 

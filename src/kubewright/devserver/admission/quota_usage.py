@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from kubewright.api import Kind, Quantity, label_selector
-from kubewright.devserver.admission.pod_resources import amounts, pod_amounts
+from kubewright.devserver.builtin.pod_amounts import amounts, pod_amounts
 from kubewright.devserver.clock import parse_time
 from kubewright.devserver.objects import Wire, items, meta, section
 from kubewright.devserver.operation import Operation

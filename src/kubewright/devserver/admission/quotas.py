@@ -2,9 +2,9 @@
 
 from kubewright.api import Quantity
 from kubewright.devserver.access import Access
-from kubewright.devserver.admission.pod_resources import Amounts, add, amounts
 from kubewright.devserver.admission.quota_usage import Usage, in_scope, is_counted, unmet_demands, usage_of
 from kubewright.devserver.admission.refusals import forbidden
+from kubewright.devserver.builtin.pod_amounts import Amounts, add, amounts
 from kubewright.devserver.clock import Clock
 from kubewright.devserver.objects import Wire, meta, section
 from kubewright.devserver.operation import Operation

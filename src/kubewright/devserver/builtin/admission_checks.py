@@ -1,6 +1,5 @@
 """What the registrations of webhooks and policies have in common: rules on resources, match conditions."""
 
-import re
 from collections.abc import Callable, Sequence
 
 from kubewright.api import FieldError, names, problems
@@ -12,7 +11,6 @@ from kubewright.devserver.policy_expressions import PolicyCompiler
 from kubewright.schema import cel
 
 MAX_CONDITIONS = 64
-_IDENTIFIER = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
 _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 _SCOPES = ("*", "Cluster", "Namespaced")
@@ -153,7 +151,7 @@ def check_variable(variable: Wire, path: str, compiler: PolicyCompiler) -> list[
     errors: list[FieldError] = []
     if not name.strip():
         errors.append(problems.required(f"{path}.name", "name is not specified"))
-    elif not _IDENTIFIER.fullmatch(name):
+    elif not cel.is_identifier(name):
         errors.append(problems.invalid(f"{path}.name", name, "must be a valid CEL identifier"))
     if not expression.strip():
         errors.append(problems.required(f"{path}.expression", "expression is not specified"))
@@ -212,7 +210,19 @@ def check_match(match: Wire, path: str) -> list[FieldError]:
         errors += check.label_selector(f"{path}.{part}", match.get(part))
     for part in ("resourceRules", "excludeResourceRules"):
         for index, rule in enumerate(items(match, part)):
+            errors += _check_resource_names(
+                items(rule, "resourceNames"), f"{path}.{part}[{index}].resourceNames"
+            )
             errors += check_rule(rule, f"{path}.{part}[{index}]")
+    return errors
+
+
+def _check_resource_names(given: Sequence[str], path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for index, name in enumerate(given):
+        errors += check.named(f"{path}[{index}]", name, names.path_segment(name))
+        if name in given[:index]:
+            errors.append(problems.duplicate(f"{path}[{index}]", name))
     return errors
 
 

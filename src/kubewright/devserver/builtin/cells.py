@@ -10,6 +10,12 @@ from kubewright.devserver.tables import age
 NAME = Column("Name", "string", "name")
 AGE = Column("Age")
 NONE = "<none>"
+_SHORT_MODES = {
+    "ReadWriteOnce": "RWO",
+    "ReadOnlyMany": "ROX",
+    "ReadWriteMany": "RWX",
+    "ReadWriteOncePod": "RWOP",
+}
 
 
 def wide(name: str, kind: str = "string") -> Column:
@@ -61,3 +67,8 @@ def integer(name: str) -> Column:
 def boolean(name: str) -> Column:
     """Make a column of truth values."""
     return Column(name, "boolean")
+
+
+def short_modes(modes: Sequence[str] | None) -> str:
+    """Write in which ways a volume may be used, shortly."""
+    return ",".join(short for mode, short in _SHORT_MODES.items() if mode in (modes or ()))

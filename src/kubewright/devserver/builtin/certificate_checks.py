@@ -3,7 +3,6 @@
 import base64
 import binascii
 import re
-from datetime import UTC, datetime
 from typing import Any
 
 from kubewright.api import FieldError, problems
@@ -23,9 +22,8 @@ def conditions_of(request: Wire, *kinds: str) -> list[Any]:
     return [item for item in items(section(request, "status"), "conditions") if item.get("type") in kinds]
 
 
-def date_conditions(new: Wire, old: Wire) -> None:
+def date_conditions(new: Wire, old: Wire, moment: str) -> None:
     """Say since when each condition holds, where its author does not."""
-    moment = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     before = {
         (item.get("type"), item.get("status")): item.get("lastTransitionTime")
         for item in items(section(old, "status"), "conditions")

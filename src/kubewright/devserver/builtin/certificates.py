@@ -67,14 +67,12 @@ def _status_write(new: Wire, old: Wire) -> None:
             for item, known in zip(after, before, strict=True):
                 item.clear()
                 item.update(known)
-    date_conditions(new, old)
 
 
 def _approve(new: Wire, old: Wire) -> None:
     """Take who approved or denied, and when, but no certificate."""
     restore(new, old, "spec")
     restore(new.setdefault("status", {}), section(old, "status"), "certificate")
-    date_conditions(new, old)
 
 
 def _sign(request: Wire, user: User) -> None:
@@ -147,6 +145,7 @@ STRATEGIES = {
     (GROUP, "CertificateSigningRequest"): Strategy(
         prepare_update=_keep_request,
         prepare_status_update=_status_write,
+        date=date_conditions,
         validate=_validate,
         sign=_sign,
         validate_status_update=check_status,

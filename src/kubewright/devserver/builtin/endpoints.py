@@ -5,6 +5,7 @@ from typing import Any
 
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
+from kubewright.devserver.builtin import ip_checks
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age
 from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.objects import Wire
@@ -31,7 +32,7 @@ def _validate_endpoints(obj: Wire) -> list[FieldError]:
         for part in ("addresses", "notReadyAddresses"):
             for position, item in enumerate(items(subset, part)):
                 where, value = f"{path}.{part}[{position}].ip", item.get("ip", "")
-                if found := check.address(where, value):
+                if found := ip_checks.address(where, value):
                     # The real server looks twice, once to see that the address is no special one.
                     errors += [*found, problems.invalid(where, value, "must be a valid IP address")]
         for position, port in enumerate(items(subset, "ports")):
@@ -89,7 +90,7 @@ def _validate_slice(obj: Wire) -> list[FieldError]:
             if kind == "FQDN":
                 errors += check.named(f"{path}[{position}]", value, names.dns1123_subdomain(value))
             else:
-                errors += check.address(f"{path}[{position}]", value)
+                errors += ip_checks.address(f"{path}[{position}]", value)
     return errors
 
 

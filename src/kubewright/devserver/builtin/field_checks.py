@@ -1,6 +1,5 @@
 """Checks of single fields that many kinds share, with the server's words."""
 
-import ipaddress
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -20,8 +19,6 @@ _PERCENT_TEXT = (
     "a valid percent string must be a numeric string followed by an ending '%' "
     "(e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
 )
-_IP_TEXT = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
-_CIDR_TEXT = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 _URL_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 _SEARCH = r"_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*"
 _SEARCH_SIZE = 253
@@ -29,7 +26,6 @@ _SEARCH_TEXT = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must "
     f"start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_SEARCH}')"
 )
-_LOCAL_MULTICAST = {4: ipaddress.ip_network("224.0.0.0/24"), 6: ipaddress.ip_network("ff02::/16")}
 _NEEDS_VALUES = ("In", "NotIn")
 _NEEDS_NO_VALUES = ("Exists", "DoesNotExist")
 # The values of these are whole numbers: they count things.
@@ -87,46 +83,6 @@ def port_or_name(path: str, value: Any) -> list[FieldError]:
     if isinstance(value, str):
         return named(path, value, names.port_name(value))
     return port(path, value or 0)
-
-
-def is_address(text: str) -> bool:
-    """Tell an IP address from a name."""
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
-
-
-def address(path: str, value: str) -> list[FieldError]:
-    """Check an IP address."""
-    return [] if is_address(value) else [problems.invalid(path, value, _IP_TEXT)]
-
-
-def endpoint_address(path: str, value: str) -> list[FieldError]:
-    """Check that an address can be that of something outside: not this host's own, nobody's, or many hosts'."""
-    found = ipaddress.ip_address(value)
-    texts = (
-        (found.is_unspecified, f"may not be unspecified ({value})"),
-        (found.is_loopback, "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
-        (found.is_link_local, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"),
-        (
-            found.is_multicast and found in _LOCAL_MULTICAST[found.version],
-            "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)",
-        ),
-    )
-    return [problems.invalid(path, value, text) for wrong, text in texts if wrong]
-
-
-def network(path: str, value: str) -> list[FieldError]:
-    """Check a CIDR."""
-    try:
-        ipaddress.ip_network(value, strict=False)
-    except ValueError:
-        valid = False
-    else:
-        valid = "/" in value
-    return [] if valid else [problems.invalid(path, value, _CIDR_TEXT)]
 
 
 def count_or_percent(path: str, value: Any) -> list[FieldError]:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age
+from kubewright.devserver.builtin.flow_checks import check_conditions, check_level, check_schema
 from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.strategy import Column, Strategy
@@ -70,6 +71,9 @@ def _level_row(obj: Wire, now: float) -> list[Any]:
 STRATEGIES = {
     (GROUP, "FlowSchema"): Strategy(
         default=_default_schema,
+        validate=check_schema,
+        validate_update=lambda new, old: check_schema(new),
+        validate_status_update=lambda new, old: list(check_conditions(new)),
         has_generation=True,
         columns=(
             NAME,
@@ -83,6 +87,9 @@ STRATEGIES = {
     ),
     (GROUP, "PriorityLevelConfiguration"): Strategy(
         default=_default_level,
+        validate=check_level,
+        validate_update=lambda new, old: check_level(new),
+        validate_status_update=lambda new, old: list(check_conditions(new)),
         has_generation=True,
         columns=(
             NAME,

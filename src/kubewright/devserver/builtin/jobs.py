@@ -69,7 +69,8 @@ def _prepare_job(job: Wire) -> None:
     labels: dict[str, str] = dict(section(template_of(spec)["metadata"], "labels"))
     # A Job without labels of its own has those of its Pods. The real server adds them only when it reads the
     # Job back, so a name too long for a label is told once, of the Pods.
-    same = metadata.get("labels") is template_of(spec)["metadata"].get("labels") or not labels
+    own = metadata.get("labels")
+    same = own is template_of(spec)["metadata"].get("labels") or not (own or labels)
     shared = same and not names.label_value(metadata.get("name", ""))
     for name in _UID_LABELS:
         labels[name] = metadata["uid"]

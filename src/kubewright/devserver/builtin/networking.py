@@ -1,10 +1,11 @@
-"""Ingresses, their classes, network policies and the ranges of service addresses."""
+"""Ingresses, their classes and network policies."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
+from kubewright.devserver.builtin import ip_checks
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age, selector_text
 from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec
@@ -48,7 +49,7 @@ def _host_troubles(host: str) -> list[str]:
 
 def _rule(rule: Wire, path: str) -> Iterator[FieldError]:
     if host := rule.get("host"):
-        if check.is_address(host):
+        if ip_checks.is_address(host):
             yield problems.invalid(f"{path}.host", host, "must be a DNS name, not an IP address")
         yield from check.named(f"{path}.host", host, _host_troubles(host))
     http: Wire | None = rule.get("http")
@@ -244,30 +245,24 @@ def _peer(peer: Wire, path: str) -> Iterator[FieldError]:
         if not block.get("cidr"):
             yield problems.required(f"{path}.ipBlock.cidr")
             continue
-        yield from check.network(f"{path}.ipBlock.cidr", block["cidr"])
-        for index, item in enumerate(items(block, "except")):
-            yield from check.network(f"{path}.ipBlock.except[{index}]", item)
+        yield from ip_checks.network(f"{path}.ipBlock.cidr", block["cidr"])
+        if (whole := ip_checks.parse_network(block["cidr"])) is not None:
+            yield from _exceptions(items(block, "except"), whole, f"{path}.ipBlock.except")
+
+
+def _exceptions(given: Sequence[str], whole: ip_checks.Network, path: str) -> Iterator[FieldError]:
+    for index, item in enumerate(given):
+        yield from ip_checks.network(f"{path}[{index}]", item)
+        part = ip_checks.parse_network(item)
+        if part is None:
+            continue
+        if part.network_address not in whole or part.prefixlen <= whole.prefixlen:
+            yield problems.invalid(f"{path}[{index}]", item, "must be a strict subset of `cidr`")
 
 
 def _policy_row(policy: Wire, now: float) -> list[Any]:
     selector = selector_text(section(policy, "spec").get("podSelector"))
     return [policy["metadata"]["name"], selector, object_age(policy, now)]
-
-
-def _range_row(obj: Wire, now: float) -> list[Any]:
-    ranges = ",".join(items(section(obj, "spec"), "cidrs"))
-    return [obj["metadata"]["name"], ranges, object_age(obj, now)]
-
-
-def _address_row(obj: Wire, now: float) -> list[Any]:
-    """Give an address's cells: one more than it has columns, as the real server does."""
-    shown, parent = NONE, section(obj, "spec").get("parentRef")
-    if parent is not None:
-        kind = ".".join(
-            part for part in (parent.get("resource", ""), parent.get("group", "")) if part
-        ).lower()
-        shown = "/".join(part for part in (kind, parent.get("namespace", ""), parent.get("name", "")) if part)
-    return [obj["metadata"]["name"], shown, object_age(obj, now)]
 
 
 STRATEGIES = {
@@ -296,11 +291,5 @@ STRATEGIES = {
         has_generation=True,
         columns=(NAME, Column("Pod-Selector"), AGE),
         row=_policy_row,
-    ),
-    (GROUP, "ServiceCIDR"): Strategy(columns=(NAME, Column("CIDRs"), AGE), row=_range_row),
-    (GROUP, "IPAddress"): Strategy(
-        validate_update=check.frozen("spec", "parentRef"),
-        columns=(NAME, Column("ParentRef")),
-        row=_address_row,
     ),
 }

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from kubewright.api import FieldError, problems
+from kubewright.devserver.builtin.pod_level import check_resized
 from kubewright.devserver.builtin.quality import quality_of
 from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.templates import check_pod_spec
@@ -42,7 +43,9 @@ def _check_ephemeral(new: Wire, old: Wire) -> list[FieldError]:
 
 def _only_resources(new: Wire, old: Wire) -> None:
     wanted = {group: {item.get("name"): item for item in items(new["spec"], group)} for group in _GROUPS}
+    whole = new["spec"].get("resources")
     new["spec"] = copy(old["spec"])
+    restore(new["spec"], {} if whole is None else {"resources": whole}, "resources")
     for group in _GROUPS:
         for item in items(new["spec"], group):
             found = wanted[group].get(item.get("name"))
@@ -56,6 +59,7 @@ def _check_resize(new: Wire, old: Wire) -> list[FieldError]:
     if quality_of(new) != quality_of(old):
         text = "Pod QOS Class may not change as a result of resizing"
         errors.append(problems.invalid("spec", quality_of(old), text))
+    errors += check_resized(new["spec"], old["spec"])
     errors += _removed(new, old)
     if _fixed_amounts(new) != _fixed_amounts(old):
         errors.append(problems.forbidden("spec", "only cpu and memory resources are mutable"))

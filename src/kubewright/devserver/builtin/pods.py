@@ -1,7 +1,6 @@
 """Pods: defaults, lifecycle, what may change of them."""
 
 from kubewright.api import FieldError, names, problems
-from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.cells import NAME, containers, labels_text
 from kubewright.devserver.builtin.pod_endpoints import ENDPOINTS, bind
 from kubewright.devserver.builtin.pod_parts import PARTS
@@ -83,9 +82,7 @@ def _validate(pod: Wire) -> list[FieldError]:
 
 
 def _validate_update(new: Wire, old: Wire) -> list[FieldError]:
-    # The real server looks at a Pod's labels once more than at those of other kinds.
-    errors = check.labels("metadata.labels", new["metadata"].get("labels"))
-    errors += check_pod_spec(new["spec"], "spec", new) + _tokens_of_nobody(new["spec"])
+    errors = check_pod_spec(new["spec"], "spec", new) + _tokens_of_nobody(new["spec"])
     for group in ("containers", "initContainers"):
         after, before = items(new["spec"], group), items(old["spec"], group)
         if len(after) != len(before):

@@ -56,7 +56,8 @@ def _validate_cluster_role(role: Wire) -> list[FieldError]:
         text = "at least one clusterRoleSelector required if aggregationRule is non-nil"
         errors.append(problems.required(path, text))
     for index, selector in enumerate(selectors):
-        errors += check.label_selector(f"{path}[{index}]", selector)
+        if wrong := check.label_selector(f"{path}[{index}]", selector):
+            errors += [*wrong, problems.invalid(f"{path}[{index}]", None, "invalid label selector.")]
     return errors
 
 

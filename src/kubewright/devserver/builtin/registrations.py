@@ -1,8 +1,7 @@
-"""What hooks into the server itself: webhooks, admission policies, API services, flow control."""
+"""What hooks into the server itself: webhooks and admission policies."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
@@ -19,6 +18,7 @@ from kubewright.devserver.builtin.mutation_checks import check_mutating_match, c
 from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.strategy import Column, Strategy
+from kubewright.schema import check_webhook_client
 
 ADMISSION = "admissionregistration.k8s.io"
 _REVIEWS = ("v1", "v1beta1")
@@ -105,55 +105,7 @@ def _check_webhook(hook: Wire, path: str) -> list[FieldError]:
     for part in ("namespaceSelector", "objectSelector"):
         errors += check.label_selector(f"{path}.{part}", hook.get(part))
     errors += check_conditions(items(hook, "matchConditions"), f"{path}.matchConditions")
-    return errors + _check_client(section(hook, "clientConfig"), f"{path}.clientConfig")
-
-
-def _check_client(config: Wire, path: str) -> list[FieldError]:
-    url: str | None = config.get("url")
-    service: Wire | None = config.get("service")
-    if url is not None and service is None:
-        return _check_url(url, f"{path}.url")
-    if service is None or url is not None:
-        return [problems.required(path, "exactly one of url or service is required")]
-    needed = ("name", "namespace")
-    errors = [problems.required(f"{path}.service.{name}") for name in needed if not service.get(name)]
-    port = service.get("port")
-    if port is not None and not 0 < port < 65536:
-        text = f"port is not valid: {check.PORT_RANGE}"
-        errors.append(problems.invalid(f"{path}.service.port", port, text))
-    if service.get("path"):
-        errors += _check_service_path(service["path"], f"{path}.service.path")
-    return errors
-
-
-def _check_url(url: str, path: str) -> list[FieldError]:
-    form = "; desired format: https://host[/path]"
-    parts = urlsplit(url)
-    errors: list[FieldError] = []
-    if parts.scheme != "https":
-        text = f"'https' is the only allowed URL scheme{form}"
-        errors.append(problems.invalid(path, parts.scheme, text))
-    if not parts.netloc:
-        errors.append(problems.invalid(path, parts.netloc, f"host must be specified{form}"))
-    if parts.username:
-        errors.append(problems.invalid(path, parts.username, "user information is not permitted in the URL"))
-    if parts.fragment:
-        errors.append(problems.invalid(path, parts.fragment, "fragments are not permitted in the URL"))
-    if parts.query:
-        text = "query parameters are not permitted in the URL"
-        errors.append(problems.invalid(path, parts.query, text))
-    return errors
-
-
-def _check_service_path(path: str, field: str) -> list[FieldError]:
-    errors: list[FieldError] = []
-    if not path.startswith("/"):
-        errors.append(problems.invalid(field, path, "must start with a '/'"))
-    segments = path[1:].removesuffix("/").split("/") if path != "/" else []
-    for index, segment in enumerate(segments):
-        if not segment:
-            errors.append(problems.invalid(field, path, f"segment[{index}] may not be empty"))
-    return errors
+    return [*errors, *check_webhook_client(section(hook, "clientConfig"), f"{path}.clientConfig")]
 
 
 def _default_policy(obj: Wire) -> None:
@@ -259,53 +211,6 @@ def _binding_row(obj: Wire, now: float) -> list[Any]:
     return [obj["metadata"]["name"], spec.get("policyName", ""), shown, object_age(obj, now)]
 
 
-def _default_service(obj: Wire) -> None:
-    service: Wire | None = section(obj, "spec").get("service")
-    if service is not None and service.get("port") is None:
-        service["port"] = 443
-
-
-def _new_service(obj: Wire) -> None:
-    if section(obj, "spec").get("service") is not None:
-        obj["status"] = {}
-        return
-    available = {
-        "type": "Available",
-        "status": "True",
-        "lastTransitionTime": obj["metadata"].get("creationTimestamp"),
-        "reason": "Local",
-        "message": "Local APIServices are always available",
-    }
-    obj["status"] = {"conditions": [available]}
-
-
-def _validate_service(obj: Wire) -> list[FieldError]:
-    spec: Wire = section(obj, "spec")
-    errors: list[FieldError] = []
-    name, wanted = obj["metadata"].get("name", ""), f"{spec.get('version', '')}.{spec.get('group', '')}"
-    if name != wanted:
-        text = f'must be `spec.version+"."+spec.group`: {problems.quoted(wanted)}'
-        errors.append(problems.invalid("metadata.name", name, text))
-    for field, most in (("groupPriorityMinimum", 20000), ("versionPriority", 1000)):
-        value = spec.get(field, 0)
-        if not 0 < value <= most:
-            text = f"must be positive and less than {most}"
-            errors.append(problems.invalid(f"spec.{field}", value, text))
-    return errors
-
-
-def _service_row(obj: Wire, now: float) -> list[Any]:
-    service: Wire | None = section(obj, "spec").get("service")
-    place = f"{service.get('namespace', '')}/{service.get('name', '')}" if service else "Local"
-    shown = "Unknown"
-    for item in items(section(obj, "status"), "conditions"):
-        if item.get("type") == "Available":
-            shown = item.get("status", "")
-            if shown != "True":
-                shown = f"{shown} ({item.get('reason', '')})"
-    return [obj["metadata"]["name"], place, shown, object_age(obj, now)]
-
-
 def _webhooks() -> Strategy:
     return Strategy(
         default=_default_webhooks,
@@ -349,13 +254,4 @@ STRATEGIES = {
     (ADMISSION, "MutatingAdmissionPolicy"): _policy("Mutations"),
     (ADMISSION, "ValidatingAdmissionPolicyBinding"): _binding(),
     (ADMISSION, "MutatingAdmissionPolicyBinding"): _binding(),
-    ("apiregistration.k8s.io", "APIService"): Strategy(
-        default=_default_service,
-        prepare_create=_new_service,
-        validate=_validate_service,
-        validate_update=lambda new, old: _validate_service(new),
-        allow_unconditional_update=False,
-        columns=(NAME, Column("Service"), Column("Available"), AGE),
-        row=_service_row,
-    ),
 }

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
+from kubewright.devserver.builtin import ip_checks
 from kubewright.devserver.builtin.go_structs import duplicate_struct
 from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.objects import Wire
@@ -42,7 +43,7 @@ def check_service(service: Wire) -> list[FieldError]:
     errors += _affinity(spec)
     for index, item in enumerate(items(spec, "externalIPs")):
         path = f"spec.externalIPs[{index}]"
-        errors += check.address(path, item) or check.endpoint_address(path, item)
+        errors += ip_checks.address(path, item) or ip_checks.endpoint_address(path, item)
     errors += check.choice("spec.type", kind, _TYPES)
     errors += _node_ports(kind, ports)
     errors += _repeated_ports(ports)
@@ -97,7 +98,7 @@ def _addresses(spec: Wire) -> Iterator[FieldError]:
         yield problems.invalid("spec.clusterIPs", found, "'None' must be the first and only value")
     for index, address in enumerate(found):
         if (index, address) != (0, "None"):
-            yield from check.address(f"spec.clusterIPs[{index}]", address)
+            yield from ip_checks.address(f"spec.clusterIPs[{index}]", address)
     if len(found) > 2:
         yield problems.invalid("spec.clusterIPs", found, "may only hold up to 2 values")
 
@@ -150,7 +151,7 @@ def _balancing(spec: Wire) -> Iterator[FieldError]:
     if ranges and not balanced:
         yield problems.forbidden(path, _ONLY_BALANCED)
     for index, item in enumerate(ranges):
-        yield from check.network(f"{path}[{index}]", item.strip())
+        yield from ip_checks.network(f"{path}[{index}]", item.strip())
     if spec.get("allocateLoadBalancerNodePorts") is not None and not balanced:
         yield problems.forbidden("spec.allocateLoadBalancerNodePorts", _ONLY_BALANCED)
     yield from _balancer_class(spec)
@@ -226,7 +227,7 @@ def service_status(new: Wire, old: Wire) -> list[FieldError]:
 def _balancer_point(point: Wire, path: str) -> Iterator[FieldError]:
     address, mode, host = point.get("ip"), point.get("ipMode"), point.get("hostname")
     if address:
-        yield from check.address(f"{path}.ip", address)
+        yield from ip_checks.address(f"{path}.ip", address)
     if mode is not None:
         if not address:
             yield problems.forbidden(f"{path}.ipMode", "may not be specified when `ip` is not set")
@@ -236,5 +237,5 @@ def _balancer_point(point: Wire, path: str) -> Iterator[FieldError]:
         yield problems.required(f"{path}.ipMode", "must be specified when `ip` is set")
     if host:
         yield from check.named(f"{path}.hostname", host, names.dns1123_subdomain(host))
-        if check.is_address(host):
+        if ip_checks.is_address(host):
             yield problems.invalid(f"{path}.hostname", host, "must be a DNS name, not an IP address")

@@ -7,6 +7,7 @@ from typing import Any
 
 from kubewright.api import names, problems
 from kubewright.devserver.access import Access
+from kubewright.devserver.builtin import ip_checks
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, labels_text, object_age, wide
 from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.service_checks import (
@@ -15,6 +16,7 @@ from kubewright.devserver.builtin.service_checks import (
     service_status,
     update_service,
 )
+from kubewright.devserver.builtin.service_families import choose_families
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec, text_at
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.status import StatusError
@@ -55,6 +57,9 @@ def _default(service: Wire) -> None:
 
 def _prepare_create(service: Wire) -> None:
     service["status"] = {"loadBalancer": {}}
+    spec: Wire = service["spec"]
+    if spec.get("clusterIP") and not spec.get("clusterIPs"):
+        spec["clusterIPs"] = [spec["clusterIP"]]
 
 
 def _prepare_update(new: Wire, old: Wire) -> None:
@@ -67,6 +72,7 @@ def _prepare_update(new: Wire, old: Wire) -> None:
                 if spec.get(name) == before.get(name):
                     spec.pop(name, None)
         return
+    _follow_address(spec, before)
     if not spec.get("clusterIP") and before.get("clusterIP"):
         for name in _ADDRESS_FIELDS:
             if not spec.get(name) and name in before:
@@ -75,10 +81,21 @@ def _prepare_update(new: Wire, old: Wire) -> None:
         spec["healthCheckNodePort"] = before["healthCheckNodePort"]
     if spec["type"] not in _WITH_NODE_PORTS:
         return
-    known = {_port_key(port): port.get("nodePort") for port in items(before, "ports")}
+    known = {port.get("name", ""): port.get("nodePort") for port in items(before, "ports")}
+    kept = {port.get("nodePort") for port in items(spec, "ports")} & set(known.values())
     for port in items(spec, "ports"):
-        if not port.get("nodePort") and known.get(_port_key(port)):
-            port["nodePort"] = known[_port_key(port)]
+        number = known.get(port.get("name", ""))
+        if not port.get("nodePort") and number and number not in kept:
+            port["nodePort"] = number
+
+
+def _follow_address(spec: Wire, before: Wire) -> None:
+    """Let the list of addresses follow the one, where a client changed only that."""
+    wanted, given = spec.get("clusterIP"), items(spec, "clusterIPs")
+    if not given and wanted and wanted == before.get("clusterIP"):
+        spec["clusterIPs"] = items(before, "clusterIPs")
+    elif wanted != before.get("clusterIP") and given == items(before, "clusterIPs"):
+        spec["clusterIPs"] = [wanted] if wanted else []
 
 
 def _drop_what_its_type_had(spec: Wire, before: Wire) -> None:
@@ -103,10 +120,6 @@ def _drop_what_its_type_had(spec: Wire, before: Wire) -> None:
             spec.pop(name, None)
 
 
-def _port_key(port: Wire) -> tuple[str, int]:
-    return port.get("protocol", ""), port.get("port", 0)
-
-
 async def _allocate(api: Access, service: Wire, old: Wire | None) -> None:
     spec = service["spec"]
     # What is refused anyway gets no address; the checks that follow say why.
@@ -114,11 +127,9 @@ async def _allocate(api: Access, service: Wire, old: Wire | None) -> None:
         return
     others = [item for item in api.list("", "services") if not _same(item, service)]
     name = service["metadata"].get("name", "")
+    if wrong := choose_families(spec, None if old is None else section(old, "spec")):
+        raise StatusError.invalid("", "Service", name, wrong)
     _allocate_address(spec, others, name)
-    free_standing = spec["clusterIP"] == "None" and not spec.get("selector")
-    spec.setdefault("ipFamilyPolicy", "RequireDualStack" if free_standing else "SingleStack")
-    both = free_standing and spec["ipFamilyPolicy"] != "SingleStack"
-    spec.setdefault("ipFamilies", ["IPv4", "IPv6"] if both else ["IPv4"])
     if spec["type"] in _WITH_NODE_PORTS and spec.get("allocateLoadBalancerNodePorts", True):
         _allocate_ports(spec, others, name)
     _allocate_health_port(spec, others)
@@ -198,11 +209,43 @@ def _allocate_health_port(spec: Wire, others: list[Wire]) -> None:
 
 
 def _warnings(new: Wire, old: Wire | None) -> list[str]:
+    spec, named = new["spec"], new["spec"].get("type") == "ExternalName"
+    headless, outside = spec.get("clusterIP") == "None", bool(spec.get("externalIPs"))
+    old_hints, mode = "service.kubernetes.io/topology-aware-hints", "service.kubernetes.io/topology-mode"
+    said = (
+        (
+            old_hints in section(new["metadata"], "annotations"),
+            f"annotation {old_hints} is deprecated, please use {mode} instead",
+        ),
+        (headless and spec.get("loadBalancerIP"), "spec.loadBalancerIP is ignored for headless services"),
+        (headless and outside, "spec.externalIPs is ignored for headless services"),
+        (
+            headless and spec.get("sessionAffinity") != "None",
+            "spec.SessionAffinity is ignored for headless services",
+        ),
+        *((True, text) for text in _address_warnings(spec)),
+        (
+            outside and not headless and not named,
+            "spec.externalIPs is deprecated and may no longer be implemented in some clusters",
+        ),
+        (named and outside, 'spec.externalIPs is ignored when spec.type is "ExternalName"'),
+        (
+            not named and spec.get("externalName"),
+            'spec.externalName is ignored when spec.type is not "ExternalName"',
+        ),
+        (
+            spec.get("trafficDistribution") == "PreferClose",
+            'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"',
+        ),
+    )
+    return [text for holds, text in said if holds]
+
+
+def _address_warnings(spec: Wire) -> list[str]:
     found: list[str] = []
-    if new["spec"].get("externalIPs"):
-        found.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
-    if new["spec"].get("trafficDistribution") == "PreferClose":
-        found.append('spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"')
+    for field in ("externalIPs", "loadBalancerSourceRanges"):
+        for index, text in enumerate(items(spec, field)):
+            found += ip_checks.form_warnings(f"spec.{field}[{index}]", text)
     return found
 
 

@@ -5,12 +5,14 @@ from typing import Any
 
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
+from kubewright.devserver.builtin import ip_checks
 from kubewright.devserver.builtin.containers import (
     Volumes,
     check_container,
     check_resources,
     host_port_conflicts,
 )
+from kubewright.devserver.builtin.pod_level import check_whole, default_whole
 from kubewright.devserver.builtin.probes import HOOKS, PROBES, check_handlers
 from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.scheduling import check_affinity, check_spread, check_tolerations
@@ -94,18 +96,7 @@ def default_requests(spec: Wire) -> None:
             missing = {name: value for name, value in limits.items() if name not in requests}
             if missing:
                 resources["requests"] = {**requests, **missing}
-    whole: Wire = section(spec, "resources")
-    asked = {
-        name for item in items(spec, "containers") for name in section(section(item, "resources"), "requests")
-    }
-    # Where containers ask for something, the real server adds that up instead.
-    given = {
-        name: value
-        for name, value in section(whole, "limits").items()
-        if name not in asked and (name in ("cpu", "memory") or name.startswith("hugepages-"))
-    }
-    if given.keys() - section(whole, "requests").keys():
-        whole["requests"] = {**given, **section(whole, "requests")}
+    default_whole(spec)
 
 
 def _default_probe(probe: Wire) -> None:
@@ -135,7 +126,7 @@ def check_pod_spec(spec: Wire, path: str, pod: Wire | None = None) -> list[Field
     errors += _containers(spec, f"{path}.containers", volumes)
     errors += _init_containers(spec, f"{path}.initContainers", volumes)
     errors += _ephemeral_containers(spec, f"{path}.ephemeralContainers", volumes)
-    errors += _resources(spec, f"{path}.resources")
+    errors += check_whole(spec, f"{path}.resources")
     if spec.get("hostNetwork"):
         errors += _host_ports(spec, path, always=pod is not None)
     errors += check.choice(f"{path}.restartPolicy", spec.get("restartPolicy"), RESTART_POLICIES)
@@ -235,16 +226,6 @@ def _ephemeral_containers(spec: Wire, path: str, volumes: Volumes) -> Iterator[F
                     yield problems.forbidden(place, _NEVER_EPHEMERAL)
 
 
-def _resources(spec: Wire, path: str) -> Iterator[FieldError]:
-    resources: Wire | None = spec.get("resources")
-    if resources is None:
-        return
-    if resources.get("claims") is not None:
-        text = "claims may not be set for Resources at pod-level"
-        yield problems.forbidden(f"{path}.claims", text)
-    yield from check_resources(resources, path, of_pod=True)
-
-
 def _host_ports(spec: Wire, path: str, *, always: bool) -> Iterator[FieldError]:
     for index, container in enumerate(items(spec, "containers")):
         for position, port in enumerate(items(container, "ports")):
@@ -269,7 +250,7 @@ def _dns_config(spec: Wire, path: str) -> Iterator[FieldError]:
     if len(servers) > 3:
         yield problems.invalid(f"{path}.nameservers", servers, "must not have more than 3 nameservers")
     for index, server in enumerate(servers):
-        yield from check.address(f"{path}.nameservers[{index}]", server)
+        yield from ip_checks.address(f"{path}.nameservers[{index}]", server)
     if len(searches) > 32:
         yield problems.invalid(f"{path}.searches", searches, "must not have more than 32 search paths")
     if len(" ".join(searches).encode()) > 2048:
@@ -325,7 +306,7 @@ def _names(spec: Wire, path: str) -> Iterator[FieldError]:
 
 def _host_aliases(aliases: Sequence[Wire], path: str) -> Iterator[FieldError]:
     for index, alias in enumerate(aliases):
-        yield from check.address(f"{path}[{index}].ip", alias.get("ip", ""))
+        yield from ip_checks.address(f"{path}[{index}].ip", alias.get("ip", ""))
         for position, name in enumerate(items(alias, "hostnames")):
             where = f"{path}[{index}].hostnames[{position}]"
             yield from check.named(where, name, names.dns1123_subdomain(name))

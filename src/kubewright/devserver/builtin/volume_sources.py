@@ -297,14 +297,16 @@ def _once(file: str, shown: str, path: str, taken: set[str]) -> Iterator[FieldEr
 
 
 def _token(token: Wire, path: str, volume: str) -> Iterator[FieldError]:
-    seconds = token.get("expirationSeconds", 0)
-    if seconds < _SHORTEST_TOKEN:
-        text = "may not specify a duration less than 10 minutes"
-        yield problems.invalid(f"{path}.expirationSeconds", seconds, text)
-    if seconds > _LONGEST_TOKEN:
-        text = "may not specify a duration larger than 2^32 seconds"
-        yield problems.invalid(f"{path}.expirationSeconds", seconds, text)
+    yield from check_token_life(token.get("expirationSeconds", 0), f"{path}.expirationSeconds")
     yield from _file(token, f"{volume}.path")
+
+
+def check_token_life(seconds: int, path: str) -> Iterator[FieldError]:
+    """Check for how long a ServiceAccount's token may be good."""
+    if seconds < _SHORTEST_TOKEN:
+        yield problems.invalid(path, seconds, "may not specify a duration less than 10 minutes")
+    if seconds > _LONGEST_TOKEN:
+        yield problems.invalid(path, seconds, "may not specify a duration larger than 2^32 seconds")
 
 
 def _ephemeral(source: Wire, path: str) -> Iterator[FieldError]:
@@ -354,6 +356,14 @@ _CHECKS: dict[str, Check] = {
     "csi": _csi,
     "ephemeral": _ephemeral,
     "image": _image,
+}
+# Volumes of the cluster are made of these too, and are checked alike.
+SHARED_CHECKS = {
+    name: _CHECKS[name]
+    for name in (
+        *("hostPath", "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "nfs", "rbd", "cephfs"),
+        *("iscsi", "cinder", "fc", "flexVolume", "azureFile", "vsphereVolume", "portworxVolume", "azureDisk"),
+    )
 }
 _OLD_NAMES = {"gcePersistentDisk": "persistentDisk"}
 # The order in which the real server looks at the sources.

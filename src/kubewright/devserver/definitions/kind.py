@@ -4,8 +4,8 @@ from kubewright.api import FieldError
 from kubewright.devserver.clock import Clock
 from kubewright.devserver.definitions.conditions import set_condition
 from kubewright.devserver.objects import Wire, items, meta, section
-from kubewright.devserver.strategy import Strategy
-from kubewright.schema import check_crd
+from kubewright.devserver.strategy import MetaChecks, Strategy
+from kubewright.schema import check_crd, crd_warnings
 
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 
@@ -28,7 +28,8 @@ def definition_strategy(clock: Clock) -> Strategy:
         validate_update=check_update,
         has_generation=True,
         allow_unconditional_update=False,
-        finalizer_checks=0,
+        meta_checks=MetaChecks(qualified=False),
+        warnings=lambda new, old: crd_warnings(new, old=old),
         begin_delete=begin_delete,
     )
 

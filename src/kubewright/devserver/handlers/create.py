@@ -83,7 +83,10 @@ def _check(scope: Scope, obj: Wire) -> None:
         error = problems.invalid("kind", kind, f"must be {resource.kind}")
         raise StatusError.invalid(resource.group, kind, scope.name, [error])
     errors = check_meta(
-        obj, strategy.name_check, namespaced=resource.namespaced, qualified_finalizers=not resource.custom
+        obj,
+        strategy.name_check,
+        namespaced=resource.namespaced,
+        qualified_finalizers=strategy.meta_checks.qualified and not resource.custom,
     )
     errors += strategy.validate(obj)
     errors += resource.codec.validate(obj, None)

@@ -142,6 +142,8 @@ def _prepare(scope: Scope, new: Wire, old: Wire) -> None:
         if resource.has_status:
             _restore(new, old, "status")
         strategy.prepare_update(new, old)
+    if scope.subresource and strategy.date is not None:
+        strategy.date(new, old, scope.core.clock.stamp())
     metadata = meta(new)
     counts = scope.subresource != "status" if part is None else part.counts
     if counts and strategy.has_generation and _changed(scope, new, old):
@@ -189,15 +191,28 @@ def _errors(scope: Scope, new: Wire, old: Wire) -> list[FieldError]:
     if (kind := new.get("kind", resource.kind)) != resource.kind:
         return [problems.invalid("kind", kind, f"must be {resource.kind}")]
     errors = check_meta(new, names.path_segment, namespaced=resource.namespaced, qualified_finalizers=False)
-    if not (errors or resource.custom or scope.subresource):
-        errors += check_qualified_finalizers(new) * strategy.finalizer_checks
-    # The real server checks metadata for all kinds and again for the kind; clients see the causes twice.
-    errors += check_meta_update(new, old) * 2
+    errors += check_meta_update(new, old)
+    errors += _check_meta_again(scope, new, old)
     if part := strategy.parts.get(scope.subresource):
         return errors + part.validate(new, old)
     if scope.subresource == "status":
         return errors + strategy.validate_status_update(new, old) + resource.codec.validate_status(new, old)
     return errors + strategy.validate_update(new, old) + resource.codec.validate(new, old)
+
+
+def _check_meta_again(scope: Scope, new: Wire, old: Wire) -> list[FieldError]:
+    """Check metadata once more for the kind: clients see the same causes again, as often as the real server finds them."""
+    resource, strategy = scope.resource, scope.resource.strategy
+    if resource.custom or scope.subresource:
+        return check_meta_update(new, old)
+    checks = strategy.meta_checks
+    whole = check_meta(
+        new, strategy.name_check, namespaced=resource.namespaced, qualified_finalizers=checks.qualified
+    )
+    changes = check_meta_update(new, old)
+    if checks.qualified:
+        changes += check_qualified_finalizers(new)
+    return whole * checks.whole + changes * checks.changes
 
 
 def replacement(scope: Scope, body: Wire, *, forget: bool) -> Change:

@@ -17,6 +17,7 @@ from kubewright.schema.cel.authorization import (
 from kubewright.schema.cel.declarations import declare, escape
 from kubewright.schema.cel.environment import CALL_LIMIT, Environment, Program
 from kubewright.schema.cel.errors import CompileError, CostExceeded, EvaluationError
+from kubewright.schema.cel.lexer import is_identifier
 from kubewright.schema.cel.messages import (
     JSON_PATCH,
     OBJECT,
@@ -75,6 +76,7 @@ __all__ = [
     "authorization_library",
     "declare",
     "escape",
+    "is_identifier",
     "list_of",
     "map_of",
     "misplaced",

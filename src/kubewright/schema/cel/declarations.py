@@ -7,37 +7,13 @@ from typing import Any
 
 from kubewright.schema.cel import types
 from kubewright.schema.cel.errors import EvaluationError
+from kubewright.schema.cel.lexer import RESERVED
 from kubewright.schema.cel.types import Declared
 from kubewright.schema.cel.values import MapList, SetList, Value, parse_duration, parse_timestamp
 from kubewright.schema.nodes import Schema, additional, items, properties
 from kubewright.schema.values import Json
 
 MAX_REQUEST_SIZE = 3 * 1024 * 1024
-_RESERVED = frozenset(
-    [
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ]
-)
 _MIN_STRING, _MIN_BOOL, _MIN_NUMBER = 2, 4, 1
 _TIMES = {"date": ("date", 12, 12), "date-time": ("timestamp", 21, 32)}
 _STRING: Schema = {"type": "string"}
@@ -48,7 +24,7 @@ def escape(name: str) -> str | None:
     """Return the name of a field in expressions, or None where it cannot be named."""
     if not name or name[0].isdigit():
         return None
-    if name in _RESERVED:
+    if name in RESERVED:
         return f"__{name}__"
     if re.search(r"[^a-zA-Z0-9_./-]", name):
         return None

@@ -10,6 +10,12 @@ from kubewright.schema.values import INT64_MAX
 
 TokenKind = Literal["name", "quoted name", "int", "uint", "double", "string", "bytes", "sign", "end"]
 
+RESERVED = frozenset(
+    (
+        *("as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in"),
+        *("let", "loop", "package", "namespace", "null", "return", "true", "var", "void", "while"),
+    )
+)
 _UINT64_MAX = 2**64 - 1
 _TOKEN = re.compile(
     r"""
@@ -31,6 +37,11 @@ _ESCAPE = re.compile(
 _SIMPLE = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"} | {
     char: char for char in "\\'\"`?"
 }
+
+
+def is_identifier(text: str) -> bool:
+    """Tell whether an expression can name something so."""
+    return re.fullmatch("[_a-zA-Z][_a-zA-Z0-9]*", text, re.ASCII) is not None and text not in RESERVED
 
 
 @dataclass(frozen=True, slots=True)

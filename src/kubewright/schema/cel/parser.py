@@ -14,7 +14,7 @@ from kubewright.schema.cel.ast import (
     Select,
 )
 from kubewright.schema.cel.errors import CompileError, Issue
-from kubewright.schema.cel.lexer import Token, in_int_range, tokens
+from kubewright.schema.cel.lexer import RESERVED, Token, in_int_range, tokens
 from kubewright.schema.cel.macros import expand
 
 _MAX_DEPTH = 250
@@ -31,31 +31,6 @@ _PRECEDENCE = {
 _OPERATORS = {
     sign: f"_{sign}_" for sign in ["||", "&&", "<", "<=", ">=", ">", "==", "!=", "+", "-", "*", "/", "%"]
 } | {"in": "@in"}
-_RESERVED = frozenset(
-    [
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "false",
-        "for",
-        "function",
-        "if",
-        "import",
-        "in",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "null",
-        "return",
-        "true",
-        "var",
-        "void",
-        "while",
-    ]
-)
 _KEYWORDS = {"true": True, "false": False, "null": None}
 _QUOTED = "unsupported syntax: '`'"
 _EXPECTED = (
@@ -216,7 +191,7 @@ class _Parser:
         return self._named(token, "")
 
     def _named(self, token: Token, dot: str) -> Expr:
-        if token.text in _RESERVED:
+        if token.text in RESERVED:
             self._fail(token.offset, f"reserved identifier: {token.text}")
         if self._is("("):
             opening = self._next()

@@ -7,5 +7,6 @@ only warned of; `internal` prints values as the server does.
 
 from kubewright.schema.definition.document import check_crd
 from kubewright.schema.definition.warnings import crd_warnings
+from kubewright.schema.definition.webhooks import check_webhook_client
 
-__all__ = ["check_crd", "crd_warnings"]
+__all__ = ["check_crd", "check_webhook_client", "crd_warnings"]

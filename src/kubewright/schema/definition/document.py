@@ -144,7 +144,11 @@ def _parts(
         yield from check_column(column, f"{path}.additionalPrinterColumns[{position}]")
     fields: list[dict[str, str]] = said.get("selectableFields") or []
     known = part(whole, "schema", "openAPIV3Schema")
-    if fields and known:
+    if fields and not known:
+        # Said of the definition, whichever version it is about.
+        text = "may only be set when validations.schema is included"
+        yield problems.invalid("spec.selectableFields", "", text)
+    elif fields:
         yield from check_selectable_fields(fields, known, f"{path}.selectableFields")
 
 

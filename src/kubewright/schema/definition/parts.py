@@ -39,16 +39,21 @@ def check_names(given: dict[str, Any], path: str) -> Iterator[FieldError]:
             text = "may have mixed case, but should otherwise match: " + ",".join(troubles)
             yield problems.invalid(f"{path}.{name}", value, text)
     for position, value in enumerate(given.get("shortNames") or ()):
-        yield from _label(value, f"{path}.shortNames[{position}]")
+        yield from _listed(value, f"{path}.shortNames[{position}]")
     if given.get("kind") and given["kind"] == given.get("listKind"):
         yield problems.invalid(f"{path}.listKind", given["listKind"], "kind and listKind may not be the same")
     for position, value in enumerate(given.get("categories") or ()):
-        yield from _label(value, f"{path}.categories[{position}]")
+        yield from _listed(value, f"{path}.categories[{position}]")
 
 
 def _label(value: str, path: str) -> Iterator[FieldError]:
-    troubles = names.dns1035_label(value) if value else []
-    if troubles:
+    """Check a name, unless it is missing: that is told as such."""
+    if value:
+        yield from _listed(value, path)
+
+
+def _listed(value: str, path: str) -> Iterator[FieldError]:
+    if troubles := names.dns1035_label(value):
         yield problems.invalid(path, value, ",".join(troubles))
 
 

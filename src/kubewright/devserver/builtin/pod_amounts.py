@@ -32,6 +32,11 @@ def pod_amounts(spec: Wire) -> tuple[dict[str, Quantity], dict[str, Quantity]]:
 
 
 def _total(spec: Wire, field: str) -> dict[str, Quantity]:
+    """Take what the Pod says of itself, else what its containers come to."""
+    return {**container_amounts(spec, field), **amounts(section(spec, "resources").get(field))}
+
+
+def container_amounts(spec: Wire, field: str) -> dict[str, Quantity]:
     """Add up containers and sidecars; other init containers run one by one before, beside the sidecars so far."""
     total: dict[str, Quantity] = {}
     for container in items(spec, "containers"):
@@ -47,5 +52,4 @@ def _total(spec: Wire, field: str) -> dict[str, Quantity]:
             own = add(own, sidecars)
         greatest = {name: max(greatest.get(name, _ZERO), own.get(name, _ZERO)) for name in (*greatest, *own)}
     total = add(total, sidecars)
-    total = {name: max(total.get(name, _ZERO), greatest.get(name, _ZERO)) for name in (*total, *greatest)}
-    return {**total, **amounts(section(spec, "resources").get(field))}
+    return {name: max(total.get(name, _ZERO), greatest.get(name, _ZERO)) for name in (*total, *greatest)}
