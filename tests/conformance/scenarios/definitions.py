@@ -252,6 +252,7 @@ STEPS = [
     ),
     Step("spec", "PATCH", f"{P}/c", {"spec": {"min": 0}}, MERGE),
     Step("scale", "GET", f"{P}/c/scale"),
+    Step("scale-table", "GET", f"{P}/c/scale", headers=TABLE),
     Step("scale-patch", "PATCH", f"{P}/c/scale", {"spec": {"replicas": 7}}, MERGE),
     Step(
         "scale-put",

@@ -12,6 +12,8 @@ B = f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets"
 E = f"/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events"
 MERGE = {"Content-Type": "application/merge-patch+json"}
 STRATEGIC = {"Content-Type": "application/strategic-merge-patch+json"}
+TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+METADATA = {"Accept": "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"}
 LABELS = {"app": "web"}
 CONTAINER = {"name": "c", "image": "i:1"}
 
@@ -90,6 +92,8 @@ STRATEGIC_PATCHES = [
 ]
 SCALES = [
     Step("scale", "GET", f"{D}/web/scale"),
+    Step("scale-table", "GET", f"{D}/web/scale", headers=TABLE),
+    Step("scale-metadata", "GET", f"{D}/web/scale", headers=METADATA),
     Step("scale-patch", "PATCH", f"{D}/web/scale", {"spec": {"replicas": 5}}, MERGE),
     Step(
         "scale-put",
@@ -140,6 +144,19 @@ PODS = [
         },
     ),
     Step("quota-gone", "DELETE", f"{N}/resourcequotas/rounded", compared=False),
+    *(
+        Step(
+            f"generated-{name}",
+            "POST",
+            f"{N}/pods",
+            {**pod("x", **spec), "metadata": {"generateName": "gen-"}},
+        )
+        for name, spec in {
+            "account-missing": {"serviceAccountName": "nobody"},
+            "class-missing": {"priorityClassName": "nope"},
+            "priority-given": {"priority": 7},
+        }.items()
+    ),
     Step("latest-tag", "POST", f"{N}/pods", pod("latest", {"image": "i", "ports": [{"containerPort": 80}]})),
     Step(
         "warned",

@@ -1,6 +1,7 @@
 """Objects live in namespaces that exist and are not going away."""
 
 from kubewright.devserver.access import Access
+from kubewright.devserver.admission.refusals import forbidden
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.operation import Operation
 from kubewright.devserver.status import StatusError
@@ -22,9 +23,7 @@ class NamespaceLifecycle:
         group, _, resource = operation.resource
         if (group, resource) == ("", "namespaces"):
             if operation.operation == "DELETE" and operation.name in _UNDELETABLE:
-                raise StatusError.forbidden(
-                    "", "namespaces", operation.name, "this namespace may not be deleted"
-                )
+                raise forbidden(operation, "this namespace may not be deleted")
             return
         if operation.operation != "CREATE" or not operation.namespace or (group, resource) in _ALWAYS_WELCOME:
             return
@@ -42,7 +41,7 @@ class NamespaceLifecycle:
         why = (
             f"unable to create new content in namespace {operation.namespace} because it is being terminated"
         )
-        raise StatusError.forbidden(group, resource, operation.name, why, causes=[cause])
+        raise forbidden(operation, why, [cause])
 
     async def validate(self, operation: Operation) -> None:
         """Nothing is left to check."""

@@ -5,7 +5,6 @@ from kubewright.devserver.admission.claims import is_written
 from kubewright.devserver.admission.refusals import forbidden
 from kubewright.devserver.objects import Wire, meta
 from kubewright.devserver.operation import Operation
-from kubewright.devserver.status import StatusError
 
 TOLERATION_SECONDS = 300
 _CLASSES = ("scheduling.k8s.io", "priorityclasses")
@@ -31,7 +30,7 @@ class PodPriority:
                 f"the integer value of priority ({given}) must not be provided in pod spec; "
                 f"priority admission controller computed {priority} from the given PriorityClass name"
             )
-            raise StatusError.forbidden("", "pods", operation.name, why)
+            raise forbidden(operation, why)
         spec["priority"] = priority
         policy = (found or {}).get("preemptionPolicy") or "PreemptLowerPriority"
         wanted = spec.get("preemptionPolicy")
@@ -40,7 +39,7 @@ class PodPriority:
                 f"the string value of PreemptionPolicy ({wanted}) must not be provided in pod spec; "
                 f"priority admission controller computed {policy} from the given PriorityClass name"
             )
-            raise StatusError.forbidden("", "pods", operation.name, why)
+            raise forbidden(operation, why)
         spec["preemptionPolicy"] = policy
 
     async def validate(self, operation: Operation) -> None:
@@ -64,7 +63,7 @@ class PodPriority:
             found = self._api.find(*_CLASSES, "", name)
             if found is None:
                 why = f"no PriorityClass with name {name} was found"
-                raise StatusError.forbidden("", "pods", operation.name, why)
+                raise forbidden(operation, why)
             return found
         chosen = self._default()
         if chosen is None:

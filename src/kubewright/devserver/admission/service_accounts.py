@@ -5,9 +5,9 @@ from typing import Any
 
 from kubewright.devserver.access import Access
 from kubewright.devserver.admission.pods import is_new_pod
+from kubewright.devserver.admission.refusals import forbidden
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.operation import Operation
-from kubewright.devserver.status import StatusError
 
 MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 # An hour and seven seconds: how the real server marks tokens whose clients may not yet reload them.
@@ -31,7 +31,7 @@ class ServiceAccounts:
         account = self._api.find("", "serviceaccounts", operation.namespace, name)
         if account is None:
             why = f'error looking up service account {operation.namespace}/{name}: serviceaccount "{name}" not found'
-            raise StatusError.forbidden("", "pods", operation.name, why)
+            raise forbidden(operation, why)
         if _wants_token(spec, account):
             _mount_token(spec)
         if account.get("imagePullSecrets") and not spec.get("imagePullSecrets"):

@@ -18,7 +18,7 @@ from kubewright.devserver.registry import Resource
 from kubewright.devserver.request import RequestInfo
 from kubewright.devserver.responses import YAML, warning_header
 from kubewright.devserver.status import StatusError
-from kubewright.devserver.strategy import WriteOptions
+from kubewright.devserver.strategy import Strategy, WriteOptions
 from kubewright.devserver.yaml_text import dump_yaml
 from kubewright.http.server import JSON, Request, Response
 
@@ -80,10 +80,11 @@ class Call:
             warnings=self.warnings,
         )
 
-    def answer(self, status: int, data: bytes, form: Format) -> Response:
+    def answer(self, status: int, data: bytes, form: Format, strategy: Strategy | None = None) -> Response:
         """Answer with one object in the chosen form; a Status stays as it is."""
         if form.form != "object" and b'"kind":"Status"' not in data[:40]:
-            data = object_body(self.core, self.resource, data, form, self.include())
+            shown = strategy or self.resource.strategy
+            data = object_body(self.core, shown, data, form, self.include())
         return self.plain(status, data, form)
 
     def plain(self, status: int, data: bytes, form: Format) -> Response:

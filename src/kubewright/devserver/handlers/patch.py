@@ -51,9 +51,11 @@ def patch_type(request: Request, resource: Resource) -> str:
 
 def document_patch(kind: str, body: bytes, schema: Any) -> Patch:
     """Read a JSON, merge or strategic patch; a strategic one follows the schema."""
-    value, strict = _parse(body)
+    # Only of strategic patches the real server does not say what it was about to do.
+    doing = "" if kind == STRATEGIC_PATCH else "error decoding patch: "
+    value, strict = _parse(body, doing)
     if kind == JSON_PATCH:
-        operations = _operations(value)
+        operations = _operations(value, doing)
         touched = _reached(operations)
 
         def patch_by_operations(document: Wire) -> Patched:
@@ -65,9 +67,11 @@ def document_patch(kind: str, body: bytes, schema: Any) -> Patch:
                 raise StatusError.rejected_patch() from None
 
         return patch_by_operations
-    if not isinstance(value, dict):
-        raise _undecodable(value, "map[string]interface {}")
-    patch = cast(Wire, value)
+    if value is None and kind == MERGE_PATCH:
+        raise StatusError.bad_request("Invalid JSON Patch")
+    if value is not None and not isinstance(value, dict):
+        raise _undecodable(value, "map[string]interface {}", doing)
+    patch = cast(Wire, value or {})
     if kind == MERGE_PATCH:
         return lambda document: Patched(merge_patch(document, patch), strict, patch)
 
@@ -81,7 +85,7 @@ def document_patch(kind: str, body: bytes, schema: Any) -> Patch:
     return patch_strategically
 
 
-def _undecodable(value: Any, wanted: str) -> StatusError:
+def _undecodable(value: Any, wanted: str, doing: str) -> StatusError:
     kinds: dict[type[object], str] = {
         str: "string",
         bool: "bool",
@@ -90,25 +94,25 @@ def _undecodable(value: Any, wanted: str) -> StatusError:
         list: "array",
     }
     sort = kinds.get(type(cast(object, value)), "object")
-    return StatusError.bad_request(
-        f"error decoding patch: json: cannot unmarshal {sort} into Go value of type {wanted}"
-    )
+    return StatusError.bad_request(f"{doing}json: cannot unmarshal {sort} into Go value of type {wanted}")
 
 
-def _parse(body: bytes) -> tuple[Any, list[str]]:
+def _parse(body: bytes, doing: str) -> tuple[Any, list[str]]:
     try:
         return parse_json(body)
     except DecodeError as error:
-        raise StatusError.bad_request(f"error decoding patch: {error}") from None
+        raise StatusError.bad_request(f"{doing}{error}") from None
 
 
-def _operations(value: Any) -> list[Any]:
+def _operations(value: Any, doing: str) -> list[Any]:
+    if value is None:
+        return []
     if not isinstance(value, list):
-        raise _undecodable(value, "[]handlers.jsonPatchOp")
+        raise _undecodable(value, "[]handlers.jsonPatchOp", doing)
     operations = cast(list[Any], value)
     for item in operations:
         if not isinstance(item, dict):
-            raise _undecodable(item, "handlers.jsonPatchOp")
+            raise _undecodable(item, "handlers.jsonPatchOp", doing)
     if len(operations) > MAX_OPERATIONS:
         raise StatusError.too_large(
             f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"

@@ -12,6 +12,7 @@ from kubewright.devserver.options import ListOptions, parse_revision
 from kubewright.devserver.registry import Resource
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.storage import Record, Token, decode_token, encode_token, renewed_token
+from kubewright.devserver.strategy import Strategy
 from kubewright.devserver.tables import partial, table
 
 FUTURE_SECONDS = 3.0
@@ -55,7 +56,7 @@ def get_record(resource: Resource, namespace: str, name: str, horizon: int | Non
     return record
 
 
-def object_body(core: Core, resource: Resource, data: bytes, form: Format, include: str) -> bytes:
+def object_body(core: Core, strategy: Strategy, data: bytes, form: Format, include: str) -> bytes:
     """Give one object's bytes in the wanted form, still as JSON."""
     if form.form == "object":
         return data
@@ -63,7 +64,7 @@ def object_body(core: Core, resource: Resource, data: bytes, form: Format, inclu
     if form.form == "Table":
         revision = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
         document = table(
-            resource.strategy,
+            strategy,
             [obj],
             revision,
             now=core.clock.seconds(),

@@ -19,10 +19,12 @@ from kubewright.devserver.objects import Wire, copy, decode, encode, items, meta
 from kubewright.devserver.registry import Resource
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.storage import Record
-from kubewright.devserver.strategy import ScaleAccess
+from kubewright.devserver.strategy import Column, ScaleAccess, Strategy
+from kubewright.devserver.tables import age
 from kubewright.devserver.wire import DecodeError
 
 SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
+_REPLICAS = (Column("Desired", "integer"), Column("Available", "integer"))
 _IDENTITY = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
@@ -46,6 +48,21 @@ def scale_of(access: ScaleAccess, obj: Wire) -> Wire:
 def read_scale(resource: Resource, record: Record) -> bytes:
     """Give the Scale of a record."""
     return encode(scale_of(_access(resource), resource.read(record)))
+
+
+def _row(scale: Wire, now: float) -> list[Any]:
+    metadata = meta(scale)
+    wanted, present = (section(scale, part).get("replicas", 0) for part in ("spec", "status"))
+    return [metadata["name"], wanted, present, age(metadata.get("creationTimestamp"), now)]
+
+
+_BUILTIN = Strategy(columns=(Column("Name"), *_REPLICAS, Column("Age")), row=_row)
+_CUSTOM = Strategy(columns=(Column("Name", format="name"), *_REPLICAS, Column("Age", "date")), row=_row)
+
+
+def scale_columns(resource: Resource) -> Strategy:
+    """Say which Table the Scale of a kind is shown as."""
+    return _CUSTOM if resource.custom else _BUILTIN
 
 
 def _access(resource: Resource) -> ScaleAccess:

@@ -18,7 +18,14 @@ from kubewright.devserver.handlers.read import (
     object_revision,
     wait_for_revision,
 )
-from kubewright.devserver.handlers.scale import SCALE, apply_to_scale, patch_scale, read_scale, replace_scale
+from kubewright.devserver.handlers.scale import (
+    SCALE,
+    apply_to_scale,
+    patch_scale,
+    read_scale,
+    replace_scale,
+    scale_columns,
+)
 from kubewright.devserver.handlers.selection import Selection, selection
 from kubewright.devserver.handlers.update import replacement, update
 from kubewright.devserver.handlers.watch import Watch
@@ -70,7 +77,7 @@ async def _get_later(call: Call, form: Format, revision: int) -> Answer:
 def _get_now(call: Call, form: Format) -> Response:
     record = get_record(call.resource, call.info.namespace, call.info.name, call.horizon())
     if call.info.subresource == "scale":
-        return call.plain(200, read_scale(call.resource, record), form)
+        return call.answer(200, read_scale(call.resource, record), form, scale_columns(call.resource))
     return call.answer(200, call.resource.render(record), form)
 
 
@@ -152,7 +159,8 @@ async def update_object(call: Call) -> Answer:
     scope = call.scope(options, subresource=part)
     if part == "scale":
         scale = read_kind(call.core, call.request, SCALE, options.field_validation, call.warnings)
-        return call.plain(200, await replace_scale(scope, scale.object, call.api), form)
+        data = await replace_scale(scope, scale.object, call.api)
+        return call.answer(200, data, form, scale_columns(call.resource))
     body = read_object(call.core, call.request, call.resource, options.field_validation, call.warnings)
     change = replacement(scope, body.object, forget=body.forget)
     data, created = await update(scope, change, call.api, uid=meta(body.object).get("uid", ""))
@@ -170,10 +178,12 @@ async def patch_object(call: Call) -> Answer:
         data, created = await update(scope, applied(scope, call.request.body), call.api, may_create=not part)
         return call.answer(201 if created else 200, data, form)
     if part == "scale" and kind == APPLY_PATCH:
-        return call.plain(200, await apply_to_scale(scope, call.request.body, call.api), form)
+        data = await apply_to_scale(scope, call.request.body, call.api)
+        return call.answer(200, data, form, scale_columns(call.resource))
     if part == "scale":
         patch = document_patch(kind, call.request.body, call.core.types.patch_schema(SCALE))
-        return call.plain(200, await patch_scale(scope, patch, call.api), form)
+        data = await patch_scale(scope, patch, call.api)
+        return call.answer(200, data, form, scale_columns(call.resource))
     schema = None if call.resource.custom else call.core.types.patch_schema(call.resource.gvk)
     data, _ = await update(scope, patched(scope, document_patch(kind, call.request.body, schema)), call.api)
     return call.answer(200, data, form)
