@@ -254,14 +254,18 @@ def test_what_the_author_raises_is_told_apart_from_a_verdict() -> None:
     assert (caught.value.uid, caught.value.request.name) == ("u-1", "w")
 
 
-def test_a_function_that_returns_text_fails_with_the_way_out() -> None:
+@pytest.mark.parametrize(
+    ("returned", "way_out"),
+    [("too big", "kw.invalid"), (kw.denied("no"), "return a list"), (True, "return a list")],
+)
+def test_a_function_that_returns_something_else_fails_with_the_way_out(returned: Any, way_out: str) -> None:
     @kw.validates(Widget)
-    def wordy(widget: Widget) -> Any:
-        return "too big"
+    def odd(widget: Widget) -> Any:
+        return returned
 
     with pytest.raises(UserCodeFailed) as caught:
-        review_admission(wordy, body(admission_review(widget())))
-    assert "kw.invalid" in str(caught.value.__cause__)
+        review_admission(odd, body(admission_review(widget())))
+    assert way_out in str(caught.value.__cause__)
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,8 @@ def test_declarations_that_cannot_work_are_refused() -> None:
 
     with pytest.raises(DeclarationError, match="plain `def`"):
         authenticates(waits)  # type: ignore[arg-type]
+    with pytest.raises(DeclarationError, match="must take the token"):
+        authenticates(lambda: None)  # type: ignore[arg-type]
     with pytest.raises(DeclarationError, match="is taken"):
         Endpoints([known, authenticates(lambda token: None)])
 

@@ -106,6 +106,22 @@ def test_an_expired_bundle_is_made_anew() -> None:
     assert step(bundle, NOW + TIMES.serving).authorities != bundle.authorities
 
 
+@pytest.mark.parametrize("damaged", [True, False])
+def test_what_is_served_with_is_followed_in_steps_where_what_was_kept_is_lost(damaged: bool) -> None:
+    shown, later = step(None, NOW), NOW + DAY
+    kept = replace(shown, authority_key=b"x") if damaged else None
+    mended = advance(kept, HOSTS, TIMES, later, shown)
+    assert (mended.certificate, mended.authorities[:1]) == (shown.certificate, shown.authorities)
+    assert (len(mended.authorities), signer(mended)) == (2, 0)
+    assert signer(step(mended, later + TIMES.trust)) == 1
+
+
+def test_nothing_follows_what_has_expired() -> None:
+    shown = step(None, NOW)
+    made = advance(None, HOSTS, TIMES, NOW + 100 * DAY, shown)
+    assert not set(made.authorities) & set(shown.authorities)
+
+
 def test_authorities_are_split_and_joined() -> None:
     one, two = step(None, NOW), step(None, NOW)
     assert split_authorities(one.ca_bundle + two.ca_bundle) == (*one.authorities, *two.authorities)

@@ -1,6 +1,6 @@
 """What a declaration of a webhook refuses, with the way out."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -50,6 +50,29 @@ def test_a_path_may_be_chosen_and_is_given_once() -> None:
         other = kw.validates(Widget, path=taken, name="other")(judge)
         with pytest.raises(DeclarationError, match=f"path='{taken}' is taken"):
             Endpoints([chosen, other])
+
+
+@pytest.mark.parametrize(
+    ("function", "count"),
+    [
+        (lambda widget: None, 1),
+        (lambda widget, old=None: None, 2),
+        (lambda widget, old, request, more=(): None, 3),
+        (lambda *everything: None, 3),
+    ],
+)
+def test_a_function_is_given_as_much_as_it_takes(function: Any, count: int) -> None:
+    given: list[Any] = []
+    declared = kw.validates(Widget, name="any")(function)
+    declared.function = lambda *everything: given.extend(everything)
+    declared.judge(Widget(), None, cast(Any, "request"))
+    assert len(given) == count
+
+
+@pytest.mark.parametrize("function", [lambda: None, lambda a, b, c, d: None, lambda widget, *, size: None])
+def test_a_function_that_cannot_be_called_is_refused(function: Any) -> None:
+    with pytest.raises(DeclarationError, match="must take the object"):
+        kw.validates(Widget, name="any")(function)
 
 
 def test_a_function_that_waits_is_refused() -> None:

@@ -6,7 +6,6 @@ import itertools
 import socket
 import ssl
 import threading
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -31,7 +30,6 @@ from kubewright.webhook.server import (
     WebhookHost,
 )
 from kubewright.webhook.server.authority import begin, utc_now
-from kubewright.webhook.server.http import SLOW
 
 from .kinds import Widget, WidgetSpec, WidgetV1Alpha1, colored, from_alpha, from_beta, sensible
 
@@ -373,9 +371,6 @@ async def test_a_review_under_way_at_a_stop_is_still_answered(cluster: Cluster) 
             yield kw.denied("judged to the end")
         if widget.spec.color == "pink":
             yield kw.invalid("spec.color", "pink", "not nice")
-            until = time.perf_counter() + 2 * SLOW
-            while time.perf_counter() < until:
-                pass  # slow, so that from now on it is run in a thread
 
     await cluster.install(operator())
     chosen = HostOptions(address=Address("127.0.0.1", 0), namespace="default", reach="url")

@@ -11,7 +11,7 @@ import kubewright as kw
 from kubewright.api import CUSTOM_RESOURCE_DEFINITION, Kind, kind_of, parse
 from kubewright.api.builtin import admissionregistration_v1
 from kubewright.client import Client
-from kubewright.manager import Manager
+from kubewright.manager import Manager, ManagerOptions, WebhookOptions
 from kubewright.testing import Cluster
 
 from .kinds import (
@@ -198,6 +198,17 @@ async def test_no_write_loses_a_field_after_a_stop(
     async with running(cluster):
         changed = await cluster.client.patch(WidgetV1Alpha1, label, name="w", namespace=cluster.namespace)
         assert (changed.size, changed.color) == (3, "red")
+
+
+async def test_nobody_is_told_what_a_cluster_lacks_that_ends_with_the_run(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    webhooks = WebhookOptions(bind_address="127.0.0.1:0", passing=True)
+    chosen = ManagerOptions(metrics_bind_address="0", health_probe_bind_address="0", webhooks=webhooks)
+    async with cluster.running(operator(), options=chosen):
+        assert "url" in await converted_at(cluster)
+    assert "service" in await converted_at(cluster)
+    assert "Nobody converts" not in caplog.text
 
 
 async def test_after_a_stop_the_service_of_a_deployment_is_asked_for(cluster: Cluster) -> None:

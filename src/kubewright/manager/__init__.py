@@ -7,7 +7,6 @@ In reading order: `options` (how to run), `manager` (the run itself), `servers` 
 from kubewright.election import ElectionOptions, LeaseTimes
 from kubewright.manager.manager import Manager, ManagerStatistics
 from kubewright.manager.options import ManagerOptions
-from kubewright.manager.parts import Part
 from kubewright.webhook import Lifetimes, Reach, WebhookOptions
 
 __all__ = [
@@ -17,7 +16,6 @@ __all__ = [
     "Manager",
     "ManagerOptions",
     "ManagerStatistics",
-    "Part",
     "Reach",
     "WebhookOptions",
 ]

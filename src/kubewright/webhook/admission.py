@@ -1,6 +1,7 @@
 """AdmissionReview in, AdmissionReview out: a pure function around the author's."""
 
 from binascii import b2a_base64
+from collections.abc import Iterable
 from functools import cache
 from typing import Any, cast
 
@@ -214,6 +215,8 @@ def _told(gvk: GroupVersionKind) -> str:
 
 def _gather(findings: Findings) -> _Verdict:
     verdict = _Verdict()
+    if not isinstance(cast(object, findings), Iterable | None):
+        raise TypeError(f"returned {findings!r}: return a list of what was found, or yield it")
     for finding in findings or ():
         match cast("Problem | object", finding):
             case FieldError():

@@ -45,6 +45,8 @@ class Authentication:
         if not path.startswith("/"):
             raise DeclarationError(f"{self!r}: path={path!r} must begin with a slash")
         self._arguments = len(inspect.signature(function).parameters)
+        if self._arguments not in (1, 2):
+            raise DeclarationError(f"{self!r}: must take the token, and may take the audiences after it")
 
     def __repr__(self) -> str:
         return f"authenticates({getattr(self.function, '__name__', self.function)})"

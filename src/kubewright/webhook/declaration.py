@@ -27,6 +27,8 @@ AdmissionFunction = (
 
 LONGEST_TIMEOUT = 30
 MOST_CONDITIONS = 64
+MOST_ARGUMENTS = 3
+"""The object, the old one and the request."""
 _BODIES = {("autoscaling", "Scale"), ("policy", "Eviction"), ("authentication.k8s.io", "TokenRequest")}
 """Kinds that only subresources of others have."""
 _PATH = r"(/[a-zA-Z0-9-_]+)+|/"
@@ -151,22 +153,17 @@ class Admission(Generic[T]):
             self._refuse(
                 "must be a plain `def`: it is asked within a request and may only look at the object"
             )
-        places = [
-            place
-            for place in inspect.signature(self.function).parameters.values()
-            if place.kind in (place.POSITIONAL_ONLY, place.POSITIONAL_OR_KEYWORD)
-        ]
-        needed = [place for place in places if place.default is place.empty]
-        if not places or len(needed) > len(_ARGUMENTS):
-            self._refuse(f"takes {' and '.join(_ARGUMENTS[:1])}, then optionally {', '.join(_ARGUMENTS[1:])}")
-        return max(min(len(places), len(_ARGUMENTS)), len(needed))
+        signature = inspect.signature(self.function)
+        fitting = [count for count in range(1, MOST_ARGUMENTS + 1) if _takes(signature, count)]
+        if not fitting:
+            self._refuse("must take the object, and may take the old object and the request after it")
+        return fitting[-1]
 
     def _refuse(self, what: str) -> NoReturn:
         raise DeclarationError(f"{self!r}: {what}")
 
 
 _WORDS = {True: "defaults", False: "validates"}
-_ARGUMENTS = ("the object", "the old object", "the request")
 
 
 def validates(
@@ -201,6 +198,14 @@ def defaults(
         return Admission(kind, function, on=on, mutates=True, reinvocation=reinvocation, **terms)
 
     return declare
+
+
+def _takes(signature: inspect.Signature, count: int) -> bool:
+    try:
+        signature.bind(*range(count))
+    except TypeError:
+        return False
+    return True
 
 
 def _name_of(function: Any) -> str:

@@ -12,7 +12,7 @@ import pytest
 
 from kubewright.api import Meta
 from kubewright.controller import Context, Controller, needs
-from kubewright.manager import Part
+from kubewright.manager.parts import Part
 
 from .cluster import OPTIONS, Cluster, settled
 from .kinds import Box, BoxStatus, Paper

@@ -48,14 +48,21 @@ def begin(hosts: Sequence[str], times: Lifetimes, now: datetime) -> Bundle:
     return Bundle((authority,), key, certificate, serving_key)
 
 
-def advance(bundle: Bundle | None, hosts: Sequence[str], times: Lifetimes, now: datetime) -> Bundle:
-    """Return the bundle as it shall be now: the same one, or one step further."""
+def advance(
+    bundle: Bundle | None, hosts: Sequence[str], times: Lifetimes, now: datetime, shown: Bundle | None = None
+) -> Bundle:
+    """Return the bundle as it shall be now: the same one, or one step further.
+
+    `shown` is what this replica serves with. Where what is kept was deleted or damaged it is followed by a new
+    authority as any other: others serve with it too, and API servers trust it.
+    """
     if bundle is None or not _usable(bundle, now):
-        return begin(hosts, times, now)
+        if shown is None or not _usable(shown, now):
+            return begin(hosts, times, now)
+        return _succeeded(shown, times, now)
     newest = _read(bundle.authorities[-1])
     if _left(newest, now) < times.authority / 3:
-        authority, key = _authority(times, now)
-        return replace(bundle, authorities=(*bundle.authorities, authority), authority_key=key)
+        return _succeeded(bundle, times, now)
     serving = _read(bundle.certificate)
     signed_by_newest = _signed(serving, newest)
     known = len(bundle.authorities) == 1 or now - _made(newest) >= times.trust
@@ -84,6 +91,12 @@ def next_step(bundle: Bundle, times: Lifetimes, now: datetime) -> timedelta:
 def expiry(certificate: bytes) -> datetime:
     """Return when a certificate ends."""
     return _read(certificate).not_valid_after_utc
+
+
+def _succeeded(bundle: Bundle, times: Lifetimes, now: datetime) -> Bundle:
+    """Make a new authority known, which signs nothing yet."""
+    authority, key = _authority(times, now)
+    return replace(bundle, authorities=(*bundle.authorities, authority), authority_key=key)
 
 
 def _usable(bundle: Bundle, now: datetime) -> bool:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,8 +24,10 @@ SLOW = 0.025
 """Seconds after which a function is run in a thread for a while, so that others need not wait for it."""
 LARGE = 256 * 1024
 """Bytes of a review that is always answered in a thread: a list to be converted takes its time."""
-QUICK_AGAIN = 8
-"""Quick runs in a row after which it is trusted with the event loop again: one hiccup is no habit."""
+QUICK_ENOUGH = 8
+"""Quick runs in a row after which a function is trusted with the event loop: at first, and after a slow one."""
+THREADS = 32
+"""Functions that may wait at once. The threads are theirs alone: the loop's own resolve names and load certificates."""
 
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _log = logging.getLogger("kubewright.webhook")
@@ -35,7 +38,7 @@ class _Route:
     answerer: Answerer
     observe: Callable[[float], None]
     in_flight: Any
-    doubts: int = 0
+    doubts: int
     """Quick runs to go until the function is run on the event loop."""
 
     def answer(self, body: bytes) -> Response:
@@ -47,7 +50,7 @@ class _Route:
             return Response(400, self.answerer.refusal(str(error)))
         finally:
             slow = time.monotonic() - begun > SLOW
-            self.doubts = QUICK_AGAIN if slow else max(self.doubts - 1, 0)
+            self.doubts = QUICK_ENOUGH if slow else max(self.doubts - 1, 0)
 
 
 class _Reviews(Handler):
@@ -64,9 +67,16 @@ class _Reviews(Handler):
             "controller_runtime_webhook_requests_total", "Reviews answered, by HTTP code", ("webhook", "code")
         )
         self._routes = {
-            path: _Route(answerer, latency.labels(webhook=path).observe, in_flight.labels(webhook=path))
+            path: _Route(
+                answerer, latency.labels(webhook=path).observe, in_flight.labels(webhook=path), QUICK_ENOUGH
+            )
             for path, answerer in answerers.items()
         }
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="webhook")
+
+    def close(self) -> None:
+        """Wait for no function any more."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
     def admit(self, request: Request) -> int | Response:
         """Take reviews for webhooks that there are."""
@@ -85,7 +95,7 @@ class _Reviews(Handler):
         return self._refusal(self._routes[request.path], request, super().too_large(request, largest))
 
     def handle(self, request: Request) -> Response | Coroutine[Any, Any, Response]:
-        """Answer at once, or from a thread where the function was slow of late or has much to look at."""
+        """Answer at once, or from a thread where the function is new, was slow of late or has much to look at."""
         route = self._routes[request.path]
         if route.doubts or len(request.body) > LARGE:
             return self._answer_from_thread(route, request)
@@ -98,11 +108,12 @@ class _Reviews(Handler):
             self._count(route, request, code, begun)
 
     async def _answer_from_thread(self, route: _Route, request: Request) -> Response:
-        begun, code = asyncio.get_running_loop().time(), 500
+        loop = asyncio.get_running_loop()
+        begun, code = loop.time(), 500
         route.in_flight.inc()
         try:
             async with asyncio.timeout_at(begun + _patience(request)):
-                response = await asyncio.to_thread(route.answer, request.body)
+                response = await loop.run_in_executor(self._threads, route.answer, request.body)
             code = response.status
             return response
         except TimeoutError:
@@ -128,8 +139,14 @@ class WebhookServer(HttpServer):
     def __init__(
         self, address: Address, answerers: dict[str, Answerer], context: FollowingContext, metrics: Registry
     ) -> None:
-        reviews = _Reviews(answerers, metrics)
-        super().__init__(address, reviews, tls=context, limits=LIMITS, grace=SHUTDOWN_TIMEOUT)
+        self._reviews = _Reviews(answerers, metrics)
+        super().__init__(address, self._reviews, tls=context, limits=LIMITS, grace=SHUTDOWN_TIMEOUT)
+
+    async def __aexit__(self, *failure: object) -> None:
+        try:
+            await super().__aexit__(*failure)
+        finally:
+            self._reviews.close()
 
 
 def _patience(request: Request) -> float:

@@ -112,22 +112,18 @@ class ServiceRegistration(Registration):
         wanted = {entry["name"]: entry["clientConfig"] for entry in document["webhooks"]}
         for missing in wanted.keys() - entries.keys():
             raise NotRegistered(f"{kind.kind} {name} has no webhook {missing}: {way}")
-        if all(
-            covers(entries[entry]["clientConfig"], config) for entry, config in wanted.items()
-        ) and not any(place.other in entries[entry]["clientConfig"] for entry in wanted):
-            return
-        if any(place.other in entries[entry]["clientConfig"] for entry in wanted):
+        found = {entry: entries[entry]["clientConfig"] for entry in wanted}
+        if any(place.other in config for config in found.values()):
             whole = [
-                entry | ({"clientConfig": wanted[entry["name"]]} if entry["name"] in wanted else {})
-                for entry in entries.values()
+                entry | {"clientConfig": wanted.get(each, entry["clientConfig"])}
+                for each, entry in entries.items()
             ]
             patch = {"metadata": {"annotations": {REPLACED: None}}, "webhooks": whole}
             await self.client.patch(kind, patch, name=name, field_manager=self.manager)
-            return
-        partial = [{"name": entry, "clientConfig": config} for entry, config in wanted.items()]
-        await self.client.apply(
-            _document(kind, name) | {"webhooks": partial}, field_manager=self.manager, kind=kind
-        )
+        elif not covers(found, wanted):
+            partial = [{"name": entry, "clientConfig": config} for entry, config in wanted.items()]
+            document = _document(kind, name) | {"webhooks": partial}
+            await self.client.apply(document, field_manager=self.manager, kind=kind)
 
     async def take_away(self) -> None:
         """Leave everything in place: other replicas serve, or this one will again."""

@@ -74,7 +74,12 @@ class DirectorySource(Source):
 
     async def prepare(self) -> bytes:
         """Read the files."""
-        certificate, key, authorities = await asyncio.to_thread(self._read)
+        try:
+            certificate, key, authorities = await asyncio.to_thread(self._read)
+        except OSError as error:
+            self._reads.inc()
+            self._errors.inc()
+            raise CertificateError(f"{self._directory}: {error}") from error
         await self._load(certificate, key)
         return authorities
 
@@ -89,17 +94,14 @@ class DirectorySource(Source):
                     await announce(authorities)
                     announced = authorities
                 self.trouble: str = ""
-            except (KubewrightError, OSError) as error:
+            except KubewrightError as error:
                 self.trouble = str(error)
                 _log.error("The serving certificate cannot be followed, the old one stays: %s", error)
 
     def _read(self) -> tuple[bytes, bytes, bytes]:
-        try:
-            pair = [(self._directory / name).read_bytes() for name in ("tls.crt", "tls.key")]
-            authority = self._directory / "ca.crt"
-            return pair[0], pair[1], authority.read_bytes() if authority.is_file() else b""
-        except OSError as error:
-            raise CertificateError(f"{self._directory}: {error}") from error
+        certificate, key = ((self._directory / name).read_bytes() for name in ("tls.crt", "tls.key"))
+        authority = self._directory / "ca.crt"
+        return certificate, key, authority.read_bytes() if authority.is_file() else b""
 
 
 class OwnSource(Source):
@@ -152,7 +154,7 @@ class OwnSource(Source):
     async def _step(self) -> Bundle:
         for _ in range(ATTEMPTS):
             kept = await self._store.load()
-            wanted = await asyncio.to_thread(advance, kept, self._hosts, self._times, utc_now())
+            wanted = await asyncio.to_thread(advance, kept, self._hosts, self._times, utc_now(), self._bundle)
             if wanted == kept or await self._store.save(wanted):
                 await self._load(wanted.certificate, wanted.key)
                 self._bundle = wanted
