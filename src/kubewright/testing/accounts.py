@@ -1,9 +1,11 @@
 """Run an operator as a ServiceAccount that may do what its declarations say and nothing else."""
 
+import asyncio
+from collections.abc import Sequence
 from typing import Any
 
-from kubewright.api import Meta
-from kubewright.api.builtin import core_v1, rbac_v1
+from kubewright.api import Forbidden, Meta
+from kubewright.api.builtin import authorization_v1, core_v1, rbac_v1
 from kubewright.client import Client, ClusterConfig
 from kubewright.controller import (
     Operator,
@@ -15,17 +17,22 @@ from kubewright.controller import (
     webhook_rules,
 )
 
+_POLL, _PATIENCE = 0.02, 30.0
+
 
 async def grant(client: Client, config: ClusterConfig, operator: Operator, namespace: str) -> ClusterConfig:
-    """Make account, role and binding for an operator; gives the configuration to run it with."""
-    name = f"{operator.name}-manager"
+    """Make account, role and binding for an operator; gives the configuration to run it with.
+
+    A server learns of roles in its own time: what is granted holds when this returns.
+    """
+    name = _account(operator)
     account = core_v1.ServiceAccount(Meta(name, namespace=namespace))
     await client.apply(account, field_manager="kubewright-testing")
-    # Tests run beside their API server, so webhooks are registered by the operator itself.
-    rules = [*rules_for(operator), *webhook_rules(operator), *registration_rules(operator)]
+    rules, own = _rules(operator), [*lease_rules(operator.name), *certificate_rules(operator)]
     await _bind(client, f"{namespace}-{name}", rules, account, cluster=True)
-    own = [*lease_rules(operator.name), *certificate_rules(operator)]
     await _bind(client, f"{name}-own-objects", own, account, cluster=False)
+    for granted in (rules, own):
+        await _wait(client, account, granted, allowed=True)
     token = await client.token_request(name, namespace)
     # Only the account's own credentials: an administrator's certificate would win over the token.
     return ClusterConfig(
@@ -35,9 +42,48 @@ async def grant(client: Client, config: ClusterConfig, operator: Operator, names
 
 async def revoke(client: Client, operator: Operator, namespace: str) -> None:
     """Take the cluster-wide role away; the rest goes with the namespace."""
-    name = f"{namespace}-{operator.name}-manager"
+    account = core_v1.ServiceAccount(Meta(_account(operator), namespace=namespace))
+    name = f"{namespace}-{account.metadata.name}"
     await client.delete(rbac_v1.ClusterRoleBinding, name)
     await client.delete(rbac_v1.ClusterRole, name)
+    # Whoever is granted the same again must not be served by what is about to be forgotten.
+    await _wait(client, account, _rules(operator), allowed=False)
+
+
+def _account(operator: Operator) -> str:
+    return f"{operator.name}-manager"
+
+
+def _rules(operator: Operator) -> list[PolicyRule]:
+    # Tests run beside their API server, so webhooks are registered by the operator itself.
+    return [*rules_for(operator), *webhook_rules(operator), *registration_rules(operator)]
+
+
+async def _wait(
+    client: Client, account: core_v1.ServiceAccount, rules: Sequence[PolicyRule], *, allowed: bool
+) -> None:
+    """Wait until the server knows of a role and its binding, or has forgotten them."""
+    for rule in rules[:1]:
+        resource, _, subresource = rule.resources[0].partition("/")
+        attributes = authorization_v1.ResourceAttributes(
+            namespace=account.metadata.namespace,
+            group=rule.api_groups[0],
+            resource=resource,
+            subresource=subresource,
+            verb=rule.verbs[0],
+            name=next(iter(rule.resource_names), ""),
+        )
+        user = f"system:serviceaccount:{account.metadata.namespace}:{account.metadata.name}"
+        review = authorization_v1.SubjectAccessReview(
+            spec=authorization_v1.SubjectAccessReviewSpec(user=user, resource_attributes=attributes)
+        )
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                while (await client.create(review)).status.allowed != allowed:  # noqa: ASYNC110 (it lies in the cluster)
+                    await asyncio.sleep(_POLL)
+        except (TimeoutError, Forbidden):
+            # Another role says the same, or the answer is not for us: what the operator asks for will show.
+            return
 
 
 async def _bind(

@@ -6,12 +6,13 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
 import msgspec
 
-from kubewright.api import CUSTOM_RESOURCE_DEFINITION, Kind, NotFound, Object, Wire, kind_of
+from kubewright.api import CUSTOM_RESOURCE_DEFINITION, ApiError, Kind, NotFound, Object, Wire, kind_of
 from kubewright.client import Client, ClusterConfig
 from kubewright.client.recording import VARIABLE, Recording
 from kubewright.controller import Operator
@@ -25,7 +26,7 @@ from kubewright.testing.story import History, tell_story
 
 T = TypeVar("T", bound=Object)
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds a test waits for a condition before it fails; only failures take that long."""
 _POLL, _LONGEST_POLL, _PATIENT_SHARE = 0.02, 5.0, 0.05
 _OFF = "0"
@@ -127,7 +128,29 @@ class Cluster:
             await self.client.apply(
                 definition, field_manager="kubewright-testing", kind=CUSTOM_RESOURCE_DEFINITION
             )
-            await self.eventually(CUSTOM_RESOURCE_DEFINITION, definition["metadata"]["name"], _established)
+            name = definition["metadata"]["name"]
+            await self.eventually(CUSTOM_RESOURCE_DEFINITION, name, _established)
+            for declared in classes:
+                await self._wait(
+                    partial(self._served, kind_of(declared)),
+                    CUSTOM_RESOURCE_DEFINITION,
+                    name,
+                    f"is not served in {kind_of(declared).version}",
+                    PATIENCE,
+                )
+
+    async def _served(self, kind: Kind) -> Any:
+        """Tell whether somebody answers for a kind: a real server does so some time after it is established."""
+        try:
+            await self.client.list(
+                kind, namespace=self.namespace if kind.namespaced else "", fields="metadata.name=nothing"
+            )
+        except NotFound:
+            return None
+        except ApiError:
+            # It is served; who converts or judges it is not there yet.
+            pass
+        return True
 
     async def create(self, obj: T) -> T:
         """Create an object, in this namespace unless it names one."""

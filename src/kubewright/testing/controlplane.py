@@ -30,6 +30,8 @@ CONTROLLERS = ("kube-controller-manager", "kube-scheduler")
 _API_SERVER_GRACE = 1.0
 # Below the ephemeral ports, so that no outgoing connection takes the port while the API server is restarted.
 _PORTS = range(20000, 30000)
+# What kube-apiserver makes when it has said that it is ready: the last namespace of its own, and its own Service.
+_BEGINNINGS = ("/api/v1/namespaces/kube-node-lease", "/api/v1/namespaces/default/services/kubernetes")
 
 
 class ControlPlaneError(RuntimeError):
@@ -183,6 +185,8 @@ class ControlPlane:
     async def _start(self) -> None:
         await self._processes["etcd"].start()
         await self.start_api_server()
+        for path in _BEGINNINGS:
+            await self._wait_for(path)
         controllers = [process for name, process in self._processes.items() if name in CONTROLLERS]
         for process in controllers:
             await process.start()

@@ -31,8 +31,9 @@ async def isolated(
         await client.create(core_v1.Namespace(Meta(namespace)))
         made = Cluster(server, client, config, kubeconfig, namespace, faults)
         try:
-            # Pods are refused until the namespace has its ServiceAccount.
+            # Pods are refused until the namespace has its ServiceAccount; the ConfigMap would come among a test's own.
             await made.eventually(core_v1.ServiceAccount, "default")
+            await made.eventually(core_v1.ConfigMap, "kube-root-ca.crt")
             yield made
         finally:
             # A cluster of one's own goes whole, and its faults may be in the way.
