@@ -18,9 +18,9 @@ T = TypeVar("T", bound=Object)
 R = TypeVar("R")
 
 OPTIONS = ManagerOptions(
-    metrics_bind_address="0", health_probe_bind_address="0", watchdog=False, cache_sync_timeout=10
+    metrics_bind_address="0", health_probe_bind_address="0", watchdog=False, cache_sync_timeout=60
 )
-PATIENCE = 15.0
+PATIENCE = 60.0
 
 
 class Cluster:
@@ -146,16 +146,30 @@ class Cluster:
 
 
 async def settled(manager: Manager) -> None:
-    """Wait until no controller has anything to do."""
+    """Wait until the caches hold what the server has, and no controller has anything to do."""
+    cache = manager._cache  # pyright: ignore[reportPrivateUsage] (how far it is concerns nobody but tests)
+    assert cache is not None
 
     def idle() -> bool:
         queues = [found.queue for found in manager.statistics().controllers]
         return not any(queue.ready or queue.in_flight for queue in queues)
 
-    calm = 0
-    while calm < 10:
-        calm = calm + 1 if idle() else 0
-        await asyncio.sleep(0.01)
+    async def caught_up(client: Client) -> bool:
+        for feed in cache.feeds:
+            chosen = feed.selection
+            found = await client.list(
+                chosen.kind, namespace=chosen.namespace, labels=chosen.labels, fields=chosen.fields
+            )
+            held = {raw.meta.resource_version for raw in feed.objects.values()}
+            if held != {item["metadata"]["resourceVersion"] for item in found}:
+                return False
+        return True
+
+    async with Client(manager._config) as client:  # pyright: ignore[reportPrivateUsage] (as above)
+        calm = 0
+        while calm < 10 or not (await caught_up(client) and idle()):
+            calm = calm + 1 if idle() else 0
+            await asyncio.sleep(0.01)
 
 
 def writes(manager: Manager) -> int:

@@ -37,7 +37,7 @@ def real_config(server_name: str) -> Iterator[ClusterConfig | None]:
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()))
     thread.start()
-    assert started.wait(60)
+    assert started.wait(150)
     yield load_config(kubeconfig[0])
     ended.set()
     thread.join()
