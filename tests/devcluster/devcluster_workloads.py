@@ -8,7 +8,7 @@ from kubewright.api.builtin import apps_v1, core_v1, meta_v1
 from kubewright.devcluster import ANNOTATION, Fate
 from kubewright.testing.cluster import Cluster
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 REVISION = "deployment.kubernetes.io/revision"
 
 

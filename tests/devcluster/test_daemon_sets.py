@@ -39,7 +39,9 @@ async def test_each_node_has_one(cluster: Cluster, kubectl: Any) -> None:
     }
     assert revision.metadata.annotations["deprecated.daemonset.template.generation"] == "1"
     assert any(item.key == "node.kubernetes.io/unschedulable" for item in pod.spec.tolerations)
-    assert "successfully rolled out" in await kubectl("rollout", "status", "daemonset/agent", "--timeout=20s")
+    assert "successfully rolled out" in await kubectl(
+        "rollout", "status", "daemonset/agent", "--timeout=120s"
+    )
     await cluster.settled(core_v1.Pod, apps_v1.DaemonSet)
 
 

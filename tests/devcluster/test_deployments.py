@@ -138,10 +138,15 @@ async def test_a_rollout_that_cannot_get_on_keeps_the_old_pods_and_says_so(clust
     late = await cluster.eventually(
         apps_v1.Deployment,
         "web",
-        lambda found: condition(found, "Progressing").reason == "ProgressDeadlineExceeded",
+        # The first rollout may have been late too.
+        lambda found: (
+            found.status.observed_generation == found.metadata.generation
+            and found.status.replicas == 3
+            and condition(found, "Progressing").reason == "ProgressDeadlineExceeded"
+        ),
     )
     assert condition(late, "Progressing").status == "False"
-    assert (late.status.available_replicas, late.status.replicas) == (2, 3)
+    assert (late.status.available_replicas, late.status.updated_replicas) == (2, 1)
     assert condition(late, "Available").status == "True"
 
 
@@ -172,13 +177,13 @@ async def test_a_paused_deployment_scales_but_does_not_roll(cluster: Cluster) ->
 async def test_kubectl_rolls_out_back_and_away(cluster: Cluster, kubectl: Any) -> None:
     await kubectl("create", "deployment", "web", "--image=nginx:1.25", "--replicas=3")
     done = 'deployment "web" successfully rolled out'
-    assert done in await kubectl("rollout", "status", "deploy/web", "--timeout=20s")
+    assert done in await kubectl("rollout", "status", "deploy/web", "--timeout=120s")
     await kubectl("set", "image", "deploy/web", "nginx=nginx:1.26")
-    assert done in await kubectl("rollout", "status", "deploy/web", "--timeout=20s")
+    assert done in await kubectl("rollout", "status", "deploy/web", "--timeout=120s")
     history = await kubectl("rollout", "history", "deploy/web")
     assert [line.split()[0] for line in history.splitlines()[2:] if line] == ["1", "2"]
     assert "rolled back" in await kubectl("rollout", "undo", "deploy/web")
-    assert done in await kubectl("rollout", "status", "deploy/web", "--timeout=20s")
+    assert done in await kubectl("rollout", "status", "deploy/web", "--timeout=120s")
     assert "nginx:1.25" in await kubectl("get", "deploy", "web", "-o", "wide")
     history = await kubectl("rollout", "history", "deploy/web")
     assert [line.split()[0] for line in history.splitlines()[2:] if line] == ["2", "3"]
@@ -188,10 +193,10 @@ async def test_kubectl_rolls_out_back_and_away(cluster: Cluster, kubectl: Any) -
     await kubectl("rollout", "pause", "deploy/web")
     await kubectl("rollout", "resume", "deploy/web")
     await kubectl("scale", "deploy/web", "--replicas=1")
-    await kubectl("wait", "--for=jsonpath={.status.replicas}=1", "deploy/web", "--timeout=20s")
+    await kubectl("wait", "--for=jsonpath={.status.replicas}=1", "deploy/web", "--timeout=120s")
     await kubectl("rollout", "restart", "deploy/web")
-    assert done in await kubectl("rollout", "status", "deploy/web", "--timeout=20s")
-    await kubectl("delete", "deploy/web", "--cascade=foreground", "--timeout=20s")
+    assert done in await kubectl("rollout", "status", "deploy/web", "--timeout=120s")
+    await kubectl("delete", "deploy/web", "--cascade=foreground", "--timeout=120s")
     assert "No resources found" in await kubectl("get", "replicasets,pods")
 
 

@@ -36,9 +36,9 @@ async def test_a_deleted_namespace_goes_with_all_that_is_in_it(cluster: Cluster,
     web = deployment("web", 2)
     web.metadata.namespace = name
     await cluster.client.create(web)
-    await kubectl("-n", name, "rollout", "status", "deploy/web", "--timeout=20s")
+    await kubectl("-n", name, "rollout", "status", "deploy/web", "--timeout=120s")
     assert is_rolled_out(await cluster.client.get(apps_v1.Deployment, "web", name))
-    await kubectl("delete", "namespace", name, "--timeout=50s")
+    await kubectl("delete", "namespace", name, "--timeout=120s")
     assert not await cluster.client.list(core_v1.Pod, namespace=name)
 
 
