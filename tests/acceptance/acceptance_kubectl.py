@@ -6,7 +6,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from kubewright.testing import find_binaries
+from kubewright.testing import PATIENCE, find_binaries
 
 
 def find_kubectl() -> Path | None:
@@ -45,6 +45,17 @@ class Kubectl:
         if process.returncode:
             raise KubectlFailed(f"kubectl {' '.join(arguments)}: {err.decode().strip()}")
         return out.decode() + err.decode()
+
+    async def knows(self, resource: str) -> None:
+        """Wait until the server tells of a resource: what is new is served before it is told of."""
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                try:
+                    await self("get", resource)
+                except KubectlFailed:
+                    await asyncio.sleep(0.1)
+                else:
+                    return
 
     async def rows(self, *arguments: str) -> list[list[str]]:
         """Return what `kubectl get --no-headers` prints, split at the gaps between columns."""

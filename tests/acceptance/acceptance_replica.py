@@ -56,7 +56,7 @@ class Replica:
                 found.append(json.loads(line))
         return found
 
-    async def wait_says(self, message: str, *, timeout: float = 20.0) -> None:
+    async def wait_says(self, message: str, *, timeout: float = 60.0) -> None:
         """Wait until a message was logged."""
         try:
             async with asyncio.timeout(timeout):

@@ -51,7 +51,7 @@ async def test_is_taken_without_a_warning_and_established(sample: Sample, kubect
     )
     assert "Warning" not in answer
     name = definition["metadata"]["name"]
-    await kubectl("wait", "--for=condition=Established", f"crd/{name}", "--timeout=20s")
+    await kubectl("wait", "--for=condition=Established", f"crd/{name}", "--timeout=120s")
     conditions = yaml.safe_load(await kubectl("get", f"crd/{name}", "-o", "yaml"))["status"]["conditions"]
     assert {"NonStructuralSchema"}.isdisjoint(condition["type"] for condition in conditions)
 

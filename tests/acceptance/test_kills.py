@@ -40,14 +40,14 @@ class Troupe:
     async def kill(self, stage: Stage) -> None:
         """Kill the operator of a sample, and start it again."""
         replica = self.replicas[stage.sample.name][-1]
-        assert await replica.ended(signal.SIGKILL, timeout=10) == -signal.SIGKILL
+        assert await replica.ended(signal.SIGKILL, timeout=60) == -signal.SIGKILL
         await self.start(stage)
 
     async def stop(self) -> None:
         """End all that still run; a webhook's operator takes its registration along."""
         for replica in (found for several in self.replicas.values() for found in several):
             if replica.process.returncode is None:
-                await replica.ended(signal.SIGTERM, timeout=30)
+                await replica.ended(signal.SIGTERM, timeout=60)
 
 
 @asynccontextmanager
@@ -143,7 +143,7 @@ async def test_of_two_replicas_the_leader_dies_and_the_server_goes_away(
         async with asyncio.TaskGroup() as group:
             group.create_task(play_all(found))
             for stage in found:
-                await crew.replicas[stage.sample.name][0].ended(signal.SIGKILL, timeout=10)
+                await crew.replicas[stage.sample.name][0].ended(signal.SIGKILL, timeout=60)
             await gateway.asked_for("/leases/", by=len(found))
             await gateway.take_away()
             for _, second in crew.replicas.values():

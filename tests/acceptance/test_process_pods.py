@@ -43,9 +43,11 @@ async def test_a_sample_deployed_by_its_own_manifests_opens_shells(kubectl: Kube
     # A second replica listens on the same ports, at an address of its own.
     own = ("-n", "myownshell-system", "deployment/myownshell-controller-manager")
     await kubectl("scale", *own, "--replicas=2")
-    await kubectl("wait", *own, "--for=jsonpath={.status.readyReplicas}=2", "--timeout=60s")
+    await kubectl("wait", *own, "--for=jsonpath={.status.readyReplicas}=2", "--timeout=120s")
     await kubectl("apply", "-f", f"{target}/samples")
-    await kubectl("wait", "--for=jsonpath={.status.ready}=3", "myownshell/myownshell-sample", "--timeout=60s")
+    await kubectl(
+        "wait", "--for=jsonpath={.status.ready}=3", "myownshell/myownshell-sample", "--timeout=120s"
+    )
     shell = "deployment/myownshell-sample"
     assert "The app is running, You can now ssh into for a while!" in await kubectl("logs", shell)
     said = await kubectl("exec", shell, "--", "sh", "-c", "echo in a shell of $0", "mine")
@@ -60,5 +62,5 @@ async def test_a_sample_deployed_by_its_own_manifests_opens_shells(kubectl: Kube
     log = await kubectl("logs", *manager, "--tail=-1")
     assert "Starting workers" in log
     assert "orbidden" not in log
-    await kubectl("delete", "myownshell", "myownshell-sample", "--timeout=30s")
+    await kubectl("delete", "myownshell", "myownshell-sample", "--timeout=120s")
     await kubewright("undeploy", target, where)

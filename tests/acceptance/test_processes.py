@@ -18,11 +18,12 @@ from vmgroup.simulator import read_world
 
 Launch = Callable[..., Awaitable[Replica]]
 SHELL = next(sample for sample in SAMPLES if sample.name == "myownshell")
-TAKE_OVER = 30.0
+TAKE_OVER = 100.0
+"""As long as a lease that runs out, and a replica that only starts, take on a busy machine."""
 
 
 async def holder(cluster: Cluster) -> str:
-    lease = await cluster.eventually(coordination_v1.Lease, "myownshell", lambda it: it.spec.holder_identity)
+    lease = await cluster.get(coordination_v1.Lease, "myownshell")
     return lease.spec.holder_identity or ""
 
 
@@ -34,7 +35,7 @@ async def two_replicas(cluster: Cluster, launch: Launch) -> tuple[Replica, Repli
     return leader, await launch(SHELL.target, "--leader-elect")
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 async def test_only_the_holder_works_and_the_other_takes_over_when_it_is_killed(
     cluster: Cluster, launch: Launch
 ) -> None:
@@ -42,28 +43,30 @@ async def test_only_the_holder_works_and_the_other_takes_over_when_it_is_killed(
     made = await cluster.create(MyOwnShell(kw.Meta("demo"), spec=ShellSpec(size=1)))
     await cluster.eventually(apps_v1.Deployment, "demo", lambda it: it.spec.replicas == 1)
     before = await holder(cluster)
-    await leader.ended(signal.SIGKILL, timeout=5)
+    await leader.ended(signal.SIGKILL, timeout=60)
     assert not any("Starting workers" in line.get("msg", "") for line in other.lines())
     await cluster.client.patch(made, {"spec": {"size": 2}})
     await cluster.eventually(apps_v1.Deployment, "demo", lambda it: it.spec.replicas == 2, timeout=TAKE_OVER)
     assert await holder(cluster) != before
-    assert await other.ended(signal.SIGTERM, timeout=10) == 0
+    assert await other.ended(signal.SIGTERM, timeout=60) == 0
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 async def test_a_leader_that_is_asked_to_end_hands_over_at_once(cluster: Cluster, launch: Launch) -> None:
     leader, other = await two_replicas(cluster, launch)
     before = await holder(cluster)
-    assert await leader.ended(signal.SIGTERM, timeout=10) == 0
-    await other.wait_says("Starting workers", timeout=8)
+    assert await leader.ended(signal.SIGTERM, timeout=60) == 0
+    # Given back, or taken by the other already: nobody has to wait until it has run out.
     assert await holder(cluster) != before
-    assert await other.ended(signal.SIGTERM, timeout=10) == 0
+    await other.wait_says("Starting workers", timeout=TAKE_OVER)
+    assert await holder(cluster) not in ("", before)
+    assert await other.ended(signal.SIGTERM, timeout=60) == 0
 
 
 async def test_ends_cleanly_when_asked(sample: Sample, cluster: Cluster, launch: Launch) -> None:
     replica = await launch(sample.target, "--install")
     await replica.wait_says("Starting workers")
-    assert await replica.ended(signal.SIGTERM, timeout=10) == 0
+    assert await replica.ended(signal.SIGTERM, timeout=60) == 0
 
 
 async def test_what_is_in_flight_ends_before_the_process_does(
@@ -79,7 +82,7 @@ async def test_what_is_in_flight_ends_before_the_process_does(
     async with asyncio.timeout(PATIENCE):
         while not any(call["operation"] == "clone" for call in read_world(file)["calls"]):
             await asyncio.sleep(0.01)
-    assert await replica.ended(signal.SIGTERM, timeout=10) == 0
+    assert await replica.ended(signal.SIGTERM, timeout=60) == 0
     assert len(read_world(file)["folders"][f"{cluster.namespace}-vg-1"]) == 7
     told = await cluster.get(VmGroup, "vg-1")
     assert told.status.current_replicas == 7

@@ -10,6 +10,7 @@ import pytest
 from acceptance_kubectl import Kubectl, KubectlFailed
 from acceptance_samples import SAMPLES
 
+from kubewright.api import kind_of
 from kubewright.testing import PATIENCE, Cluster
 
 FUNNY_JOE = """
@@ -34,6 +35,8 @@ def playing(cluster: Cluster, kubectl: Kubectl, tmp_path: Path, monkeypatch: pyt
     async def play(name: str) -> AsyncGenerator[None, None]:
         sample = next(found for found in SAMPLES if found.name == name)
         async with cluster.running(sample.operator()):
+            kind = kind_of(sample.kind)
+            await kubectl.knows(f"{kind.plural}.{kind.group}")
             await kubectl("apply", "-f", str(sample.target / "samples"))
             yield
 
@@ -86,7 +89,7 @@ async def test_myownshell_keeps_its_deployment(kubectl: Kubectl, playing: Playin
         await kubectl("delete", "deployment", "myownshell-sample", "--wait=false")
         await prints(uid, rf"^(?!{first}$)\S+$")
         await prints(deployments, r"^myownshell-sample +5/5 ")
-        await kubectl("delete", "myownshell", "myownshell-sample", "--timeout=20s")
+        await kubectl("delete", "myownshell", "myownshell-sample", "--timeout=120s")
         await prints(deployments, "No resources found", timeout=GARBAGE)
 
 
@@ -139,7 +142,7 @@ async def test_vmgroup_scales_and_reports(kubectl: Kubectl, playing: Playing) ->
             "patch", "vg", "vg-1", "--type=merge", '-p={"spec":{"template":"vm-operator-template"}}'
         )
         await prints(groups, row(2))
-        await kubectl("delete", "vg", "vg-1", "--timeout=20s")
+        await kubectl("delete", "vg", "vg-1", "--timeout=120s")
         await prints(groups, "No resources found")
 
 
