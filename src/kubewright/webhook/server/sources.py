@@ -159,6 +159,10 @@ class OwnSource(Source):
                 await self._load(wanted.certificate, wanted.key)
                 self._bundle = wanted
                 if wanted != kept:
-                    _log.info("Renewed the webhooks' certificates (%d authorities)", len(wanted.authorities))
+                    fields = {
+                        "authorities": len(wanted.authorities),
+                        "expires": str(expiry(wanted.certificate)),
+                    }
+                    _log.info("Webhooks have new certificates", extra={"fields": fields})
                 return wanted
         raise CertificateError("other replicas write the certificates all the time")
