@@ -209,7 +209,7 @@ class Desk:
     async def delete(self, found: core_v1.Pod, **_: object) -> None:
         self.deleted.append(found.metadata.name)
 
-    async def patch_status(self, *_: object) -> None:
+    async def patch(self, *_: object, **__: object) -> None:
         pass
 
     def event(self, *_: object) -> None:

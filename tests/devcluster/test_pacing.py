@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from kubewright.api import Meta
 from kubewright.api.builtin import core_v1
 from kubewright.controller import Context, Result
-from kubewright.devcluster.pacing import LONGEST, QUIET, SHORTEST, paced
-
-SUBJECT = core_v1.ConfigMap(Meta("subject", uid="u"))
+from kubewright.devcluster.pacing import LONGEST, QUIET, paced
 
 
 class Desk:
@@ -29,20 +27,42 @@ class Desk:
     async def _look(self, _: core_v1.ConfigMap, __: Context) -> None:
         self.looks.append(self.now)
 
-    async def call(self, *causes: str) -> Result | None:
-        return await self._reconcile(SUBJECT, cast(Context, SimpleNamespace(causes=causes)))
+    async def call(self, *causes: str, generation: int = 0) -> Result | None:
+        subject = core_v1.ConfigMap(Meta("subject", uid="u", generation=generation))
+        return await self._reconcile(subject, cast(Context, SimpleNamespace(causes=causes)))
 
 
 @pytest.mark.parametrize("early", [0.0, 1e-12, 1e-9, 4e-7, 1e-4])
 async def test_a_wait_that_is_all_but_over_is_over(monkeypatch: pytest.MonkeyPatch, early: float) -> None:
     desk = Desk(monkeypatch)
     await desk.call("born")
-    desk.now += SHORTEST - early
+    desk.now += LONGEST
     await desk.call("changed")
+    desk.now += QUIET - early
+    await desk.call()
     assert len(desk.looks) == 2
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=50)
+async def test_a_burst_is_looked_at_once_and_not_at_its_first_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = Desk(monkeypatch)
+    await desk.call("born")
+    desk.now += LONGEST
+    due: float | None = None
+    for _ in range(10):
+        due = _due(desk, await desk.call("changed"))
+        due = await _pass(desk, desk.now + QUIET / 2, due)
+    await _pass(desk, desk.now + LONGEST, due)
+    assert len(desk.looks) == 2
+
+
+async def test_what_is_wanted_anew_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = Desk(monkeypatch)
+    await desk.call("born")
+    await desk.call("resized", generation=1)
+    assert desk.looks == [desk.now, desk.now]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None)
 @given(gaps=st.lists(st.floats(0.0, 0.3), min_size=1, max_size=60))
 def test_no_change_waits_longer_than_the_longest_pause(gaps: list[float]) -> None:
     async def check() -> None:

@@ -38,10 +38,14 @@ def surge_and_unavailable(deployment: apps_v1.Deployment) -> tuple[int, int]:
 
 def same_template(replica_set: apps_v1.ReplicaSet, template: core_v1.PodTemplateSpec) -> bool:
     """Tell whether a ReplicaSet was made from a template."""
-    mine, wanted = to_wire(replica_set.spec.template), to_wire(template)
-    mine.get("metadata", {}).get("labels", {}).pop(HASH_LABEL, None)
-    wanted.get("metadata", {}).get("labels", {}).pop(HASH_LABEL, None)
-    return mine == wanted
+    return _unhashed(replica_set.spec.template) == _unhashed(template)
+
+
+def _unhashed(template: core_v1.PodTemplateSpec) -> core_v1.PodTemplateSpec:
+    labels = {key: value for key, value in template.metadata.labels.items() if key != HASH_LABEL}
+    return msgspec.structs.replace(
+        template, metadata=msgspec.structs.replace(template.metadata, labels=labels)
+    )
 
 
 def revision_of(replica_set: apps_v1.ReplicaSet) -> int:

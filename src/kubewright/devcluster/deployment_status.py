@@ -11,6 +11,7 @@ from kubewright.devcluster.deployment_sets import surge_and_unavailable, wanted_
 DONE = "NewReplicaSetAvailable"
 PAUSED = "DeploymentPaused"
 DEADLINE = 600
+OURS = ("Available", "Progressing", "ReplicaFailure")
 
 
 def status_of(
@@ -38,8 +39,12 @@ def status_of(
     availability = _availability(deployment, available >= wanted - unavailable, now)
     found = [*progress, availability] if created else [availability, *progress]
     found += _failure(deployment, sets, now)
-    # Those that are as they were keep their place; those that change go to the end.
-    kept = [item for item in deployment.status.conditions if any(item is other for other in found)]
+    # Those that are as they were keep their place, as do others' own; those that change go to the end.
+    kept = [
+        item
+        for item in deployment.status.conditions
+        if item.type not in OURS or any(item is other for other in found)
+    ]
     status.conditions = kept + [item for item in found if not any(item is other for other in kept)]
     return status, again
 

@@ -1,6 +1,7 @@
 """Deployments: ReplicaSets by template, rolled over as the strategy says."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 from kubewright.api import AlreadyExists, label_selector
 from kubewright.api.builtin import apps_v1
@@ -24,8 +25,10 @@ from kubewright.devcluster.deployment_sets import (
 from kubewright.devcluster.deployment_status import status_of
 from kubewright.devcluster.leaving import unless_leaving
 from kubewright.devcluster.rollouts import Batch, proportional, scale_down, scale_up
+from kubewright.devcluster.statuses import Reporter
 
 NAME = "deployment-controller"
+SOON = Result(after=timedelta(milliseconds=1))
 
 sets_by_family: Index[apps_v1.ReplicaSet] = Index(apps_v1.ReplicaSet, family_of)
 deployments_by_namespace: Index[apps_v1.Deployment] = Index(
@@ -48,6 +51,8 @@ class Rollout:
         self.old: list[apps_v1.ReplicaSet] = [item for item in sets if item is not self.new]
         self.created: bool = False
         """The present ReplicaSet was made in this pass."""
+        self.annotations: dict[str, str] = {}
+        """What the Deployment is to be told with its status: an annotation alone would move its generation."""
         self.collisions = deployment.status.collision_count
         self._wanted = wanted_of(deployment)
         self._surge, self._unavailable = surge_and_unavailable(deployment)
@@ -122,11 +127,11 @@ class Rollout:
             taken = await ctx.live.get(apps_v1.ReplicaSet, made.metadata.name)
             ours = taken is not None and deployment.metadata.uid in family_of(taken)
             if taken is None or not ours or not same_template(taken, deployment.spec.template):
-                # The name is another's: the next pass, which the status leads to, draws another.
+                # The name is another's: the next pass draws another.
                 self.collisions = (self.collisions or 0) + 1
             return
         self.created = True
-        await self._set_revision(revision)
+        self._set_revision(revision)
         if size:
             name = self.new.metadata.name
             ctx.event("ScalingReplicaSet", f"Scaled up replica set {name} from 0 to {size}")
@@ -142,13 +147,11 @@ class Rollout:
             told[PAST] = ",".join(filter(None, (known.get(PAST), known.get(REVISION))))
         if not told.items() <= new.metadata.annotations.items():
             self.new = await self._ctx.patch(new, {"metadata": {"annotations": told}})
-        await self._set_revision(revision)
+        self._set_revision(revision)
 
-    async def _set_revision(self, revision: int) -> None:
+    def _set_revision(self, revision: int) -> None:
         if self._deployment.metadata.annotations.get(REVISION) != str(revision):
-            # Through the status, so that the generation stays: an annotation alone would move it.
-            change = {"metadata": {"annotations": {REVISION: str(revision)}}}
-            await self._ctx.patch(self._deployment, change, subresource="status")
+            self.annotations = {REVISION: str(revision)}
 
     async def _resize(self, item: apps_v1.ReplicaSet, size: int) -> None:
         before = item.spec.replicas or 0
@@ -189,6 +192,9 @@ def _is_saturated(item: apps_v1.ReplicaSet, wanted: int) -> bool:
     return full and item.status.available_replicas == wanted
 
 
+_reporter = Reporter()
+
+
 @unless_leaving
 async def reconcile(deployment: apps_v1.Deployment, ctx: Context) -> Result | None:
     """Move the Deployment's ReplicaSets one step towards its template and size, and sum them up."""
@@ -200,8 +206,8 @@ async def reconcile(deployment: apps_v1.Deployment, ctx: Context) -> Result | No
     now = clock.now().replace(microsecond=0)
     status, again = status_of(deployment, rollout.sets, rollout.new, now, created=rollout.created)
     status.collision_count = rollout.collisions
-    await ctx.patch_status(deployment, status)
-    return again
+    await _reporter.write(deployment, status, ctx, rollout.annotations)
+    return SOON if status.collision_count != deployment.status.collision_count else again
 
 
 def controller() -> Controller[apps_v1.Deployment]:
@@ -210,6 +216,7 @@ def controller() -> Controller[apps_v1.Deployment]:
         apps_v1.Deployment,
         reconcile,
         name=NAME,
+        when=_reporter.is_news,
         owns=[owned(apps_v1.ReplicaSet)],
         watches=[
             watch(

@@ -13,6 +13,7 @@ from kubewright.controller import Change, Context, Controller, Index, Operator, 
 from kubewright.devcluster import clock, storage
 from kubewright.devcluster.places import HOST_IP, NODE, POD_NETWORK, ROOM, Place
 from kubewright.devcluster.stages import Stage, advance, is_over, stop
+from kubewright.devcluster.statuses import Reporter
 
 NAME = "kubelet"
 LEASE_NAMESPACE = "kube-node-lease"
@@ -97,15 +98,20 @@ class Kubelet:
         self._runner = runner
         self._addresses = Addresses(runner.network if runner is not None else POD_NETWORK)
         self._stopped_at: dict[str, float] = {}
+        self._reporter = Reporter()
 
     def concerns(self, change: Change[core_v1.Pod]) -> bool:
-        """Filter: pass what happens to the Pods of this node."""
+        """Filter: pass what happens to the Pods of this node, except for what is told of them here."""
         if change.new is None and change.before is not None:
             self._stopped_at.pop(change.before.meta.uid, None)
+            self._addresses.kept(change.before.meta.uid)
         if change.new is None and change.old is not None and self._runner is not None:
             # Deleted by force: nothing is left to reconcile, but what runs must end.
             self._runner.forget(change.old)
-        return change.new is not None and change.new.spec.node_name == self._node
+        if change.new is None or change.new.spec.node_name != self._node:
+            return False
+        # What runs in earnest may have gone on while it was told of.
+        return self._runner is not None or self._reporter.is_news(change)
 
     async def reconcile(self, pod: core_v1.Pod, ctx: Context) -> Result | None:
         """Move a Pod one stage on, or let it go."""
@@ -136,16 +142,19 @@ class Kubelet:
         grace = pod.metadata.deletion_grace_period_seconds or 0
         return self._stopped_at.setdefault(pod.metadata.uid, now + min(STOPPING, grace)) - now
 
-    async def _report(self, pod: core_v1.Pod, stage: Stage, ctx: Context) -> None:
-        await ctx.patch_status(pod, stage.status)
-        self._addresses.kept(pod.metadata.uid)
-        for note in stage.notes:
+    async def _report(self, pod: core_v1.Pod, stage: Stage, ctx: Context) -> bool:
+        written = await self._reporter.write(pod, stage.status, ctx)
+        if written:
+            self._addresses.kept(pod.metadata.uid)
+        # What pretends to run is told of again; what runs in earnest is not.
+        for note in stage.notes if written or self._runner is not None else ():
             (ctx.warn if note.warning else ctx.event)(note.reason, note.text)
+        return written
 
     async def _end(self, pod: core_v1.Pod, stage: Stage, ctx: Context) -> None:
-        if not is_over(pod):
-            # Who watches must see that it is not ready any more before it is gone.
-            await self._report(pod, stage, ctx)
+        # Who watches must see that it is not ready any more before it is gone.
+        if not is_over(pod) and not await self._report(pod, stage, ctx):
+            return
         if stage.running:
             return
         if pod.metadata.deletion_grace_period_seconds or not pod.metadata.finalizers:

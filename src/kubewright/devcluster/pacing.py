@@ -28,16 +28,31 @@ _NOTHING = 0.001
 @dataclass(slots=True)
 class _Pace:
     changed: float
-    usual: float = 0.0
     looks_at: float = 0.0
     """When it is looked at although the burst goes on."""
+    waits: bool = False
+    """It has changed since the last look."""
+    generation: int | None = None
+    """What was wanted of it at the last look; what is wanted anew waits for nothing."""
 
-    def note_change(self, now: float) -> None:
-        self.usual += (min(now - self.changed, SHORTEST) - self.usual) / 4
-        self.changed = now
 
-    def wait(self, now: float) -> float:
-        return min(self.changed + min(max(self.usual * PAUSE, QUIET), SHORTEST), self.looks_at) - now
+class _Rhythm:
+    """How soon one change of an object follows another: much the same for all that one controller looks at."""
+
+    def __init__(self) -> None:
+        self._usual = 0.0
+
+    def note_change(self, pace: _Pace, now: float) -> None:
+        if pace.waits:
+            self._usual += (min(now - pace.changed, SHORTEST) - self._usual) / 4
+        else:
+            pace.looks_at = max(pace.looks_at, now + SHORTEST)
+            # Where changes come alone nothing would teach it that no other follows.
+            self._usual -= self._usual / 8
+        pace.changed, pace.waits = now, True
+
+    def wait(self, pace: _Pace, now: float) -> float:
+        return min(pace.changed + min(max(self._usual * PAUSE, QUIET), SHORTEST), pace.looks_at) - now
 
 
 def paced(
@@ -45,18 +60,19 @@ def paced(
 ) -> Callable[[T, Context], Awaitable[Result | None]]:
     """Decorate a reconciler whose work grows with the number of its children: it waits for the end of bursts."""
     paces: dict[str, _Pace] = {}
+    rhythm = _Rhythm()
 
     @wraps(reconcile)
     async def patient(subject: T, ctx: Context) -> Result | None:
         clock = asyncio.get_running_loop().time
-        now = clock()
+        now, wanted = clock(), subject.metadata.generation
         pace = paces.setdefault(subject.metadata.uid, _Pace(now))
         # Without a cause it is a wait of ours that has ended.
         if ctx.causes:
-            pace.note_change(now)
-        wait = pace.wait(now)
-        if wait > _NOTHING:
+            rhythm.note_change(pace, now)
+        if pace.generation == wanted and (wait := rhythm.wait(pace, now)) > _NOTHING:
             return Result(after=timedelta(seconds=wait))
+        pace.waits, pace.generation = False, wanted
         result = await reconcile(subject, ctx)
         ended = clock()
         pace.looks_at = ended + min(max((ended - now) * SHARE, SHORTEST), LONGEST)

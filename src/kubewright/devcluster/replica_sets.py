@@ -20,8 +20,10 @@ from kubewright.devcluster.pods import (
     pod_from,
     pods_by_family,
 )
+from kubewright.devcluster.statuses import Reporter
 
 NAME = "replicaset-controller"
+FAILURE = "ReplicaFailure"
 BURST = 500
 """Pods made or deleted in one pass; the next pass does the rest."""
 
@@ -51,20 +53,23 @@ def status_of(
 def _conditions(
     replica_set: apps_v1.ReplicaSet, failure: str, now: datetime
 ) -> list[apps_v1.ReplicaSetCondition]:
+    others = [item for item in replica_set.status.conditions if item.type != FAILURE]
     if not failure:
-        return []
-    before = condition_of(replica_set.status.conditions, "ReplicaFailure")
+        return others
+    before = condition_of(replica_set.status.conditions, FAILURE)
     if before is not None and before.message == failure:
-        return [before]
-    return [
-        apps_v1.ReplicaSetCondition(
-            type="ReplicaFailure",
-            status="True",
-            reason="FailedCreate",
-            message=failure,
-            last_transition_time=now.replace(microsecond=0),
-        )
-    ]
+        return [*others, before]
+    made = apps_v1.ReplicaSetCondition(
+        type=FAILURE,
+        status="True",
+        reason="FailedCreate",
+        message=failure,
+        last_transition_time=now.replace(microsecond=0),
+    )
+    return [*others, made]
+
+
+_reporter = Reporter()
 
 
 @paced
@@ -80,7 +85,7 @@ async def reconcile(replica_set: apps_v1.ReplicaSet, ctx: Context) -> Result | N
             failure = error
     now = clock.now()
     told = failure.status.message if failure is not None else ""
-    await ctx.patch_status(replica_set, status_of(replica_set, pods, told, now))
+    await _reporter.write(replica_set, status_of(replica_set, pods, told, now), ctx)
     if failure is not None:
         raise failure
     waits = [available_in(pod, replica_set.spec.min_ready_seconds, now) for pod in pods if is_active(pod)]
@@ -117,6 +122,7 @@ def controller() -> Controller[apps_v1.ReplicaSet]:
         apps_v1.ReplicaSet,
         reconcile,
         name=NAME,
+        when=_reporter.is_news,
         owns=[owned(core_v1.Pod, when=counts_anew)],
         watches=[
             watch(

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+import msgspec
+
 from kubewright.api.builtin import core_v1
 from kubewright.devcluster.conditions import condition_of, is_true
 from kubewright.devcluster.containers import Life, Note, Step, finished, may_restart, step, waiting
@@ -11,6 +13,8 @@ from kubewright.devcluster.fates import Fate, fate_of
 from kubewright.devcluster.places import Place
 
 SLOW_PULL = timedelta(seconds=30)
+SCHEDULED = "PodScheduled"
+"""The scheduler's condition, which kubelets put last."""
 INTERRUPTED = 143
 """How a process ends that SIGTERM ends."""
 
@@ -149,17 +153,19 @@ def _pending(
 
 
 def status_at(pod: core_v1.Pod, place: Place, phase: str, moment: datetime) -> core_v1.PodStatus:
-    """Begin a Pod's status: its phase, its times, its addresses."""
+    """Begin a Pod's status: its phase, its times, its addresses; what others tell of it stays."""
     address = place.host_ip if pod.spec.host_network else place.pod_ip
-    return core_v1.PodStatus(
+    return msgspec.structs.replace(
+        pod.status,
         phase=phase,
+        reason="",
+        message="",
         observed_generation=pod.metadata.generation,
         start_time=pod.status.start_time or moment,
         host_ip=place.host_ip,
         host_ips=[core_v1.HostIP(ip=place.host_ip)],
         pod_ip=address,
         pod_ips=[core_v1.PodIP(ip=address)],
-        qos_class=pod.status.qos_class,
     )
 
 
@@ -181,7 +187,7 @@ def _initialized(pod: core_v1.Pod, moment: datetime, *, stopping: bool) -> list[
 def conditions_of(
     pod: core_v1.Pod, moment: datetime, status: core_v1.PodStatus, unfinished: Sequence[str] = ()
 ) -> list[core_v1.PodCondition]:
-    """Sum a status up in conditions; `unfinished` are the init containers that others wait for."""
+    """Sum a status up in conditions, after those that others tell; `unfinished` are init containers awaited."""
     over = has_ended(status.phase)
     unready = [item.name for item in status.container_statuses if not item.ready]
     reason, message = "", ""
@@ -202,7 +208,11 @@ def conditions_of(
     }
     if ready and missing:
         wanted["Ready"] = (False, "ReadinessGatesNotReady", _gates_told(pod, missing))
-    return [_condition(pod, name, *told, moment) for name, told in wanted.items()]
+    others = [item for item in pod.status.conditions if item.type not in wanted]
+    return sorted(
+        [*others, *(_condition(pod, name, *told, moment) for name, told in wanted.items())],
+        key=lambda item: item.type == SCHEDULED,
+    )
 
 
 def _unfinished(names: Sequence[str]) -> dict[str, tuple[bool, str, str]]:

@@ -1,11 +1,12 @@
 """Statuses written whole: what others have put there and is no longer so is taken out."""
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 import msgspec
 
-from kubewright.api import Object, Wire, to_wire
-from kubewright.controller import Context
+from kubewright.api import Conflict, NotFound, Object, Wire, to_wire
+from kubewright.controller import Change, Context
 
 
 def replacing(old: Wire, new: Wire) -> Wire:
@@ -34,3 +35,45 @@ class WholeStatus:
         if patch := replacing(self._stored, wanted):
             await ctx.patch(self._obj, {"status": patch}, subresource="status")
             self._stored = wanted
+
+
+class Reporter:
+    """Write statuses, and tell the changes that are nothing but that: to look at them again would find nothing."""
+
+    def __init__(self) -> None:
+        self._telling: dict[str, tuple[Any, ...]] = {}
+
+    async def write(
+        self, obj: Any, status: msgspec.Struct, ctx: Context, annotations: Mapping[str, str] | None = None
+    ) -> bool:
+        """Put a status in the place of the object's, and with it annotations that it has not yet.
+
+        Tells whether it is so now: one that is gone, or has changed meanwhile, which leads here again, is left alone.
+        """
+        patch = replacing(to_wire(obj.status), to_wire(status))
+        if not patch and not annotations:
+            return True
+        meta: Wire = {"resourceVersion": obj.metadata.resource_version}
+        if annotations:
+            meta["annotations"] = annotations
+        uid = obj.metadata.uid
+        self._telling[uid] = _seen(obj, status, {**obj.metadata.annotations, **(annotations or {})})
+        try:
+            await ctx.patch(obj, {"metadata": meta, "status": patch}, subresource="status")
+        except (NotFound, Conflict):
+            return False
+        finally:
+            del self._telling[uid]
+        return True
+
+    def is_news(self, change: Change[Any]) -> bool:
+        """Filter: pass all but what is being written here."""
+        new = change.new
+        if new is None or (telling := self._telling.get(new.metadata.uid)) is None:
+            return True
+        return telling != _seen(new, new.status, new.metadata.annotations)
+
+
+def _seen(obj: Any, status: msgspec.Struct, annotations: Mapping[str, str]) -> tuple[Any, ...]:
+    meta = obj.metadata
+    return obj.spec, status, annotations, meta.labels, meta.owner_references, meta.deletion_timestamp
