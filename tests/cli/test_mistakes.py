@@ -74,6 +74,18 @@ def test_a_kubeconfig_that_cannot_be_written(tmp_path: Path, capsys: pytest.Capt
     assert "cannot write the kubeconfig" in told(capsys, "dev", "--kubeconfig", str(tmp_path / "file" / "x"))
 
 
+def test_a_recording_that_cannot_be_kept_is_told_before_the_run(
+    shell: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "config"
+    path.write_text(f"{KUBECONFIG}current-context: a\n")
+    record = str(tmp_path / "no" / "where")
+    line = told(capsys, "run", shell, "--kubeconfig", str(path), "--record-access", record)
+    assert line.endswith(
+        f"cannot write {record}: No such file or directory; choose another with --record-access"
+    )
+
+
 def test_a_port_that_is_taken(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"

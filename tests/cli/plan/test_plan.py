@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -157,7 +158,9 @@ async def test_a_kind_need_not_be_installed_and_a_failure_is_told(
 ) -> None:
     assert await desk.plan(desk.target(), words=("bad",)) == 1
     captured = capsys.readouterr()
-    assert "ValueError: a bad word" in captured.err
+    assert re.search(
+        r"^failed: .*notes_operator\.py:\d+: ValueError: a bad word$", captured.err, re.MULTILINE
+    )
     assert f"+apiVersion: {desk.group}/v1" in captured.out
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 import kubewright as kw
@@ -47,6 +48,11 @@ def test_namespaces_come_one_by_one_or_with_commas(given: list[str], watched: tu
     assert understood(given)["namespaces"] == watched
 
 
+def test_a_namespace_that_cannot_be_is_refused() -> None:
+    with pytest.raises(click.BadParameter, match="'B c': a lowercase RFC 1123 label"):
+        understood(["-n", "a,B c"])
+
+
 def test_the_arguments_of_a_deployment_are_understood() -> None:
     (rendered, *_) = deployment(OPERATOR, Names("crates"), image="a", namespaces=["x", "y"])
     (container,) = rendered["spec"]["template"]["spec"]["containers"]
@@ -71,3 +77,8 @@ def test_the_arguments_of_a_bundle_are_understood(tmp_path: Path) -> None:
     options = understood(arguments)
     assert options["namespaces"] == ("a", "b")
     assert (options["webhook_reach"], options["webhook_cert_dir"]) == ("given", tmp_path)
+
+
+def test_a_child_is_told_that_its_cluster_ends_with_its_parent_and_users_are_not() -> None:
+    assert understood(["--install", "--passing"])["passing"]
+    assert "--passing" not in command.get_help(command.make_context("run", ["target"]))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from kubewright.api import ConfigError
 from kubewright.devserver.storage import Journal, Store
 
 WRITER = """
@@ -35,6 +36,14 @@ for number in itertools.count():
 def unblocked_event_loop() -> None:
     """Let these tests block: the journal writes before it returns, that is its promise."""
     return
+
+
+def test_what_cannot_be_a_data_file_is_told_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("not a database, and long enough to be looked at as one")
+    for place, why in (("notes", "file is not a database"), ("no/where", "No such file or directory")):
+        with pytest.raises(ConfigError, match=f"cannot keep a cluster in .*{place}: {why}"):
+            Journal(tmp_path / place)
+    assert (tmp_path / "notes").read_text().startswith("not a database")
 
 
 def open_store(file: Path) -> Store:

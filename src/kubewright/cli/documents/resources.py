@@ -34,39 +34,54 @@ def split_names(resource: str, names: Sequence[str]) -> tuple[str, tuple[str, ..
 
 def read_documents(paths: Sequence[Path]) -> list[Wire]:
     """Read the objects of YAML or JSON files; `-` is standard input, a folder stands for the files in it."""
-    return [document for path in paths for source in _sources(path) for document in _parse(source)]
+    documents = [document for path in paths for source in _sources(path) for document in _parse(source)]
+    if paths and not documents:
+        raise ResourceError(f"{', '.join(map(str, paths))}: there are no objects in it")
+    return documents
 
 
 def _sources(path: Path) -> Iterable[Path]:
-    if not path.is_dir():
-        return [path]
-    return sorted(file for file in path.iterdir() if file.suffix in (".yaml", ".yml", ".json"))
+    try:
+        if not path.is_dir():
+            return [path]
+        return sorted(file for file in path.iterdir() if file.suffix in (".yaml", ".yml", ".json"))
+    except OSError as error:
+        raise ResourceError(f"cannot read {path}: {error.strerror}") from None
 
 
 def _parse(path: Path) -> list[Wire]:
     try:
-        text = sys.stdin.read() if str(path) == "-" else path.read_text()
+        content = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+        text = content.decode("utf-8-sig")
         found = list(yaml.safe_load_all(text))
     except OSError as error:
         raise ResourceError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise ResourceError(f"{path}:{line} is not written in UTF-8") from None
     except yaml.YAMLError as error:
         raise ResourceError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
     documents: list[Wire] = []
     for document in found:
         if document is None:
             continue
-        if not isinstance(document, dict) or not {"apiVersion", "kind"} <= cast("Wire", document).keys():
-            raise ResourceError(f"{path} holds something that is no object: it needs apiVersion and kind")
-        documents += _unpacked(cast("Wire", document), path)
+        documents += _unpacked(document, path)
     return documents
 
 
-def _unpacked(document: Wire, path: Path) -> list[Wire]:
+def _unpacked(found: object, path: Path) -> list[Wire]:
     """A List stands for what it holds; anything else must have a name."""
+    document = cast("Wire", found) if isinstance(found, dict) else {}
+    if not all(isinstance(document.get(name), str) for name in ("apiVersion", "kind")):
+        raise ResourceError(f"{path} holds something that is no object: it needs apiVersion and kind")
     if document["kind"].endswith("List") and isinstance(document.get("items"), list):
         return [item for part in document["items"] for item in _unpacked(part, path)]
-    if not isinstance(document.get("metadata"), dict) or not document["metadata"].get("name"):
+    metadata = document.get("metadata")
+    name = cast("Wire", metadata).get("name") if isinstance(metadata, dict) else None
+    if not name:
         raise ResourceError(f"{path} holds a {document['kind']} without metadata.name")
+    if not isinstance(name, str):
+        raise ResourceError(f"{path} holds a {document['kind']} called {name}: put its name in quotes")
     return [document]
 
 

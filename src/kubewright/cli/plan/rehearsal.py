@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from kubewright.api import ApiError, Forbidden, Kind, KubewrightError, NotFound, Wire, kind_of
 from kubewright.api.builtin import core_v1
+from kubewright.cli.crashes import place_of
 from kubewright.cli.definitions import install_one, live_definition
 from kubewright.cli.plan.changes import State, state_of
 from kubewright.cli.progress import Progress
@@ -211,7 +212,8 @@ class _Failures(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Keep what was told, once."""
         cause = record.exc_info[1] if record.exc_info else None
-        text = f"{record.getMessage()}: {type(cause).__name__}: {cause}" if cause else record.getMessage()
+        place = place_of(cause) if cause else ""
+        text = f"{place}: {type(cause).__name__}: {cause}" if place else record.getMessage()
         self._failures[text] = None
 
 

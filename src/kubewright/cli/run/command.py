@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from kubewright.api import ConfigError, names
 from kubewright.cli.kubeconfigs import write_kubeconfig
 from kubewright.cli.logs import LogFormat, OnlyControllers, set_up
 from kubewright.cli.loops import run_program, until_signalled
@@ -33,7 +34,11 @@ RELOAD = "kubewright.cli.run.reload"
 
 def _namespaces(ctx: click.Context, parameter: click.Parameter, value: Sequence[str]) -> Sequence[str]:
     """Take a list with commas as well, and an empty one for all: so OLM tells the namespaces to watch."""
-    return tuple(name for given in value for name in given.split(",") if name)
+    found = tuple(name for given in value for name in given.split(",") if name)
+    for name in found:
+        if troubles := names.dns1123_label(name):
+            raise click.BadParameter(f"{name!r}: {troubles[0]}")
+    return found
 
 
 @click.command()
@@ -157,12 +162,24 @@ def command(
         return
     config, asked = load_config(kubeconfig, context or None), Recording()
     if record_access is not None:
+        _try_to_write(record_access)
         config = replace(config, observer=asked.observe)
     try:
         run_program(lambda: until_signalled(_run(operator, config, manager_options, installing=installing)))
     finally:
         if record_access is not None:
             asked.append_to(record_access, operator.name)
+
+
+def _try_to_write(path: Path) -> None:
+    """A run may last for days: whether its recording can be kept must be known before."""
+    try:
+        with path.open("ab"):
+            pass
+    except OSError as error:
+        raise ConfigError(
+            f"cannot write {path}: {error.strerror}; choose another with --record-access"
+        ) from None
 
 
 def _manager_options(given: Mapping[str, Any], state: Path | None) -> ManagerOptions:

@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
+from kubewright.api import ConfigError
 from kubewright.devserver.storage.records import Record, read_labels
 
 _SCHEMA = """
@@ -21,10 +22,20 @@ class Journal:
     """Write commits to a file in WAL mode, and read the state back at start."""
 
     def __init__(self, path: Path) -> None:
-        if not path.exists():
-            os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+        try:
+            if not path.exists():
+                os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+        except OSError as error:
+            raise ConfigError(f"cannot keep a cluster in {path}: {error.strerror}") from None
         # The file is opened in a thread and used on the event loop, never by both at once.
         self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        try:
+            self._prepare()
+        except sqlite3.Error as error:
+            self._db.close()
+            raise ConfigError(f"cannot keep a cluster in {path}: {error}") from None
+
+    def _prepare(self) -> None:
         # NORMAL writes the log at each commit but leaves flushing the disk to the system: a killed
         # process loses nothing, which is what a development server promises.
         self._db.execute("PRAGMA journal_mode = WAL")
