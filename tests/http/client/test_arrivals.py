@@ -76,7 +76,12 @@ def test_any_cut_gives_the_same_stream(data: st.DataObject, written: Written) ->
     assert streamed(data.draw(split(written.wire))) == (written.status, written.body)
 
 
-@given(st.data(), answers(delimited=True), st.binary(min_size=1, max_size=40))
+# Line breaks between messages are no message: the parser passes over them, and the next answer is still read right.
+@given(
+    st.data(),
+    answers(delimited=True),
+    st.binary(min_size=1, max_size=40).filter(lambda more: more.strip(b"\r\n")),
+)
 def test_what_comes_after_the_answer_ends_the_connection(
     data: st.DataObject, written: Written, more: bytes
 ) -> None:

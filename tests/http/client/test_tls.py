@@ -8,6 +8,7 @@ import socket
 import ssl
 
 import pytest
+from msgspec.structs import replace
 
 from kubewright.http.client import (
     Broken,
@@ -53,6 +54,44 @@ async def test_both_versions_are_spoken(
         pool = Pool(Route(Place.of(server.url), tls=trust))
         assert (await pool.ask(request_of("GET", "/", b"", b""), b"", 5.0)).body == b"hello"
         await pool.close()
+
+
+class Resumptions:
+    """Answer each request on a connection of its own, and note whether that took up a session again."""
+
+    def __init__(self) -> None:
+        self.noted: list[bool] = []
+
+    async def __call__(self, _: bytes, __: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.noted.append(writer.get_extra_info("ssl_object").session_reused)
+        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello")
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+async def test_the_next_connection_takes_the_session_up_again(
+    server_tls: ssl.SSLContext, trust: ssl.SSLContext, version: ssl.TLSVersion
+) -> None:
+    server_tls.maximum_version = version
+    async with Listener(sessions := Resumptions(), server_tls) as server:
+        pool = Pool(Route(Place.of(server.url), tls=trust))
+        for _ in range(3):
+            assert (await pool.ask(request_of("GET", "/", b"", b""), b"", 5.0)).body == b"hello"
+        await pool.close()
+    assert sessions.noted == [False, True, True]
+
+
+async def test_another_way_to_the_server_begins_a_session_of_its_own(
+    server_tls: ssl.SSLContext, trust: ssl.SSLContext
+) -> None:
+    async with Listener(sessions := Resumptions(), server_tls) as server:
+        route = Route(Place.of(server.url), tls=trust)
+        pool = Pool(route)
+        await pool.ask(request_of("GET", "/", b"", b""), b"", 5.0)
+        # As with a new certificate of ours: what the server knows of the old one must not live on.
+        pool.reroute(replace(route))
+        await pool.ask(request_of("GET", "/", b"", b""), b"", 5.0)
+        await pool.close()
+    assert sessions.noted == [False, False]
 
 
 @pytest.mark.parametrize("polite", [True, False])

@@ -17,19 +17,19 @@ from kubewright.http.client.failures import (
 from kubewright.http.client.heads import head_of
 from kubewright.http.client.route import Place, Route
 from kubewright.http.client.sockets import Sockets
-from kubewright.http.client.tls import TlsWire
+from kubewright.http.client.tls import Sessions, TlsWire
 
 CONNECT_TIMEOUT = 10.0
 
 
-async def connect(route: Route, sockets: Sockets, patience: float) -> Connection:
+async def connect(route: Route, sessions: Sessions, sockets: Sockets, patience: float) -> Connection:
     """Return a connection on which requests to the server can be sent."""
     patience = min(CONNECT_TIMEOUT, patience)
     try:
         async with asyncio.timeout(patience):
             if route.proxy is None:
-                return await _reach(route.server, route.tls, route.server_name, sockets)
-            return await _through(route.proxy, route, sockets, patience)
+                return await _reach(route.server, route.tls, route.server_name, sessions, sockets)
+            return await _through(route.proxy, route, sessions, sockets, patience)
     except ssl.SSLError as error:
         raise HandshakeFailed(error) from None
     except TimeoutError as error:
@@ -40,10 +40,12 @@ async def connect(route: Route, sockets: Sockets, patience: float) -> Connection
         raise Unreachable(error, proxy=route.proxy is not None) from None
 
 
-async def _reach(place: Place, tls: ssl.SSLContext | None, name: str, sockets: Sockets) -> Connection:
+async def _reach(
+    place: Place, tls: ssl.SSLContext | None, name: str, sessions: Sessions, sockets: Sockets
+) -> Connection:
     loop = asyncio.get_running_loop()
     connection = Connection(loop)
-    wire = _tls_wire(tls, name or place.host, connection) if place.secure else None
+    wire = _tls_wire(tls, name or place.host, sessions, connection) if place.secure else None
     sock = await dial(place.host, place.port, sockets)
     try:
         await loop.create_connection(lambda: wire or connection, sock=sock)
@@ -56,8 +58,10 @@ async def _reach(place: Place, tls: ssl.SSLContext | None, name: str, sockets: S
     return connection if wire is None else await _shaken(wire, connection)
 
 
-async def _through(proxy: Place, route: Route, sockets: Sockets, patience: float) -> Connection:
-    connection = await _reach(proxy, route.tls, "", sockets)
+async def _through(
+    proxy: Place, route: Route, sessions: Sessions, sockets: Sockets, patience: float
+) -> Connection:
+    connection = await _reach(proxy, route.tls, "", sessions, sockets)
     if not route.server.secure:
         return connection
     try:
@@ -69,7 +73,7 @@ async def _through(proxy: Place, route: Route, sockets: Sockets, patience: float
     if below is None:
         raise _reset()
     connection = Connection(asyncio.get_running_loop())
-    wire = _tls_wire(route.tls, route.server_name or route.server.host, connection)
+    wire = _tls_wire(route.tls, route.server_name or route.server.host, sessions, connection)
     below.set_protocol(wire)
     wire.attach(below)
     return await _shaken(wire, connection)
@@ -91,10 +95,10 @@ async def _ask_for_way(connection: Connection, proxy: Place, server: Place, pati
         raise ProxyRefused(answer.status)
 
 
-def _tls_wire(tls: ssl.SSLContext | None, name: str, connection: Connection) -> TlsWire:
+def _tls_wire(tls: ssl.SSLContext | None, name: str, sessions: Sessions, connection: Connection) -> TlsWire:
     if tls is None:
         raise ValueError("a secure route needs a TLS context")
-    return TlsWire(tls, name, connection)
+    return TlsWire(tls, name, sessions, connection)
 
 
 def _reset() -> ConnectionResetError:

@@ -8,6 +8,7 @@ from kubewright.http.client.failures import Broken
 from kubewright.http.client.opening import connect
 from kubewright.http.client.route import Route
 from kubewright.http.client.sockets import Sockets
+from kubewright.http.client.tls import Sessions
 
 KEPT_FOR = 60.0
 """Seconds that a connection waits for its next request."""
@@ -36,6 +37,7 @@ class Pool:
     def __init__(self, route: Route) -> None:
         self.route: Route = route
         self._sockets = Sockets()
+        self._sessions = Sessions()
         self._idle: list[Connection] = []
         self._busy: dict[Connection, Route] = {}
         self._closed = False
@@ -71,6 +73,7 @@ class Pool:
     def reroute(self, route: Route) -> None:
         """Go another way from now on, or the same with other credentials; what is under way ends on the old one."""
         self.route = route
+        self._sessions = Sessions()
         while self._idle:
             self._idle.pop().close()
 
@@ -108,7 +111,7 @@ class Pool:
 
     async def _opened(self, patience: float) -> Connection:
         route = self.route
-        connection = await connect(route, self._sockets, patience)
+        connection = await connect(route, self._sessions, self._sockets, patience)
         if self._closed:
             connection.close()
             raise Broken(begun=False)

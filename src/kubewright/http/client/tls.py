@@ -11,16 +11,39 @@ from kubewright.http.client.wire import ARRIVAL, End, Wire
 _RECORD = 16 * 1024
 
 
+class Sessions:
+    """The last session with each server, by its name, of one context: the next connection takes it up again.
+
+    The server's certificate was verified when the session began, and both sides are spared certificates and signatures.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[str, ssl.SSLSession] = {}
+
+    def last(self, server_name: str) -> ssl.SSLSession | None:
+        """Return what a handshake with the server can begin with, if anything."""
+        return self._last.get(server_name)
+
+    def note(self, server_name: str, session: ssl.SSLSession | None) -> None:
+        """Remember a session, if the server lets it be taken up again."""
+        if session is not None and session.has_ticket:
+            self._last[server_name] = session
+
+
 class TlsWire(asyncio.BufferedProtocol):
     """Speak TLS as the client; the one end on it is told of plain bytes only."""
 
-    def __init__(self, context: ssl.SSLContext, server_name: str, end: End) -> None:
+    def __init__(self, context: ssl.SSLContext, server_name: str, sessions: Sessions, end: End) -> None:
         self._buffer = memoryview(bytearray(ARRIVAL))
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         # A string would go through the codec for international names, which takes its time to load.
         name = server_name.encode() if server_name.isascii() else server_name
-        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=name)
+        self._tls = context.wrap_bio(
+            self._incoming, self._outgoing, server_hostname=name, session=sessions.last(server_name)
+        )
+        self._server_name = server_name
+        self._sessions: Sessions | None = sessions
         self._end = end
         self.ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._below: Wire | None = None
@@ -69,6 +92,10 @@ class TlsWire(asyncio.BufferedProtocol):
         except ssl.SSLError as error:
             over = error
         if pieces:
+            if self._sessions is not None:
+                # Not right after the handshake: tickets come behind it, before the first answer.
+                self._sessions.note(self._server_name, self._tls.session)
+                self._sessions = None
             # Servers send a record for each event: all that arrived together is handed on together.
             self._end.data_received(pieces[0] if len(pieces) == 1 else b"".join(pieces))
         if isinstance(over, ssl.SSLZeroReturnError):
