@@ -1,0 +1,21 @@
+"""Failures that come in groups."""
+
+import pytest
+
+from kubewright.api import leaves
+
+ONE, TWO, THREE = ValueError("one"), KeyError("two"), KeyboardInterrupt("three")
+
+
+@pytest.mark.parametrize(
+    ("failure", "parts"),
+    [
+        (ONE, [ONE]),
+        (ExceptionGroup("all", [ONE, TWO]), [ONE, TWO]),
+        (BaseExceptionGroup("all", [ExceptionGroup("some", [ONE, TWO]), THREE]), [ONE, TWO, THREE]),
+    ],
+)
+def test_a_group_is_taken_apart_to_the_last_failure(
+    failure: BaseException, parts: list[BaseException]
+) -> None:
+    assert list(leaves(failure)) == parts
