@@ -1,5 +1,6 @@
 """The command's entry: which commands there are, and how their failures end."""
 
+import gc
 import sys
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple
 import click
 from click.shell_completion import CompletionItem
 
-from kubewright.api import KubewrightError
+from kubewright.api import ConnectionFailed, KubewrightError
 from kubewright.cli.crashes import crash_report
 
 FAILED = 1
@@ -73,7 +74,7 @@ class CommandTable(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load one command."""
         entry = COMMANDS.get(cmd_name)
-        return None if entry is None else import_module(entry.module).command
+        return None if entry is None else _loaded(entry.module).command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -106,8 +107,22 @@ class CommandTable(click.Group):
         ]
 
 
+def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        ctx.invoke(import_module(COMMANDS["version"].module).command, output="text")
+        ctx.exit()
+
+
 @click.group(
     cls=CommandTable, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Print the version and exit.",
 )
 def cli() -> None:
     """Write, run and ship Kubernetes operators in Python.
@@ -115,6 +130,18 @@ def cli() -> None:
     TARGET is a Python file, a package directory, a module, or module:object; inside a project it may be left
     out. Every command tells more with --help. Exits with 0 (done), 1 (failed) or 2 (wrong usage).
     """
+
+
+def _loaded(module: str) -> Any:
+    """Load what stays as long as the process: the garbage collector need not look at it, now or later."""
+    if module not in sys.modules:
+        gc.disable()
+        try:
+            import_module(module)
+        finally:
+            gc.freeze()
+            gc.enable()
+    return sys.modules[module]
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -134,6 +161,9 @@ def _exit_code(arguments: list[str] | None) -> int:
         return WRONG_USAGE
     except click.ClickException as error:
         click.echo(f"Error: {error.format_message()}", err=True)
+        return FAILED
+    except ConnectionFailed as error:
+        click.echo(f"Error: {error} (is it the right cluster? kubewright doctor looks into it)", err=True)
         return FAILED
     except KubewrightError as error:
         click.echo(f"Error: {error}", err=True)

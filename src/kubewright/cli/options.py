@@ -1,16 +1,17 @@
 """Options that several commands share."""
 
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
-from kubewright.cli.project import find_project
-
 F = TypeVar("F", bound=Callable[..., Any])
 
+# Loaded only where TARGET was left out: an operator in a cluster is named, and has no project around it.
+PROJECT = "kubewright.cli.project"
 FILE = click.Path(path_type=Path, dir_okay=False)
 
 
@@ -28,7 +29,7 @@ def _paths(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> l
 def _or_of_project(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str:
     if value is not None:
         return value
-    project = find_project()
+    project = import_module(PROJECT).find_project()
     if project is None:
         raise click.UsageError("Missing argument 'TARGET': it may be left out only inside a project")
     return project.target

@@ -16,6 +16,7 @@ UNUSED = (
     "http.client",
     "prometheus_client",
     "rich",
+    "tomllib",
 )
 
 
