@@ -11,7 +11,7 @@ import kubewright as kw
 from kubewright.api import ApiError, Kind, kind_of
 from kubewright.api.builtin import autoscaling_v1, core_v1, policy_v1
 from kubewright.client import requests
-from kubewright.testing import Cluster
+from kubewright.testing import PATIENCE, Cluster
 
 Wire = dict[str, Any]
 
@@ -167,16 +167,26 @@ async def served(cluster: Cluster) -> AsyncIterator[Cluster]:
             lambda: evict(cluster, "held", dry_run=True),
         ):
             await refused_in_time(attempt)
+        async with asyncio.timeout(PATIENCE):
+            while not (await cluster.client.create(probe(cluster), dry_run=True)).data["count"]:
+                await asyncio.sleep(0.02)
         yield cluster
 
 
+def probe(cluster: Cluster) -> core_v1.ConfigMap:
+    """Make an object that is to be completed, and that nobody refuses."""
+    made = config_map("q", count="")
+    made.metadata.namespace = cluster.namespace
+    return made
+
+
 async def refused_in_time(attempt: Callable[[], Awaitable[Any]]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while True:
             try:
                 await attempt()
             except (kw.NotFound, kw.AlreadyExists):
-                continue
+                await asyncio.sleep(0.02)
             except ApiError:
                 return
 

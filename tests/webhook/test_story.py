@@ -13,7 +13,8 @@ from kubewright.api import Kind, kind_of, parse
 from kubewright.api.builtin import apiextensions_v1
 from kubewright.testing import Cluster, find_binaries
 
-from .kinds import Widget, WidgetSpec, WidgetV1Alpha1, WidgetV1Beta1, colored, from_alpha, from_beta, sensible
+from .kinds import Widget, WidgetV1Alpha1, WidgetV1Beta1, colored, from_alpha, from_beta, sensible
+from .learning import asked
 
 CRD = kind_of(apiextensions_v1.CustomResourceDefinition)
 NAME = "widgets.widgets.example.com"
@@ -52,23 +53,12 @@ async def run(program: Path, cluster: Cluster, folder: Path, *arguments: str) ->
 async def next_of(cluster: Cluster, kind: Kind) -> dict[str, object]:
     """Watch in one version and give the next change."""
     async with (
-        asyncio.timeout(20),
+        asyncio.timeout(60),
         aclosing(cluster.client.watch(kind, namespace=cluster.namespace)) as events,
     ):
         async for event in events:
             return parse(event.object.raw)
     raise AssertionError("the watch ended")
-
-
-async def asked(cluster: Cluster) -> None:
-    """Wait until the API server has learned of the webhooks."""
-    wrong = Widget(kw.Meta("probe", namespace=cluster.namespace), spec=WidgetSpec(color="pink"))
-    async with asyncio.timeout(20):
-        while True:
-            try:
-                await cluster.client.create(wrong, dry_run=True)
-            except kw.Invalid:
-                return
 
 
 async def store(cluster: Cluster, version: str) -> None:

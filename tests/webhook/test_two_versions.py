@@ -25,6 +25,7 @@ from .kinds import (
     from_beta,
     sensible,
 )
+from .learning import asked
 
 Wire = dict[str, Any]
 NAME = "widgets.widgets.example.com"
@@ -47,17 +48,6 @@ async def running(cluster: Cluster) -> AsyncIterator[Manager]:
         await asked(cluster)
         yield manager
         await cluster.client.delete_collection(Widget, namespace=cluster.namespace)
-
-
-async def asked(cluster: Cluster) -> None:
-    """Wait until the API server has learned of the webhooks."""
-    wrong = Widget(kw.Meta("probe", namespace=cluster.namespace), spec=WidgetSpec(color="pink"))
-    async with asyncio.timeout(10):
-        while True:
-            try:
-                await cluster.client.create(wrong, dry_run=True)
-            except kw.Invalid:
-                return
 
 
 async def test_what_is_made_in_the_old_version_is_read_in_all(cluster: Cluster) -> None:
@@ -109,7 +99,7 @@ async def test_lists_and_watches_speak_each_version(cluster: Cluster) -> None:
 
 async def watched(client: Client, kind: Kind, namespace: str, count: int) -> list[Wire]:
     seen: list[Wire] = []
-    async with asyncio.timeout(10), aclosing(client.watch(kind, namespace=namespace)) as events:
+    async with asyncio.timeout(60), aclosing(client.watch(kind, namespace=namespace)) as events:
         async for event in events:
             if event.type == "ADDED":
                 seen.append(parse(event.object.raw))
