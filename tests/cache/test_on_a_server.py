@@ -42,7 +42,7 @@ def selected(cluster: Cluster, **more: Any) -> Selection:
 
 async def eventually(attempt: Callable[[], Any]) -> Any:
     """Return what the attempt returns once it is true and raises no more."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while True:
             try:
                 found = await attempt()
@@ -174,7 +174,7 @@ async def test_a_kind_that_is_missing_at_first_is_named_and_found_later(cluster:
             assert "latecomers.cache.example.com" in informer.problems[0]
             await install(client, Latecomer)
             await client.create(Latecomer(Meta("g", namespace=cluster.namespace)))
-            await informer.wait_synced(30)
+            await informer.wait_synced(90)
             assert informer.problems == []
 
             async def found() -> bool:
@@ -214,7 +214,7 @@ async def test_a_missing_rule_is_named_and_its_return_noticed(cluster: Cluster) 
                     subjects=[rbac_v1.Subject(api_group=group, kind="User", name=user)],
                 )
             )
-            await informer.wait_synced(30)
+            await informer.wait_synced(90)
             assert informer.problems == []
 
 

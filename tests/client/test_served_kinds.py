@@ -99,7 +99,7 @@ async def test_a_strategic_patch_of_a_custom_resource_is_not_supported(
     }
     await client.create(crd)
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while True:
                 try:
                     kind = await client.resolve(GroupVersionKind(group, "v1", "Foo"))

@@ -17,7 +17,7 @@ from kubewright.testing import find_binaries
 
 HERE = Path(__file__).parent
 STORIES = sorted(path.stem for path in (HERE / "kubectl").glob("*.yaml"))
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 def find_kubectl() -> Path | None:

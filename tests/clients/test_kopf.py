@@ -68,7 +68,7 @@ async def test_an_operator_creates_updates_and_lets_go(cluster: Cluster, tmp_pat
         await cluster.client.delete(widgets, "w", cluster.namespace)
         await cluster.eventually_gone(widgets, "w")
         assert b"w is let go" in (tmp_path / "log").read_bytes()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while "Made" not in {event.reason for event in await _events(cluster)}:
                 await asyncio.sleep(0.05)
     finally:
@@ -79,7 +79,7 @@ async def test_an_operator_creates_updates_and_lets_go(cluster: Cluster, tmp_pat
 
 async def _discovered(cluster: Cluster, group: str) -> None:
     """Wait until the kind is listed: kopf looks once, and a definition that is there by then is no news to it."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while group not in {found.kind.group for found in await cluster.client.api_resources()}:
             await asyncio.sleep(0.05)
 

@@ -3,8 +3,9 @@
 import asyncio
 
 import pytest
-from clients_peers import LENIENT, definition, peer
+from clients_peers import LENIENT, definition, peer, served
 
+from kubewright.api import Kind
 from kubewright.testing import Cluster
 
 peer("kr8s")
@@ -33,16 +34,16 @@ async def test_creates_waits_scales_and_deletes(cluster: Cluster) -> None:
         api=api,
     )
     await web.create()
-    await web.wait("condition=Available", timeout=20)
+    await web.wait("condition=Available", timeout=60)
     await web.scale(2)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while len(pods := [pod async for pod in Pod.list(api=api, label_selector="app=web")]) != 2:
             await asyncio.sleep(0.05)
     assert {pod.raw["spec"]["nodeName"] for pod in pods if pod.raw["spec"].get("nodeName")} <= {"kubewright"}
     await web.label({"tier": "front"})
     assert web.labels["tier"] == "front"
     await web.delete(propagation_policy="Foreground")
-    await web.wait("delete", timeout=20)
+    await web.wait("delete", timeout=60)
 
 
 async def test_finds_custom_kinds_by_itself(cluster: Cluster) -> None:
@@ -54,11 +55,12 @@ async def test_finds_custom_kinds_by_itself(cluster: Cluster) -> None:
     group = f"{cluster.namespace}.example"
     crd = await CustomResourceDefinition(definition(group), api=api)
     await crd.create()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         # kr8s takes conditions for a list, and a server that has not looked at the CRD yet says null.
         while crd.raw["status"]["conditions"] is None:
             await crd.refresh()
-    await crd.wait("condition=Established", timeout=20)
+    await crd.wait("condition=Established", timeout=60)
+    await served(cluster, Kind(group=group, version="v1", kind="Widget", plural="widgets"))
     widget = await object_from_spec(
         {
             "apiVersion": f"{group}/v1",

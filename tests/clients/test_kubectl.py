@@ -32,7 +32,7 @@ async def test_get_watch_prints_changes_as_they_come(kubectl: Kubectl) -> None:
     )
     assert watching.stdout is not None
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             assert await watching.stdout.readline() == b"configmap/kube-root-ca.crt\n"
             await kubectl("create", "configmap", "late")
             assert await watching.stdout.readline() == b"configmap/late\n"

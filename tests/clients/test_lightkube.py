@@ -1,5 +1,7 @@
 """lightkube works with the embedded cluster."""
 
+from typing import Any
+
 import pytest
 from clients_peers import LENIENT, definition, peer, until
 
@@ -72,9 +74,21 @@ def test_works_with_kinds_it_was_told(cluster: Cluster) -> None:
     client.create(CustomResourceDefinition(metadata=ObjectMeta(name=f"widgets.{group}"), spec=spec))
     client.wait(CustomResourceDefinition, f"widgets.{group}", for_conditions=["Established"])
     widget = create_namespaced_resource(group, "v1", "Widget", "widgets")
+    until(lambda: _served(client, widget))
     client.create(widget(metadata=ObjectMeta(name="w"), spec={"size": 2}))
     client.patch(widget.Status, "w", {"status": {"size": 2}}, patch_type=PatchType.MERGE)
     found = client.get(widget, "w")
     assert (found.spec, found.status) == ({"mode": "slow", "size": 2}, {"size": 2})
     client.delete(CustomResourceDefinition, f"widgets.{group}")
     until(lambda: not [item for item in client.list(CustomResourceDefinition) if group in item.metadata.name])
+
+
+def _served(client: Any, kind: Any) -> bool:
+    """Tell whether somebody answers for a new kind, which is some time after it is established."""
+    from lightkube import ApiError
+
+    try:
+        list(client.list(kind))
+    except ApiError:
+        return False
+    return True
