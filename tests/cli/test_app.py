@@ -55,6 +55,13 @@ def test_version_names_both(capsys: pytest.CaptureFixture[str]) -> None:
     assert set(json.loads(capsys.readouterr().out)) == {"kubewright", "python"}
 
 
+def test_the_option_tells_the_version_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("version") == 0
+    told = capsys.readouterr().out
+    assert exit_code("--version") == 0
+    assert capsys.readouterr().out == told
+
+
 @pytest.mark.parametrize(
     "command", [*COMMANDS, "create api", "create webhook", "rbac verify"], ids=lambda it: it.replace(" ", "-")
 )

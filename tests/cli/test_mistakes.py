@@ -69,6 +69,17 @@ def test_a_context_that_is_not_there(shell: str, tmp_path: Path, capsys: pytest.
     assert "'other' is not in" in line
 
 
+def test_a_server_that_does_not_answer(
+    shell: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "config"
+    path.write_text(f"{KUBECONFIG}current-context: a\n")
+    for command in (["install", shell], ["get", "pods"], ["undeploy", shell]):
+        line = told(capsys, *command, "--kubeconfig", str(path))
+        assert "https://127.0.0.1:1 cannot be reached: Connection refused" in line
+        assert line.endswith("(is it the right cluster? kubewright doctor looks into it)")
+
+
 def test_a_kubeconfig_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").touch()
     assert "cannot write the kubeconfig" in told(capsys, "dev", "--kubeconfig", str(tmp_path / "file" / "x"))

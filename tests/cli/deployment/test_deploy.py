@@ -118,6 +118,8 @@ async def test_an_operator_is_rehearsed_deployed_and_taken_away(
     assert f"namespace/{name}-system deleted" in capsys.readouterr().out
     with pytest.raises(NotFound):
         await cluster.client.get(core_v1.Namespace, f"{name}-system")
+    assert await command(cluster, "undeploy", target) == 0
+    assert capsys.readouterr().out == f"{name} is not deployed\n"
     assert await command(cluster, "uninstall", target) == 0
 
 

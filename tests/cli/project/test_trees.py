@@ -54,6 +54,12 @@ def test_a_failure_at_any_moment_changes_nothing(
     assert not (tmp_path / "sub").exists()
 
 
+def test_a_folder_that_cannot_be_made_is_told_by_its_own_name(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match=r"^cannot write .*/file/shop: .*; nothing was changed"):
+        write_tree(tmp_path / "file" / "shop", {"a.txt": "1"})
+
+
 def test_an_interrupted_folder_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(self: Path, target: Path) -> None:
         raise KeyboardInterrupt

@@ -55,9 +55,9 @@ async def deploy(
 
 async def undeploy(
     client: Client, documents: Sequence[Wire], labels: Mapping[str, str], progress: Progress
-) -> None:
-    """Delete everything in reverse, and wait until its namespace is gone; what is not there is no error."""
-    await _prune(client, documents, labels, progress)
+) -> bool:
+    """Delete everything in reverse, and wait until its namespace is gone; say whether there was anything."""
+    found = await _prune(client, documents, labels, progress)
     for document in reversed(documents):
         name, namespace = document["metadata"]["name"], document["metadata"].get("namespace", "")
         try:
@@ -68,11 +68,13 @@ async def undeploy(
         if document["kind"] == "Namespace":
             await _wait_namespace_gone(client, name, progress)
         progress.done(f"{called(document)} deleted")
+        found = True
+    return found
 
 
 async def _prune(
     client: Client, documents: Sequence[Wire], labels: Mapping[str, str], progress: Progress
-) -> None:
+) -> bool:
     left = await leftovers(client, labels, documents)
     if left.note:
         progress.note(left.note)
@@ -80,6 +82,7 @@ async def _prune(
         name, namespace = item["metadata"]["name"], item["metadata"].get("namespace", "")
         await client.delete(kind, name, namespace, uid=item["metadata"]["uid"], propagation="Background")
         progress.done(f"{called(item)} deleted: it is no longer asked for")
+    return bool(left.found)
 
 
 async def _kind_of(client: Client, document: Wire) -> Kind:

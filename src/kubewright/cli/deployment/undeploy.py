@@ -32,7 +32,8 @@ def command(target: str, kubeconfig: Path | None, context: str) -> None:
     async def work() -> None:
         async with Client(config) as client:
             progress = Progress()
-            await undeploy(client, documents, Names(operator.name).labels, progress)
+            if not await undeploy(client, documents, Names(operator.name).labels, progress):
+                progress.done(f"{operator.name} is not deployed")
             for definition in crds(operator):
                 if definition["metadata"]["name"] in operator.webhooks.converted:
                     progress.note(unconverted(definition))

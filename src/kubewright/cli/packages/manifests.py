@@ -173,6 +173,7 @@ def command(
     tree = _tree(form, operator, parts, settings)
     if not check:
         write_rendered(output, tree)
+        click.echo(f"wrote {output}: {len(tree)} files")
         return
     found = differences(output, tree)
     for line in found:

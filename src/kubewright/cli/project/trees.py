@@ -20,7 +20,8 @@ def write_tree(root: Path, files: Mapping[str, str], *, remove: Iterable[str] = 
         else:
             _bring(root, files)
     except OSError as error:
-        place = error.filename or root
+        # A draft's name says nothing to who asked for the folder.
+        place = error.filename if root.exists() and error.filename else root
         raise ConfigError(f"cannot write {place}: {error.strerror}; nothing was changed") from None
 
 
