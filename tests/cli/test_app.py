@@ -1,4 +1,6 @@
+import errno
 import json
+import os
 import subprocess
 import sys
 from importlib import import_module
@@ -53,6 +55,25 @@ def test_version_names_both(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("kubewright ")
     assert exit_code("version", "-o", "json") == 0
     assert set(json.loads(capsys.readouterr().out)) == {"kubewright", "python"}
+
+
+def test_a_full_disk_below_standard_output_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(text: str) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(sys.stdout, "write", full)
+    assert exit_code("version") == 1
+    assert capsys.readouterr().err == "Error: cannot write what was to be told: No space left on device\n"
+
+
+def test_a_directory_that_is_gone_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "gone").mkdir()
+    os.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert exit_code("manifests") == 1
+    assert capsys.readouterr().err == "Error: the current directory is gone: change to another one\n"
 
 
 def test_the_option_tells_the_version_too(capsys: pytest.CaptureFixture[str]) -> None:

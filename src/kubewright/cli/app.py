@@ -1,5 +1,6 @@
 """The command's entry: which commands there are, and how their failures end."""
 
+import errno
 import gc
 import sys
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,7 @@ from kubewright.cli.crashes import crash_report
 
 FAILED = 1
 WRONG_USAGE = 2
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
 class Entry(NamedTuple):
@@ -170,6 +172,11 @@ def _exit_code(arguments: list[str] | None) -> int:
         return FAILED
     except (click.Abort, KeyboardInterrupt):
         click.echo("Interrupted: what was done stays, and the same command goes on from there", err=True)
+        return FAILED
+    except OSError as error:
+        full = error.filename is None and error.errno in _FULL
+        told = f"cannot write what was to be told: {error.strerror}" if full else crash_report(error)
+        click.echo(f"Error: {told}", err=True)
         return FAILED
     except Exception as error:
         click.echo(f"Error: {crash_report(error)}", err=True)

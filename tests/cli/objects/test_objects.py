@@ -83,7 +83,7 @@ async def test_several_objects_are_found_by_name_and_by_label(
     assert await command(cluster, "apply", "-f", str(path), "--dry-run") == 0
     assert capsys.readouterr().out.endswith("nothing would change\n")
     assert await command(cluster, "get", "cm", "-l", "colour=red", "-o", "name") == 0
-    assert capsys.readouterr().out == "configmaps/more\n"
+    assert capsys.readouterr().out == "configmap/more\n"
     assert await command(cluster, "get", "cm/notes", "more") == 0
     assert len(capsys.readouterr().out.splitlines()) == 3
     assert await command(cluster, "get", "cm", "notes", "-l", "a=b") == 2
@@ -109,7 +109,7 @@ async def test_a_refused_object_keeps_no_other_from_its_place(
         assert "Bad_Name" in second
     assert await command(cluster, "get", "cm", "missing", "notes", "-o", "name") == 1
     said = capsys.readouterr()
-    assert said.out == "configmaps/notes\n"
+    assert said.out == "configmap/notes\n"
     assert 'configmaps "missing" not found' in said.err
     assert await command(cluster, "delete", "cm", "missing", "notes") == 1
     said = capsys.readouterr()
@@ -129,7 +129,7 @@ async def test_several_kinds_are_shown_one_below_the_other(
     assert first.startswith("NAME")
     assert second == "No resources found\n"
     assert await command(cluster, "get", "cm,leases", "-o", "name") == 0
-    assert "configmaps/notes\n" in capsys.readouterr().out
+    assert "configmap/notes\n" in capsys.readouterr().out
     assert await command(cluster, "get", "cm,leases", "notes") == 2
 
 

@@ -89,7 +89,8 @@ def _shown(found: ApiResource, answers: Sequence[Wire], output: str, *, with_nam
         return _table(answers, wide=output == "wide", with_namespace=with_namespace)
     if output == "name":
         items = [item for answer in answers for item in answer.get("items", [answer])]
-        called = found.kind.resource
+        kind = found.kind
+        called = f"{kind.kind.lower()}.{kind.group}" if kind.group else kind.kind.lower()
         return "".join(f"{called}/{item['metadata']['name']}\n" for item in items)
     document = answers[0] if len(answers) == 1 else _list_of(answers)
     if output == "json":

@@ -56,7 +56,10 @@ class Project:
 
 def find_project(start: Path | None = None) -> Project | None:
     """Look for a project here and in the folders above."""
-    here = (start or Path.cwd()).resolve()
+    try:
+        here = (start or Path.cwd()).resolve()
+    except FileNotFoundError:
+        raise ConfigError("the current directory is gone: change to another one") from None
     for folder in (here, *here.parents):
         if (found := read_project(folder)) is not None:
             return found
