@@ -70,7 +70,7 @@ async def kubectl(plane: ControlPlane, *arguments: str, config: Path | None = No
 
 async def wait_for_json(plane: ControlPlane, wanted: str, *arguments: str) -> dict[str, Any]:
     """Read until the JSON text of the answer contains `wanted`."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(100):
         while True:
             code, output = await kubectl(plane, *arguments, "-o", "json")
             if code == 0 and wanted in output:

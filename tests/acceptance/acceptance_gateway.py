@@ -11,6 +11,7 @@ from typing import NamedTuple, Self, cast
 from urllib.parse import quote, urlencode
 
 import yaml
+from acceptance_ports import lasting_port
 
 from kubewright.client import ClusterConfig
 from kubewright.http.client import Body, ExchangeFailed, Place, Pool, Route, head_of, request_of
@@ -85,7 +86,7 @@ class Gateway(Handler):
         self._server: HttpServer | None = None
         self._open: list[Exchange] = []
         self._expired = 0
-        self.port = 0
+        self.port = lasting_port()
         self.exchanges: list[Exchange] = []
 
     @classmethod
@@ -158,7 +159,6 @@ class Gateway(Handler):
         """Let the server be back where it was."""
         self._server = HttpServer(self, "127.0.0.1", self.port, grace=0.0)
         await self._server.__aenter__()
-        self.port = self._server.port
 
     def expire(self, watches: int) -> None:
         """Have the next watches told that their place is too old, and end those that run."""

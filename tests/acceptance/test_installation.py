@@ -14,6 +14,7 @@ from acceptance_commands import CommandFailed, kubewright
 from acceptance_replica import Replica
 from acceptance_samples import SAMPLES, Sample
 from acceptance_stories import PATIENCE, STORIES, Stage
+from acceptance_waits import may
 
 import kubewright as kw
 from kubewright.api import NotFound
@@ -59,6 +60,8 @@ async def installer(sample: Sample, cluster: Cluster, tmp_path: Path) -> AsyncGe
     document = await kubewright("manifests", str(sample.target), "--installer", subject)
     await asyncio.to_thread(granted.write_text, document)
     await kubewright("apply", "-f", str(granted), f"--kubeconfig={cluster.kubeconfig}")
+    user = f"system:serviceaccount:{cluster.namespace}:{INSTALLER}"
+    await may(cluster.client, user, "patch", "namespaces", name=names.namespace)
     yield await kubeconfig_of(cluster, INSTALLER, cluster.namespace, tmp_path)
     await cluster.client.delete(rbac_v1.ClusterRoleBinding, names.installer)
     await cluster.client.delete(rbac_v1.ClusterRole, names.installer)

@@ -1,13 +1,13 @@
 """The API server is killed and started again under the operators; what was stored stays, and work goes on."""
 
 import asyncio
-import socket
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
+from acceptance_ports import lasting_port
 from acceptance_stories import STORIES, stages
 
 from kubewright.testing import RealEnvironment, isolated
@@ -19,9 +19,7 @@ class DevServer:
     """`kubewright dev` with its data in a file, always on the same port."""
 
     def __init__(self, folder: Path) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self._port = probe.getsockname()[1]
+        self._port = lasting_port()
         self._folder = folder
         self._process: asyncio.subprocess.Process | None = None
 

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import itertools
-import random
 import socket
 import ssl
 import threading
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from acceptance_ports import lasting_port
 
 import kubewright as kw
 from kubewright.api import CUSTOM_RESOURCE_DEFINITION, ConnectionFailed, Kind
@@ -125,15 +125,6 @@ async def test_the_own_authority_rotates_under_writes_and_no_write_fails(cluster
         await cluster.client.delete_collection(Widget, namespace=cluster.namespace)
 
 
-def free_port() -> int:
-    """Find a port that nobody takes before it is listened at: no outgoing connection is given one of these."""
-    for port in random.sample(range(20000, 30000), 200):
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
-    raise AssertionError("no port is free")
-
-
 async def deploy(cluster: Cluster, port: int) -> None:
     """Bring what `kubewright manifests` renders, with a Service that leads to this machine."""
     names = Names("turning", cluster.namespace)
@@ -160,7 +151,7 @@ async def hosted(cluster: Cluster, port: int, **changes: Any) -> AsyncIterator[W
 @pytest.fixture
 async def deployed(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[int]:
     monkeypatch.setattr("kubewright.webhook.server.hosting.SERVICE_DRAIN", 0.1)
-    port = free_port()
+    port = lasting_port()
     await deploy(cluster, port)
     yield port
     await cluster.client.delete(VALIDATING, "turning-validating-webhook-configuration")

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from acceptance_waits import served, until
 
 from kubewright.api import ApiError, Kind, NotFound, kind_of
 from kubewright.api.builtin import admissionregistration_v1, apiextensions_v1
@@ -108,6 +109,7 @@ async def test_what_is_installed_alone_fails_to_convert_and_loses_nothing(
     assert service is not None
     assert (service.namespace, service.name) == (f"{name}-system", f"{name}-webhook-service")
     new, old = kind_of_songs(name, "v2"), kind_of_songs(name, "v1")
+    await served(cluster.client, new, cluster.namespace)
     await cluster.client.create(song(cluster, new), kind=new)
     label = {"metadata": {"labels": {"touched": "yes"}}}
     with pytest.raises(ApiError, match=r"conversion webhook for .* failed"):
@@ -125,7 +127,8 @@ async def test_what_nobody_can_read_is_not_uninstalled_unasked(
     definition = f"songs.{name}.example.com"
     old, new = kind_of_songs(name, "v1"), kind_of_songs(name, "v2")
     await store(cluster, definition, "v1")
-    await cluster.client.create(song(cluster, old), kind=old)
+    # The server stores in the other version, which nobody can convert to, until it has learned of the change.
+    await until(lambda: taken(cluster, old))
     await store(cluster, definition, "v2")
     with pytest.raises(ApiError, match=r"conversion webhook for .* failed"):
         await cluster.client.get(new, "la", cluster.namespace)
@@ -136,6 +139,14 @@ async def test_what_nobody_can_read_is_not_uninstalled_unasked(
     assert await command(cluster, "uninstall", installed, "--with-resources") == 0
     with pytest.raises(NotFound):
         await cluster.client.get(apiextensions_v1.CustomResourceDefinition, definition)
+
+
+async def taken(cluster: Cluster, kind: Kind) -> bool:
+    try:
+        await cluster.client.create(song(cluster, kind), kind=kind)
+    except ApiError:
+        return False
+    return True
 
 
 async def store(cluster: Cluster, definition: str, version: str) -> None:

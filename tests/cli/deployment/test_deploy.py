@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from acceptance_waits import may, served, until
 
-from kubewright.api import Kind, Meta, NotFound
+from kubewright.api import Forbidden, Kind, Meta, NotFound
 from kubewright.api.builtin import apps_v1, core_v1, rbac_v1
 from kubewright.cli.app import main
 from kubewright.cli.target import load_operator
@@ -131,6 +132,9 @@ async def test_who_may_install_deploys_and_is_told_what_could_not_be_seen(
     documents = installer(await asyncio.to_thread(load_operator, target), f"{cluster.namespace}/ci")
     await asyncio.to_thread(granted.write_text, to_yaml(documents))
     assert await command(cluster, "apply", "-f", str(granted)) == 0
+    user = f"system:serviceaccount:{cluster.namespace}:ci"
+    bound = {"group": "rbac.authorization.k8s.io", "name": f"{name}-manager-rolebinding"}
+    await may(cluster.client, user, "patch", "clusterrolebindings", **bound)
     token = await cluster.client.token_request("ci", cluster.namespace)
     document = yaml.safe_load(await asyncio.to_thread(cluster.kubeconfig.read_text))
     document["users"] = [{**document["users"][0], "user": {"token": token.token}}]
@@ -177,9 +181,10 @@ async def test_a_deployment_that_does_not_start_is_explained_and_may_be_interrup
         Meta("none", namespace=f"{name}-system"), spec=core_v1.ResourceQuotaSpec(hard={"pods": "0"})
     )
     none = await cluster.client.create(none)
-    assert await command(cluster, "deploy", target, *IMAGE, "--timeout", "3") == 1
+    await until(lambda: no_pod_is_let_in(cluster, f"{name}-system"))
+    assert await command(cluster, "deploy", target, *IMAGE, "--timeout", "8") == 1
     told = capsys.readouterr().err
-    assert f"{name}-system/{name}-controller-manager was not available within 3 s" in told
+    assert f"{name}-system/{name}-controller-manager was not available within 8 s" in told
     assert "exceeded quota: none" in told
 
     code, told = await asyncio.to_thread(interrupted, cluster, "deploy", target, *IMAGE)
@@ -193,12 +198,23 @@ async def test_a_deployment_that_does_not_start_is_explained_and_may_be_interrup
     assert await command(cluster, "uninstall", target) == 0
 
 
+async def no_pod_is_let_in(cluster: Cluster, namespace: str) -> bool:
+    """Tell whether the server has learned of a quota, and of what is used."""
+    spec = core_v1.PodSpec(containers=[core_v1.Container(name="main", image="x")])
+    try:
+        await cluster.client.create(core_v1.Pod(Meta("probe", namespace=namespace), spec=spec), dry_run=True)
+    except Forbidden as refusal:
+        return "exceeded quota" in str(refusal)
+    return False
+
+
 async def test_crds_in_use_are_neither_broken_nor_removed_unless_told(
     cluster: Cluster, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wide, narrow = operator(tmp_path, name), operator(tmp_path, name, limit=7)
     assert await command(cluster, "install", wide) == 0
     kind, wire = parcel(cluster, name)
+    await served(cluster.client, kind, cluster.namespace)
     await cluster.client.create(wire, kind=kind)
 
     assert await command(cluster, "install", narrow) == 1
@@ -242,6 +258,7 @@ async def test_undeploy_tells_what_its_finalizer_holds(
     kind = Kind(group=group, version="v1", kind="Parcel", plural="parcels")
     metadata = {"name": "one", "namespace": cluster.namespace, "finalizers": [f"{group}/parcel"]}
     made = {"apiVersion": f"{group}/v1", "kind": "Parcel", "metadata": metadata}
+    await served(cluster.client, kind, cluster.namespace)
     await cluster.client.create(made, kind=kind)
     capsys.readouterr()
     assert await command(cluster, "undeploy", str(path)) == 0

@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
+from acceptance_ports import lasting_port
 
 from kubewright.api import Meta
 from kubewright.client import Client, ClusterConfig, config_from_kubeconfig, load_config
@@ -27,7 +28,7 @@ def unblocked_event_loop() -> None:
 @asynccontextmanager
 async def embedded(data: Path) -> AsyncIterator[tuple[ClusterConfig, Switch, Switch]]:
     async with AsyncExitStack() as stack:
-        server = Server(data=data)
+        server = Server(data=data, port=lasting_port())
         running = AsyncExitStack()
         await running.enter_async_context(server)
         stack.push_async_callback(running.aclose)

@@ -1,0 +1,55 @@
+"""What a real server does in its own time, waited for: rights that are granted, kinds that are installed."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from kubewright.api import Kind, NotFound
+from kubewright.api.builtin import authorization_v1
+from kubewright.client import Client
+from kubewright.testing import PATIENCE
+
+
+async def until(holds: Callable[[], Awaitable[bool]]) -> None:
+    """Wait until something holds in the cluster."""
+    async with asyncio.timeout(PATIENCE):
+        while not await holds():
+            await asyncio.sleep(0.02)
+
+
+async def may(
+    client: Client,
+    user: str,
+    verb: str,
+    resource: str,
+    *,
+    group: str = "",
+    namespace: str = "",
+    name: str = "",
+) -> None:
+    """Wait until somebody may do something: to a resource, or to a path that begins with a slash."""
+    spec = authorization_v1.SubjectAccessReviewSpec(user=user)
+    if resource.startswith("/"):
+        spec.non_resource_attributes = authorization_v1.NonResourceAttributes(path=resource, verb=verb)
+    else:
+        spec.resource_attributes = authorization_v1.ResourceAttributes(
+            group=group, resource=resource, verb=verb, namespace=namespace, name=name
+        )
+    review = authorization_v1.SubjectAccessReview(spec=spec)
+
+    async def allowed() -> bool:
+        return (await client.create(review)).status.allowed
+
+    await until(allowed)
+
+
+async def served(client: Client, kind: Kind, namespace: str) -> None:
+    """Wait until somebody answers for a kind: that is some time after it is established."""
+
+    async def answered() -> bool:
+        try:
+            await client.list(kind, namespace=namespace)
+        except NotFound:
+            return False
+        return True
+
+    await until(answered)
