@@ -9,7 +9,7 @@ from kubewright.api.patches.json import same
 def merge_patch(document: Any, patch: Any) -> Any:
     """Return the document with the patch merged in; null removes a key."""
     if not isinstance(patch, dict):
-        return _without_nulls(copy.deepcopy(patch))
+        return _without_nulls(patch)
     merged: dict[str, Any] = dict(cast(dict[str, Any], document)) if isinstance(document, dict) else {}
     for key, value in cast(dict[str, Any], patch).items():
         if value is None:

@@ -8,7 +8,7 @@ from kubewright.devserver.bodies import media_type
 from kubewright.devserver.handlers.scope import Scope
 from kubewright.devserver.handlers.update import Change
 from kubewright.devserver.merge import ApplyConflicts, ApplyError, apply, resets_ownership
-from kubewright.devserver.objects import Wire, copy, encode, encode_sorted, meta, section
+from kubewright.devserver.objects import Wire, encode, encode_sorted, meta, section
 from kubewright.devserver.options import APPLY_PATCH
 from kubewright.devserver.registry import Resource
 from kubewright.devserver.status import StatusError
@@ -35,6 +35,7 @@ class Patched(NamedTuple):
 
 
 Patch = Callable[[Wire], Patched]
+"""Patch a document, which stays as it is."""
 
 
 def patch_type(request: Request, resource: Resource) -> str:
@@ -126,7 +127,7 @@ def patched(scope: Scope, patch: Patch) -> Change:
     def change(old: Wire | None) -> Wire:
         if old is None:
             raise scope.not_found()
-        made = patch(copy(old))
+        made = patch(old)
         forget = resets_ownership(made.document)
         return scope.manage_fields(old, read_patched(scope, made), reset=forget)
 
