@@ -233,6 +233,36 @@ def test_an_operator_that_its_author_wrote_otherwise_gets_files_and_advice(
     assert package.read_text() == mine
 
 
+def test_a_package_in_another_encoding_gets_files_and_advice(
+    shop: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    package = shop / "toyshop" / "__init__.py"
+    mine = b"# -*- coding: latin-1 -*-\n# \xfc\n" + package.read_bytes()
+    package.write_bytes(mine)
+    assert exit_code("create", "api", "--version", "v1", "--kind", "Toy") == 0
+    assert "from toyshop.toy import toys" in capsys.readouterr().out
+    assert package.read_bytes() == mine
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("tool = 3", "tool"), ("[tool]\nkubewright = 3", "kubewright"), ("project = 3", "project")],
+)
+def test_settings_that_are_no_table_are_told(
+    text: str, name: str, shop: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (shop / "pyproject.toml").write_text(f"{text}\n[tool.kubewright]\n" if name == "project" else text)
+    assert exit_code("manifests") == 1
+    assert capsys.readouterr().err == f"Error: {shop / 'pyproject.toml'}: {name!r} is no table\n"
+
+
+def test_a_sample_that_is_no_text_is_told(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("create", "api", "--version", "v1", "--kind", "Toy") == 0
+    (shop / "samples" / "toy.yaml").write_bytes(b"a: \xff\n")
+    assert exit_code("bundle", "--image", "toys:1") == 1
+    assert capsys.readouterr().err == f"Error: {shop / 'samples' / 'toy.yaml'} is not written in UTF-8\n"
+
+
 def test_a_syntax_error_in_the_project_is_told_with_its_place(
     shop: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -30,6 +30,8 @@ def _documents(path: Path) -> list[Wire]:
         found: list[Any] = list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path} is not written in UTF-8") from None
     except yaml.YAMLError as error:
         raise ConfigError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
     return [cast("Wire", document) for document in found if isinstance(document, dict)]

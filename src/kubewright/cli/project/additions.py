@@ -84,7 +84,7 @@ def add(project: Project, additions: Sequence[Addition], edited: dict[str, str] 
     todo: list[str] = []
     try:
         files[package] = _with_additions(project, package, additions)
-    except (Unclear, SyntaxError, OSError):
+    except (Unclear, SyntaxError, UnicodeDecodeError, OSError):
         todo = _by_hand(package, additions)
     files |= recorded(project)
     replaced = {name for name in files if (project.root / name).exists()}

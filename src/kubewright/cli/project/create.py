@@ -166,7 +166,7 @@ def _add_version(project: Project, version: str, there: list[Declared]) -> None:
     try:
         source = Path(project.root, path).read_text(encoding="utf-8")
         addition = version_files(project.module, version=version, old=old, source=source)
-    except (Unclear, OSError):
+    except (Unclear, UnicodeDecodeError, OSError):
         raise ConfigError(
             f"{path}: the class {old.class_name} was not found there: write version {version} by hand"
         ) from None

@@ -77,8 +77,17 @@ def read_project(folder: Path) -> Project | None:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from None
     except ValueError as error:
         raise ConfigError(f"{path} is not valid TOML: {error}") from None
-    settings = document.get("tool", {}).get("kubewright")
-    return None if settings is None else Project(folder, settings, document.get("project", {}))
+    tool = _table(document, "tool", path)
+    if "kubewright" not in tool:
+        return None
+    return Project(folder, _table(tool, "kubewright", path), _table(document, "project", path))
+
+
+def _table(document: Table, name: str, path: Path) -> Table:
+    found = document.get(name, {})
+    if not isinstance(found, dict):
+        raise ConfigError(f"{path}: {name!r} is no table")
+    return cast("Table", found)
 
 
 def the_project() -> Project:
