@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast, get_args, get_origin
 from uuid import UUID
 
 import msgspec
+from msgspec.structs import astuple
 
 from kubewright.api.annotations import members
 from kubewright.api.errors import DeclarationError, DecodeError
@@ -62,7 +63,7 @@ def encode(obj: msgspec.Struct | Mapping[str, Any]) -> bytes:
 def decode(cls: type[T], data: bytes | str) -> T:
     """Read an object from JSON; null where a list, map or struct is expected counts as absent."""
     try:
-        return cast(T, _decoder(cls).decode(data))
+        return _decoder(cls).decode(data)
     except msgspec.ValidationError:
         return from_wire(cls, parse(data))
     except RecursionError as error:
@@ -100,9 +101,8 @@ def zero(cls: type[T]) -> T:
 
 
 def _put(obj: msgspec.Struct, wire: Wire) -> None:
-    for attribute, name, omitted in _plan(obj.__class__):
-        value = getattr(obj, attribute)
-        if value is None:
+    for value, (name, omitted) in zip(astuple(obj), _plan(obj.__class__), strict=True):
+        if value is None or value is omitted:
             continue
         # Most fields of most objects are empty: two empty values of one class are equal.
         if not value and value.__class__ is omitted.__class__ and not omitted:
@@ -149,15 +149,15 @@ def _time(value: datetime) -> str:
 
 
 @cache
-def _plan(cls: type[msgspec.Struct]) -> tuple[tuple[str, str, Any], ...]:
-    """Return per field its names and the wire value at which it is left out.
+def _plan(cls: type[msgspec.Struct]) -> tuple[tuple[str, Any], ...]:
+    """Return per field its name and the wire value at which it is left out.
 
     Authors' models send numbers and booleans always, and leave out what is empty by default. Built-in kinds leave out
     every default, as Go does where it says omitempty; what may be zero on purpose is `X | None` there.
     """
     builtin = is_builtin(cls)
     said = field_info(cls)
-    plan: list[tuple[str, str, Any]] = []
+    plan: list[tuple[str, Any]] = []
     for item in msgspec.structs.fields(cls):
         omitted = _ALWAYS
         if not item.required and said[item.name].optional is not False:
@@ -165,7 +165,7 @@ def _plan(cls: type[msgspec.Struct]) -> tuple[tuple[str, str, Any], ...]:
             default = _wire_value(made)
             if default is not None and (builtin or default in _EMPTY):
                 omitted = default
-        plan.append((item.name, item.encode_name, omitted))
+        plan.append((item.encode_name, omitted))
     return tuple(plan)
 
 

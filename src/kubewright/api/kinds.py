@@ -1,6 +1,7 @@
 """A kind as the API serves it: the one description that client, cache and servers share."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Literal
 
 import msgspec
@@ -12,7 +13,7 @@ from kubewright.api.identity import GroupVersionKind
 Scope = Literal["Namespaced", "Cluster"]
 
 
-class Kind(msgspec.Struct, frozen=True, kw_only=True):
+class Kind(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True, dict=True):
     """A kind on the wire; stands wherever a class does for kinds that have none.
 
     Of several versions `stored` marks the one that is kept; a kind with one version need not say it.
@@ -49,17 +50,17 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
         """Return the group, version and kind."""
         return GroupVersionKind(self.group, self.version, self.kind)
 
-    @property
+    @cached_property
     def api_version(self) -> str:
         """Return the `apiVersion` text of its objects."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
-    @property
+    @cached_property
     def path(self) -> str:
         """Return the URL prefix of its group and version."""
         return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
 
-    @property
+    @cached_property
     def resource(self) -> str:
         """Return the group-resource text: `deployments.apps`, `pods`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural

@@ -2,12 +2,12 @@
 
 import sys
 from collections.abc import Sequence
-from copy import copy
 from datetime import datetime
 from functools import lru_cache
 from typing import Literal, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from kubewright.api.codec import decode
 from kubewright.api.errors import DecodeError
@@ -92,7 +92,7 @@ class RawObject(msgspec.Struct, gc=False, frozen=True, eq=False):
 
     def copied(self) -> "RawObject":
         """Return the object with a record of its own on the same bytes, for who wants to change the record."""
-        return RawObject(copy(self.meta), self.data, self.start, self.stop)
+        return RawObject(replace(self.meta), self.data, self.start, self.stop)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RawObject) and self.meta == other.meta and self.raw == other.raw

@@ -1,11 +1,11 @@
 """What happened to one object, as filters and maps see it."""
 
 from functools import cached_property
-from typing import Any, Generic, Literal, NamedTuple, TypeVar, cast
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from kubewright.api import Kind, Object, ObjectKey, PartialMeta, RawObject, decode
+from kubewright.api import Kind, ObjectKey, PartialMeta, RawObject, decode
 
 T = TypeVar("T")
 
@@ -34,10 +34,10 @@ class Cause(NamedTuple):
 
 def decode_as(kind: type[T] | Kind, raw: bytes) -> T:
     """Decode to the class, or to plain JSON values where only a `Kind` is known."""
-    if isinstance(kind, Kind):
-        plain: Any = msgspec.json.decode(raw)
-        return plain
-    return cast("T", decode(cast("type[Object]", kind), raw))
+    # Any, not casts: those are calls, and each reconcile decodes half a dozen times.
+    form: Any = kind
+    decoded: Any = msgspec.json.decode(raw) if isinstance(kind, Kind) else decode(form, raw)
+    return decoded
 
 
 class Change(msgspec.Struct, Generic[T], frozen=True, dict=True):

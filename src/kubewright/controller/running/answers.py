@@ -2,10 +2,10 @@
 
 from kubewright.api import Kind, PartialMeta, RawObject, Wire, parse
 from kubewright.controller.comparison import apply_difference, content_of, status_difference
-from kubewright.controller.ownership import Fields, applied_fields
+from kubewright.controller.ownership import Fields, applied_fields, read_entries
 from kubewright.controller.running.instruments import Instruments
 from kubewright.controller.running.memory import AnswerMemory, VersionMemory
-from kubewright.controller.running.subjects import Subject, typed_status, typed_wire
+from kubewright.controller.running.subjects import Subject, status_of, typed_status, typed_wire
 from kubewright.controller.running.surroundings import Surroundings
 
 STATUS = "status"
@@ -31,7 +31,9 @@ class Answers:
             return True
         state: Wire = parse(live.raw)
         if self._difference(child, desired, live, state) is not None:
-            return self._memory.settled(meta.uid, "", desired, self._came(child.kind, state))
+            return (meta.uid, "") in self._memory and self._memory.settled(
+                meta.uid, "", desired, self._came(child.kind, state)
+            )
         self._versions.note(meta.uid, "", meta.resource_version, desired)
         return True
 
@@ -53,46 +55,52 @@ class Answers:
     def is_status_applied(
         self, target: Subject, status: Wire, desired: Wire, live: RawObject, state: Wire
     ) -> bool:
-        """Tell whether applying the status, as `desired` once stamped, would change nothing of the live `state`."""
+        """Tell whether applying the status, as `desired` once stamped, would change nothing of the live one, `state`."""
         meta = live.meta
         if self._status_difference(target, desired, live, state) is not None:
-            return self._memory.settled(meta.uid, STATUS, desired, self._status_came(state))
+            return (meta.uid, STATUS) in self._memory and self._memory.settled(
+                meta.uid, STATUS, desired, self._status_came(live, state)
+            )
         self._versions.note(meta.uid, STATUS, meta.resource_version, status)
         return True
 
     def note_status(self, target: Subject, status: Wire, desired: Wire, answer: RawObject) -> None:
         """Learn from the answer to an apply of a status."""
-        meta = answer.meta
-        state: Wire = parse(answer.raw)
+        meta, state = answer.meta, status_of(answer)
         field = self._status_difference(target, desired, answer, state)
         if field is None:
             self._memory.forget(meta.uid, STATUS)
             self._versions.note(meta.uid, STATUS, meta.resource_version, status)
-        elif self._memory.remember(meta.uid, STATUS, desired, self._status_came(state)):
+        elif self._memory.remember(meta.uid, STATUS, desired, self._status_came(answer, state)):
             self._report(target.kind, meta, field)
 
     def _difference(self, child: Subject, desired: Wire, live: RawObject, state: Wire) -> str | None:
         owned = self._owned(state)
-        if apply_difference(desired, state, owned) is None:
-            return None
+        found = apply_difference(desired, state, owned)
+        if found is None or owned is None:
+            return found
         # The server may write the same quantity or time in another way: in typed form they are equal.
         return apply_difference(desired, typed_wire(child.form, live), owned)
 
     def _status_difference(self, target: Subject, desired: Wire, live: RawObject, state: Wire) -> str | None:
-        owned = self._owned(state, STATUS)
-        if status_difference(desired, state.get("status") or {}, owned) is None:
-            return None
+        owned = self._status_owned(live)
+        found = status_difference(desired, state, owned)
+        if found is None or owned is None:
+            return found
         return status_difference(desired, typed_status(target.form, live), owned)
 
-    def _owned(self, state: Wire, subresource: str = "") -> Fields | None:
-        return applied_fields(state["metadata"].get("managedFields") or (), self._manager, subresource)
+    def _owned(self, state: Wire) -> Fields | None:
+        return applied_fields(state["metadata"].get("managedFields") or (), self._manager)
+
+    def _status_owned(self, live: RawObject) -> Fields | None:
+        return applied_fields(read_entries(live.meta.managed_fields), self._manager, STATUS)
 
     def _came(self, kind: Kind, state: Wire) -> Wire:
         """Return what came of an apply: the content, and what of it is ours. Who takes that away must be answered."""
         return {"content": content_of(state, has_status=kind.status), "owned": self._owned(state)}
 
-    def _status_came(self, state: Wire) -> Wire:
-        return {"content": state.get("status"), "owned": self._owned(state, STATUS)}
+    def _status_came(self, live: RawObject, state: Wire) -> Wire:
+        return {"content": state, "owned": self._status_owned(live)}
 
     def _report(self, kind: Kind, meta: PartialMeta, field: str) -> None:
         self._instruments.applies_altered.inc()

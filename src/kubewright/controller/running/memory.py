@@ -1,7 +1,6 @@
 """What came of our applies, so that the same is neither compared nor asked again in vain."""
 
 from collections import OrderedDict
-from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from kubewright.controller.comparison import fingerprint
@@ -10,8 +9,8 @@ CAPACITY = 10_000
 
 
 class _Remembered(NamedTuple):
-    desired: bytes
-    answer: bytes
+    desired: int
+    answer: int
 
 
 class AnswerMemory:
@@ -20,6 +19,9 @@ class AnswerMemory:
     def __init__(self, capacity: int = CAPACITY) -> None:
         self._capacity = capacity
         self._known: OrderedDict[tuple[str, str], _Remembered] = OrderedDict()
+
+    def __contains__(self, part: tuple[str, str]) -> bool:
+        return part in self._known
 
     def settled(self, uid: str, part: str, desired: Any, live: Any) -> bool:
         """Tell whether the same was asked before and the object is still what came of it."""
@@ -48,7 +50,7 @@ class VersionMemory:
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self._capacity = capacity
-        self._known: dict[tuple[str, str], bytes] = {}
+        self._known: dict[tuple[str, str], int] = {}
 
     def fits(self, uid: str, part: str, version: str, desired: Any) -> bool:
         """Tell whether this very version was found to be as desired."""
@@ -63,5 +65,6 @@ class VersionMemory:
             del self._known[next(iter(self._known))]
 
 
-def _hash(value: Any) -> bytes:
-    return blake2b(fingerprint(value), digest_size=16).digest()
+def _hash(value: Any) -> int:
+    # Python's own is keyed anew in each process, so nobody can aim at it, and a cryptographic one takes ten times as long.
+    return hash(fingerprint(value))

@@ -2,7 +2,20 @@
 
 from typing import Any, cast
 
-from kubewright.api import DecodeError, Kind, Model, Object, ObjectKey, RawObject, Wire, parse, to_wire
+import msgspec
+
+from kubewright.api import (
+    DecodeError,
+    Kind,
+    Model,
+    Object,
+    ObjectKey,
+    RawObject,
+    Wire,
+    decode,
+    parse,
+    to_wire,
+)
 from kubewright.controller.change import decode_as
 
 
@@ -48,6 +61,15 @@ def status_wire(target: Subject, status: Model | Wire | None) -> Wire:
     return dict(target.wire.get("status") or {} if status is None else status)
 
 
+class _StatusAlone(msgspec.Struct):
+    status: Any = None
+
+
+def status_of(state: RawObject) -> Wire:
+    """Return the status as it is on the wire; the rest of the object is passed over."""
+    return decode(_StatusAlone, state.raw).status or {}
+
+
 def observes_generation(target: Subject, status: Model | Wire | None) -> bool:
     """Tell whether the conditions of the status have an observedGeneration at all."""
     meant: Any = getattr(target.given, "status", None) if status is None else status
@@ -82,4 +104,4 @@ def typed_status(form: Any, state: RawObject) -> Wire:
             pass
         else:
             return to_wire(typed.status)
-    return cast("Wire", parse(state.raw)).get("status") or {}
+    return status_of(state)

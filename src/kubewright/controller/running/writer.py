@@ -32,7 +32,7 @@ from kubewright.controller.errors import Undeclared
 from kubewright.controller.running.answers import Answers
 from kubewright.controller.running.instruments import Instruments
 from kubewright.controller.running.reading import Holdings
-from kubewright.controller.running.subjects import Subject, observes_generation, status_wire
+from kubewright.controller.running.subjects import Subject, observes_generation, status_of, status_wire
 from kubewright.controller.running.surroundings import Surroundings
 
 RACES = 5
@@ -177,10 +177,10 @@ class Writer:
         given = status_wire(target, status)
         if self._answers.is_status_known(given, live):
             return decode_as(target.form, live.raw)
-        state: Wire = parse(live.raw)
+        state = status_of(live)
         desired = stamped(
             given,
-            state.get("status") or {},
+            state,
             live.meta.generation if observes_generation(target, status) else None,
             datetime.now(UTC),
         )
