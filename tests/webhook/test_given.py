@@ -1,15 +1,20 @@
 """Webhooks that somebody else registers, as OLM does: served with that one's certificate, and left alone."""
 
 import asyncio
+import socket
 import ssl
+from contextlib import AsyncExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 import kubewright as kw
+from kubewright.manager import ManagerOptions
+from kubewright.manager.servers import serve_webhooks
 from kubewright.metrics import Registry
-from kubewright.serving import Address
+from kubewright.serving import Address, BindError, Checks
 from kubewright.webhook import Endpoints, Lifetimes, WebhookOptions
 from kubewright.webhook.server import HostOptions, WebhookHost
 from kubewright.webhook.server.authority import begin, utc_now
@@ -42,6 +47,25 @@ async def test_they_are_served_without_a_word_to_the_api_server(
         assert served.problem() is None
         address = ("127.0.0.1", served.port)
         assert "CERTIFICATE" in await asyncio.to_thread(ssl.get_server_certificate, address)
+
+
+async def test_a_port_that_is_taken_is_named_with_the_option(tmp_path: Path) -> None:
+    bundle = begin(["127.0.0.1"], Lifetimes(), utc_now())
+    (tmp_path / "tls.crt").write_bytes(bundle.certificate)
+    (tmp_path / "tls.key").write_bytes(bundle.key)
+    client = cast("Any", SimpleNamespace(config=SimpleNamespace(namespace="x")))
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        options = ManagerOptions(
+            webhooks=WebhookOptions(bind_address=address, reach="given", cert_dir=tmp_path)
+        )
+        operator = kw.Operator(webhooks=[sensible], name="boxes")
+        with pytest.raises(ExceptionGroup) as caught:
+            async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
+                await serve_webhooks(stack, group, client, operator, options, Registry(), Checks("readyz"))
+    assert caught.group_contains(BindError, match=f"{address}: .*--webhook-bind-address, 0 is off")
 
 
 def test_a_certificate_is_needed_for_it() -> None:

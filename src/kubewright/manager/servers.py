@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from contextlib import AsyncExitStack
+from collections.abc import Generator
+from contextlib import AsyncExitStack, contextmanager
 from typing import Protocol
 
 from kubewright.client import Client
@@ -32,7 +33,8 @@ async def serve_probes(stack: AsyncExitStack, options: ManagerOptions, *checks: 
     if address is None:
         return 0
     server = HttpServer(address, Routes([route for each in checks for route in each.routes]))
-    return await _listen(stack, server, "--health-probe-bind-address")
+    with _naming("--health-probe-bind-address"):
+        return (await stack.enter_async_context(server)).port
 
 
 async def serve_metrics(
@@ -55,7 +57,8 @@ async def serve_metrics(
         stack.callback(group.create_task(certificate.follow(), name="certificate").cancel)
         page = page_type(metrics, Guard(client))
         server = HttpServer(address, Routes(page.routes), tls=certificate.context)
-    return await _listen(stack, server, "--metrics-bind-address")
+    with _naming("--metrics-bind-address"):
+        return (await stack.enter_async_context(server)).port
 
 
 async def serve_webhooks(
@@ -93,12 +96,15 @@ async def serve_webhooks(
         _log.warning("Webhooks are not served: %s", error)
         return None
     readiness.add("webhooks", host.problem)
-    await stack.enter_async_context(host.serving(group))
+    with _naming("--webhook-bind-address"):
+        await stack.enter_async_context(host.serving(group))
     return host
 
 
-async def _listen(stack: AsyncExitStack, server: HttpServer, option: str) -> int:
+@contextmanager
+def _naming(option: str) -> Generator[None, None, None]:
+    """Say with which option an address is chosen that is taken."""
     try:
-        return (await stack.enter_async_context(server)).port
+        yield
     except BindError as error:
         raise BindError(f"{error}; choose another with {option}, 0 is off") from error

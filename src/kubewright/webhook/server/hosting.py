@@ -107,19 +107,18 @@ class WebhookHost:
             await self._announce(self._ca_bundle)
 
     async def _listen(self, stack: AsyncExitStack, answerers: dict[str, Answerer]) -> WebhookServer:
-        address = self._options.address
-        if self._options.reach != "url":
+        async def listen(address: Address) -> WebhookServer:
             server = WebhookServer(address, answerers, self._context, self._metrics)
             return await stack.enter_async_context(server)
-        local = Address(self._url_host, address.port)
+
+        if self._options.reach != "url":
+            return await listen(self._options.address)
         try:
-            server = WebhookServer(local, answerers, self._context, self._metrics)
-            return await stack.enter_async_context(server)
+            return await listen(Address(self._url_host, self._options.address.port))
         except BindError as error:
             # The API server is told the address, so any port will do.
             _log.info("Webhooks go to another port: %s", error)
-            server = WebhookServer(Address(local.host, 0), answerers, self._context, self._metrics)
-            return await stack.enter_async_context(server)
+            return await listen(Address(self._url_host, 0))
 
     async def _announce(self, ca_bundle: bytes) -> None:
         self._ca_bundle = ca_bundle
