@@ -46,16 +46,16 @@ class Kubectl:
             raise KubectlFailed(f"kubectl {' '.join(arguments)}: {err.decode().strip()}")
         return out.decode() + err.decode()
 
-    async def knows(self, resource: str) -> None:
-        """Wait until the server tells of a resource: what is new is served before it is told of."""
-        async with asyncio.timeout(PATIENCE):
-            while True:
-                try:
-                    await self("get", resource)
-                except KubectlFailed:
-                    await asyncio.sleep(0.1)
-                else:
-                    return
+    async def in_time(self, *arguments: str) -> str:
+        """Try until it works: a server tells of a new kind, and asks who judges and converts it, in its own time."""
+        deadline = asyncio.get_running_loop().time() + PATIENCE
+        while True:
+            try:
+                return await self(*arguments)
+            except KubectlFailed:
+                if asyncio.get_running_loop().time() > deadline:
+                    raise
+                await asyncio.sleep(0.1)
 
     async def rows(self, *arguments: str) -> list[list[str]]:
         """Return what `kubectl get --no-headers` prints, split at the gaps between columns."""

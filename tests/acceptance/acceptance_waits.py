@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Unpack
 
-from kubewright.api import Kind, NotFound
+from kubewright.api import ApiError, BadRequest, Invalid, Kind, NotFound, Wire
 from kubewright.api.builtin import authorization_v1
-from kubewright.client import Client
+from kubewright.client import Client, WriteOptions
 from kubewright.testing import PATIENCE
 
 
@@ -14,6 +15,23 @@ async def until(holds: Callable[[], Awaitable[bool]]) -> None:
     async with asyncio.timeout(PATIENCE):
         while not await holds():
             await asyncio.sleep(0.02)
+
+
+async def created(client: Client, document: Wire, **options: Unpack[WriteOptions]) -> Wire:
+    """Create an object as soon as the server gets through to those who judge and convert it."""
+    made: list[Wire] = []
+
+    async def taken() -> bool:
+        try:
+            made.append(await client.create(document, **options))
+        except (Invalid, BadRequest):
+            raise
+        except ApiError:
+            return False
+        return True
+
+    await until(taken)
+    return made[0]
 
 
 async def may(

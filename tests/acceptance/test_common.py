@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 from acceptance_samples import Sample
+from acceptance_waits import created
 from http_wire import connected
 
-from kubewright.api import CUSTOM_RESOURCE_DEFINITION, Invalid, NotFound, from_wire, kind_of
+from kubewright.api import CUSTOM_RESOURCE_DEFINITION, ApiError, from_wire, kind_of
 from kubewright.manager import Manager, ManagerOptions, WebhookOptions
 from kubewright.schema import crd
 from kubewright.testing import PATIENCE, Cluster
@@ -48,7 +49,7 @@ async def apply_samples(sample: Sample, cluster: Cluster) -> list[str]:
     names: list[str] = []
     for document in sample.documents():
         document["metadata"]["namespace"] = cluster.namespace
-        await cluster.client.create(document)
+        await created(cluster.client, document)
         names.append(document["metadata"]["name"])
     return names
 
@@ -120,7 +121,7 @@ async def test_one_malformed_object_does_not_stop_the_others(sample: Sample, clu
     try:
         await store_malformed(sample, cluster, bad)
         async with cluster.running(sample.operator()):
-            await cluster.client.create(good)
+            await created(cluster.client, good)
             await cluster.eventually(sample.kind, good["metadata"]["name"], sample.settled)
             for child in sample.children[:1]:
                 await wait_any(cluster, child)
@@ -146,7 +147,7 @@ async def store_malformed(sample: Sample, cluster: Cluster, bad: Wire) -> None:
         while True:
             try:
                 await cluster.client.create(bad, kind=kind)
-            except (Invalid, NotFound):
+            except ApiError:
                 await asyncio.sleep(0.05)
             else:
                 break

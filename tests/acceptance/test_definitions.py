@@ -7,6 +7,7 @@ import yaml
 from acceptance_commands import kubewright
 from acceptance_kubectl import Kubectl
 from acceptance_samples import Sample
+from acceptance_waits import created
 
 from kubewright.schema import crd
 from kubewright.testing import Cluster
@@ -63,7 +64,7 @@ async def test_its_samples_are_valid(sample: Sample, cluster: Cluster) -> None:
     async with cluster.running(sample.operator()):
         for document in documents:
             document["metadata"]["namespace"] = cluster.namespace
-            made = await cluster.client.create(document, dry_run=True, field_validation="Strict")
+            made = await created(cluster.client, document, dry_run=True, field_validation="Strict")
             assert made["metadata"]["name"] == document["metadata"]["name"]
 
 

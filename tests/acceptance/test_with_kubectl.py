@@ -10,7 +10,6 @@ import pytest
 from acceptance_kubectl import Kubectl, KubectlFailed
 from acceptance_samples import SAMPLES
 
-from kubewright.api import kind_of
 from kubewright.testing import PATIENCE, Cluster
 
 FUNNY_JOE = """
@@ -35,9 +34,7 @@ def playing(cluster: Cluster, kubectl: Kubectl, tmp_path: Path, monkeypatch: pyt
     async def play(name: str) -> AsyncGenerator[None, None]:
         sample = next(found for found in SAMPLES if found.name == name)
         async with cluster.running(sample.operator()):
-            kind = kind_of(sample.kind)
-            await kubectl.knows(f"{kind.plural}.{kind.group}")
-            await kubectl("apply", "-f", str(sample.target / "samples"))
+            await kubectl.in_time("apply", "-f", str(sample.target / "samples"))
             yield
 
     return play
