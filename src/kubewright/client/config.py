@@ -3,7 +3,9 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
+
+import msgspec
 
 from kubewright.api import ApiError
 from kubewright.client.requests import Request
@@ -14,46 +16,60 @@ Observer = Callable[[Request, int, ApiError | None], None]
 """Is told each request, the code of its answer, and the refusal where there was one."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExecPlugin:
+class Discreet(msgspec.Struct, frozen=True):
+    """Values that are printed without the secret ones among them."""
+
+    secret: ClassVar[frozenset[str]]
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        """Return what may be printed."""
+        return [(name, getattr(self, name)) for name in self.__struct_fields__ if name not in self.secret]
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.__rich_repr__())})"
+        )
+
+
+class ExecPlugin(Discreet, frozen=True):
     """Describe a program that prints credentials (`client.authentication.k8s.io`)."""
 
+    secret = frozenset({"args", "env", "cluster_extension"})
     command: str
-    args: tuple[str, ...] = field(default=(), repr=False)
-    env: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    args: tuple[str, ...] = ()
+    env: tuple[tuple[str, str], ...] = ()
     api_version: str = "client.authentication.k8s.io/v1"
     install_hint: str = ""
     interactive_mode: InteractiveMode = "IfAvailable"
     provide_cluster_info: bool = False
-    cluster_extension: Any = field(default=None, repr=False)
+    cluster_extension: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class OidcProvider:
+class OidcProvider(Discreet, frozen=True):
     """Describe an OpenID Connect identity whose token is refreshed by us.
 
     `kubeconfig` and `user` say where refreshed tokens are kept: a provider that rotates refresh tokens makes
     the stored one worthless.
     """
 
+    secret = frozenset({"client_secret", "id_token", "refresh_token", "ca_data"})
     issuer_url: str
     client_id: str
-    client_secret: str = field(default="", repr=False)
-    id_token: str = field(default="", repr=False)
-    refresh_token: str = field(default="", repr=False)
-    ca_data: bytes = field(default=b"", repr=False)
+    client_secret: str = ""
+    id_token: str = ""
+    refresh_token: str = ""
+    ca_data: bytes = b""
     kubeconfig: str = ""
     user: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Impersonation:
+class Impersonation(msgspec.Struct, frozen=True):
     """Describe whom to act as."""
 
     user: str
     uid: str = ""
     groups: tuple[str, ...] = ()
-    extra: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    extra: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +103,7 @@ class ClusterConfig:
     exchange: Callable[[], Exchange] | None = field(default=None, repr=False, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
-class RateLimit:
+class RateLimit(msgspec.Struct, frozen=True):
     """Limit how many requests a client starts each second; no limit unless given."""
 
     rate: float

@@ -3,13 +3,14 @@
 import asyncio
 import base64
 import logging
-from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from kubewright.api import CredentialError
-from kubewright.client.config import ClusterConfig
+from kubewright.client.config import ClusterConfig, Discreet
 
 _log = logging.getLogger("kubewright.client")
 
@@ -17,13 +18,13 @@ FILE_LIFETIME = 60.0
 """Kubernetes rotates the files of a ServiceAccount long before they expire."""
 
 
-@dataclass(frozen=True, slots=True)
-class Credential:
+class Credential(Discreet, frozen=True):
     """Hold what proves who we are, until `valid_until` on the event loop's clock."""
 
-    authorization: str = field(default="", repr=False)
-    certificate: bytes = field(default=b"", repr=False)
-    key: bytes = field(default=b"", repr=False)
+    secret = frozenset({"authorization", "certificate", "key"})
+    authorization: str = ""
+    certificate: bytes = b""
+    key: bytes = b""
     valid_until: float = inf
 
     def proves_the_same(self, other: "Credential") -> bool:

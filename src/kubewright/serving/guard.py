@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Hashable, Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Generic, TypeVar
 
@@ -40,8 +39,7 @@ ACCESS_REVIEW = Kind(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _User:
+class _User(msgspec.Struct, frozen=True):
     name: str
     uid: str
     groups: tuple[str, ...]
