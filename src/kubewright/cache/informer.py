@@ -23,7 +23,7 @@ class Informer(Generic[T]):
         self._typed = (get_origin(cls) or cls) is not dict
         # An index that was made for one question is not kept for ever after.
         self._indexes: WeakKeyDictionary[Index[T], IndexTable] = WeakKeyDictionary()
-        self._end_keeping = feed.keep(self._note)
+        self._end_keeping: Callable[[], None] | None = None
 
     @property
     def selection(self) -> Selection:
@@ -81,6 +81,8 @@ class Informer(Generic[T]):
         """Keep this index from now on."""
         if index in self._indexes:
             return
+        if self._end_keeping is None:
+            self._end_keeping = self.feed.keep(self._note)
         table = self._indexes[index] = IndexTable()
         for key, raw in self.feed.objects.items():
             table.put(key, self._index_values(index, raw, self._decode_or_report(raw)))
@@ -114,7 +116,9 @@ class Informer(Generic[T]):
 
     def close(self) -> None:
         """Keep no index any more."""
-        self._end_keeping()
+        if self._end_keeping is not None:
+            self._end_keeping()
+            self._end_keeping = None
 
     def _note(self, change: Change) -> None:
         if not self._indexes:
