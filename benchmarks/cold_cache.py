@@ -1,7 +1,8 @@
 """Fill a cold cache with 10,000 custom resources of 2 KB from a real API server: ours and the peers'.
 
 Each program runs in a process of its own. CPU and time are counted from the start of the process until the cache is
-whole, imports included; the rows without a goal leave the start out.
+whole, imports included; the rows without a goal leave the start out. A program that reads the same WatchList and looks
+at nothing says what of it is the server's sending.
 """
 
 import argparse
@@ -20,6 +21,7 @@ from kubewright.api import Meta
 GO = "controller-runtime"
 RUST = "kube-rs"
 PAGES = "by pages"
+READING = "reading alone"
 
 Figures = dict[str, float]
 
@@ -46,15 +48,18 @@ async def contenders(bench: Bench, kubeconfig: Path) -> dict[str, Command]:
     rust = await rust_program(bench, "coldcache") if bench.wants(RUST) else None
     if rust is not None:
         found[RUST] = [rust, kubeconfig]
-    return {**found, PAGES: [*ours, "--pages"]}
+    reading: Command = [sys.executable, KUBEWRIGHT / "reading.py", kubeconfig]
+    return {**found, PAGES: [*ours, "--pages"], READING: reading}
 
 
 def filling(bench: Bench, name: str, command: Command, expected: int) -> Callable[[], Awaitable[Figures]]:
     async def run() -> Figures:
         figures = await figures_of(command)
-        bench.progress(f"{name}: {figures['since']:.2f} s, CPU {figures['cpu']:.2f} s")
+        bench.progress(f"{name}: {figures['seconds']:.2f} s")
         if figures["objects"] != expected:
             raise SystemExit(f"{command[0]} saw {figures['objects']:.0f} objects, not {expected}")
+        if name == READING:
+            return figures
         return {
             **figures,
             "filling": figures["cpu"] - figures["startup"],
@@ -66,7 +71,7 @@ def filling(bench: Bench, name: str, command: Command, expected: int) -> Callabl
 
 def rows(bench: Bench, count: int, runs: dict[str, list[Figures]]) -> None:
     work = f"cold cache of {count:,} resources of 2 KB"
-    streamed = {name: taken for name, taken in runs.items() if name != PAGES}
+    streamed = {name: taken for name, taken in runs.items() if name not in (PAGES, READING)}
 
     def row(work: str, metric: str, unit: str, name: str, goal: str = "", against: str = GO) -> None:
         figures = {peer: column(taken, name) for peer, taken in streamed.items()}
@@ -76,6 +81,13 @@ def rows(bench: Bench, count: int, runs: dict[str, list[Figures]]) -> None:
     row(work, "CPU after the start", "s", "filling")
     row(work, "time", "s", "since", "<= 0.45")
     row(work, "time after the start", "s", "seconds")
+    bench.row(
+        work,
+        "time after the start, against reading alone",
+        "s",
+        {OURS: column(runs[OURS], "seconds"), READING: column(runs[READING], "seconds")},
+        against=READING,
+    )
     row(work, "RSS", "MB", "rss", "<= 1.0")
     row(f"{work}, against {RUST}", "CPU", "s", "cpu", "", RUST)
     row(f"{work}, against {RUST}", "time", "s", "since", "<= 1.1", RUST)
