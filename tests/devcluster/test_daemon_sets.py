@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from devcluster_workloads import pods_of, selector, template
+from devcluster_workloads import pods_of, selector, template, until
 
 from kubewright.api import Meta
 from kubewright.api.builtin import apps_v1, core_v1
-from kubewright.devcluster import NODE
+from kubewright.devcluster import ANNOTATION, NODE, Fate
 from kubewright.testing.cluster import Cluster
 
 
@@ -67,3 +67,33 @@ async def test_nodes_that_are_not_meant_have_none(cluster: Cluster) -> None:
     )
     assert found.status.desired_number_scheduled == 0
     assert await pods_of(cluster, "agent") == []
+
+
+async def test_with_a_surge_the_old_pod_stays_until_the_new_one_is_available(cluster: Cluster) -> None:
+    careful = daemon_set("agent")
+    rolling = apps_v1.RollingUpdateDaemonSet(max_surge=1, max_unavailable=0)
+    careful.spec.update_strategy = apps_v1.DaemonSetUpdateStrategy(
+        type="RollingUpdate", rolling_update=rolling
+    )
+    made = await cluster.create(careful)
+    await cluster.eventually(apps_v1.DaemonSet, "agent", is_whole)
+    (old,) = await pods_of(cluster, "agent")
+    broken = {"metadata": {"annotations": {ANNOTATION: str(Fate.NEVER_READY)}}}
+    await cluster.client.patch(made, {"spec": {"template": broken}})
+
+    async def both_run() -> bool:
+        return [pod.status.phase for pod in await pods_of(cluster, "agent")] == ["Running", "Running"]
+
+    await until(both_run)
+    await cluster.settled(core_v1.Pod, apps_v1.DaemonSet)
+    found = await cluster.get(apps_v1.DaemonSet, "agent")
+    assert (found.status.number_available, found.status.updated_number_scheduled) == (1, 0)
+    healthy = {"metadata": {"annotations": {ANNOTATION: None}}}
+    await cluster.client.patch(made, {"spec": {"template": healthy}})
+    await cluster.eventually(apps_v1.DaemonSet, "agent", is_whole)
+
+    async def the_old_serves() -> bool:
+        return [pod.metadata.name for pod in await pods_of(cluster, "agent")] == [old.metadata.name]
+
+    # The template is the first one again, of which there is a Pod.
+    await until(the_old_serves)

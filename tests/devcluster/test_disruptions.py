@@ -1,6 +1,6 @@
 """Budgets and quotas, on either control plane."""
 
-from devcluster_workloads import deployment, is_rolled_out, pod, pods_of, selector, until
+from devcluster_workloads import deployment, is_rolled_out, pod, pods_of, selector, until, until_told
 
 from kubewright.api import Forbidden, Meta, Quantity
 from kubewright.api.builtin import apps_v1, core_v1, policy_v1
@@ -56,6 +56,18 @@ async def test_a_share_is_one_of_what_is_wanted(cluster: Cluster) -> None:
         policy_v1.PodDisruptionBudget, "web", lambda item: item.status.current_healthy == 3
     )
     assert (found.status.expected_pods, found.status.desired_healthy) == (3, 2)
+
+
+async def test_pods_that_nobody_counts_let_nothing_go(cluster: Cluster) -> None:
+    await cluster.create(budget("web", max_unavailable=1))
+    await until_told(cluster, ("PodDisruptionBudget", "NoPods", "No matching pods found"))
+    await cluster.create(pod("web"))
+    found = await cluster.eventually(
+        policy_v1.PodDisruptionBudget, "web", lambda item: item.status.current_healthy == 1
+    )
+    assert (found.status.expected_pods, found.status.disruptions_allowed) == (0, 0)
+    shown = "(selector: &LabelSelector{MatchLabels:map[string]string{app: web,},MatchExpressions:[]"
+    await until_told(cluster, ("PodDisruptionBudget", "UnmanagedPods", shown))
 
 
 async def test_a_quota_says_what_is_used(cluster: Cluster) -> None:

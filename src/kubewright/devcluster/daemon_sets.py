@@ -65,10 +65,19 @@ def pod_on(owner: apps_v1.DaemonSet, node: str, revision: str) -> core_v1.Pod:
 
 def is_meant(owner: apps_v1.DaemonSet, node: core_v1.Node) -> bool:
     """Tell whether a node shall have a Pod of the DaemonSet."""
+    return _fits(owner, node, ("NoSchedule", "NoExecute"))
+
+
+def may_stay(owner: apps_v1.DaemonSet, node: core_v1.Node) -> bool:
+    """Tell whether a Pod that is there already may go on: a taint that keeps new ones off does not end it."""
+    return _fits(owner, node, ("NoExecute",))
+
+
+def _fits(owner: apps_v1.DaemonSet, node: core_v1.Node, effects: Sequence[str]) -> bool:
     pod = pod_on(owner, node.metadata.name, "")
     wanted = core_v1.Pod(pod.metadata, spec=owner.spec.template.spec)
     return matches_node(wanted, node) and all(
-        tolerates(pod, taint) for taint in node.spec.taints if taint.effect in ("NoSchedule", "NoExecute")
+        tolerates(pod, taint) for taint in node.spec.taints if taint.effect in effects
     )
 
 
@@ -94,14 +103,32 @@ class Pass:
         pods: Sequence[core_v1.Pod],
         revision: str,
         ctx: Context,
+        now: datetime,
     ) -> None:
         self._owner = owner
         self._ctx = ctx
         self._revision = revision
+        self._now = now
         self._meant = {node.metadata.name for node in nodes if is_meant(owner, node)}
+        self._kept = {node.metadata.name for node in nodes if may_stay(owner, node)}
+        self._surge, self._may_miss = self._limits()
         self._pods: defaultdict[str, list[core_v1.Pod]] = defaultdict(list)
-        for pod in pods:
+        for pod in sorted(pods, key=lambda pod: (str(pod.metadata.creation_timestamp), self._is_new(pod))):
             self._pods[node_of(pod)].append(pod)
+
+    def _limits(self) -> tuple[int, int]:
+        """Give on how many nodes a rollout may have a Pod more, and on how many none that is available."""
+        rolling = self._owner.spec.update_strategy.rolling_update or apps_v1.RollingUpdateDaemonSet()
+        surge = resolve(rolling.max_surge, len(self._meant), round_up=True)
+        most = 1 if rolling.max_unavailable is None else rolling.max_unavailable
+        may_miss = resolve(most, len(self._meant), round_up=True)
+        return surge, may_miss if surge else max(may_miss, 1)
+
+    def _is_new(self, pod: core_v1.Pod) -> bool:
+        return pod.metadata.labels.get(HASH_LABEL) == self._revision
+
+    def _is_available(self, pod: core_v1.Pod) -> bool:
+        return available_in(pod, self._owner.spec.min_ready_seconds, self._now) == timedelta(0)
 
     async def step(self) -> None:
         """Make missing Pods, take surplus ones away, replace outdated ones as far as may be missing."""
@@ -116,26 +143,54 @@ class Pass:
             left = [pod for pod in self._staying(node) if pod not in ended]
             if node in self._meant and not left and not self._pods[node]:
                 await self._create(node)
-            surplus = left[1:] if node in self._meant else left
-            for pod in surplus:
+            for pod in self._surplus(left) if node in self._kept else left:
                 await self._delete(pod)
-        if self._owner.spec.update_strategy.type == "RollingUpdate":
-            await self._replace()
+        if self._owner.spec.update_strategy.type != "RollingUpdate":
+            return
+        await (self._overlap() if self._surge else self._replace())
+
+    def _surplus(self, pods: Sequence[core_v1.Pod]) -> list[core_v1.Pod]:
+        """Give the Pods that a node has too many: it keeps the oldest, or one of each sort while they overlap."""
+        if not self._surge:
+            return list(pods[1:])
+        new, old = self._by_revision(pods)
+        return [*new[1:], *old[1:]]
+
+    def _by_revision(self, pods: Sequence[core_v1.Pod]) -> tuple[list[core_v1.Pod], list[core_v1.Pod]]:
+        """Part the Pods of the present revision from those of others."""
+        return [pod for pod in pods if self._is_new(pod)], [pod for pod in pods if not self._is_new(pod)]
 
     async def _replace(self) -> None:
-        rolling = self._owner.spec.update_strategy.rolling_update
-        limit = rolling.max_unavailable if rolling is not None else 1
-        may_miss = max(resolve(limit if limit is not None else 1, len(self._meant), round_up=True), 1)
-        missing = sum(not any(is_ready(pod) for pod in self._staying(node)) for node in self._meant)
+        """Delete outdated Pods, as many as may be missing; the next pass makes those that follow."""
+        missing = sum(not any(map(self._is_available, self._staying(node))) for node in self._meant)
         for node in sorted(self._meant):
             for pod in self._staying(node):
-                if pod.metadata.labels.get(HASH_LABEL) == self._revision:
+                if self._is_new(pod):
                     continue
-                if is_ready(pod):
-                    if missing >= may_miss:
+                if self._is_available(pod):
+                    if missing >= self._may_miss:
                         continue
                     missing += 1
                 await self._delete(pod)
+
+    async def _overlap(self) -> None:
+        """Make new Pods beside outdated ones, which go when those are available."""
+        surging = 0
+        waiting: list[str] = []
+        for node in sorted(self._meant):
+            new, old = self._by_revision(self._staying(node))
+            if not old:
+                continue
+            if not new and self._is_available(old[0]):
+                waiting.append(node)
+            elif not new:
+                await self._create(node)
+            elif self._is_available(new[0]):
+                await self._delete(old[0])
+            else:
+                surging += 1
+        for node in waiting[: max(self._surge - surging, 0)]:
+            await self._create(node)
 
     def _staying(self, node: str) -> list[core_v1.Pod]:
         return [pod for pod in self._pods[node] if pod.metadata.deletion_timestamp is None]
@@ -149,12 +204,11 @@ class Pass:
         await self._ctx.delete(pod)
         self._ctx.event("SuccessfulDelete", f"Deleted pod: {pod.metadata.name}")
 
-    def status(self, now: datetime) -> apps_v1.DaemonSetStatus:
+    def status(self) -> apps_v1.DaemonSetStatus:
         """Count the nodes that have what they shall, and those that have what they shall not."""
-        least = self._owner.spec.min_ready_seconds
         first = {node: (self._staying(node) or self._pods[node])[:1] for node in self._meant}
         pods = [pod for found in first.values() for pod in found]
-        available = sum(available_in(pod, least, now) == timedelta(0) for pod in pods)
+        available = sum(map(self._is_available, pods))
         return apps_v1.DaemonSetStatus(
             observed_generation=self._owner.metadata.generation,
             desired_number_scheduled=len(self._meant),
@@ -165,9 +219,7 @@ class Pass:
             number_ready=sum(map(is_ready, pods)),
             number_available=available,
             number_unavailable=len(self._meant) - available,
-            updated_number_scheduled=sum(
-                pod.metadata.labels.get(HASH_LABEL) == self._revision for pod in pods
-            ),
+            updated_number_scheduled=sum(map(self._is_new, pods)),
             collision_count=self._owner.status.collision_count,
             conditions=self._owner.status.conditions,
         )
@@ -188,10 +240,10 @@ async def reconcile(owner: apps_v1.DaemonSet, ctx: Context) -> Result | None:
     labels = owner.spec.template.metadata.labels
     history = await record(owner, owner.spec.template, labels, ctx, hashed=HASH_LABEL)
     revision = hash_of(history.latest)
-    work = Pass(owner, await ctx.list(core_v1.Node), pods, revision, ctx)
-    await work.step()
     now = clock.now()
-    await ctx.patch_status(owner, work.status(now))
+    work = Pass(owner, await ctx.list(core_v1.Node), pods, revision, ctx, now)
+    await work.step()
+    await ctx.patch_status(owner, work.status())
     await forget_old(history, work.used(), owner.spec.revision_history_limit, ctx)
     waits = [available_in(pod, owner.spec.min_ready_seconds, now) for pod in pods]
     pending = [wait for wait in waits if wait]

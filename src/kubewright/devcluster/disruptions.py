@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from kubewright.api import Condition, controller_of, label_selector
-from kubewright.api.builtin import apps_v1, core_v1, policy_v1
+from kubewright.api.builtin import apps_v1, core_v1, meta_v1, policy_v1
 from kubewright.controller import Context, Controller, Index, Result, Tuning, watch
 from kubewright.devcluster import clock
 from kubewright.devcluster.pods import counts_anew, is_ready
@@ -32,7 +32,7 @@ async def _expected(budget: policy_v1.PodDisruptionBudget, pods: Sequence[core_v
     if isinstance(budget.spec.min_available, int):
         return len(pods)
     owners = {owner.uid: owner for pod in pods if (owner := controller_of(pod.metadata)) is not None}
-    total = sum(controller_of(pod.metadata) is None for pod in pods)
+    total = 0
     for owner in owners.values():
         found: apps_v1.ReplicaSet | apps_v1.StatefulSet | None = None
         if owner.kind == "ReplicaSet":
@@ -76,6 +76,30 @@ def status_of(
     )
 
 
+def _is_unmanaged(pod: core_v1.Pod) -> bool:
+    return controller_of(pod.metadata) is None
+
+
+def _unmanaged_told(selector: meta_v1.LabelSelector | None) -> str:
+    """Say what becomes of Pods that nobody counts, in the real controller's words: Go's way to show a selector."""
+    labels = selector.match_labels if selector is not None else {}
+    expressions = selector.match_expressions if selector is not None else []
+    pairs = "".join(f"{key}: {value}," for key, value in sorted(labels.items()))
+    terms = "".join(
+        f"LabelSelectorRequirement{{Key:{item.key},Operator:{item.operator},Values:[{' '.join(item.values)}],}},"
+        for item in expressions
+    )
+    shown = (
+        f"&LabelSelector{{MatchLabels:map[string]string{{{pairs}}},"
+        f"MatchExpressions:[]LabelSelectorRequirement{{{terms}}},}}"
+    )
+    return (
+        f"Pods selected by this PodDisruptionBudget (selector: {shown}) were found to be unmanaged. As a result, the "
+        "status of the PDB cannot be calculated correctly, which may result in undefined behavior. To account for "
+        'these pods please set ".spec.minAvailable" field of the PDB to an integer value.'
+    )
+
+
 async def reconcile(budget: policy_v1.PodDisruptionBudget, ctx: Context) -> Result | None:
     """Count the Pods of a budget."""
     selector = label_selector(budget.spec.selector)
@@ -87,6 +111,8 @@ async def reconcile(budget: policy_v1.PodDisruptionBudget, ctx: Context) -> Resu
     ]
     if not pods:
         ctx.event("NoPods", "No matching pods found")
+    elif not isinstance(budget.spec.min_available, int) and any(_is_unmanaged(pod) for pod in pods):
+        ctx.warn("UnmanagedPods", _unmanaged_told(budget.spec.selector))
     now = clock.now()
     status = status_of(budget, pods, await _expected(budget, pods, ctx), now)
     gone = budget.status.disrupted_pods.keys() - status.disrupted_pods.keys()

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from kubewright.api import ApiError, Object, ObjectKey, Quantity, label_selector
 from kubewright.api.builtin import core_v1, storage_v1
 from kubewright.controller import Change, Context, Controller, Index, Tuning, needs, watch
-from kubewright.devcluster.storage import DEFAULT, PROVISIONER, SELECTED_NODE
+from kubewright.devcluster.storage import DEFAULT, PROVISIONED_BY, PROVISIONER, SELECTED_NODE
 
 BINDER = "persistentvolume-controller"
 BOUND_BY_US = "pv.kubernetes.io/bound-by-controller"
@@ -206,7 +206,16 @@ async def follow(volume: core_v1.PersistentVolume, ctx: Context) -> None:
             await _drop_finalizer(volume, VOLUME_PROTECTION, ctx)
         return
     if volume.status.phase != phase:
-        await ctx.patch(volume, {"status": {"phase": phase}}, subresource="status")
+        volume = await ctx.patch(volume, {"status": {"phase": phase}}, subresource="status")
+    if phase == "Released" and volume.spec.persistent_volume_reclaim_policy == "Delete":
+        await _reclaim(volume, ctx)
+
+
+async def _reclaim(volume: core_v1.PersistentVolume, ctx: Context) -> None:
+    """Delete a volume that was made by hand; what it stands for is left alone. Others are their provisioners'."""
+    source = volume.spec.host_path
+    if PROVISIONED_BY not in volume.metadata.annotations and source and source.path.startswith("/tmp/"):
+        await ctx.delete(volume)
 
 
 async def _phase(volume: core_v1.PersistentVolume, ctx: Context) -> str:
@@ -266,7 +275,7 @@ def controllers() -> tuple[Controller[core_v1.PersistentVolumeClaim], Controller
         follow,
         name="persistentvolume-follower",
         watches=[watch(core_v1.PersistentVolumeClaim, map=_volume_of)],
-        needs=[needs(core_v1.PersistentVolume, "patch")],
+        needs=[needs(core_v1.PersistentVolume, "patch", "delete")],
         tuning=Tuning(reporter=BINDER, terminating=True),
     )
     return claims, volumes
