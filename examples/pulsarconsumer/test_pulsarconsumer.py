@@ -49,6 +49,12 @@ def environment(deployment: apps_v1.Deployment) -> dict[str, str]:
     return {variable.name: variable.value for variable in container.env}
 
 
+def is_rolled_out(deployment: apps_v1.Deployment) -> bool:
+    """Tell whether its controller has nothing left to write."""
+    progress = [found.reason for found in deployment.status.conditions if found.type == "Progressing"]
+    return deployment.status.ready_replicas == 1 and progress == ["NewReplicaSetAvailable"]
+
+
 async def test_the_sample_gets_its_deployment_and_columns(cluster: Cluster) -> None:
     async with cluster.running(operator()):
         made = await cluster.create(consumer())
@@ -102,7 +108,7 @@ async def test_what_means_nothing_to_the_deployment_writes_nothing(cluster: Clus
     async with cluster.running(operator()) as manager:
         made = await cluster.create(consumer())
         await cluster.eventually(PulsarConsumer, "sample", is_ready("True"))
-        await cluster.eventually(apps_v1.Deployment, DEPLOYMENT, lambda it: it.status.ready_replicas == 1)
+        await cluster.eventually(apps_v1.Deployment, DEPLOYMENT, is_rolled_out)
         await cluster.settled(apps_v1.Deployment, PulsarConsumer)
         before = await cluster.get(apps_v1.Deployment, DEPLOYMENT)
         seen = reconciles(manager)
@@ -124,11 +130,10 @@ async def test_deployment_deleted_or_scaled_by_hand_is_restored(cluster: Cluster
             apps_v1.Deployment,
             DEPLOYMENT,
             lambda it: it.spec.replicas == 1 and it.metadata.generation >= before.metadata.generation + 2,
-            timeout=5,
         )
         await cluster.client.delete(before)
         await cluster.eventually(
-            apps_v1.Deployment, DEPLOYMENT, lambda it: it.metadata.uid != before.metadata.uid, timeout=5
+            apps_v1.Deployment, DEPLOYMENT, lambda it: it.metadata.uid != before.metadata.uid
         )
 
 
@@ -145,6 +150,7 @@ async def test_a_lost_selector_label_is_told_and_nothing_touched(cluster: Cluste
     async with cluster.running(operator()) as manager:
         made = await cluster.create(consumer())
         await cluster.eventually(PulsarConsumer, "sample", is_ready("True"))
+        await cluster.eventually(apps_v1.Deployment, DEPLOYMENT, is_rolled_out)
         await cluster.settled(apps_v1.Deployment, PulsarConsumer)
         before = await cluster.get(apps_v1.Deployment, DEPLOYMENT)
         await cluster.client.patch(made, {"metadata": {"labels": {"app": value}}, "spec": {"topic": "t2"}})
