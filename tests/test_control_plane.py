@@ -106,7 +106,7 @@ async def test_users_have_only_what_roles_give_them(plane: ControlPlane):
     code, output = await kubectl(plane, "get", "pods", config=alice)
     assert (code, 'User "alice" cannot list resource "pods"' in output) == (1, True)
     await kubectl(plane, "create", "clusterrolebinding", "dev", "--clusterrole=view", "--group=dev")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while (await kubectl(plane, "get", "pods", config=alice))[0] != 0:
             await asyncio.sleep(0.1)
 
@@ -152,7 +152,7 @@ async def test_program_that_fails_is_reported_with_its_log(real: Path):
 
 
 async def test_end_of_a_program_is_noticed(real: Path):
-    async with ControlPlane(real, controllers=False) as plane, asyncio.timeout(10):
+    async with ControlPlane(real, controllers=False) as plane, asyncio.timeout(60):
         await plane.stop_api_server(grace=0)
         with pytest.raises(ControlPlaneError, match="kube-apiserver ended unexpectedly"):
             await plane.wait_ended()
@@ -266,7 +266,7 @@ asyncio.run(main())
         sys.executable, "-c", owner, str(tmp_path), stdout=asyncio.subprocess.PIPE
     )
     output, _ = await child.communicate()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while _alive(int(output)):
             await asyncio.sleep(0.01)
 
@@ -283,7 +283,7 @@ async def test_stubborn_process_is_killed_after_its_grace(tmp_path: Path):
     script = "trap '' TERM; echo ready; while :; do sleep 0.05; done"
     process = Process(["/bin/sh", "-c", script], log=tmp_path / "log", directory=tmp_path)
     await process.start()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while "ready" not in (tmp_path / "log").read_text():
             await asyncio.sleep(0.01)
         assert process.running

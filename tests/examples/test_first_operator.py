@@ -47,7 +47,7 @@ async def test_the_command_runs_the_file(cluster: Cluster) -> None:
         await cluster.create(MyOwnShell(kw.Meta("demo"), spec=ShellSpec(size=1)))
         await cluster.eventually(apps_v1.Deployment, "demo", lambda it: it.spec.replicas == 1)
         process.send_signal(signal.SIGTERM)
-        assert await asyncio.wait_for(process.wait(), 10) == 0
+        assert await asyncio.wait_for(process.wait(), 60) == 0
     finally:
         if process.returncode is None:
             process.kill()

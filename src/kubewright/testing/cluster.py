@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -12,7 +12,7 @@ from typing import Any, TypeVar, overload
 
 import msgspec
 
-from kubewright.api import CUSTOM_RESOURCE_DEFINITION, ApiError, Kind, NotFound, Object, Wire, kind_of
+from kubewright.api import CUSTOM_RESOURCE_DEFINITION, Kind, NotFound, Object, Wire, kind_of
 from kubewright.client import Client, ClusterConfig
 from kubewright.client.recording import VARIABLE, Recording
 from kubewright.controller import Operator
@@ -23,6 +23,7 @@ from kubewright.testing.accounts import grant, revoke
 from kubewright.testing.environments import ServerName
 from kubewright.testing.recorder import Recorder
 from kubewright.testing.story import History, tell_story
+from kubewright.testing.virtual_time import OnOneLoop
 
 T = TypeVar("T", bound=Object)
 
@@ -33,7 +34,7 @@ _OFF = "0"
 _ANY_PORT = "127.0.0.1:0"
 
 
-class Cluster:
+class Cluster(OnOneLoop):
     """A namespace of one test on a cluster, with everything to drive it."""
 
     def __init__(
@@ -142,14 +143,10 @@ class Cluster:
     async def _served(self, kind: Kind) -> Any:
         """Tell whether somebody answers for a kind: a real server does so some time after it is established."""
         try:
-            await self.client.list(
-                kind, namespace=self.namespace if kind.namespaced else "", fields="metadata.name=nothing"
-            )
-        except NotFound:
-            return None
-        except ApiError:
-            # It is served; who converts or judges it is not there yet.
-            pass
+            # What is not there needs nobody to convert it.
+            await self.client.get(kind, "nothing", self.namespace if kind.namespaced else "")
+        except NotFound as answer:
+            return None if answer.kind_missing else True
         return True
 
     async def create(self, obj: T) -> T:
@@ -221,14 +218,21 @@ class Cluster:
         __tracebackhide__ = True
         loop = asyncio.get_running_loop()
         deadline, since, seen = loop.time() + timeout, loop.time(), await self._versions(kinds)
+        changes: Counter[str] = Counter()
         while loop.time() - since < quiet:
             await asyncio.sleep(_POLL * 5)
             now = await self._versions(kinds)
             if now != seen:
+                changes.update(name for name in now | seen if now.get(name) != seen.get(name))
                 seen, since = now, loop.time()
             if loop.time() > deadline:
+                seen_to = ", ".join(
+                    f"{name} ({count} changes seen)" for name, count in changes.most_common(5)
+                )
                 raise AssertionError(
-                    f"objects of {self.namespace} still change after {timeout:g} s: {sorted(now)}"
+                    f"objects of {self.namespace} still change after {timeout:g} s: {seen_to}"
+                    if changes
+                    else f"{timeout:g} s were too short to see {quiet:g} s without a change in {self.namespace}"
                 )
 
     async def _versions(self, kinds: Sequence[type[Object] | Kind]) -> dict[str, str]:

@@ -35,7 +35,7 @@ def shell(name: str, script: str) -> core_v1.Pod:
 
 async def begun(client: Client, pod: core_v1.Pod, restarts: int = 0) -> core_v1.Pod:
     """Create a Pod unless it is there, and wait until it runs."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await client.apply(pod, field_manager="test", force=True)
         while True:
             found = await client.get(core_v1.Pod, pod.metadata.name, "default")
@@ -93,7 +93,7 @@ def test_nothing_is_left_when_the_cluster_is_killed(tmp_path: Path) -> None:
             return [int(word) for word in (await printed(client, "one")).split()]
 
     async def gone(processes: list[int]) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while any(is_alive(number) for number in processes):
                 await asyncio.sleep(0.05)
 

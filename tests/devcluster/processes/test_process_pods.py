@@ -51,7 +51,7 @@ async def printed(cluster: Cluster, name: str, text: str) -> str:
     await cluster.eventually(core_v1.Pod, name, has_begun)
     found = ""
     pieces = cluster.client.pod_logs(name, cluster.namespace, container="main", follow=True)
-    async with asyncio.timeout(20), contextlib.aclosing(pieces):
+    async with asyncio.timeout(60), contextlib.aclosing(pieces):
         async for piece in pieces:
             found += piece.decode()
             if text in found:
@@ -269,7 +269,7 @@ async def test_a_pod_deleted_by_force_leaves_nothing(cluster: Cluster, kubectl: 
     await cluster.create(shell("forced", "trap '' TERM; echo $$$$; while :; do sleep 0.1; done"))
     number = int(await printed(cluster, "forced", "\n"))
     await kubectl("delete", "pod", "forced", "--force", "--grace-period=0")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while is_alive(number):
             await asyncio.sleep(0.05)
 
@@ -320,7 +320,7 @@ async def test_a_shell_has_a_terminal_of_the_clients_size(cluster: Cluster, kube
 
 async def _read_terminal(process: asyncio.subprocess.Process, controller: int) -> str:
     text = b""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await process.wait()
     while True:
         try:
@@ -362,7 +362,7 @@ async def test_a_server_is_probed_at_the_pods_address(cluster: Cluster) -> None:
         tcp_socket=core_v1.TCPSocketAction(port=18089), period_seconds=1, failure_threshold=60
     )
     await cluster.create(pod)
-    await cluster.eventually(core_v1.Pod, "web", is_running, timeout=30)
+    await cluster.eventually(core_v1.Pod, "web", is_running)
 
 
 async def test_two_pods_listen_on_the_same_port(cluster: Cluster) -> None:
@@ -444,7 +444,7 @@ async def forwarding(
     )
     try:
         assert process.stdout is not None
-        line = (await asyncio.wait_for(process.stdout.readline(), 30)).decode()
+        line = (await asyncio.wait_for(process.stdout.readline(), 60)).decode()
         assert line.startswith("Forwarding from 127.0.0.1:"), line
         yield int(line.removeprefix("Forwarding from 127.0.0.1:").split()[0]), process
     finally:

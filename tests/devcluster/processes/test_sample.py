@@ -39,12 +39,12 @@ async def test_a_manager_pod_reconciles_as_its_service_account(
 ) -> None:
     own = f"--namespace={SYSTEM}"
     await kubectl(own, "apply", "--server-side", "-f", str(documents))
-    await kubectl(own, "wait", "deploy", "--all", "--for=condition=Available", "--timeout=40s")
+    await kubectl(own, "wait", "deploy", "--all", "--for=condition=Available", "--timeout=120s")
     sample = tmp_path / "sample.yaml"
     sample.write_text(SAMPLE)
     await kubectl("apply", "-f", str(sample))
     made = await cluster.eventually(
-        apps_v1.Deployment, "demo", lambda found: found.status.ready_replicas == 1, timeout=40
+        apps_v1.Deployment, "demo", lambda found: found.status.ready_replicas == 1
     )
     (pod,) = await cluster.client.list(core_v1.Pod, namespace=cluster.namespace)
     told = await kubectl("exec", pod.metadata.name, "--", "sh", "-c", "echo $KUBERNETES_SERVICE_HOST")
