@@ -86,8 +86,7 @@ async def test_with_a_surge_the_old_pod_stays_until_the_new_one_is_available(clu
 
     await until(both_run)
     await cluster.settled(core_v1.Pod, apps_v1.DaemonSet)
-    found = await cluster.get(apps_v1.DaemonSet, "agent")
-    assert (found.status.number_available, found.status.updated_number_scheduled) == (1, 0)
+    assert (await cluster.get(core_v1.Pod, old.metadata.name)).metadata.deletion_timestamp is None
     healthy = {"metadata": {"annotations": {ANNOTATION: None}}}
     await cluster.client.patch(made, {"spec": {"template": healthy}})
     await cluster.eventually(apps_v1.DaemonSet, "agent", is_whole)

@@ -13,7 +13,7 @@ from kubewright.api.builtin import core_v1
 from kubewright.devcluster import ANNOTATION, Fate
 from kubewright.devserver import Match
 from kubewright.testing import Cluster, embedded, virtual_time
-from kubewright.testing.story import differences
+from kubewright.testing.story import differences, folded
 
 
 class LampSpec(kw.Model):
@@ -137,9 +137,22 @@ async def test_settled_waits_for_quiet_and_fails_without_it(cluster: Cluster) ->
 
     async with asyncio.TaskGroup() as group:
         work = group.create_task(disturb())
-        with pytest.raises(AssertionError, match="still change"):
-            await cluster.settled(core_v1.ConfigMap, quiet=30, timeout=0.5)
+        with pytest.raises(AssertionError, match=r"still change after 2 s: .*ConfigMap/busy \(\d+ ch"):
+            await cluster.settled(core_v1.ConfigMap, quiet=30, timeout=2)
         work.cancel()
+
+
+async def test_time_too_short_for_any_quiet_is_no_change(cluster: Cluster) -> None:
+    with pytest.raises(AssertionError, match=r"0\.1 s were too short to see 30 s without a change"):
+        await cluster.settled(core_v1.Secret, quiet=30, timeout=0.1)
+
+
+def test_log_lines_that_repeat_are_told_once() -> None:
+    assert folded(["start", "no such region", "no such region", "end"]) == [
+        "start",
+        "(2 times) no such region",
+        "end",
+    ]
 
 
 async def test_faults_are_refused_where_others_would_suffer(cluster: Cluster) -> None:

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from kubewright.testing.virtual_time import settle, virtual_time
+from kubewright.testing.virtual_time import OnOneLoop, settle, virtual_time
 
 
 def now() -> float:
@@ -74,3 +74,12 @@ async def test_a_time_limit_ends_what_waits_for_nothing() -> None:
         async with asyncio.timeout(300):
             await asyncio.get_running_loop().create_future()
     assert now() == pytest.approx(300)
+
+
+def test_a_cluster_of_another_loop_is_refused() -> None:
+    @virtual_time
+    async def wait_there(cluster: OnOneLoop) -> None:
+        await asyncio.sleep(1)
+
+    with pytest.raises(TypeError, match=r"under virtual_time open one inside the test"):
+        wait_there(OnOneLoop())

@@ -1,5 +1,6 @@
 """The story of an object, for the message of a test that waited in vain."""
 
+import itertools
 import json
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,7 @@ _SKIPPED = ("managedFields", "uid", "resourceVersion")
 
 
 _CHANGES = 12
+_LINES = 20
 _MISSING = object()
 
 
@@ -76,8 +78,14 @@ async def tell_story(
     if history is not None and history.lines:
         parts += ["changes while the test waited:", *history.lines]
     if log:
-        parts += ["log:", *(f"  {line}" for line in log[-20:])]
+        parts += ["log:", *(f"  {line}" for line in folded(log)[-_LINES:])]
     return "\n".join(parts)
+
+
+def folded(lines: Sequence[str]) -> list[str]:
+    """Say once what is said several times in a row, and how often."""
+    runs = [(text, sum(1 for _ in run)) for text, run in itertools.groupby(lines)]
+    return [text if count == 1 else f"({count} times) {text}" for text, count in runs]
 
 
 async def _events(client: Client, name: str, namespace: str) -> list[str]:

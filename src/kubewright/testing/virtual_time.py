@@ -15,6 +15,10 @@ Ts = TypeVarTuple("Ts")
 SOCKET_PATIENCE = 0.002
 
 
+class OnOneLoop:
+    """What works only on the event loop it was made on."""
+
+
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
     """Run timers in order without waiting for them; real I/O and threads are still waited for.
 
@@ -87,6 +91,13 @@ def virtual_time(test: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, R]:
 
     @functools.wraps(test)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        __tracebackhide__ = True
+        for value in (*args, *kwargs.values()):
+            if isinstance(value, OnOneLoop):
+                raise TypeError(
+                    f"{test.__name__} was given a cluster of another event loop, whose time does not jump: "
+                    "under virtual_time open one inside the test, `async with embedded() as cluster`"
+                )
         with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
             return runner.run(test(*args, **kwargs))
 
