@@ -178,7 +178,7 @@ class Server:
         clock, types, registry = Clock(loop), parts.types, Registry()
         store = Store(parts.journal, clock.seconds)
         self.faults: Faults = Faults(store)
-        issuer = TokenIssuer.from_pem(parts.token_key)
+        issuer = TokenIssuer.from_pem(parts.token_key, clock.seconds)
         self._core = core = Core(store, registry, types, clock, realistic=self._timing == "realistic")
         self._api = api = StoreAccess(core)
         self._caller = Caller(api)

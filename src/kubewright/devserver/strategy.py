@@ -8,6 +8,7 @@ import msgspec
 
 from kubewright.api import FieldError, GroupVersionKind, names
 from kubewright.devserver.access import Access
+from kubewright.devserver.clock import Clock
 from kubewright.devserver.identity import User
 from kubewright.devserver.objects import Wire
 from kubewright.http.server import Answer, Request
@@ -73,6 +74,7 @@ class Invocation:
     options: WriteOptions
     user: User
     warnings: list[str]
+    clock: Clock
     judge: Callable[[Wire], Awaitable[None]]
     """Let admission refuse what is created here, once it is whole; connections have been judged before."""
 

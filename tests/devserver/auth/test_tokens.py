@@ -1,3 +1,5 @@
+import time
+
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from hypothesis import given
@@ -7,7 +9,7 @@ from kubewright.devserver.auth.tokens import ISSUER, InvalidToken, TokenIssuer
 
 
 def issuer() -> TokenIssuer:
-    return TokenIssuer(ec.generate_private_key(ec.SECP256R1()))
+    return TokenIssuer(ec.generate_private_key(ec.SECP256R1()), time.time)
 
 
 ISSUED_BY = issuer()

@@ -11,6 +11,7 @@ from kubewright.devserver.wire import load_types
 TYPES = load_types()
 DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
 SCHEMA, EMPTY = TYPES.merge_schema(DEPLOYMENT), TYPES.zero(DEPLOYMENT)
+SCALE = TYPES.merge_schema(GroupVersionKind("autoscaling", "v1", "Scale"))
 NOW = "2026-01-01T00:00:00Z"
 OWNED = {"f:spec": {"f:replicas": {}}}
 
@@ -20,7 +21,7 @@ def scaled(
 ) -> dict[str, Any]:
     config = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "d"}, "spec": spec}
     write = Write(manager, "apps/v1", NOW, "scale")
-    return apply_scale(SCHEMA, live, ("spec", "replicas"), config, write, force=force, empty=EMPTY)
+    return apply_scale(SCHEMA, live, ("spec", "replicas"), config, SCALE, write, force=force, empty=EMPTY)
 
 
 @pytest.fixture

@@ -1,13 +1,13 @@
 """The questions clients ask about users: who a token is, who they are themselves, what somebody may do."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from kubewright.api import problems
 from kubewright.devserver.auth.authentication import TokenAuthenticator
 from kubewright.devserver.auth.rbac import RoleAuthorizer
 from kubewright.devserver.auth.tokens import ISSUER, MIN_SECONDS, InvalidToken, TokenIssuer
+from kubewright.devserver.clock import format_time
 from kubewright.devserver.identity import Attributes, Decision, User
 from kubewright.devserver.objects import Wire
 from kubewright.devserver.status import StatusError
@@ -60,7 +60,7 @@ class Reviews:
         """Tell a client who it is."""
         body = _body(call)
         await call.judge(body)
-        body["metadata"] = {"creationTimestamp": _time(datetime.now(UTC))}
+        body["metadata"] = {"creationTimestamp": call.clock.stamp()}
         body["status"] = {"userInfo": call.user.to_wire()}
         return Outcome(body, 201)
 
@@ -120,7 +120,7 @@ class Reviews:
             "name": call.name,
             "namespace": call.namespace,
             "uid": account["metadata"]["uid"],
-            "creationTimestamp": _time(datetime.now(UTC)),
+            "creationTimestamp": call.clock.stamp(),
         }
         body["spec"] = {**spec, "audiences": audiences, "expirationSeconds": seconds}
         body["spec"].setdefault("boundObjectRef", None)
@@ -137,7 +137,7 @@ class Reviews:
             seconds=seconds,
             bound=_bound(call, spec.get("boundObjectRef")),
         )
-        body["status"] = {"token": token, "expirationTimestamp": _time(datetime.fromtimestamp(ends, UTC))}
+        body["status"] = {"token": token, "expirationTimestamp": format_time(ends)}
         return Outcome(body, 201)
 
     async def _decide(
@@ -256,7 +256,3 @@ def _bound(call: Invocation, reference: Mapping[str, Any] | None) -> dict[str, A
         found = call.api.find("", "nodes", "", node)
         bound["node"] = {"name": node, **({"uid": found["metadata"]["uid"]} if found else {})}
     return bound
-
-
-def _time(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -4,9 +4,8 @@ import base64
 import binascii
 import hashlib
 import json
-import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from cryptography.exceptions import InvalidSignature
@@ -27,8 +26,9 @@ class InvalidToken(Exception):
 class TokenIssuer:
     """Sign and check ServiceAccount tokens."""
 
-    def __init__(self, key: ec.EllipticCurvePrivateKey) -> None:
+    def __init__(self, key: ec.EllipticCurvePrivateKey, now: Callable[[], float]) -> None:
         self._key = key
+        self._now = now
         self._public = key.public_key()
         der = self._public.public_bytes(
             serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
@@ -36,12 +36,12 @@ class TokenIssuer:
         self._key_id = _encode(hashlib.sha256(der).digest())
 
     @classmethod
-    def from_pem(cls, pem: bytes) -> "TokenIssuer":
-        """Take a key that was kept."""
+    def from_pem(cls, pem: bytes, now: Callable[[], float]) -> "TokenIssuer":
+        """Take a key that was kept, and a clock that tells the seconds since the epoch."""
         key = serialization.load_pem_private_key(pem, None)
         if not isinstance(key, ec.EllipticCurvePrivateKey):
             raise TypeError("the token key is not an elliptic curve key")
-        return cls(key)
+        return cls(key, now)
 
     def issue(
         self,
@@ -54,7 +54,7 @@ class TokenIssuer:
         bound: Mapping[str, Any] | None = None,
     ) -> tuple[str, int]:
         """Sign a token for a ServiceAccount; gives it and the time it ends."""
-        now = int(time.time())
+        now = int(self._now())
         private: dict[str, Any] = {
             "namespace": namespace,
             **(bound or {}),
@@ -90,7 +90,7 @@ class TokenIssuer:
         claims: dict[str, Any] = json.loads(_decode(body.partition(".")[2]))
         if claims.get("iss") != ISSUER:
             raise InvalidToken("invalid bearer token")
-        if claims["exp"] <= time.time():
+        if claims["exp"] <= self._now():
             raise InvalidToken("[invalid bearer token, service account token has expired]")
         return claims
 

@@ -4,9 +4,8 @@ from collections.abc import Callable, Sequence
 
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
-from kubewright.devserver.builtin.reading import items
 from kubewright.devserver.expressions import ExpressionError, compile_condition
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items
 from kubewright.devserver.policy_expressions import PolicyCompiler
 from kubewright.schema import cel
 

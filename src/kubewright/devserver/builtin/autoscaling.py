@@ -6,9 +6,8 @@ from typing import Any
 from kubewright.devserver.builtin.autoscaling_checks import SOURCES, V2, check_scaler
 from kubewright.devserver.builtin.autoscaling_versions import convert
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age
-from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items, section
 from kubewright.devserver.strategy import Column, Strategy
 
 DEFAULT_UTILIZATION = 80

@@ -6,8 +6,7 @@ from kubewright.api import FieldError, GroupVersionKind, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.autoscaling_versions import convert
 from kubewright.devserver.builtin.containers import resource_name
-from kubewright.devserver.builtin.reading import items, section
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items, section
 
 V2 = GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler")
 # In the order in which the real server looks at them.

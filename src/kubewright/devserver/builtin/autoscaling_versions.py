@@ -4,8 +4,7 @@ import json
 from typing import Any, cast
 
 from kubewright.api import GroupVersionKind
-from kubewright.devserver.builtin.reading import items, section
-from kubewright.devserver.objects import Wire, copy
+from kubewright.devserver.objects import Wire, copy, items, section
 
 _PREFIX = "autoscaling.alpha.kubernetes.io/"
 METRICS, CURRENT, CONDITIONS, BEHAVIOR = (

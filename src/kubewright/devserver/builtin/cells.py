@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from kubewright.devserver.builtin.reading import items, section
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items, section
 from kubewright.devserver.strategy import Column
 from kubewright.devserver.tables import age
 

@@ -15,10 +15,9 @@ from kubewright.devserver.builtin.certificate_checks import (
     conditions_of,
     date_conditions,
 )
-from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.writes import restore, text_at
 from kubewright.devserver.identity import User
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items, section
 from kubewright.devserver.strategy import Column, Part, Strategy
 from kubewright.devserver.tables import human_duration
 

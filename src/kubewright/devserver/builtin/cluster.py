@@ -7,10 +7,9 @@ from typing import Any
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age, wide
-from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.scheduling import TAINT_EFFECTS
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, flag_at, keep_spec, restore, text_at
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items, section
 from kubewright.devserver.strategy import Column, Part, Strategy
 
 _NAME_LABEL = "kubernetes.io/metadata.name"
@@ -79,6 +78,17 @@ def _validate_namespace(namespace: Wire) -> list[FieldError]:
     return errors
 
 
+def _check_finalized(new: Wire, old: Wire) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for index, name in enumerate(items(section(new, "spec"), "finalizers")):
+        path = f"spec.finalizers[{index}]"
+        errors += check.named(path, name, names.qualified_name(name))
+        if name != "kubernetes" and "/" not in name:
+            text = "name is neither a standard finalizer name nor is it fully qualified"
+            errors.append(problems.invalid(path, name, text))
+    return errors
+
+
 def _terminate_namespace(namespace: Wire) -> None:
     namespace.setdefault("status", {})["phase"] = "Terminating"
 
@@ -98,6 +108,9 @@ def _default_node(node: Wire) -> None:
         spec["podCIDRs"] = [spec["podCIDR"]]
     elif spec.get("podCIDRs") and not spec.get("podCIDR"):
         spec["podCIDR"] = spec["podCIDRs"][0]
+    elif spec.get("podCIDRs") and spec["podCIDRs"][0] != spec["podCIDR"]:
+        # Of two that say different things, the older field is believed.
+        spec["podCIDRs"] = [spec["podCIDR"]]
     status: Wire = section(node, "status")
     if status.get("capacity") and not status.get("allocatable"):
         status["allocatable"] = dict(status["capacity"])
@@ -319,14 +332,15 @@ STRATEGIES = {
         selectable_fields={"status.phase": text_at("status", "phase")},
         columns=(NAME, Column("Status"), AGE),
         row=_namespace_row,
-        parts={"finalize": Part(_finalize)},
+        parts={"finalize": Part(_finalize, _check_finalized)},
         reset_fields={**SPEC_AND_STATUS, "finalize": frozenset({("status",)})},
     ),
     ("", "Node"): Strategy(
         default=_default_node,
         prepare_status_update=keep_spec,
         validate=_validate_node,
-        validate_update=_again(_validate_node),
+        # The real server, too, looks at a changed node twice.
+        validate_update=lambda new, old: _validate_node(new) * 2,
         # A kubelet registers itself with the state it is in.
         status_on_create=True,
         selectable_fields={"spec.unschedulable": flag_at("spec", "unschedulable")},

@@ -8,9 +8,8 @@ from typing import Any
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.cells import AGE, NAME, object_age
-from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.writes import text_at
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, section
 from kubewright.devserver.strategy import Column, Strategy
 
 _MAX_BYTES = 1024 * 1024
@@ -142,14 +141,14 @@ def _update_secret(new: Wire, old: Wire) -> list[FieldError]:
 
 def _count_row(*fields: str) -> Callable[[Wire, float], list[Any]]:
     def row(obj: Wire, now: float) -> list[Any]:
-        count = sum(len(items(obj, field)) for field in fields)
+        count = sum(len(obj.get(field) or ()) for field in fields)
         return [obj["metadata"]["name"], count, object_age(obj, now)]
 
     return row
 
 
 def _secret_row(secret: Wire, now: float) -> list[Any]:
-    count = len(items(secret, "data"))
+    count = len(section(secret, "data"))
     return [secret["metadata"]["name"], secret.get("type"), count, object_age(secret, now)]
 
 

@@ -6,9 +6,8 @@ from typing import Any
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.environment import check_env, check_env_from
-from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.security_contexts import check_container_security
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items, section
 
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 _MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")

@@ -7,10 +7,9 @@ from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.cells import AGE, NAME, boolean, integer, object_age
 from kubewright.devserver.builtin.go_structs import invalid_struct
-from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.volume_sources import check_driver, check_token_life
 from kubewright.devserver.builtin.writes import text_at
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items, section
 from kubewright.devserver.strategy import Column, Strategy
 
 GROUP = "storage.k8s.io"

@@ -7,8 +7,7 @@ from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin import ip_checks
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age
-from kubewright.devserver.builtin.reading import items, section
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items, section
 from kubewright.devserver.strategy import Column, Strategy
 
 DEPRECATED = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"

@@ -6,9 +6,8 @@ from typing import Any
 from kubewright.api import FieldError, GroupVersionKind, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.cells import wide
-from kubewright.devserver.builtin.reading import section
 from kubewright.devserver.builtin.writes import text_at
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, section
 from kubewright.devserver.strategy import Column, Strategy
 from kubewright.devserver.tables import age
 

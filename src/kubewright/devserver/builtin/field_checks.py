@@ -6,8 +6,7 @@ from typing import Any
 
 from kubewright.api import FieldError, Quantity, QuantityError, SelectorError, names, problems
 from kubewright.api import label_selector as structured_selector
-from kubewright.devserver.builtin.reading import items, section
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items, section
 
 IMMUTABLE = "field is immutable"
 PORT_RANGE = "must be between 1 and 65535, inclusive"

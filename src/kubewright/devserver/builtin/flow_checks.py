@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.go_structs import unsupported_struct
-from kubewright.devserver.builtin.reading import items, section
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items, section
 
 EXEMPT = "exempt"
 _LAST = 10000

@@ -4,8 +4,7 @@ from typing import Any
 
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age
 from kubewright.devserver.builtin.flow_checks import check_conditions, check_level, check_schema
-from kubewright.devserver.builtin.reading import items, section
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items, section
 from kubewright.devserver.strategy import Column, Strategy
 
 GROUP = "flowcontrol.apiserver.k8s.io"

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.go_structs import invalid_struct
-from kubewright.devserver.builtin.reading import items
 from kubewright.devserver.builtin.templates import check_template
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items
 
 _MODES = ("NonIndexed", "Indexed")
 _ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")

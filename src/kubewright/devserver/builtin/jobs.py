@@ -19,13 +19,13 @@ from kubewright.devserver.builtin.cells import (
 )
 from kubewright.devserver.builtin.go_structs import invalid_struct
 from kubewright.devserver.builtin.job_checks import check_job_spec
+from kubewright.devserver.builtin.job_status import check_job_status
 from kubewright.devserver.builtin.pod_warnings import warn_of_template
-from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.schedules import schedule_trouble
 from kubewright.devserver.builtin.templates import default_pod_spec, template_of
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec, number_at
 from kubewright.devserver.clock import parse_time
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items, section
 from kubewright.devserver.strategy import Column, Strategy
 from kubewright.devserver.tables import age, human_duration
 
@@ -254,6 +254,7 @@ STRATEGIES = {
         default=_default_job,
         prepare_create=_prepare_job,
         prepare_status_update=keep_spec,
+        validate_status_update=check_job_status,
         validate=_validate_job,
         warnings=warn_of_template("spec", "template", named=True),
         validate_update=_validate_job_update,

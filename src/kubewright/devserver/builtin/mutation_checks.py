@@ -9,8 +9,7 @@ from kubewright.devserver.builtin.admission_checks import (
     check_match,
     check_variable,
 )
-from kubewright.devserver.builtin.reading import items
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items
 from kubewright.devserver.policy_expressions import PolicyCompiler
 
 # What is deleted cannot be changed.

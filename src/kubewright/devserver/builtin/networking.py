@@ -7,9 +7,8 @@ from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin import ip_checks
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age, selector_text
-from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items, section
 from kubewright.devserver.strategy import Column, Strategy
 
 GROUP = "networking.k8s.io"
@@ -18,6 +17,8 @@ _DEFAULT_CLASS = "ingressclass.kubernetes.io/is-default-class"
 _PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
 _PATH_PARTS = ("//", "/./", "/../", "%2f", "%2F")
 _MAX_CONTROLLER = 250
+# In the order in which policies, unlike all else, tell them.
+_POLICY_PROTOCOLS = ("TCP", "UDP", "SCTP")
 _SHOWN_HOSTS = 3
 
 
@@ -210,7 +211,7 @@ def _validate_policy(policy: Wire) -> list[FieldError]:
 
 
 def _policy_port(port: Wire, path: str) -> Iterator[FieldError]:
-    yield from check.one_of(f"{path}.protocol", port.get("protocol"), check.PROTOCOLS)
+    yield from check.one_of(f"{path}.protocol", port.get("protocol"), _POLICY_PROTOCOLS)
     number, end = port.get("port"), port.get("endPort")
     if number is None:
         if end is not None:

@@ -9,12 +9,11 @@ from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.cells import AGE, NAME, object_age, short_modes, wide
 from kubewright.devserver.builtin.claim_specs import VOLUME_MODES, check_modes
 from kubewright.devserver.builtin.go_structs import invalid_struct
-from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.scheduling import check_node_selector
 from kubewright.devserver.builtin.volume_sources import SHARED_CHECKS, check_driver
 from kubewright.devserver.builtin.volumes import default_source
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items, section
 from kubewright.devserver.strategy import Column, Strategy
 
 _RECLAIM = ("Delete", "Recycle", "Retain")

@@ -2,11 +2,9 @@
 
 import ipaddress
 from collections.abc import Mapping
-from datetime import UTC, datetime
 
 from kubewright.api import label_selector, problems
-from kubewright.devserver.builtin.reading import items, section
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items, section
 from kubewright.devserver.status import StatusError, success
 from kubewright.devserver.strategy import Endpoint, Invocation, Outcome
 from kubewright.http.server import Response
@@ -32,7 +30,7 @@ async def bind(call: Invocation) -> Outcome:
     def assign(pod: Wire) -> None:
         if trouble := _unbindable(pod):
             raise StatusError.conflict("", "pods/binding", name, trouble)
-        _assign(pod, node, metadata)
+        _assign(pod, node, metadata, call.clock.stamp())
 
     await call.api.update(
         "",
@@ -48,7 +46,7 @@ async def bind(call: Invocation) -> Outcome:
     return Outcome(success({}, 201), 201)
 
 
-def _assign(pod: Wire, node: str, metadata: Wire) -> None:
+def _assign(pod: Wire, node: str, metadata: Wire, moment: str) -> None:
     pod["spec"]["nodeName"] = node
     for name in ("annotations", "labels"):
         if metadata.get(name):
@@ -60,7 +58,7 @@ def _assign(pod: Wire, node: str, metadata: Wire) -> None:
         "type": "PodScheduled",
         "status": "True",
         "lastProbeTime": None,
-        "lastTransitionTime": _now(),
+        "lastTransitionTime": moment,
     }
     pod["status"] = {**status, "conditions": [*others, scheduled]}
 
@@ -118,15 +116,15 @@ async def _spend_budget(call: Invocation, pod: Wire, *, dry_run: bool) -> None:
     def spend(found: Wire) -> None:
         status = found["status"]
         status["disruptionsAllowed"] -= 1
-        status.setdefault("disruptedPods", {})[call.name] = _now()
+        status.setdefault("disruptedPods", {})[call.name] = call.clock.stamp()
         if not status["disruptionsAllowed"]:
-            _note_spent(status)
+            _note_spent(status, call.clock.stamp())
 
     name = budget["metadata"]["name"]
     await call.api.update("policy", "poddisruptionbudgets", call.namespace, name, spend, subresource="status")
 
 
-def _note_spent(status: Wire) -> None:
+def _note_spent(status: Wire, moment: str) -> None:
     before = next(
         (item for item in items(status, "conditions") if item["type"] == "DisruptionAllowed"), Wire()
     )
@@ -135,7 +133,7 @@ def _note_spent(status: Wire) -> None:
         "type": "DisruptionAllowed",
         "status": "False",
         "observedGeneration": status.get("observedGeneration", 0),
-        "lastTransitionTime": since or _now(),
+        "lastTransitionTime": since or moment,
         "reason": "InsufficientPods",
         "message": "",
     }
@@ -246,10 +244,6 @@ def _kubelet(call: Invocation, pod: Wire) -> str:
         raise StatusError.unknown("no preferred addresses found; known addresses: []")
     port = section(section(status, "daemonEndpoints"), "kubeletEndpoint").get("Port") or _KUBELET_PORT
     return f"{addresses[0].get('address', '')}:{port}"
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 ENDPOINTS: Mapping[str, Endpoint] = {

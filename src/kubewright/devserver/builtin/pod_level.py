@@ -7,8 +7,7 @@ from kubewright.api import FieldError, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.containers import check_resources
 from kubewright.devserver.builtin.pod_amounts import amounts, container_amounts
-from kubewright.devserver.builtin.reading import items, section
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items, section
 
 _OVERCOMMITTED = ("cpu", "memory")
 _HUGE = "hugepages-"

@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from kubewright.api import FieldError, problems
 from kubewright.devserver.builtin.pod_level import check_resized
 from kubewright.devserver.builtin.quality import quality_of
-from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.templates import check_pod_spec
 from kubewright.devserver.builtin.writes import restore
-from kubewright.devserver.objects import Wire, copy
+from kubewright.devserver.objects import Wire, copy, items, section
 from kubewright.devserver.strategy import Part
 
 _GROUPS = ("containers", "initContainers")
@@ -85,10 +84,17 @@ def _removed(new: Wire, old: Wire) -> list[FieldError]:
 
 def _fixed_amounts(pod: Wire) -> list[Wire]:
     return [
-        {name: value for name, value in _amounts(container, kind).items() if name not in _MUTABLE}
+        {
+            "policy": container.get("resizePolicy"),
+            **{
+                f"{kind} {name}": value
+                for kind in ("requests", "limits")
+                for name, value in _amounts(container, kind).items()
+                if name not in _MUTABLE
+            },
+        }
         for group in _GROUPS
         for container in items(pod["spec"], group)
-        for kind in ("requests", "limits")
     ]
 
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age, wide
-from kubewright.devserver.builtin.reading import items, section
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items, section
 from kubewright.devserver.strategy import Column
 from kubewright.devserver.tables import age
 

@@ -7,7 +7,6 @@ from kubewright.devserver.builtin.pod_parts import PARTS
 from kubewright.devserver.builtin.pod_rows import COLUMNS, pod_row
 from kubewright.devserver.builtin.pod_warnings import warn_of_pod, warn_of_template
 from kubewright.devserver.builtin.quality import quality_of
-from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.templates import (
     check_pod_spec,
     check_template,
@@ -16,7 +15,7 @@ from kubewright.devserver.builtin.templates import (
     template_of,
 )
 from kubewright.devserver.builtin.writes import flag_at, restore, text_at
-from kubewright.devserver.objects import Wire, copy
+from kubewright.devserver.objects import Wire, copy, items, section
 from kubewright.devserver.strategy import Column, Strategy
 
 # What may change in the spec of a Pod that exists; each is checked by itself.

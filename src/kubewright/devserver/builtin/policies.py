@@ -5,10 +5,10 @@ from typing import Any
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.cells import AGE, NAME, boolean, integer, object_age
+from kubewright.devserver.builtin.conditions import check_conditions
 from kubewright.devserver.builtin.go_structs import invalid_struct
-from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec, text_at
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items, section
 from kubewright.devserver.strategy import Column, Strategy
 
 _HIGHEST_PRIORITY = 1000000000
@@ -160,9 +160,19 @@ def _slice_row(obj: Wire, now: float) -> list[Any]:
     ]
 
 
+def _check_budget_status(new: Wire, old: Wire) -> list[FieldError]:
+    status = section(new, "status")
+    counts = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
+    return [
+        *check_conditions(items(status, "conditions"), "status.conditions"),
+        *check.none_negative(status, "status", *counts),
+    ]
+
+
 STRATEGIES = {
     ("policy", "PodDisruptionBudget"): Strategy(
         prepare_status_update=keep_spec,
+        validate_status_update=_check_budget_status,
         validate=_validate_budget,
         validate_update=lambda new, old: _validate_budget(new),
         # The real server does not look at the names of budgets; storage wants them to fit into a path.

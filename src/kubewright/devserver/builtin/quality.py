@@ -1,7 +1,6 @@
 """A Pod's quality of service: how its requests and limits rank it when a node runs out."""
 
-from kubewright.devserver.builtin.reading import items, section
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items, section
 
 _COUNTED = ("cpu", "memory")
 

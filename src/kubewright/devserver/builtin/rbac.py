@@ -7,8 +7,7 @@ from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.cells import AGE, NAME, object_age, wide
 from kubewright.devserver.builtin.go_structs import invalid_struct
-from kubewright.devserver.builtin.reading import items
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items
 from kubewright.devserver.strategy import Column, Strategy
 
 GROUP = "rbac.authorization.k8s.io"

@@ -15,8 +15,7 @@ from kubewright.devserver.builtin.admission_checks import (
 )
 from kubewright.devserver.builtin.cells import AGE, NAME, integer, object_age, selector_text
 from kubewright.devserver.builtin.mutation_checks import check_mutating_match, check_mutating_policy
-from kubewright.devserver.builtin.reading import items, section
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items, section
 from kubewright.devserver.strategy import Column, Strategy
 from kubewright.schema import check_webhook_client
 

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
-from kubewright.devserver.builtin.reading import items
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items
 
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

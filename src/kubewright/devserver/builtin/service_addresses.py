@@ -8,8 +8,7 @@ from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin import ip_checks
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age
 from kubewright.devserver.builtin.go_structs import invalid_struct
-from kubewright.devserver.builtin.reading import items, section
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items, section
 from kubewright.devserver.strategy import Column, Strategy
 
 GROUP = "networking.k8s.io"
@@ -68,7 +67,7 @@ def _update_range(new: Wire, old: Wire) -> list[FieldError]:
     after, before = items(section(new, "spec"), "cidrs"), items(section(old, "spec"), "cidrs")
     widened = len(before) == 1 and len(after) == 2
     if len(after) != len(before) and not widened:
-        return [problems.invalid(_RANGES, after, check.IMMUTABLE)]
+        return [problems.invalid(_RANGES, after or None, check.IMMUTABLE)]
     errors = [
         problems.invalid(f"{_RANGES}[{index}]", item, check.IMMUTABLE)
         for index, (item, was) in enumerate(zip(after, before, strict=False))

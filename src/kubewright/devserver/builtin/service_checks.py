@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin import ip_checks
+from kubewright.devserver.builtin.conditions import check_conditions
 from kubewright.devserver.builtin.go_structs import duplicate_struct
-from kubewright.devserver.builtin.reading import items, section
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items, section
 
 _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _FAMILIES = ("IPv4", "IPv6")
@@ -215,7 +215,8 @@ def update_service(new: Wire, old: Wire) -> list[FieldError]:
 def service_status(new: Wire, old: Wire) -> list[FieldError]:
     """Check what is told of a Service's load balancer."""
     points: Sequence[Wire] = items(section(section(new, "status"), "loadBalancer"), "ingress")
-    path, errors = "status.loadBalancer.ingress", list[FieldError]()
+    path = "status.loadBalancer.ingress"
+    errors = list(check_conditions(items(section(new, "status"), "conditions"), "status.conditions"))
     if points and new["spec"].get("type") != "LoadBalancer":
         errors.append(problems.forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'"))
         return errors

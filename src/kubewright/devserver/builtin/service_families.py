@@ -4,8 +4,7 @@ import ipaddress
 from collections.abc import Iterator, Sequence
 
 from kubewright.api import FieldError, problems
-from kubewright.devserver.builtin.reading import items
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items
 
 _HERE = "IPv4"
 _OTHER = {"IPv4": "IPv6", "IPv6": "IPv4"}

@@ -9,7 +9,6 @@ from kubewright.api import names, problems
 from kubewright.devserver.access import Access
 from kubewright.devserver.builtin import ip_checks
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, labels_text, object_age, wide
-from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.service_checks import (
     check_service,
     needs_health_port,
@@ -18,7 +17,7 @@ from kubewright.devserver.builtin.service_checks import (
 )
 from kubewright.devserver.builtin.service_families import choose_families
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec, text_at
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items, section
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.strategy import Column, Strategy
 

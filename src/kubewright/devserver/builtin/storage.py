@@ -6,11 +6,10 @@ from kubewright.api import FieldError, Quantity, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.cells import AGE, NAME, object_age, short_modes, wide
 from kubewright.devserver.builtin.claim_specs import check_claim_spec
-from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.scheduling import check_topologies
 from kubewright.devserver.builtin.volumes import default_claim_spec
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items, section
 from kubewright.devserver.strategy import Column, Strategy
 
 GROUP = "storage.k8s.io"
@@ -20,6 +19,8 @@ _CLAIM_RULE = "spec is immutable after creation except resources.requests and vo
 
 def _default_claim(claim: Wire) -> None:
     default_claim_spec(claim.setdefault("spec", {}))
+    status: Wire = claim.setdefault("status", {})
+    status["phase"] = status.get("phase") or "Pending"
 
 
 def _new_claim(claim: Wire) -> None:
@@ -57,6 +58,7 @@ def _update_claim(new: Wire, old: Wire) -> list[FieldError]:
             spec.pop("volumeAttributesClassName", None)
     if after != before:
         errors.append(problems.forbidden("spec", _CLAIM_RULE))
+    errors += check.unchanged("volumeMode", after.get("volumeMode"), before.get("volumeMode"))
     wanted, asked = (_storage(section(obj["spec"], "resources").get("requests")) for obj in (new, old))
     # Growth that failed may be taken back, as long as the claim stays bigger than what it has.
     if wanted < asked and wanted <= _storage(section(old, "status").get("capacity")):

@@ -14,12 +14,11 @@ from kubewright.devserver.builtin.containers import (
 )
 from kubewright.devserver.builtin.pod_level import check_whole, default_whole
 from kubewright.devserver.builtin.probes import HOOKS, PROBES, check_handlers
-from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.scheduling import check_affinity, check_spread, check_tolerations
 from kubewright.devserver.builtin.security_contexts import check_pod_security, check_system
 from kubewright.devserver.builtin.volume_sources import check_volumes
 from kubewright.devserver.builtin.volumes import default_volume, pull_policy
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items, section
 
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
 DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
@@ -28,6 +27,8 @@ _GROUPS = ("containers", "initContainers")
 _ONLY_SIDECARS = "may not be set for init containers without restartPolicy=Always"
 _NEVER_EPHEMERAL = "cannot be set for an Ephemeral Container"
 _NOT_EPHEMERAL = ("ports", "resources", "resizePolicy", "restartPolicy", *PROBES, "lifecycle")
+# Of these the real server does not know whether they were given.
+_PLAIN_STRUCTS = ("ports", "resources", "resizePolicy")
 
 
 def template_of(holder: Wire) -> Wire:
@@ -217,7 +218,8 @@ def _ephemeral_containers(spec: Wire, path: str, volumes: Volumes) -> Iterator[F
         if target and target not in others:
             yield problems.not_found(f"{where}.targetContainerName", target)
         for field in _NOT_EPHEMERAL:
-            if container.get(field) not in (None, [], {}):
+            given = container.get(field)
+            if given or (given is not None and field not in _PLAIN_STRUCTS):
                 yield problems.forbidden(f"{where}.{field}", _NEVER_EPHEMERAL)
         for position, mount in enumerate(items(container, "volumeMounts")):
             for field in ("subPath", "subPathExpr"):

@@ -8,8 +8,7 @@ from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.claim_specs import check_claim_spec
 from kubewright.devserver.builtin.containers import PULL_POLICIES
 from kubewright.devserver.builtin.environment import VOLUME_FIELDS, check_field, check_resource
-from kubewright.devserver.builtin.reading import items, section
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items, section
 
 Check = Callable[[Wire, str], Iterator[FieldError]]
 

@@ -2,8 +2,7 @@
 
 import re
 
-from kubewright.devserver.builtin.reading import items, section
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items, section
 
 DEFAULT_MODE = 0o644
 _LONGEST_IMAGE = 255

@@ -8,9 +8,8 @@ from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.claim_specs import check_claim_spec
 from kubewright.devserver.builtin.go_structs import invalid_struct, unsupported_struct
-from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.templates import check_template
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items, section
 
 _MISMATCH = "`selector` does not match template `labels`"
 _STATEFUL_MUTABLE = (

@@ -13,8 +13,7 @@ from kubewright.devserver.builtin.cells import (
     selector_text,
     wide,
 )
-from kubewright.devserver.builtin.reading import items, section
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items, section
 from kubewright.devserver.strategy import Column
 
 _WIDE = (wide("Containers"), wide("Images"), wide("Selector"))

@@ -5,11 +5,10 @@ from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin import workload_checks as checks
 from kubewright.devserver.builtin import workload_rows as rows
 from kubewright.devserver.builtin.pod_warnings import warn_of_template
-from kubewright.devserver.builtin.reading import items, section
 from kubewright.devserver.builtin.templates import default_pod_spec, template_of
 from kubewright.devserver.builtin.volumes import default_claim_spec
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec, keep_spec_and_labels, number_at
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import Wire, items, section
 from kubewright.devserver.strategy import ScaleAccess, Strategy
 
 _TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"

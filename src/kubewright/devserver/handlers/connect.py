@@ -145,6 +145,7 @@ async def _invoke(
             options,
             call.user,
             call.warnings,
+            call.core.clock,
             judge,
         )
     )

@@ -142,11 +142,11 @@ def read_patched(scope: Scope, made: Patched) -> Wire:
     try:
         new, unknown = resource.codec.decode(document)
     except DecodeError as error:
-        raise _invalid_patch(made, _converted(scope, made, str(error))) from None
+        raise invalid_patch(made, _converted(scope, made, str(error))) from None
     found = [*made.strict, *unknown]
     validation = scope.options.field_validation
     if found and validation == "Strict":
-        raise _invalid_patch(made, f"strict decoding error: {', '.join(found)}")
+        raise invalid_patch(made, f"strict decoding error: {', '.join(found)}")
     if found and validation == "Warn":
         scope.warnings.extend(found)
     if resource.custom and document.get("kind") != resource.kind:
@@ -162,17 +162,23 @@ def _converted(scope: Scope, made: Patched, why: str) -> str:
     return scope.core.types.conversion_problem(scope.resource.gvk, made.document) or why
 
 
-def _invalid_patch(made: Patched, why: str) -> StatusError:
+def invalid_patch(made: Patched, why: str) -> StatusError:
+    """Tell that a patch makes of a document what cannot be read."""
     shown = _echo(made.document, made.touched) if made.strategic is None else _as_go(made.strategic)
     return StatusError.invalid("", "", "", [problems.invalid("patch", shown, why)])
 
 
 def _echo(value: Any, touched: Any) -> str:
     """Write a patched document as the real server does: it sorts what the patch reaches into, and nothing else."""
-    if not isinstance(value, dict) or not isinstance(touched, dict):
+    if isinstance(touched, list):
+        return encode_sorted(value).decode()
+    if not isinstance(touched, dict) or not isinstance(value, dict | list):
         return encode(value).decode()
-    parts = sorted(cast(Wire, value).items())
     reached = cast(Wire, touched)
+    if isinstance(value, list):
+        items = enumerate(cast(list[Any], value))
+        return f"[{','.join(_echo(item, reached.get(str(index))) for index, item in items)}]"
+    parts = sorted(cast(Wire, value).items())
     return (
         f"{{{','.join(f'{encode(name).decode()}:{_echo(item, reached.get(name))}' for name, item in parts)}}}"
     )
@@ -182,9 +188,10 @@ def _reached(operations: list[Wire]) -> Wire:
     """Give the objects that a JSON patch reaches into, as nested objects."""
     reached: Wire = {}
     for operation in operations:
-        level = reached
-        for name in str(operation.get("path", "")).split("/")[1:-1]:
-            level = level.setdefault(name.replace("~1", "/").replace("~0", "~"), {})
+        for pointer in (operation.get("from", ""), operation.get("path", "")):
+            level = reached
+            for name in str(pointer).split("/")[1:-1]:
+                level = level.setdefault(name.replace("~1", "/").replace("~0", "~"), {})
     return reached
 
 
@@ -224,7 +231,7 @@ def applied(scope: Scope, body: bytes) -> Change:
         if old is not None and _only_owners_differ(merged, old):
             # What is applied without effect is not completed either: new defaults wait for a real change.
             return merged
-        return read_applied(scope, merged)
+        return read_applied(scope, merged, meta(config).get("namespace", ""))
 
     return change
 
@@ -271,9 +278,11 @@ def check_configuration(scope: Scope, config: Wire, wanted: GroupVersionKind) ->
     group, _, version = str(config.get("apiVersion") or "").rpartition("/")
     kind = str(config.get("kind") or "")
     if not version or not kind:
-        raise StatusError.bad_request(f"invalid object type: {group}/{version}, Kind={kind}")
+        raise _wrong_type(group, version, kind)
     if section(config, "metadata").get("managedFields") is not None:
         raise StatusError.bad_request("metadata.managedFields must be nil")
+    if config["apiVersion"] == wanted.api_version and scope.subresource == "scale" and kind != wanted.kind:
+        raise _wrong_type(group, version, kind)
     if (config["apiVersion"], kind) != (wanted.api_version, wanted.kind):
         raise StatusError.bad_request(
             f"Incorrect version specified in apply patch. Specified patch version: {config['apiVersion']}, "
@@ -282,8 +291,12 @@ def check_configuration(scope: Scope, config: Wire, wanted: GroupVersionKind) ->
     meta(config).setdefault("name", scope.name)
 
 
-def read_applied(scope: Scope, merged: Wire) -> Wire:
-    """Bring a merged object into form."""
+def _wrong_type(group: str, version: str, kind: str) -> StatusError:
+    return StatusError.bad_request(f"invalid object type: {group}/{version}, Kind={kind}")
+
+
+def read_applied(scope: Scope, merged: Wire, namespace: str = "") -> Wire:
+    """Bring a merged object into form; it is named with the namespace that its author gave."""
     resource = scope.resource
     try:
         new, _ = resource.codec.decode(merged)
@@ -293,7 +306,7 @@ def read_applied(scope: Scope, merged: Wire) -> Wire:
         if not resource.custom:
             why = scope.core.types.conversion_problem(resource.gvk, merged) or why
             why = f"unable to convert unstructured object to {kind}: {why}"
-        where = f"{meta(merged).get('namespace', '')}/{scope.name}; {kind}"
+        where = f"{namespace}/{scope.name}; {kind}"
         raise StatusError.unknown(
             f"failed to convert new object ({where}) to proper version: {why}"
         ) from None

@@ -9,12 +9,13 @@ from kubewright.devserver.handlers.patch import (
     Patched,
     check_configuration,
     configuration,
+    invalid_patch,
     read_applied,
     telling_conflicts,
 )
 from kubewright.devserver.handlers.scope import Scope, View
 from kubewright.devserver.handlers.update import Change, update
-from kubewright.devserver.merge import apply_scale
+from kubewright.devserver.merge import apply_scale, scale_owners
 from kubewright.devserver.objects import Wire, copy, decode, encode, items, meta, order_meta, section
 from kubewright.devserver.registry import Resource
 from kubewright.devserver.status import StatusError
@@ -73,7 +74,9 @@ def _access(resource: Resource) -> ScaleAccess:
 
 async def replace_scale(scope: Scope, body: Wire, api: Access) -> bytes:
     """Take the replicas from a whole Scale."""
-    return await _write(scope, api, lambda _: Patched(copy(body), [], {}))
+    named = {"name": scope.name, **meta(body)}
+    whole = {**copy(body), "kind": SCALE.kind, "apiVersion": SCALE.api_version, "metadata": named}
+    return await _write(scope, api, lambda _: Patched(whole, [], {}))
 
 
 async def apply_to_scale(scope: Scope, body: bytes, api: Access) -> bytes:
@@ -91,6 +94,7 @@ async def apply_to_scale(scope: Scope, body: bytes, api: Access) -> bytes:
                 old,
                 access.path,
                 config,
+                scope.core.types.merge_schema(SCALE),
                 scope.write(),
                 force=bool(scope.options.force),
                 empty=scope.empty(),
@@ -113,8 +117,11 @@ async def _write(scope: Scope, api: Access, patch: Patch) -> bytes:
     def change(old: Wire | None) -> Wire:
         if old is None:
             raise scope.not_found()
-        made = patch(scale_of(access, old))
-        scale = _read(scope, made.document, made.strict)
+        document = scale_of(access, old)
+        if owners := scale_owners(old, access.path):
+            document["metadata"]["managedFields"] = owners
+        made = patch(document)
+        scale = _read(scope, made)
         new = copy(old)
         if revision := meta(scale).get("resourceVersion"):
             meta(new)["resourceVersion"] = revision
@@ -160,17 +167,26 @@ def _scaler(entry: Wire) -> tuple[Any, ...]:
     return tuple(entry.get(name) for name in ("manager", "operation", "apiVersion", "subresource"))
 
 
-def _read(scope: Scope, document: Wire, strict: list[str]) -> Wire:
+def _read(scope: Scope, made: Patched) -> Wire:
+    document = made.document
+    kind, version = document.get("kind", ""), document.get("apiVersion", "")
+    if (kind, version) != (SCALE.kind, SCALE.api_version):
+        where = 'in scheme "pkg/runtime/scheme.go:111"'
+        raise invalid_patch(made, f'no kind "{kind}" is registered for version "{version}" {where}')
     try:
         scale, unknown = scope.core.types.decode(SCALE, document)
     except DecodeError as error:
-        raise StatusError.bad_request(
-            f'Scale in version "v1" cannot be handled as a Scale: {error}'
-        ) from None
+        raise invalid_patch(made, str(error)) from None
+    found = [*made.strict, *unknown]
+    if found and scope.options.field_validation == "Strict":
+        raise invalid_patch(made, f"strict decoding error: {', '.join(found)}")
     if scope.options.field_validation == "Warn":
-        scope.warnings.extend([*strict, *unknown])
+        scope.warnings.extend(found)
     name = meta(scale).get("name", "")
-    if name and name != scope.name:
+    if not name:
+        text = f"the name of the object ({scope.name} based on URL) was undeterminable: name must be provided"
+        raise StatusError.bad_request(text)
+    if name != scope.name:
         text = f"the name of the object ({name}) does not match the name on the URL ({scope.name})"
         raise StatusError.bad_request(text)
     replicas = scale.get("spec", {}).get("replicas", 0)

@@ -39,7 +39,6 @@ class Scope:
     options: WriteOptions
     manager: str
     subresource: str = ""
-    options_kind: str = "UpdateOptions"
     view: View | None = None
     collective: bool = False
     """One of many objects that a request deletes: admission is not told its name."""

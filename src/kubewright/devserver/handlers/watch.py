@@ -1,8 +1,9 @@
 """Watching: the state first if wanted, then each change, from bytes that all watchers share."""
 
 import asyncio
+import contextlib
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from kubewright.devserver.core import Core
@@ -19,6 +20,8 @@ from kubewright.http.server import Stream, Writer
 MIN_SECONDS = 1800
 BOOKMARK_SECONDS = 60.0
 LAST_BOOKMARK_SECONDS = 2.0
+CONVERSION_SECONDS = 1.0
+"""How long to wait before somebody is asked again to convert."""
 BATCH_BYTES = 256 * 1024
 INITIAL_END = {"k8s.io/initial-events-end": "true"}
 
@@ -34,16 +37,22 @@ class Watch:
     include: str
     horizon: Callable[[], int | None]
     headers_sent: bool = False
+    deadline: float = 0.0
 
     def answer(self) -> Stream:
         """Start the watch; what cannot be watched is refused before anything is sent."""
         revision = object_revision(self.options.resource_version)
-        return Stream(lambda writer: self._run(writer, revision), self.format.media)
+        return Stream(lambda writer: self._serve(writer, revision), self.format.media)
+
+    async def _serve(self, writer: Writer, revision: int) -> None:
+        seconds = self.options.timeout or MIN_SECONDS * (1 + random.random())
+        self.deadline = asyncio.get_running_loop().time() + seconds
+        # Who is still not told of what nobody converts when the time is up is told nothing, as by the real server.
+        with contextlib.suppress(StatusError):
+            await self._run(writer, revision)
 
     async def _run(self, writer: Writer, revision: int) -> None:
-        loop = asyncio.get_running_loop()
-        seconds = self.options.timeout or MIN_SECONDS * (1 + random.random())
-        deadline = loop.time() + seconds
+        loop, deadline = asyncio.get_running_loop(), self.deadline
         collection = self.chosen.resource.collection
         epoch = collection.epoch
         if self._wants_state():
@@ -103,7 +112,7 @@ class Watch:
         pieces: list[bytes] = []
         size = 0
         records = self._records(revision)
-        await self.chosen.resource.prepare(records)
+        await self._convert(records)
         for record in records:
             if self.chosen.whole or self.chosen.matches(record):
                 pieces.append(self._frame(ADDED, record, record.revision))
@@ -138,7 +147,20 @@ class Watch:
         resource = self.chosen.resource
         if resource.converter is not None:
             seen = (record for event in events for record in (event.old, event.new) if record is not None)
-            await resource.prepare(seen)
+            await self._convert(seen)
+
+    async def _convert(self, records: Iterable[Record]) -> None:
+        """Bring records into the version that is watched; a watch waits for whoever converts, and hears nothing meanwhile."""
+        resource, due, loop = self.chosen.resource, list(records), asyncio.get_running_loop()
+        epoch = resource.collection.epoch
+        while True:
+            try:
+                await resource.prepare(due)
+                return
+            except StatusError:
+                await asyncio.sleep(CONVERSION_SECONDS)
+                if loop.time() >= self.deadline or resource.collection.epoch != epoch:
+                    raise
 
     def _frames(self, event: Event) -> Iterator[bytes]:
         chosen = self.chosen

@@ -15,7 +15,7 @@ from kubewright.devserver.merge.ownership import (
     resets_ownership,
     update_managed_fields,
 )
-from kubewright.devserver.merge.scale import apply_scale
+from kubewright.devserver.merge.scale import apply_scale, scale_owners
 from kubewright.devserver.merge.schema import (
     ANY_SCALAR,
     BOOLEAN,
@@ -54,5 +54,6 @@ __all__ = [
     "merge_schema_of_crd",
     "overlay",
     "resets_ownership",
+    "scale_owners",
     "update_managed_fields",
 ]

@@ -21,7 +21,8 @@ from kubewright.devserver.merge.managers import (
 from kubewright.devserver.merge.schema import MergeSchema
 from kubewright.devserver.merge.updater import Convert, Updater
 from kubewright.devserver.merge.validation import check
-from kubewright.devserver.merge.values import Wire, is_list, is_object, metadata_of, same
+from kubewright.devserver.merge.values import is_list, is_object, metadata_of, same
+from kubewright.devserver.objects import Wire
 
 # An object that existed before anybody applied to it: its fields belong to this manager from then on.
 BEFORE_FIRST_APPLY = "before-first-apply"
@@ -92,6 +93,14 @@ def update_managed_fields(
     return _with_managers(new, _update(updater, live, new, managers, write))
 
 
+def check_applied(config: Wire, schema: MergeSchema) -> None:
+    """Refuse a configuration that does not fit its schema."""
+    try:
+        check(config, schema)
+    except ApplyError as problem:
+        raise ApplyError(f"failed to create typed patch object ({_described(config)}): {problem}") from None
+
+
 def apply(
     schema: MergeSchema,
     live: Wire,
@@ -108,10 +117,7 @@ def apply(
     `live` is the kind's empty object when there is none yet; `empty` is that object, for kinds whose empty
     object is not empty. Raise `ApplyConflicts` when others own what would change, unless forced.
     """
-    try:
-        check(config, schema)
-    except ApplyError as problem:
-        raise ApplyError(f"failed to create typed patch object ({_described(config)}): {problem}") from None
+    check_applied(config, schema)
     updater = Updater(schema, write.api_version, field_paths(reset_fields), convert)
     managers = read_managers(metadata_of(live).get("managedFields") or ())
     if not managers:

@@ -1,11 +1,13 @@
 """Server-side apply to the scale subresource: it owns one field of the object behind it."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from kubewright.devserver.merge.conflicts import ApplyConflicts, Conflict
-from kubewright.devserver.merge.ownership import Write, apply
+from kubewright.devserver.merge.ownership import Write, apply, check_applied
 from kubewright.devserver.merge.schema import MergeSchema
-from kubewright.devserver.merge.values import Wire, metadata_of
+from kubewright.devserver.merge.values import is_object, metadata_of
+from kubewright.devserver.objects import Wire
 
 SCALE_VERSION = "autoscaling/v1"
 _REPLICAS = ("f:spec", "f:replicas")
@@ -16,6 +18,7 @@ def apply_scale(
     live: Wire,
     replicas: Sequence[str],
     config: Wire,
+    scale_schema: MergeSchema,
     write: Write,
     *,
     force: bool = False,
@@ -23,8 +26,9 @@ def apply_scale(
 ) -> Wire:
     """Return the live object with a Scale applied to it; `replicas` names the fields that lead to its number.
 
-    `write` is in the object's own version with the subresource `scale`; conflicts are told in the Scale's terms.
+    The Scale itself is read by `scale_schema`. `write` is in the object's own version with the subresource `scale`; conflicts are told in the Scale's terms.
     """
+    check_applied(config, scale_schema)
     part: Wire = {key: live[key] for key in ("apiVersion", "kind") if key in live}
     part["metadata"] = {key: item for key, item in metadata_of(live).items() if key in {"name", "namespace"}}
     spec: Wire = config.get("spec") or {}
@@ -37,6 +41,29 @@ def apply_scale(
         raise ApplyConflicts(
             [_retold(conflict, write.api_version) for conflict in problem.conflicts]
         ) from None
+
+
+def scale_owners(live: Wire, replicas: Sequence[str]) -> list[Wire]:
+    """Give who owns the number, as the managedFields of a Scale tell it."""
+    return [
+        {
+            **{key: entry[key] for key in ("manager", "operation") if key in entry},
+            "apiVersion": SCALE_VERSION,
+            **{key: entry[key] for key in ("time", "fieldsType") if key in entry},
+            "fieldsV1": {"f:spec": {"f:replicas": {}}},
+            **{key: entry[key] for key in ("subresource",) if key in entry},
+        }
+        for entry in metadata_of(live).get("managedFields") or ()
+        if _owns(entry.get("fieldsV1"), replicas)
+    ]
+
+
+def _owns(fields: Any, path: Sequence[str]) -> bool:
+    for name in path:
+        if not is_object(fields) or f"f:{name}" not in fields:
+            return False
+        fields = fields[f"f:{name}"]
+    return True
 
 
 def _retold(conflict: Conflict, api_version: str) -> Conflict:

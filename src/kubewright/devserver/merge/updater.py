@@ -10,7 +10,8 @@ from kubewright.devserver.merge.managers import Managed, ManagerId, Managers
 from kubewright.devserver.merge.membership import fields_of, reconciled, with_parents
 from kubewright.devserver.merge.merging import merge, remove
 from kubewright.devserver.merge.schema import MergeSchema
-from kubewright.devserver.merge.values import ABSENT, Wire, same
+from kubewright.devserver.merge.values import ABSENT, same
+from kubewright.devserver.objects import Wire
 
 # (object, apiVersion) -> the object in that version and its schema; None when there is no such version any more
 Convert = Callable[[Wire, str], tuple[Wire, MergeSchema] | None]

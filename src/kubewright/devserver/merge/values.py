@@ -6,6 +6,7 @@ from typing import Any, Final, TypeGuard
 import msgspec
 
 from kubewright.devserver.merge.schema import MergeSchema
+from kubewright.devserver.objects import Wire
 
 
 class Absent(Enum):
@@ -13,8 +14,6 @@ class Absent(Enum):
 
     ABSENT = "absent"
 
-
-Wire = dict[str, Any]
 
 ABSENT: Final = Absent.ABSENT
 

@@ -60,4 +60,5 @@ def _find(obj: Wire, path: str, wanted: type[object], sort: str) -> tuple[Any, s
 
 def _accessor_error(path: str, value: Any, wanted: str) -> str:
     found = _SORTS.get(type(cast(object, value)), "map[string]interface {}")
-    return f"{path} accessor error: {value} is of the type {found}, expected {wanted}"
+    shown = "map[]" if value == {} else value
+    return f"{path} accessor error: {shown} is of the type {found}, expected {wanted}"

@@ -20,7 +20,7 @@ def log_endpoint(containers: Containers) -> Endpoint:
     async def answer(call: Invocation) -> Response | Stream:
         pod = call.api.get("", "pods", call.namespace, call.name)
         container = choose_container(pod, call.request.one("container"))
-        wanted = log_request(call.request, datetime.now(UTC))
+        wanted = log_request(call.request, call.clock.now())
         if not pod["spec"].get("nodeName"):
             return Response(204, b"", "")
         pieces = containers.logs(pod, container, wanted)

@@ -1,0 +1,83 @@
+"""The server's time is the event loop's: what is dated or ends does so when that has come."""
+
+import asyncio
+from datetime import datetime
+from typing import Any
+
+from devserver_http import MERGE, Http
+
+from kubewright.devserver import Server
+from kubewright.testing.virtual_time import virtual_time
+
+LATER = 600.0
+POD = {
+    "metadata": {"name": "p"},
+    "spec": {"containers": [{"name": "c", "image": "i"}]},
+}
+
+VOLUME = {
+    "metadata": {"name": "v"},
+    "spec": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/a"}},
+}
+
+
+async def moment(http: Http) -> datetime:
+    """Ask the server for a new object's time."""
+    made = await http.request(
+        "POST", "/api/v1/namespaces/default/configmaps?dryRun=All", {"metadata": {"name": "now"}}
+    )
+    return datetime.fromisoformat(made.json()["metadata"]["creationTimestamp"])
+
+
+def since(start: datetime, text: str) -> float:
+    """Tell the seconds from a moment to a time that the server wrote."""
+    return (datetime.fromisoformat(text) - start).total_seconds()
+
+
+async def token(http: Http) -> Any:
+    path = "/api/v1/namespaces/default/serviceaccounts/robot/token"
+    return (await http.request("POST", path, {"spec": {"expirationSeconds": 600}})).json()
+
+
+@virtual_time
+async def test_a_token_ends_when_its_time_has_come() -> None:
+    async with Server() as server, Http(server) as http:
+        await http.create("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "robot"}})
+        issued = await token(http)
+
+        async def is_good() -> bool:
+            review = {"spec": {"token": issued["status"]["token"]}}
+            answer = await http.request("POST", "/apis/authentication.k8s.io/v1/tokenreviews", review)
+            return answer.json()["status"].get("authenticated", False)
+
+        assert await is_good()
+        await asyncio.sleep(300)
+        assert await is_good()
+        await asyncio.sleep(400)
+        assert not await is_good()
+
+
+@virtual_time
+async def test_what_the_server_dates_follows_its_clock() -> None:
+    async with Server(disable_admission_plugins=["ServiceAccount"]) as server, Http(server) as http:
+        await http.create("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "robot"}})
+        await http.create("/api/v1/persistentvolumes", VOLUME)
+        await http.create("/api/v1/namespaces/default/pods", POD)
+        before = await moment(http)
+        await asyncio.sleep(LATER)
+        issued = await token(http)
+        status = "/api/v1/persistentvolumes/v/status"
+        volume = (await http.request("PATCH", status, {"status": {"phase": "Bound"}}, MERGE)).json()
+        target = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}}
+        await http.create("/api/v1/namespaces/default/pods/p/binding", target)
+        (bound,) = (await http.get("/api/v1/namespaces/default/pods/p"))["status"]["conditions"]
+        myself = await http.create("/apis/authentication.k8s.io/v1/selfsubjectreviews", {})
+        dated = {
+            "token": issued["metadata"]["creationTimestamp"],
+            "volume": volume["status"]["lastPhaseTransitionTime"],
+            "binding": bound["lastTransitionTime"],
+            "review": myself["metadata"]["creationTimestamp"],
+        }
+        early = {name: text for name, text in dated.items() if since(before, text) < LATER - 1}
+        assert not early
+        assert since(before, issued["status"]["expirationTimestamp"]) >= LATER + 599
