@@ -117,6 +117,39 @@ def test_a_changed_definition_ends_the_watches_on_its_objects(target: Target) ->
         send(target, "DELETE", f"{DEFINITIONS}/ended.behaviour.ex.io")
 
 
+def test_a_watch_of_what_nobody_converts_hears_nothing_of_it(target: Target) -> None:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    hook = {"clientConfig": {"url": "https://127.0.0.1:1/convert"}, "conversionReviewVersions": ["v1"]}
+    definition = {
+        "metadata": {"name": "strangers.behaviour.ex.io"},
+        "spec": {
+            "group": "behaviour.ex.io",
+            "scope": "Cluster",
+            "names": {"plural": "strangers", "kind": "Stranger"},
+            "versions": [
+                {"name": name, "served": True, "storage": name == "v1", "schema": schema}
+                for name in ("v1", "v2")
+            ],
+            "conversion": {"strategy": "Webhook", "webhook": hook},
+        },
+    }
+    assert send(target, "POST", DEFINITIONS, definition).status == 201
+    first, second = (f"/apis/behaviour.ex.io/{name}/strangers" for name in ("v1", "v2"))
+    for path in (first, second):
+        wait_until(lambda path=path: send(target, "GET", path).status == 200)
+    stranger = {"apiVersion": "behaviour.ex.io/v1", "kind": "Stranger", "metadata": {"name": "joe"}}
+    try:
+        with watching(target, f"{second}?watch=1&timeoutSeconds=300") as response:
+            assert send(target, "POST", first, stranger).status == 201
+            # What is heard then comes before the end that a changed definition makes.
+            change = {"spec": {"conversion": {"strategy": "None", "webhook": None}}}
+            path = f"{DEFINITIONS}/strangers.behaviour.ex.io"
+            assert send(target, "PATCH", path, change, MERGE).status == 200
+            assert response.read() == b""
+    finally:
+        send(target, "DELETE", f"{DEFINITIONS}/strangers.behaviour.ex.io")
+
+
 def wait_until(holds: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 60
     while not holds():
