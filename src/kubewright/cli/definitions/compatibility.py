@@ -31,7 +31,7 @@ async def check_compatible(
         raise IncompatibleError(
             "objects that are stored in the cluster would break:\n"
             + "\n".join(refused)
-            + "\nkeep the old version beside a new one, or run again with --force"
+            + "\nkeep the old version beside a new one, or overrule it: `kubewright install` and `deploy` take --force"
         )
 
 
