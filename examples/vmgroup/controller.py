@@ -5,6 +5,7 @@ import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from functools import partial
 
 import kubewright as kw
 from vmgroup.kinds import VmGroup, VmGroupStatus
@@ -103,28 +104,21 @@ class VmGroups:
             return group.status
 
     async def _scale(self, group: VmGroup) -> None:
-        await self.provider.create_folder(folder_of(group))
+        spec, folder = group.spec, folder_of(group)
+        await self.provider.create_folder(folder)
         live = {machine.name: machine for machine in await self._machines(group)}
         wanted = machine_names(group)
         surplus = [machine for name, machine in live.items() if name not in wanted]
         await at_most(OPERATIONS_AT_ONCE, [self._removal(group, machine) for machine in surplus])
+        clone = partial(self.provider.clone, template=spec.template, cpu=spec.cpu, memory=spec.memory)
         jobs: list[Job] = []
         for name in wanted:
             machine = live.get(name)
             if machine is None or not machine.complete:
-                jobs.append(self._clone(group, name))
+                jobs.append(partial(clone, folder, name))
             elif not machine.powered_on:
-                jobs.append(self._power_on(group, name))
+                jobs.append(partial(self.provider.power_on, folder, name))
         await at_most(OPERATIONS_AT_ONCE, jobs)
-
-    def _clone(self, group: VmGroup, name: str) -> Job:
-        spec, folder = group.spec, folder_of(group)
-        return lambda: self.provider.clone(
-            folder, name, template=spec.template, cpu=spec.cpu, memory=spec.memory
-        )
-
-    def _power_on(self, group: VmGroup, name: str) -> Job:
-        return lambda: self.provider.power_on(folder_of(group), name)
 
     def _removal(self, group: VmGroup, machine: Machine) -> Job:
         async def remove() -> None:
