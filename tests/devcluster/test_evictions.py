@@ -1,9 +1,13 @@
-"""How long a Pod stays with taints that drive Pods away."""
+"""How long a Pod stays with taints that drive Pods away, and what becomes of it when its node is no more."""
 
 from datetime import timedelta
 
+from devcluster_workloads import pod
+
+from kubewright.api import Meta
 from kubewright.api.builtin import core_v1
 from kubewright.devcluster.evictions import patience
+from kubewright.testing import embedded, virtual_time
 
 TAINT = core_v1.Taint(key="broken", effect="NoExecute")
 
@@ -28,3 +32,18 @@ def test_the_shortest_of_its_tolerations_counts() -> None:
 
 def test_a_node_without_such_taints_keeps_everybody() -> None:
     assert patience(tolerant(), []) is None
+
+
+@virtual_time
+async def test_pods_are_driven_away_by_a_taint_and_given_up_with_their_node() -> None:
+    async with embedded() as cluster:
+        node = await cluster.client.create(core_v1.Node(Meta("other")))
+        await cluster.create(pod("app", node_name="other"))
+        taint = {"key": "broken", "effect": "NoExecute"}
+        await cluster.client.patch(node, {"spec": {"taints": [taint]}})
+        found = await cluster.eventually(core_v1.Pod, "app", lambda item: item.metadata.deletion_timestamp)
+        told = next(item for item in found.status.conditions if item.type == "DisruptionTarget")
+        assert (told.status, told.reason) == ("True", "DeletionByTaintManager")
+        # Nobody on that node tells that the Pod has ended: it stays until the node is gone as well.
+        await cluster.client.delete(node)
+        await cluster.eventually_gone(core_v1.Pod, "app", timeout=300)
