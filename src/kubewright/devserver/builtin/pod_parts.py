@@ -1,6 +1,6 @@
 """Parts of a Pod that are written by themselves: its node, its ephemeral containers, its resources."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from kubewright.api import FieldError, problems
 from kubewright.devserver.builtin.pod_level import check_resized
@@ -43,14 +43,36 @@ def _check_ephemeral(new: Wire, old: Wire) -> list[FieldError]:
 def _only_resources(new: Wire, old: Wire) -> None:
     wanted = {group: {item.get("name"): item for item in items(new["spec"], group)} for group in _GROUPS}
     whole = new["spec"].get("resources")
+    given = {group: items(new["spec"], group) for group in _GROUPS}
     new["spec"] = copy(old["spec"])
     restore(new["spec"], {} if whole is None else {"resources": whole}, "resources")
     for group in _GROUPS:
+        if _names(given[group]) != _names(items(new["spec"], group)):
+            # Other containers are refused, so they are kept for whoever does it.
+            new["spec"][group] = given[group]
+            continue
         for item in items(new["spec"], group):
             found = wanted[group].get(item.get("name"))
             for name in _RESIZED if found is not None else ():
                 restore(item, found or {}, name)
     restore(new, old, "status")
+
+
+def _names(containers: Sequence[Wire]) -> list[str]:
+    return [item.get("name", "") for item in containers]
+
+
+def _reordered(new: Wire, old: Wire) -> Iterator[FieldError]:
+    for group in _GROUPS:
+        after, before = (_names(items(pod["spec"], group)) for pod in (new, old))
+        if len(after) != len(before):
+            text = f"{group} may not be added or removed on resize"
+            yield problems.forbidden(f"spec.{group}", text)
+            continue
+        for index, (name, was) in enumerate(zip(after, before, strict=True)):
+            if name != was:
+                text = f"{group} may not be renamed or reordered on resize"
+                yield problems.forbidden(f"spec.{group}[{index}].name", text)
 
 
 def _check_resize(new: Wire, old: Wire) -> list[FieldError]:
@@ -59,6 +81,8 @@ def _check_resize(new: Wire, old: Wire) -> list[FieldError]:
         text = "Pod QOS Class may not change as a result of resizing"
         errors.append(problems.invalid("spec", quality_of(old), text))
     errors += check_resized(new["spec"], old["spec"])
+    if others := list(_reordered(new, old)):
+        return errors + others
     errors += _removed(new, old)
     if _fixed_amounts(new) != _fixed_amounts(old):
         errors.append(problems.forbidden("spec", "only cpu and memory resources are mutable"))
