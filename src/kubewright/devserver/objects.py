@@ -105,6 +105,17 @@ def order_object(obj: Wire) -> Wire:
     return ordered
 
 
+def unchanged(new: Wire, old: Wire | None) -> Wire:
+    """Give the parts of an object that are, to the byte, what another has in their place."""
+    if old is None:
+        return {}
+    return {
+        name: part
+        for name, part in new.items()
+        if isinstance(part, dict) and ((known := old.get(name)) is part or _encode(known) == _encode(part))
+    }
+
+
 def copy(value: Any) -> Any:
     """Copy a JSON value to its depth: written and read by the interpreter, it is several times faster than by hand."""
     return marshal.loads(marshal.dumps(value))

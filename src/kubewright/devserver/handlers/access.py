@@ -105,7 +105,7 @@ class StoreAccess:
                 raise scope.not_found()
             draft = copy(old)
             answer = change(draft)
-            new, _ = target.codec.decode(draft if answer is None else answer)
+            new, _ = target.codec.decode(draft if answer is None else answer, old)
             target.codec.default(new)
             return scope.manage_fields(old, new)
 

@@ -129,18 +129,18 @@ def patched(scope: Scope, patch: Patch) -> Change:
             raise scope.not_found()
         made = patch(old)
         forget = resets_ownership(made.document)
-        return scope.manage_fields(old, read_patched(scope, made), reset=forget)
+        return scope.manage_fields(old, read_patched(scope, made, old), reset=forget)
 
     return change
 
 
-def read_patched(scope: Scope, made: Patched) -> Wire:
+def read_patched(scope: Scope, made: Patched, old: Wire) -> Wire:
     """Bring a patched document into form; what is wrong with it is told as wrong with the patch."""
     resource, document = scope.resource, made.document
     if made.strategic is not None:
         document = scope.core.types.arranged(resource.gvk, document)
     try:
-        new, unknown = resource.codec.decode(document)
+        new, unknown = resource.codec.decode(document, old)
     except DecodeError as error:
         raise invalid_patch(made, _converted(scope, made, str(error))) from None
     found = [*made.strict, *unknown]
@@ -231,7 +231,7 @@ def applied(scope: Scope, body: bytes) -> Change:
         if old is not None and _only_owners_differ(merged, old):
             # What is applied without effect is not completed either: new defaults wait for a real change.
             return merged
-        return read_applied(scope, merged, meta(config).get("namespace", ""))
+        return read_applied(scope, merged, old, meta(config).get("namespace", ""))
 
     return change
 
@@ -295,11 +295,11 @@ def _wrong_type(group: str, version: str, kind: str) -> StatusError:
     return StatusError.bad_request(f"invalid object type: {group}/{version}, Kind={kind}")
 
 
-def read_applied(scope: Scope, merged: Wire, namespace: str = "") -> Wire:
+def read_applied(scope: Scope, merged: Wire, old: Wire | None, namespace: str = "") -> Wire:
     """Bring a merged object into form; it is named with the namespace that its author gave."""
     resource = scope.resource
     try:
-        new, _ = resource.codec.decode(merged)
+        new, _ = resource.codec.decode(merged, old)
     except DecodeError as error:
         why = str(error)
         kind = f"{resource.group}/{resource.version}, Kind={resource.kind}"

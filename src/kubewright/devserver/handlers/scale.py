@@ -101,7 +101,7 @@ async def apply_to_scale(scope: Scope, body: bytes, api: Access) -> bytes:
             )
         )
         _keep_times(merged, old)
-        return read_applied(scope, merged)
+        return read_applied(scope, merged, old)
 
     return await _update(scope, access, change, api)
 

@@ -85,7 +85,8 @@ async def _store(scope: Scope, record: Record, new: Wire, old: Wire) -> bytes:
             scope.core.store.delete(resource.collection, record)
         return resource.codec.encode(new)
     codec = resource.codec
-    formed = codec.form(new)
+    # Read anew: what the new object shares with the old one may have been changed in both.
+    formed = codec.form(new, None if resource.custom else resource.read(record))
     if record.shape == resource.storage_codec.shape and codec.write(formed) == resource.render(record):
         return resource.render(record)
     if scope.options.dry_run:

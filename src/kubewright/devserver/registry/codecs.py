@@ -5,7 +5,7 @@ from typing import Protocol
 
 from kubewright.api import FieldError, GroupVersionKind
 from kubewright.devserver.merge import MergeSchema, merge_schema_of_crd
-from kubewright.devserver.objects import Wire, encode, encode_sorted, order_object
+from kubewright.devserver.objects import Wire, encode, encode_sorted, order_object, unchanged
 from kubewright.devserver.registry.scale_checks import check_scale_spec, check_scale_status
 from kubewright.devserver.strategy import Strategy
 from kubewright.devserver.wire import TypeTable, untyped
@@ -37,8 +37,11 @@ class Codec(Protocol):
         """Tell how many bytes at the start of an object are left out in lists."""
         ...
 
-    def decode(self, value: Wire) -> tuple[Wire, list[str]]:
-        """Give a client's object in canonical form, and what the kind does not have of it."""
+    def decode(self, value: Wire, old: Wire | None = None) -> tuple[Wire, list[str]]:
+        """Give a client's object in canonical form, and what the kind does not have of it.
+
+        What it has in common with `old`, which has its form, need not be looked at.
+        """
         ...
 
     def default(self, obj: Wire) -> None:
@@ -61,8 +64,8 @@ class Codec(Protocol):
         """Make an object that was stored in another shape fit this one."""
         ...
 
-    def form(self, obj: Wire) -> Wire:
-        """Give an object as it is written, whatever defaulting and admission have added where."""
+    def form(self, obj: Wire, old: Wire | None = None) -> Wire:
+        """Give an object as it is written, whatever defaulting and admission have added where; `old` as above."""
         ...
 
     def write(self, formed: Wire) -> bytes:
@@ -86,9 +89,9 @@ class BuiltinCodec:
         # Lists of built-in kinds leave kind and apiVersion out; `encode` puts them first.
         self.list_prefix: int = len(f'{{"kind":"{gvk.kind}","apiVersion":"{gvk.api_version}",')
 
-    def decode(self, value: Wire) -> tuple[Wire, list[str]]:
+    def decode(self, value: Wire, old: Wire | None = None) -> tuple[Wire, list[str]]:
         """Round-trip a client's object through the kind's Go type."""
-        obj, unknown = self.types.decode_request(self.gvk, value)
+        obj, unknown = self.types.decode_request(self.gvk, value, unchanged(value, old))
         obj["kind"], obj["apiVersion"] = self.gvk.kind, self.gvk.api_version
         return obj, unknown
 
@@ -112,9 +115,9 @@ class BuiltinCodec:
         """Take stored objects as they are."""
         return obj
 
-    def form(self, obj: Wire) -> Wire:
+    def form(self, obj: Wire, old: Wire | None = None) -> Wire:
         """Give what Go's type would write, in its order."""
-        return order_object(self.types.decode(self.gvk, obj)[0])
+        return order_object(self.types.decode(self.gvk, obj, unchanged(obj, old))[0])
 
     def write(self, formed: Wire) -> bytes:
         """Write the fields as they stand."""
@@ -147,7 +150,7 @@ class CustomCodec:
         self._validator = compile_schema(schema)
         self._merge_schema: MergeSchema | None = None
 
-    def decode(self, value: Wire) -> tuple[Wire, list[str]]:
+    def decode(self, value: Wire, old: Wire | None = None) -> tuple[Wire, list[str]]:
         """Prune what the schema does not know and bring metadata into form."""
         body = untyped({name: item for name, item in value.items() if name != "metadata"})
         unknown = [f'unknown field "{path}"' for path in self._validator.prune(body)]
@@ -181,7 +184,7 @@ class CustomCodec:
         self.default(fitted)
         return fitted
 
-    def form(self, obj: Wire) -> Wire:
+    def form(self, obj: Wire, old: Wire | None = None) -> Wire:
         """Take the object as it is: decoding has pruned it."""
         return obj
 

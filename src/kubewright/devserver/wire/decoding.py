@@ -1,6 +1,6 @@
 """Compile Go types into functions that turn parsed JSON into what Go would write after reading it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from kubewright.devserver.wire import scalars
@@ -61,6 +61,14 @@ class Decoders:
         if known is None:
             known = self._structs[name] = self._compile_struct(name)
         return known
+
+    def around(
+        self, name: str, value: Mapping[str, Any], formed: Mapping[str, Any], unknown: list[str]
+    ) -> Any:
+        """Decode a struct of which some fields, named with their values in `formed`, need no decoding."""
+        rest = {key: item for key, item in value.items() if key not in formed}
+        found = {**self.struct(name)(rest, unknown), **formed}
+        return {field.name: found[field.name] for field in self._types.fields(name) if field.name in found}
 
     def _late(self, name: str) -> Decode:
         def decode(value: Any, unknown: list[str]) -> Any:

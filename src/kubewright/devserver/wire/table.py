@@ -1,7 +1,7 @@
 """The type table: every built-in kind, how it reads, how it merges, where it is served."""
 
 import lzma
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from kubewright.devserver.wire.values import TOO_DEEP
 _DATA = Path(__file__).parents[1] / "data"
 _OPTIONS = "meta.k8s.io/v1"
 _MAX_STRICT_ERRORS = 100
+_NOTHING: Mapping[str, Any] = {}
 
 
 class Subresource(msgspec.Struct, frozen=True):
@@ -74,17 +75,24 @@ class TypeTable:
         """Tell whether the kind is built in; the option kinds are, in every group."""
         return self._find(gvk) is not None
 
-    def decode(self, gvk: GroupVersionKind, value: Any) -> tuple[dict[str, Any], list[str]]:
-        """Read a parsed JSON value and write it as the server answers it; also list unknown fields."""
-        return _decoded(self._decoders, self._struct(gvk), value)
+    def decode(
+        self, gvk: GroupVersionKind, value: Any, formed: Mapping[str, Any] = _NOTHING
+    ) -> tuple[dict[str, Any], list[str]]:
+        """Read a parsed JSON value and write it as the server answers it; also list unknown fields.
 
-    def decode_request(self, gvk: GroupVersionKind, value: Any) -> tuple[dict[str, Any], list[str]]:
+        Parts of it that are known to be as they are written, `formed`, are taken as they are.
+        """
+        return _decoded(self._decoders, self._struct(gvk), value, formed)
+
+    def decode_request(
+        self, gvk: GroupVersionKind, value: Any, formed: Mapping[str, Any] = _NOTHING
+    ) -> tuple[dict[str, Any], list[str]]:
         """Do the same for a request's body: until it is stored, an empty list is not null."""
-        return _decoded(self._request_decoders, self._struct(gvk), value)
+        return _decoded(self._request_decoders, self._struct(gvk), value, formed)
 
     def decode_struct(self, struct: str, value: Any) -> tuple[dict[str, Any], list[str]]:
         """Do the same for a type that is no kind, named as in the table: `meta/v1.ObjectMeta`."""
-        return _decoded(self._decoders, struct, value)
+        return _decoded(self._decoders, struct, value, _NOTHING)
 
     def arranged(self, gvk: GroupVersionKind, value: dict[str, Any]) -> dict[str, Any]:
         """Return a parsed value with its fields in the order of the kind's Go types."""
@@ -147,10 +155,15 @@ class TypeTable:
         return struct
 
 
-def _decoded(decoders: Decoders, struct: str, value: Any) -> tuple[dict[str, Any], list[str]]:
+def _decoded(
+    decoders: Decoders, struct: str, value: Any, formed: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[str]]:
     unknown: list[str] = []
     try:
-        decoded = decoders.struct(struct)(value, unknown)
+        if formed:
+            decoded = decoders.around(struct, value, formed, unknown)
+        else:
+            decoded = decoders.struct(struct)(value, unknown)
     except TypeMismatch as mismatch:
         raise DecodeError(mismatch.text()) from None
     except RecursionError:
