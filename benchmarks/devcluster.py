@@ -1,13 +1,15 @@
-"""Deployments to Available on the dev cluster, against the real control plane with the same kubelet.
+"""Deployments to Available on `kubewright dev`, against the real control plane with the same kubelet.
 
-Both run on this machine and are driven by the same client. Ours is one process: server, controllers, scheduler and
-kubelet. CPU of the real one is that of its four programs and of our kubelet beside them.
+Both run on this machine as programs of their own and are driven by the same client. Ours is one process: server,
+controllers, scheduler and kubelet. The real one is four, and our kubelet beside the client.
 """
 
 import argparse
 import asyncio
 import gc
 import os
+import sys
+import tempfile
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -18,8 +20,9 @@ from harness import Bench, alternate_async
 
 from kubewright.api import Meta, decode
 from kubewright.api.builtin import apps_v1, core_v1, meta_v1
+from kubewright.cli.loops import run_program
 from kubewright.client import Client, ClusterConfig, load_config
-from kubewright.devcluster import DevCluster, kubelet_operator, register_node
+from kubewright.devcluster import kubelet_operator, register_node
 from kubewright.manager import Manager, ManagerOptions
 from kubewright.testing.controlplane import (
     CONTROLLERS,
@@ -33,6 +36,7 @@ NAMESPACE = "default"
 REAL = "real control plane"
 _TICKS = os.sysconf("SC_CLK_TCK")
 _OFF = "0"
+_DEV = "from kubewright.cli import main; main()"
 
 
 class Cost(NamedTuple):
@@ -70,7 +74,7 @@ async def until_available(client: Client, missing: set[str], replicas: int) -> N
 async def roll_out(client: Client, count: int, replicas: int) -> Cost:
     """Create Deployments and wait until all are available, on a cluster that ends with the run."""
     names = [f"bench-{number}" for number in range(count)]
-    # As `kubewright dev` and `kubewright run` do once they are ready.
+    # As `kubewright run` does once it is ready: the kubelet beside the real control plane is here.
     gc.collect()
     gc.freeze()
     wall, cpu = time.perf_counter(), _cpu()
@@ -99,6 +103,24 @@ def _cpu() -> float:
     while more := {pid for pid, parent in parents.items() if parent in family} - family:
         family |= more
     return time.process_time() + sum(times[pid] for pid in family if pid != mine)
+
+
+@asynccontextmanager
+async def dev_cluster() -> AsyncGenerator[ClusterConfig, None]:
+    """Run `kubewright dev`."""
+    with tempfile.TemporaryDirectory() as folder:
+        kubeconfig = Path(folder) / "kubeconfig"
+        command = (sys.executable, "-c", _DEV, "dev", "--kubeconfig", str(kubeconfig))
+        program = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+        assert program.stdout is not None
+        try:
+            if not await program.stdout.readline():
+                raise SystemExit("kubewright dev did not start")
+            yield await asyncio.to_thread(load_config, kubeconfig)
+        finally:
+            if program.returncode is None:
+                program.terminate()
+            await program.wait()
 
 
 @asynccontextmanager
@@ -140,7 +162,7 @@ async def main() -> int:
         bench.progress(f"{count} x {replicas} Pods")
 
         async def ours(count: int = count, replicas: int = replicas) -> Cost:
-            async with DevCluster() as cluster, Client(cluster.config, field_manager="bench") as client:
+            async with dev_cluster() as config, Client(config, field_manager="bench") as client:
                 return await roll_out(client, count, replicas)
 
         async def theirs(count: int = count, replicas: int = replicas) -> Cost:
@@ -162,4 +184,4 @@ async def main() -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(asyncio.run(main()))
+    raise SystemExit(run_program(main))
