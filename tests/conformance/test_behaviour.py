@@ -117,6 +117,25 @@ def test_a_changed_definition_ends_the_watches_on_its_objects(target: Target) ->
         send(target, "DELETE", f"{DEFINITIONS}/ended.behaviour.ex.io")
 
 
+def test_heads_alone_are_given_of_health_and_of_no_object(target: Target) -> None:
+    connection = target.connect("")
+    try:
+        for path, status in (
+            ("/healthz", 200),
+            ("/version", 405),
+            ("/api", 405),
+            ("/apis/apps/v1", 405),
+            ("/api/v1/namespaces", 405),
+            ("/api/v1/namespaces/default", 405),
+        ):
+            connection.request("HEAD", path)
+            response = connection.getresponse()
+            response.read()
+            assert response.status == status, path
+    finally:
+        connection.close()
+
+
 def test_a_watch_of_what_nobody_converts_hears_nothing_of_it(target: Target) -> None:
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     hook = {"clientConfig": {"url": "https://127.0.0.1:1/convert"}, "conversionReviewVersions": ["v1"]}

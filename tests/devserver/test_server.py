@@ -62,6 +62,13 @@ async def test_discovery_is_not_sent_twice(http: Http) -> None:
     assert (await http.request("GET", "/apis", headers={**accept, "If-None-Match": tag})).status == 304
 
 
+async def test_documents_are_indented_for_those_who_read_them(http: Http) -> None:
+    reader = {"User-Agent": "curl/8"}
+    for path, headers in (("/version", {}), ("/", {}), ("/api", reader), ("/apis/apps/v1", reader)):
+        assert (await http.request("GET", path, headers=headers)).body.startswith(b'{\n  "'), path
+    assert (await http.request("GET", "/api")).body.startswith(b'{"kind":')
+
+
 async def test_openapi_documents_are_immutable_by_their_hash(http: Http) -> None:
     index = (await http.request("GET", "/openapi/v3")).json()
     url = index["paths"]["apis/apps/v1"]["serverRelativeURL"]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from kubewright.devserver.handlers.call import prettify, write
 from kubewright.devserver.negotiation import aggregated_version
 from kubewright.devserver.objects import Wire, encode
 from kubewright.devserver.registry import AGGREGATED, Discovery, Document, OpenApi
@@ -31,6 +32,8 @@ _SWAGGER_PROTOBUF = (
     "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
     "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
 )
+# What the real server writes with indents for everybody, not for browsers alone.
+_INDENTED = ("/", "/version")
 _IMMUTABLE = ("Cache-Control", "public, immutable")
 
 
@@ -54,9 +57,12 @@ class Documents:
         path = request.path.rstrip("/") or "/"
         if request.method not in ("GET", "HEAD"):
             raise StatusError.method_not_allowed()
-        if path in self._pages:
-            return Response(200, encode(self._pages[path]()))
         parts = path.strip("/").split("/")
+        if request.method != "GET" and parts[0] in ("version", "api", "apis"):
+            raise StatusError.method_not_allowed()
+        if path in self._pages:
+            body = encode(self._pages[path]())
+            return Response(200, prettify(body) if path in _INDENTED else body)
         if parts[0] in _HEALTH:
             return self._health(request, parts[0], "/".join(parts[1:]))
         if parts[0] == "openapi":
@@ -77,7 +83,7 @@ class Documents:
                 document = self._discovery.aggregated(version, core=core)
                 return _tagged(request, document, AGGREGATED.format(version))
             found = self._discovery.versions() if core else self._discovery.groups()
-            return Response(200, found.body)
+            return Response(*_written(request, found.body))
         found = None
         if parts[0] == "api" and len(parts) == 2:
             found = self._discovery.resources("", parts[1])
@@ -86,7 +92,7 @@ class Documents:
         elif parts[0] == "apis" and len(parts) == 3:
             found = self._discovery.resources(parts[1], parts[2])
         if found is not None:
-            return Response(200, found.body)
+            return Response(*_written(request, found.body))
         if parts[0] == "api" or (len(parts) == 3 and self._discovery.group(parts[1]) is not None):
             raise StatusError.no_such_path()
         return _missing()
@@ -113,6 +119,10 @@ class Documents:
             return text(200, "ok")
         lines = "".join(f"[+]{check} ok\n" for check in CHECKS)
         return text(200, f"{lines}{kind} check passed\n")
+
+
+def _written(request: Request, body: bytes) -> tuple[int, bytes, str]:
+    return 200, *write(request, body, JSON)
 
 
 def _missing() -> Response:

@@ -63,6 +63,9 @@ class Router:
         if resource.custom and info.scoped and not resource.namespaced:
             return self._missing(info)
         self._check_path(resource, info)
+        if request.method == "HEAD" and not resource.custom and info.subresource != "proxy":
+            # Of what the real server routes itself, only proxies and custom resources take it.
+            raise StatusError.method_not_allowed()
         warnings = [resource.deprecation] if resource.deprecation else []
         call = Call(self._core, self._api, request, info, resource, user, horizon, warnings)
         if info.subresource:
