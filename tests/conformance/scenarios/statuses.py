@@ -63,6 +63,17 @@ STATUSES: dict[str, dict[str, Any]] = {
         "no-time": condition(lastTransitionTime=None),
     },
     "claim": {"no-phase": {"phase": ""}},
+    "pod": {
+        "no-address": {"podIPs": [{"ip": "-1"}]},
+        "address": {"podIP": "1.2.3.4"},
+        "addresses": {"podIPs": [{"ip": "1.2.3.4"}]},
+        "two-of-a-family": {"podIPs": [{"ip": "1.2.3.4"}, {"ip": "1.2.3.5"}]},
+        "two-words": {"podIP": "1.2.3.4", "podIPs": [{"ip": "1.2.3.5"}]},
+        "node-to-be": {"nominatedNodeName": "A_"},
+        "generation": {"observedGeneration": -1},
+        "hosts": {"hostIPs": [{"ip": "x"}]},
+        "type": {"conditions": [{"type": "a b", "status": "True"}]},
+    },
 }
 Ways = dict[str, tuple[str, str, str, Any]]
 PATCHES: Ways = {
@@ -71,6 +82,12 @@ PATCHES: Ways = {
         "",
         "json",
         [{"op": "add", "path": "/spec/template/spec/containers/0/imagePullPolicy", "value": 5}],
+    ),
+    "policy-unknown": (
+        "deployment",
+        "",
+        "merge",
+        {"spec": {"template": {"spec": {"restartPolicy": "x"}}}},
     ),
     "moved": (
         "ingress",

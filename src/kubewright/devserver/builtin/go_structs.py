@@ -1,7 +1,7 @@
 """Errors that show a Go struct: its fields in the order Go declares them, the unset ones included."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kubewright.api import FieldError
@@ -21,8 +21,10 @@ class StructError(FieldError, frozen=True):
         return f"{title}: {shown}: {self.detail}" if self.detail else f"{title}: {shown}"
 
 
-def invalid_struct(field: str, value: Mapping[str, Any] | None, detail: str) -> FieldError:
-    """Report an invalid struct."""
+def invalid_struct(
+    field: str, value: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None, detail: str
+) -> FieldError:
+    """Report an invalid struct, or a list of them."""
     return StructError("FieldValueInvalid", field, value, detail)
 
 

@@ -5,6 +5,7 @@ from kubewright.devserver.builtin.cells import NAME, containers, labels_text
 from kubewright.devserver.builtin.pod_endpoints import ENDPOINTS, bind
 from kubewright.devserver.builtin.pod_parts import PARTS
 from kubewright.devserver.builtin.pod_rows import COLUMNS, pod_row
+from kubewright.devserver.builtin.pod_status import agree_on_addresses, check_pod_status
 from kubewright.devserver.builtin.pod_warnings import warn_of_pod, warn_of_template
 from kubewright.devserver.builtin.quality import quality_of
 from kubewright.devserver.builtin.templates import (
@@ -31,6 +32,7 @@ def _default(pod: Wire) -> None:
     spec: Wire = pod.setdefault("spec", {})
     default_pod_spec(spec)
     default_requests(spec)
+    agree_on_addresses(section(pod, "status"))
     spec.setdefault("enableServiceLinks", True)
 
 
@@ -186,6 +188,7 @@ STRATEGIES = {
         prepare_status_update=_prepare_status_update,
         validate=_validate,
         validate_update=_validate_update,
+        validate_status_update=check_pod_status,
         warnings=warn_of_pod,
         has_generation=True,
         grace_period=_grace_period,

@@ -212,7 +212,7 @@ def _matches(spec: Wire) -> list[FieldError]:
 
 def _replicated_template(spec: Wire) -> list[FieldError]:
     errors = _matches(spec) + check_template(spec["template"], "spec.template")
-    return errors + list(_lasting(spec, "ReplicaSet", always=False))
+    return errors + list(_lasting(spec, "ReplicaSet", always=True))
 
 
 def _lasting(spec: Wire, kind: str, *, always: bool) -> Iterator[FieldError]:
