@@ -2,7 +2,8 @@
 
 import pytest
 
-from kubewright.schema import cel, check_webhook_client
+from kubewright.schema import check_webhook_client
+from kubewright.schema.cel import is_identifier
 
 
 @pytest.mark.parametrize(
@@ -34,8 +35,8 @@ def test_a_missing_name_is_missed_where_the_real_server_misses_it(confused: bool
 
 @pytest.mark.parametrize("name", ["", "1a", "a-b", "in", "namespace"])
 def test_expressions_cannot_name_this(name: str) -> None:
-    assert not cel.is_identifier(name)
+    assert not is_identifier(name)
 
 
 def test_expressions_can_name_this() -> None:
-    assert all(map(cel.is_identifier, ("a", "_b", "c1", "Namespace")))
+    assert all(map(is_identifier, ("a", "_b", "c1", "Namespace")))
