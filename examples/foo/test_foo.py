@@ -11,7 +11,7 @@ import kubewright as kw
 from foo import Foo, FooSpec, FooV1Alpha1, operator
 from foo.kinds import conversion
 from kubewright.api.builtin import core_v1
-from kubewright.testing import PATIENCE, Cluster
+from kubewright.testing import PATIENCE, Cluster, embedded, virtual_time
 from kubewright.testing.round_trip import check_round_trips
 
 IMAGE = "gcr.io/google_containers/echoserver:1.4"
@@ -58,6 +58,13 @@ async def test_makes_a_pod_of_its_own_name(cluster: Cluster) -> None:
     assert (container.name, container.image) == ("busybox", IMAGE)
     assert pod.spec.restart_policy == "Always"
     assert pod.metadata.owner_references == []
+
+
+@virtual_time
+async def test_the_pod_is_there_within_two_seconds() -> None:
+    async with embedded() as cluster, running(cluster):
+        await cluster.create(foo())
+        await cluster.eventually(core_v1.Pod, "test", timeout=2)
 
 
 async def test_a_deleted_pod_comes_back(cluster: Cluster) -> None:

@@ -8,7 +8,7 @@ import pytest
 import kubewright as kw
 from kubewright.api.builtin import apps_v1, rbac_v1
 from kubewright.manager import Manager
-from kubewright.testing import Cluster
+from kubewright.testing import Cluster, embedded, virtual_time
 from pulsarconsumer import ConsumerSpec, PulsarConsumer, operator
 
 DEPLOYMENT = "sample-deployment"
@@ -134,6 +134,18 @@ async def test_deployment_deleted_or_scaled_by_hand_is_restored(cluster: Cluster
         await cluster.client.delete(before)
         await cluster.eventually(
             apps_v1.Deployment, DEPLOYMENT, lambda it: it.metadata.uid != before.metadata.uid
+        )
+
+
+@virtual_time
+async def test_a_deployment_deleted_by_hand_is_back_within_five_seconds() -> None:
+    async with embedded() as cluster, cluster.running(operator()):
+        await cluster.create(consumer())
+        await cluster.eventually(PulsarConsumer, "sample", is_ready("True"))
+        before = await cluster.get(apps_v1.Deployment, DEPLOYMENT)
+        await cluster.client.delete(before)
+        await cluster.eventually(
+            apps_v1.Deployment, DEPLOYMENT, lambda it: it.metadata.uid != before.metadata.uid, timeout=5
         )
 
 
