@@ -34,7 +34,7 @@ class Discreet(msgspec.Struct, frozen=True):
 class ExecPlugin(Discreet, frozen=True):
     """Describe a program that prints credentials (`client.authentication.k8s.io`)."""
 
-    secret = frozenset({"args", "env", "cluster_extension"})
+    secret: ClassVar[frozenset[str]] = frozenset({"args", "env", "cluster_extension"})
     command: str
     args: tuple[str, ...] = ()
     env: tuple[tuple[str, str], ...] = ()
@@ -52,7 +52,7 @@ class OidcProvider(Discreet, frozen=True):
     the stored one worthless.
     """
 
-    secret = frozenset({"client_secret", "id_token", "refresh_token", "ca_data"})
+    secret: ClassVar[frozenset[str]] = frozenset({"client_secret", "id_token", "refresh_token", "ca_data"})
     issuer_url: str
     client_id: str
     client_secret: str = ""

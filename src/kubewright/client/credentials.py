@@ -5,7 +5,7 @@ import base64
 import logging
 from math import inf
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from msgspec.structs import replace
 
@@ -21,7 +21,7 @@ FILE_LIFETIME = 60.0
 class Credential(Discreet, frozen=True):
     """Hold what proves who we are, until `valid_until` on the event loop's clock."""
 
-    secret = frozenset({"authorization", "certificate", "key"})
+    secret: ClassVar[frozenset[str]] = frozenset({"authorization", "certificate", "key"})
     authorization: str = ""
     certificate: bytes = b""
     key: bytes = b""
