@@ -28,6 +28,8 @@ _MISSING_RULE = (
 )
 _MISSING_PATH = r'cannot (?P<verb>\S+) path "(?P<path>[^"]+)"'
 _MANAGER = r'conflict with "(?P<manager>.*?)"(?: |$)'
+_ANOTHER_UID = "UID in precondition"
+"""What servers say of a uid that is not the object's: they give this conflict no cause of its own."""
 
 
 class ApiError(KubewrightError):
@@ -159,6 +161,11 @@ class FieldConflict(msgspec.Struct, frozen=True):
 
 class Conflict(ApiError):
     """The object changed in between, is another one by now, or other managers own fields of it."""
+
+    @property
+    def replaced(self) -> bool:
+        """Tell whether there is another object of that name than the one that was meant, known by its uid."""
+        return _ANOTHER_UID in self.status.message
 
     @property
     def fields(self) -> Sequence[FieldConflict]:

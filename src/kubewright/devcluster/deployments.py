@@ -1,7 +1,6 @@
 """Deployments: ReplicaSets by template, rolled over as the strategy says."""
 
 from collections.abc import Sequence
-from datetime import timedelta
 
 from kubewright.api import AlreadyExists, label_selector
 from kubewright.api.builtin import apps_v1
@@ -25,10 +24,9 @@ from kubewright.devcluster.deployment_sets import (
 from kubewright.devcluster.deployment_status import status_of
 from kubewright.devcluster.leaving import unless_leaving
 from kubewright.devcluster.rollouts import Batch, proportional, scale_down, scale_up
-from kubewright.devcluster.statuses import Reporter
+from kubewright.devcluster.statuses import SOON, Reporter
 
 NAME = "deployment-controller"
-SOON = Result(after=timedelta(milliseconds=1))
 
 sets_by_family: Index[apps_v1.ReplicaSet] = Index(apps_v1.ReplicaSet, family_of)
 deployments_by_namespace: Index[apps_v1.Deployment] = Index(
@@ -206,7 +204,8 @@ async def reconcile(deployment: apps_v1.Deployment, ctx: Context) -> Result | No
     now = clock.now().replace(microsecond=0)
     status, again = status_of(deployment, rollout.sets, rollout.new, now, created=rollout.created)
     status.collision_count = rollout.collisions
-    await _reporter.write(deployment, status, ctx, rollout.annotations)
+    if not await _reporter.write(deployment, status, ctx, rollout.annotations):
+        return SOON
     return SOON if status.collision_count != deployment.status.collision_count else again
 
 

@@ -13,7 +13,7 @@ from kubewright.controller import Change, Context, Controller, Index, Operator, 
 from kubewright.devcluster import clock, storage
 from kubewright.devcluster.places import HOST_IP, NODE, POD_NETWORK, ROOM, Place
 from kubewright.devcluster.stages import Stage, advance, is_over, stop
-from kubewright.devcluster.statuses import Reporter
+from kubewright.devcluster.statuses import SOON, Reporter
 
 NAME = "kubelet"
 LEASE_NAMESPACE = "kube-node-lease"
@@ -123,13 +123,13 @@ class Kubelet:
             ending = await self._runner.stop(pod, place, now) if self._runner is not None else None
             if ending is None and (left := self._time_to_stop(pod)) > _NOTHING:
                 return Result(after=timedelta(seconds=left))
-            await self._end(pod, ending or stop(pod, place, now), ctx)
-            return None
+            return await self._end(pod, ending or stop(pod, place, now), ctx)
         if is_over(pod):
             return None
         running = await self._runner.advance(pod, place, now) if self._runner is not None else None
         stage = running or advance(pod, place, now)
-        await self._report(pod, stage, ctx)
+        if not await self._report(pod, stage, ctx):
+            return SOON
         if stage.again is None:
             return None
         return Result(after=max(stage.again - clock.now(), timedelta(milliseconds=1)))
@@ -151,14 +151,13 @@ class Kubelet:
             (ctx.warn if note.warning else ctx.event)(note.reason, note.text)
         return written
 
-    async def _end(self, pod: core_v1.Pod, stage: Stage, ctx: Context) -> None:
+    async def _end(self, pod: core_v1.Pod, stage: Stage, ctx: Context) -> Result | None:
         # Who watches must see that it is not ready any more before it is gone.
         if not is_over(pod) and not await self._report(pod, stage, ctx):
-            return
-        if stage.running:
-            return
-        if pod.metadata.deletion_grace_period_seconds or not pod.metadata.finalizers:
+            return SOON
+        if not stage.running and (pod.metadata.deletion_grace_period_seconds or not pod.metadata.finalizers):
             await ctx.delete(pod, grace_period_seconds=0)
+        return None
 
 
 class Heartbeat:

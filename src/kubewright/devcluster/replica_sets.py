@@ -20,7 +20,7 @@ from kubewright.devcluster.pods import (
     pod_from,
     pods_by_family,
 )
-from kubewright.devcluster.statuses import Reporter
+from kubewright.devcluster.statuses import SOON, Reporter
 
 NAME = "replicaset-controller"
 FAILURE = "ReplicaFailure"
@@ -85,9 +85,11 @@ async def reconcile(replica_set: apps_v1.ReplicaSet, ctx: Context) -> Result | N
             failure = error
     now = clock.now()
     told = failure.status.message if failure is not None else ""
-    await _reporter.write(replica_set, status_of(replica_set, pods, told, now), ctx)
+    written = await _reporter.write(replica_set, status_of(replica_set, pods, told, now), ctx)
     if failure is not None:
         raise failure
+    if not written:
+        return SOON
     waits = [available_in(pod, replica_set.spec.min_ready_seconds, now) for pod in pods if is_active(pod)]
     pending = [wait for wait in waits if wait]
     return Result(after=min(pending)) if pending else None

@@ -1,12 +1,16 @@
 """Statuses written whole: what others have put there and is no longer so is taken out."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any, cast
 
 import msgspec
 
 from kubewright.api import Conflict, NotFound, Object, Wire, to_wire
-from kubewright.controller import Change, Context
+from kubewright.controller import Change, Context, Result
+
+SOON = Result(after=timedelta(milliseconds=10))
+"""What could not be written is looked at anew, when the cache holds what came in between."""
 
 
 def replacing(old: Wire, new: Wire) -> Wire:
@@ -48,7 +52,8 @@ class Reporter:
     ) -> bool:
         """Put a status in the place of the object's, and with it annotations that it has not yet.
 
-        Tells whether it is so now: one that is gone, or has changed meanwhile, which leads here again, is left alone.
+        Tells whether it is so now. One that is gone or has changed meanwhile is left alone, to be looked at anew: no
+        change need lead there, as what is in the way may be our own report, sent again because its answer was lost.
         """
         patch = replacing(to_wire(obj.status), to_wire(status))
         if not patch and not annotations:
@@ -76,4 +81,12 @@ class Reporter:
 
 def _seen(obj: Any, status: msgspec.Struct, annotations: Mapping[str, str]) -> tuple[Any, ...]:
     meta = obj.metadata
-    return obj.spec, status, annotations, meta.labels, meta.owner_references, meta.deletion_timestamp
+    return (
+        obj.spec,
+        status,
+        annotations,
+        meta.labels,
+        meta.owner_references,
+        meta.finalizers,
+        meta.deletion_timestamp,
+    )

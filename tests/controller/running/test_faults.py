@@ -14,7 +14,7 @@ import pytest
 from kubewright.api import ApiError, KubewrightError, Meta, kind_of
 from kubewright.api.builtin import apiextensions_v1, rbac_v1
 from kubewright.client import Client, Impersonation, config_from_kubeconfig
-from kubewright.controller import Context, Controller, Operator, rules_for
+from kubewright.controller import Context, Controller, Operator, needs, rules_for
 from kubewright.devserver import Match, Server
 from kubewright.manager import Manager
 from kubewright.testing.virtual_time import virtual_time
@@ -218,6 +218,22 @@ async def test_lost_history_is_read_anew_and_what_went_meanwhile_is_gone() -> No
             return manager.statistics().cached_objects == 1
 
         await eventually(one_left)
+
+
+@virtual_time
+async def test_a_deletion_that_meets_a_conflict_is_tried_again() -> None:
+    async def take_away(box: Box, ctx: Context) -> None:
+        await ctx.delete(box)
+
+    async with stage() as (server, cluster):
+        server.faults.add(match=ours(verbs=("delete",)), fail=409, times=2)
+        async with cluster.running(Controller(Box, take_away, needs=[needs(Box, "delete")])):
+            await cluster.create(Box(Meta("a")))
+
+            async def none_left() -> bool:
+                return not await cluster.client.list(Box, namespace=cluster.namespace)
+
+            await eventually(none_left)
 
 
 @virtual_time

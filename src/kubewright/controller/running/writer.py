@@ -222,8 +222,12 @@ class Writer:
         )
         try:
             answer = await self._client.raw(request)
-        except (NotFound, Conflict):
+        except NotFound:
             return
+        except Conflict as conflict:
+            if conflict.replaced:
+                return
+            raise
         document: Wire = msgspec.json.decode(answer.body)
         if document.get("kind") == "Status":
             self._surroundings.record_delete(
