@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from contextlib import suppress
 
 import pytest
 from http_wire import connected
@@ -115,3 +116,19 @@ async def test_an_address_that_is_not_there_at_all_is_told() -> None:
     with pytest.raises(OSError, match="address"):
         async with HttpServer(Paths(), "192.0.2.1", 0):
             pass
+
+
+@pytest.mark.parametrize("began", [0, 3])
+@pytest.mark.parametrize("turns", range(6))
+async def test_who_comes_at_the_very_end_is_let_go(began: int, turns: int) -> None:
+    """Each turn of the event loop takes the newcomer one step further in; none of them may leave its socket open."""
+    async with serving() as (server, _):
+        for _ in range(began):
+            await asyncio.sleep(0)
+        with socket.create_connection(("127.0.0.1", server.port)) as newcomer:
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            await server.__aexit__(None, None, None)
+            newcomer.setblocking(False)
+            with suppress(ConnectionResetError):  # who was never taken in is told so by the kernel
+                assert await asyncio.get_running_loop().sock_recv(newcomer, 1) == b""

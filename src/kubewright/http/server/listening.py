@@ -1,9 +1,9 @@
-"""The sockets that a server listens on: one for each address of its host, all with the same port."""
+"""The sockets that a server listens on, one for each address of its host with the same port, and who comes there."""
 
 import asyncio
 import errno
 import socket
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 # Whoever finds no place waits here, in the kernel, and costs the process nothing.
 _BACKLOG = 1024
@@ -35,3 +35,26 @@ async def listen(host: str, port: int) -> list[socket.socket]:
     if not sockets and missing is not None:
         raise missing
     return sockets
+
+
+async def accept(listener: socket.socket) -> socket.socket:
+    """Wait for the next one who comes.
+
+    Nothing is awaited once it is there: `loop.sock_accept` loses whoever comes in the turn in which it is cancelled.
+    """
+    while True:
+        with suppress(BlockingIOError):
+            arrived, _ = listener.accept()
+            arrived.setblocking(False)
+            return arrived
+        await _somebody_waits(listener)
+
+
+async def _somebody_waits(listener: socket.socket) -> None:
+    loop = asyncio.get_running_loop()
+    here: asyncio.Future[None] = loop.create_future()
+    loop.add_reader(listener, lambda: here.done() or here.set_result(None))
+    try:
+        await here
+    finally:
+        loop.remove_reader(listener)

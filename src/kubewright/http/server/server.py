@@ -12,7 +12,7 @@ from kubewright.http.server.arrivals import Arrival
 from kubewright.http.server.connection import Connection
 from kubewright.http.server.handler import Handler
 from kubewright.http.server.limits import Limits
-from kubewright.http.server.listening import listen
+from kubewright.http.server.listening import accept, listen
 from kubewright.http.server.reader import Room
 
 SWEEP_SECONDS = 5.0
@@ -76,7 +76,10 @@ class HttpServer:
         self._stack.callback(self._cut_off)
         self._stack.push_async_callback(self._finish)
         for listener in listeners:
-            self._stack.callback(self._group.create_task(self._accept(listener)).cancel)
+            accepting = self._group.create_task(self._accept(listener))
+            # Not closed by the task itself: one that is cancelled at once never begins.
+            accepting.add_done_callback(lambda _, listener=listener: listener.close())
+            self._stack.callback(accepting.cancel)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -126,22 +129,21 @@ class HttpServer:
         the kernel.
         """
         loop = asyncio.get_running_loop()
-        with listener:
-            while True:
-                try:
-                    arrived, _ = await loop.sock_accept(listener)
-                except OSError:
-                    # As many files are open as may be, or who came is gone again.
-                    await asyncio.sleep(_ACCEPT_PAUSE)
-                    continue
-                with ExitStack() as held:
-                    held.enter_context(arrived)
-                    await self._find_room()
-                    held.pop_all()
-                connection = Connection(self._handler, self, loop)
-                opening = self._group.create_task(self._open(connection, arrived))
-                opening.add_done_callback(partial(self._opened, connection, arrived))
-                self._arriving[connection] = Arrival(arrived, opening, loop.time())
+        while True:
+            try:
+                arrived = await accept(listener)
+            except OSError:
+                # As many files are open as may be, or who came is gone again.
+                await asyncio.sleep(_ACCEPT_PAUSE)
+                continue
+            with ExitStack() as held:
+                held.enter_context(arrived)
+                await self._find_room()
+                held.pop_all()
+            connection = Connection(self._handler, self, loop)
+            opening = self._group.create_task(self._open(connection, arrived))
+            opening.add_done_callback(partial(self._opened, connection, arrived))
+            self._arriving[connection] = Arrival(arrived, opening, loop.time())
 
     async def _find_room(self) -> None:
         loop = asyncio.get_running_loop()
