@@ -14,6 +14,7 @@ from kubewright.client.tls import tls_context
 from kubewright.http.client import Place
 
 QUERY = "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+ADDED = b'{"type":"ADDED"'
 END = b'"k8s.io/initial-events-end":"true"'
 
 
@@ -32,8 +33,10 @@ def read(kubeconfig: Path) -> dict[str, float]:
             data = connection.recv(65536)
             if not data:
                 raise SystemExit("the stream ended before the initial events did")
-            objects += data.count(b'{"type":"ADDED"')
-            last = last[-len(END) :] + data
+            # Records of TLS end anywhere, also in the midst of what is looked for.
+            known = last[-len(END) :]
+            last = known + data
+            objects += last.count(ADDED) - known.count(ADDED)
     return {"at": time.time(), "seconds": time.perf_counter() - started, "objects": objects}
 
 
