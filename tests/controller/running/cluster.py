@@ -183,3 +183,18 @@ def writes(manager: Manager) -> int:
                 if sample.labels["method"] in ("PATCH", "PUT", "DELETE")
             )
     return int(total)
+
+
+@asynccontextmanager
+async def started(manager: Manager) -> AsyncIterator[asyncio.Task[None]]:
+    """Run a manager that need not become ready."""
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(manager.run())
+        try:
+            yield task
+        finally:
+            task.cancel()
+
+
+def options(**changes: Any) -> ManagerOptions:
+    return dataclasses.replace(OPTIONS, **changes)
