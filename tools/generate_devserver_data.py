@@ -68,14 +68,14 @@ ALIAS = re.compile(r"^type (\w+)\s+(?:= )?((?:map\[[\w.]+\])?(?:\[\])?[\w.]+)\s*
 IMPORT = re.compile(r'^\s*(?:import\s+)?(?:(\w+)\s+)?"(k8s\.io/[^"]+)"', re.MULTILINE)
 LIST_FORMS = re.compile(r"\[\]|\*|map\[([\w./]+)\]")
 
-Wire = Any
+JsonObject = Any
 
 
 @dataclass
 class Table:
     """What the Go sources declare: structs by name, named non-struct types, kinds by group version."""
 
-    structs: dict[str, list[list[Wire]]] = field(default_factory=dict[str, list[list[Wire]]])
+    structs: dict[str, list[list[JsonObject]]] = field(default_factory=dict[str, list[list[JsonObject]]])
     aliases: dict[str, str] = field(default_factory=dict[str, str])
     kinds: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
     atomic: set[str] = field(default_factory=set[str])
@@ -148,7 +148,7 @@ def qualified(go_type: str, package: str, imports: dict[str, str]) -> str:
     return f"{prefix}{package}.{rest}"
 
 
-def parse_field(line: str, qualify: Callable[[str], str]) -> list[Wire] | None:
+def parse_field(line: str, qualify: Callable[[str], str]) -> list[JsonObject] | None:
     if line.strip().startswith("//") or not (match := FIELD.match(line)):
         return None
     _, go_type, tag = match.groups()
@@ -163,7 +163,7 @@ def parse_field(line: str, qualify: Callable[[str], str]) -> list[Wire] | None:
         + (OMITZERO if "omitzero" in options else 0)
         + (INLINE if "inline" in options or not name else 0)
     )
-    extras: dict[str, Wire] = {}
+    extras: dict[str, JsonObject] = {}
     if strategy := re.search(r'patchStrategy:"([^"]*)"', tag):
         extras["strategy"] = strategy.group(1)
     if key := re.search(r'patchMergeKey:"([^"]*)"', tag):
@@ -171,7 +171,7 @@ def parse_field(line: str, qualify: Callable[[str], str]) -> list[Wire] | None:
     return [name, number, qualify(go_type), flags, extras]
 
 
-def add_schema_facts(table: Table, definitions: dict[str, Wire]) -> None:
+def add_schema_facts(table: Table, definitions: dict[str, JsonObject]) -> None:
     """Copy what only the OpenAPI definitions say (list and map types, defaults) into the fields."""
     prefixes = dict(SPECIAL.values())
     for full, rows in table.structs.items():
@@ -210,7 +210,7 @@ def referenced(table: Table) -> set[str]:
     return seen
 
 
-def served_versions(discovery: Wire) -> list[tuple[str, Wire]]:
+def served_versions(discovery: JsonObject) -> list[tuple[str, JsonObject]]:
     """List group versions a default server serves: the stable ones, in the server's order."""
     return [
         (group["metadata"].get("name", ""), version)
@@ -228,15 +228,15 @@ def package_of(group: str, version: str) -> str:
     return f"{API}{name or 'core'}/{version}"
 
 
-def is_object(value: Wire) -> TypeGuard[dict[str, Wire]]:
+def is_object(value: JsonObject) -> TypeGuard[dict[str, JsonObject]]:
     return isinstance(value, dict)
 
 
-def is_list(value: Wire) -> TypeGuard[list[Wire]]:
+def is_list(value: JsonObject) -> TypeGuard[list[JsonObject]]:
     return isinstance(value, list)
 
 
-def strip_descriptions(value: Wire) -> Wire:
+def strip_descriptions(value: JsonObject) -> JsonObject:
     if is_object(value):
         kept = {k: v for k, v in value.items() if k != "description" or not isinstance(v, str)}
         return {k: strip_descriptions(v) for k, v in kept.items()}
@@ -249,7 +249,7 @@ def document_name(group: str, version: str) -> str:
     return f"apis__{group}__{version}" if group else "api__v1"
 
 
-def is_kind(rows: list[list[Wire]]) -> bool:
+def is_kind(rows: list[list[JsonObject]]) -> bool:
     return any(row[2] == "meta/v1.TypeMeta" and row[3] & INLINE for row in rows)
 
 
@@ -258,7 +258,7 @@ def build(sources: Sources) -> dict[str, bytes]:
     core = json.loads((sources.kubernetes / "api/discovery/api__v1.json").read_text())
     grouped = json.loads((sources.kubernetes / "api/discovery/aggregated_v2.json").read_text())
     versions = served_versions(grouped)
-    table, definitions, files = Table(), dict[str, Wire](), dict[str, bytes]()
+    table, definitions, files = Table(), dict[str, JsonObject](), dict[str, bytes]()
     parse_package(table, sources, "k8s.io/apimachinery/pkg/apis/meta/v1")
     parse_package(table, sources, "k8s.io/apimachinery/pkg/types")
     for group, version in [("", "v1"), *((group, version["version"]) for group, version in versions)]:
@@ -281,7 +281,7 @@ def build(sources: Sources) -> dict[str, bytes]:
     return files
 
 
-def read_openapi(sources: Sources, group: str, version: str) -> Wire:
+def read_openapi(sources: Sources, group: str, version: str) -> JsonObject:
     file = sources.kubernetes / f"api/openapi-spec/v3/{document_name(group, version)}_openapi.json"
     document = strip_descriptions(json.loads(file.read_text()))
     for operations in document["paths"].values():
@@ -292,12 +292,12 @@ def read_openapi(sources: Sources, group: str, version: str) -> Wire:
     return document
 
 
-def compressed(document: Wire) -> bytes:
+def compressed(document: JsonObject) -> bytes:
     text = json.dumps(document, separators=(",", ":"), sort_keys=True)
     return lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME)
 
 
-def compact(value: Wire) -> str:
+def compact(value: JsonObject) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
@@ -322,17 +322,17 @@ def render_table(table: Table) -> bytes:
     return ("{" + ",\n".join(parts) + "}\n").encode()
 
 
-def discovery_groups(core: Wire, versions: list[tuple[str, Wire]]) -> list[Wire]:
+def discovery_groups(core: JsonObject, versions: list[tuple[str, JsonObject]]) -> list[JsonObject]:
     """Describe resources as rows, one group version each."""
-    rows: list[Wire] = [{"group": "", "version": "v1", "resources": core_resources(core)}]
+    rows: list[JsonObject] = [{"group": "", "version": "v1", "resources": core_resources(core)}]
     for group, version in versions:
         resources = [resource_row(resource, group, version["version"]) for resource in version["resources"]]
         rows.append({"group": group, "version": version["version"], "resources": resources})
     return rows
 
 
-def resource_row(resource: Wire, group: str, version: str) -> Wire:
-    row: Wire = {
+def resource_row(resource: JsonObject, group: str, version: str) -> JsonObject:
+    row: JsonObject = {
         "name": resource["resource"],
         "singular": resource["singularResource"],
         "namespaced": resource["scope"] == "Namespaced",
@@ -356,8 +356,8 @@ def resource_row(resource: Wire, group: str, version: str) -> Wire:
     return row
 
 
-def core_resources(core: Wire) -> list[Wire]:
-    rows: dict[str, Wire] = {}
+def core_resources(core: JsonObject) -> list[JsonObject]:
+    rows: dict[str, JsonObject] = {}
     for resource in core["resources"]:
         name, _, sub = resource["name"].partition("/")
         if not sub:
@@ -384,7 +384,7 @@ def core_resources(core: Wire) -> list[Wire]:
     return list(rows.values())
 
 
-def render_lines(name: str, rows: list[Wire]) -> bytes:
+def render_lines(name: str, rows: list[JsonObject]) -> bytes:
     lines = ",\n".join(compact(row) for row in rows)
     return f'{{"{name}":[\n{lines}\n]}}\n'.encode()
 

@@ -39,7 +39,7 @@ LOOK_WITH = (
     else f"{shutil.which('kubewright') or Path(sys.executable).with_name('kubewright')} get myownshells"
 )
 """What a person can type to look around."""
-Wire = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
 async def tell() -> None:
@@ -85,15 +85,15 @@ async def look(client: Client, view: "View") -> None:
     view.events = await _events(client)
 
 
-async def _rows(client: Client, kind: type[Any]) -> Wire:
+async def _rows(client: Client, kind: type[Any]) -> JsonObject:
     """Ask for the table that `kubectl get` would show."""
     request = requests.list_page(kind_of(kind), namespace=NAMESPACE)
     answer = await client.raw(msgspec.structs.replace(request, accept=AS_TABLE))
-    table: Wire = json.loads(answer.body)
+    table: JsonObject = json.loads(answer.body)
     return table
 
 
-async def _friends(client: Client) -> Wire:
+async def _friends(client: Client) -> JsonObject:
     """Make the table that MyCustomResource would have if it had a column for its status."""
     found = await client.list(MyCustomResource, namespace=NAMESPACE)
     columns = [{"name": name, "priority": 0} for name in ("Name", "Friend", "Healthy")]
@@ -122,7 +122,7 @@ class View:
         self._console = console
         self._told: list[Text] = []
         self._drawn = Tables()
-        self.tables: list[tuple[str, Wire]] = []
+        self.tables: list[tuple[str, JsonObject]] = []
         self.pods = ""
         self.events: list[str] = []
         self.hint = ""

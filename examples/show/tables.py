@@ -9,7 +9,7 @@ from rich.text import Text
 LEAST = 4
 FRESH = 3.0
 """Seconds for which a change stands out."""
-Wire = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
 class Tables:
@@ -18,7 +18,7 @@ class Tables:
     def __init__(self) -> None:
         self._seen: dict[tuple[str, str, str], tuple[str, float]] = {}
 
-    def draw(self, kind: str, rows: Wire, width: int) -> Table:
+    def draw(self, kind: str, rows: JsonObject, width: int) -> Table:
         """Draw a table whose first column is headed by the kind; what is too wide for the terminal is cut."""
         shown = [(at, it["name"]) for at, it in enumerate(rows["columnDefinitions"]) if not it["priority"]]
         heads = [kind.upper(), *(name.upper() for _, name in shown[1:])]

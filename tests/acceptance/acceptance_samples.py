@@ -16,7 +16,7 @@ from kubewright.api.builtin import apps_v1, core_v1
 from kubewright.controller import Operator
 
 ROOT = Path(__file__).parents[2]
-Wire = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Sample:
     children: tuple[type[Any], ...]
     settled: Callable[[Any], object]
     """Tells of one of its objects whether there is nothing left to do."""
-    malformed: Wire
+    malformed: JsonObject
     """What no object of the kind may hold, laid over one of its samples."""
 
     @property
@@ -37,7 +37,7 @@ class Sample:
         """The package, as `kubewright run` takes it."""
         return ROOT / "examples" / self.name
 
-    def documents(self) -> list[Wire]:
+    def documents(self) -> list[JsonObject]:
         """Read the YAML files of its samples."""
         files = sorted((self.target / "samples").glob("*.yaml"))
         return [document for file in files for document in yaml.safe_load_all(file.read_text())]

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Unpack
 
-from kubewright.api import ApiError, BadRequest, Invalid, Kind, NotFound, Wire
+from kubewright.api import ApiError, BadRequest, Invalid, JsonObject, Kind, NotFound
 from kubewright.api.builtin import authorization_v1
 from kubewright.client import Client, WriteOptions
 from kubewright.testing import PATIENCE
@@ -17,9 +17,9 @@ async def until(holds: Callable[[], Awaitable[bool]]) -> None:
             await asyncio.sleep(0.02)
 
 
-async def created(client: Client, document: Wire, **options: Unpack[WriteOptions]) -> Wire:
+async def created(client: Client, document: JsonObject, **options: Unpack[WriteOptions]) -> JsonObject:
     """Create an object as soon as the server gets through to those who judge and convert it."""
-    made: list[Wire] = []
+    made: list[JsonObject] = []
 
     async def taken() -> bool:
         try:

@@ -15,7 +15,7 @@ from kubewright.manager import Manager, ManagerOptions, WebhookOptions
 from kubewright.schema import crd
 from kubewright.testing import PATIENCE, Cluster
 
-Wire = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
 def requests(manager: Manager, matches: Callable[[dict[str, str]], bool]) -> int:
@@ -131,7 +131,7 @@ async def test_one_malformed_object_does_not_stop_the_others(sample: Sample, clu
     await cluster.client.delete(kind_of(sample.kind), "malformed", cluster.namespace)
 
 
-async def store_malformed(sample: Sample, cluster: Cluster, bad: Wire) -> None:
+async def store_malformed(sample: Sample, cluster: Cluster, bad: JsonObject) -> None:
     """Put an object into the store that the real definition would refuse, through a laxer one."""
     definition = crd(*sample.operator().kinds)
     for version in definition["spec"]["versions"]:

@@ -12,11 +12,11 @@ from acceptance_waits import created
 from kubewright.schema import crd
 from kubewright.testing import Cluster
 
-Wire = dict[str, Any]
+JsonObject = dict[str, Any]
 DEFINITIONS = Path(__file__).parent / "definitions"
 
 
-def definition_of(sample: Sample) -> Wire:
+def definition_of(sample: Sample) -> JsonObject:
     return crd(*sample.operator().kinds)
 
 

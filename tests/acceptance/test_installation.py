@@ -27,7 +27,7 @@ from kubewright.testing.environments import ServerName
 IMAGE = "registry.example/operator:1"
 INSTALLER = "installer"
 Launch = Callable[..., Awaitable[Replica]]
-Wire = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ SPARED: set[Right] = {
 }
 
 
-def rights(documents: list[Wire], names: Names) -> set[Right]:
+def rights(documents: list[JsonObject], names: Names) -> set[Right]:
     """List what the rendered roles that are bound to the operator's account allow."""
     bound = {
         (item["roleRef"]["kind"], item["roleRef"]["name"])
@@ -104,7 +104,7 @@ def rights(documents: list[Wire], names: Names) -> set[Right]:
     }
 
 
-def unused(documents: list[Wire], names: Names, accesses: list[Access]) -> set[Right]:
+def unused(documents: list[JsonObject], names: Names, accesses: list[Access]) -> set[Right]:
     """List what was allowed and never asked for."""
     used = {("read" if it.verb in READING else it.verb, it.group, it.resource) for it in accesses}
     return rights(documents, names) - used

@@ -17,16 +17,16 @@ from kubewright.webhook import WebhookNames
 from kubewright.webhook.server import clear_leftovers
 
 IMAGE = "registry.example/operator:1"
-Wire = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
-async def rendered(sample: Sample) -> list[Wire]:
+async def rendered(sample: Sample) -> list[JsonObject]:
     text = await kubewright("manifests", str(sample.target), "--image", IMAGE)
     return list(yaml.safe_load_all(text))
 
 
 @pytest_asyncio.fixture
-async def home(sample: Sample, cluster: Cluster, kubectl: Kubectl) -> AsyncGenerator[list[Wire], None]:
+async def home(sample: Sample, cluster: Cluster, kubectl: Kubectl) -> AsyncGenerator[list[JsonObject], None]:
     """Give an operator's documents, in a cluster that has the namespace they go to: no rehearsal makes one."""
     documents = await rendered(sample)
     operator = sample.operator()
@@ -38,7 +38,7 @@ async def home(sample: Sample, cluster: Cluster, kubectl: Kubectl) -> AsyncGener
     await cluster.client.delete(core_v1.Namespace, namespace["metadata"]["name"])
 
 
-async def test_the_server_takes_all_of_it(home: list[Wire], kubectl: Kubectl) -> None:
+async def test_the_server_takes_all_of_it(home: list[JsonObject], kubectl: Kubectl) -> None:
     (theirs,) = {found["metadata"]["namespace"] for found in home if "namespace" in found["metadata"]}
     there = replace(kubectl, namespace=theirs)
     said = await there("apply", "--dry-run=server", "-f", "-", stdin=yaml.safe_dump_all(home))

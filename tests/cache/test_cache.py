@@ -8,7 +8,7 @@ from kubewright.api import Object
 from kubewright.cache import Cache, CacheSyncTimeout, Change, Index, Selection
 from kubewright.testing.virtual_time import settle, virtual_time
 
-Wire = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
 class Running:
@@ -34,9 +34,9 @@ def empty(make: Any) -> Any:
 @virtual_time
 async def test_equal_selections_share_one_informer_and_one_watch(source: Any, make: Any) -> None:
     cache = Cache(source)
-    first = cache.informer(Selection(make.kind, "prod"), Wire)
-    assert cache.informer(Selection(make.kind, "prod"), Wire) is first
-    assert cache.informer(Selection(make.kind, "test"), Wire) is not first
+    first = cache.informer(Selection(make.kind, "prod"), JsonObject)
+    assert cache.informer(Selection(make.kind, "prod"), JsonObject) is first
+    assert cache.informer(Selection(make.kind, "test"), JsonObject) is not first
     source.script = [empty(make), empty(make)]
     async with Running(cache):
         await cache.wait_synced()
@@ -47,7 +47,7 @@ async def test_equal_selections_share_one_informer_and_one_watch(source: Any, ma
 async def test_one_watch_serves_readers_of_several_classes(source: Any, make: Any) -> None:
     source.script = [make.answer(make.event("ADDED", "a", 3), make.bookmark(5, initial=True), hangs=True)]
     async with Running(Cache(source)) as cache:
-        wire = cache.informer(Selection(make.kind), Wire)
+        wire = cache.informer(Selection(make.kind), JsonObject)
         typed = cache.informer(Selection(make.kind), Object)
         names = Index(Object, lambda found: [found.metadata.name])
         typed.add_index(names)
@@ -73,7 +73,7 @@ async def test_an_informer_asked_for_while_running_starts(source: Any, make: Any
     source.script = [empty(make)]
     async with Running(Cache(source)) as cache:
         assert source.calls == []
-        informer = cache.informer(Selection(make.kind), Wire)
+        informer = cache.informer(Selection(make.kind), JsonObject)
         await informer.wait_synced()
         assert source.open_streams == 1
 
@@ -82,8 +82,8 @@ async def test_an_informer_asked_for_while_running_starts(source: Any, make: Any
 async def test_an_informer_stops_when_its_last_user_gives_it_back(source: Any, make: Any) -> None:
     source.script = [empty(make), empty(make)]
     async with Running(Cache(source)) as cache:
-        informer = cache.informer(Selection(make.kind), Wire)
-        cache.informer(Selection(make.kind), Wire)
+        informer = cache.informer(Selection(make.kind), JsonObject)
+        cache.informer(Selection(make.kind), JsonObject)
         await informer.wait_synced()
         cache.release(informer)
         await settle()
@@ -92,7 +92,7 @@ async def test_an_informer_stops_when_its_last_user_gives_it_back(source: Any, m
         await settle()
         assert source.open_streams == 0
         assert cache.feeds == []
-        again = cache.informer(Selection(make.kind), Wire)
+        again = cache.informer(Selection(make.kind), JsonObject)
         assert again is not informer
         await again.wait_synced()
 
@@ -101,8 +101,8 @@ async def test_an_informer_stops_when_its_last_user_gives_it_back(source: Any, m
 async def test_ending_the_cache_closes_every_stream(source: Any, make: Any) -> None:
     source.script = [empty(make), empty(make)]
     cache = Cache(source)
-    cache.informer(Selection(make.kind, "a"), Wire)
-    cache.informer(Selection(make.kind, "b"), Wire)
+    cache.informer(Selection(make.kind, "a"), JsonObject)
+    cache.informer(Selection(make.kind, "b"), JsonObject)
     async with Running(cache):
         await cache.wait_synced()
         assert source.open_streams == 2
@@ -113,8 +113,8 @@ async def test_ending_the_cache_closes_every_stream(source: Any, make: Any) -> N
 async def test_gathers_the_problems_of_its_informers(source: Any, make: Any) -> None:
     source.script = [make.answer(error=make.error("forbidden", 403)), empty(make)]
     cache = Cache(source, sync_timeout=0.5)
-    cache.informer(Selection(make.kind, "a"), Wire)
-    cache.informer(Selection(make.kind, "b"), Wire)
+    cache.informer(Selection(make.kind, "a"), JsonObject)
+    cache.informer(Selection(make.kind, "b"), JsonObject)
     async with Running(cache):
         assert cache.problems == ["widgets.example.com in namespace a: forbidden"]
         with pytest.raises(CacheSyncTimeout, match=r"in namespace a did not sync within 0\.5 s: forbidden"):
@@ -129,9 +129,9 @@ async def test_the_collector_rests_only_while_informers_fill_and_only_when_asked
     source.script = [slow, slow]
     assert gc.isenabled()
     async with Running(Cache(source, pause_gc=True)) as cache:
-        first = cache.informer(Selection(make.kind, "a"), Wire)
+        first = cache.informer(Selection(make.kind, "a"), JsonObject)
         await asyncio.sleep(1)
-        second = cache.informer(Selection(make.kind, "b"), Wire)
+        second = cache.informer(Selection(make.kind, "b"), JsonObject)
         await settle()
         assert not gc.isenabled()
         await first.wait_synced()
@@ -142,7 +142,7 @@ async def test_the_collector_rests_only_while_informers_fill_and_only_when_asked
         assert gc.isenabled()
     source.script = [slow]
     async with Running(Cache(source)) as cache:
-        cache.informer(Selection(make.kind), Wire)
+        cache.informer(Selection(make.kind), JsonObject)
         await settle()
         assert gc.isenabled()
 
@@ -150,7 +150,7 @@ async def test_the_collector_rests_only_while_informers_fill_and_only_when_asked
 @virtual_time
 async def test_the_collector_runs_again_when_filling_is_cut_short(source: Any, make: Any) -> None:
     async with Running(Cache(source, pause_gc=True)) as cache:
-        cache.informer(Selection(make.kind), Wire)
+        cache.informer(Selection(make.kind), JsonObject)
         await settle()
         assert not gc.isenabled()
     assert gc.isenabled()

@@ -28,7 +28,7 @@ from kubewright.schema import apply_defaults, prune
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-Wire = dict[str, Any]
+JsonObject = dict[str, Any]
 TYPES = load_types()
 SERVICES, DEPLOYMENTS = kind_of(core_v1.Service), kind_of(apps_v1.Deployment)
 
@@ -55,7 +55,7 @@ NO_QUANTITIES = [
 ]
 
 
-def sized(namespace: str, quantities: list[str]) -> Wire:
+def sized(namespace: str, quantities: list[str]) -> JsonObject:
     """Return an object that holds quantities, and that nothing is refused of but for them."""
     volumes = [
         {"name": f"v{number}", "emptyDir": {"sizeLimit": text}} for number, text in enumerate(quantities)
@@ -98,7 +98,7 @@ CONTAINERS = [
     },
     {"name": "side", "image": "b:1"},
 ]
-POD_SPEC: Wire = {
+POD_SPEC: JsonObject = {
     "containers": CONTAINERS,
     "volumes": [{"name": "v", "emptyDir": {}}, {"name": "w", "emptyDir": {"medium": "Memory"}}],
     "nodeSelector": {"disk": "ssd", "zone": "a"},
@@ -106,7 +106,7 @@ POD_SPEC: Wire = {
     "imagePullSecrets": [{"name": "one"}, {"name": "two"}],
     "hostAliases": [{"ip": "10.0.0.1", "hostnames": ["a"]}],
 }
-LIVE: dict[str, tuple[Kind, Wire]] = {
+LIVE: dict[str, tuple[Kind, JsonObject]] = {
     "deployment": (
         DEPLOYMENTS,
         {
@@ -143,15 +143,15 @@ LIVE: dict[str, tuple[Kind, Wire]] = {
 }
 
 
-def in_pod(part: Wire) -> Wire:
+def in_pod(part: JsonObject) -> JsonObject:
     return {"spec": {"template": {"spec": part}}}
 
 
-def in_main(part: Wire) -> Wire:
+def in_main(part: JsonObject) -> JsonObject:
     return in_pod({"containers": [{"name": "main", **part}]})
 
 
-PATCHES: dict[str, tuple[str, Wire]] = {
+PATCHES: dict[str, tuple[str, JsonObject]] = {
     "an element by its key": ("deployment", in_main({"image": "a:2"})),
     "a new element": ("deployment", in_pod({"containers": [{"name": "third", "image": "c:1"}]})),
     "an element taken away": ("deployment", in_pod({"containers": [{"name": "side", "$patch": "delete"}]})),
@@ -223,7 +223,7 @@ PATCHES: dict[str, tuple[str, Wire]] = {
 }
 
 
-def essence(obj: Wire) -> Wire:
+def essence(obj: JsonObject) -> JsonObject:
     """Return what patches are about; the rest moves with every write."""
     meta = obj["metadata"]
     return {
@@ -235,11 +235,11 @@ def essence(obj: Wire) -> Wire:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def live(api_server: Any) -> AsyncIterator[dict[str, tuple[Kind, Wire]]]:
+async def live(api_server: Any) -> AsyncIterator[dict[str, tuple[Kind, JsonObject]]]:
     name = f"answers-{secrets.token_hex(4)}"
     async with Client(api_server.config, field_manager="tests") as client:
         await client.create({"metadata": {"name": name}}, kind=kind_of(core_v1.Namespace))
-        made: dict[str, tuple[Kind, Wire]] = {}
+        made: dict[str, tuple[Kind, JsonObject]] = {}
         for key, (kind, wire) in LIVE.items():
             placed = {**wire, "metadata": {**wire["metadata"], "namespace": name}}
             made[key] = kind, await client.create(placed, kind=kind)
@@ -251,7 +251,7 @@ async def live(api_server: Any) -> AsyncIterator[dict[str, tuple[Kind, Wire]]]:
 
 @pytest.mark.parametrize("case", PATCHES)
 async def test_strategic_patches_merge_as_on_the_server(
-    client: Client, live: dict[str, tuple[Kind, Wire]], case: str
+    client: Client, live: dict[str, tuple[Kind, JsonObject]], case: str
 ) -> None:
     subject, patch = PATCHES[case]
     kind, made = live[subject]
@@ -275,7 +275,7 @@ async def test_strategic_patches_merge_as_on_the_server(
     ids=["no key", "no such directive", "no list named"],
 )
 async def test_a_patch_that_makes_no_sense_is_refused_as_by_the_server(
-    client: Client, live: dict[str, tuple[Kind, Wire]], patch: Wire
+    client: Client, live: dict[str, tuple[Kind, JsonObject]], patch: JsonObject
 ) -> None:
     kind, before = live["deployment"]
     name, namespace = before["metadata"]["name"], before["metadata"]["namespace"]
@@ -285,7 +285,7 @@ async def test_a_patch_that_makes_no_sense_is_refused_as_by_the_server(
         strategic_patch(before, patch, TYPES.patch_schema(kind.gvk))
 
 
-SCHEMA: Wire = {
+SCHEMA: JsonObject = {
     "type": "object",
     "properties": {
         "spec": {
@@ -332,7 +332,7 @@ SCHEMA: Wire = {
         }
     },
 }
-VALUES: dict[str, Wire] = {
+VALUES: dict[str, JsonObject] = {
     "nothing": {},
     "an empty object": {"spec": {}},
     "null where nothing else may be": {"spec": {"size": None, "on": None}},

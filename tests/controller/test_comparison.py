@@ -5,12 +5,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubewright.api import Wire
+from kubewright.api import JsonObject
 from kubewright.controller.comparison import apply_difference, content_of, fingerprint, status_difference
 from kubewright.controller.ownership import applied_fields, hand_over, read_entries, union
 
 
-def fields_of(value: Any) -> Wire:
+def fields_of(value: Any) -> JsonObject:
     """Return the FieldsV1 that a server keeps for an applied value: named elements keyed, other lists atomic."""
     if isinstance(value, dict):
         return {f"f:{key}": fields_of(below) for key, below in value.items()}
@@ -19,7 +19,7 @@ def fields_of(value: Any) -> Wire:
     return {}
 
 
-def deployment() -> Wire:
+def deployment() -> JsonObject:
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -42,11 +42,11 @@ def deployment() -> Wire:
     }
 
 
-def owned_by_applying(desired: Wire) -> Wire:
+def owned_by_applying(desired: JsonObject) -> JsonObject:
     return {"f:metadata": {"f:labels": {"f:app": {}}}, "f:spec": fields_of(desired["spec"])}
 
 
-def defaulted(desired: Wire) -> Wire:
+def defaulted(desired: JsonObject) -> JsonObject:
     """Return what the server makes of it: the same with defaults around."""
     live = copy.deepcopy(desired)
     live["metadata"] |= {"uid": "u", "resourceVersion": "5", "annotations": {"revision": "1"}}
@@ -68,7 +68,7 @@ def difference_after(change: Any) -> str | None:
     return apply_difference(desired, live, owned)
 
 
-def containers(desired: Wire) -> list[Wire]:
+def containers(desired: JsonObject) -> list[JsonObject]:
     return desired["spec"]["template"]["spec"]["containers"]
 
 
@@ -158,7 +158,7 @@ def test_an_empty_list_is_the_same_as_none_but_an_empty_choice_is_not() -> None:
 
 def test_claim_templates_are_compared_past_what_the_server_fills_in() -> None:
     template = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
-    kept: Wire = {
+    kept: JsonObject = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
         "metadata": {"name": "data"},
@@ -214,7 +214,7 @@ def with_defaults(value: Any, extra: Any) -> Any:
 
 
 @given(specs, leaves)
-def test_what_was_applied_is_not_applied_again_whatever_the_server_adds(spec: Wire, extra: Any) -> None:
+def test_what_was_applied_is_not_applied_again_whatever_the_server_adds(spec: JsonObject, extra: Any) -> None:
     live = {"spec": with_defaults(spec, extra), "metadata": {}}
     assert apply_difference({"spec": spec}, live, {"f:spec": fields_of(spec)}) is None
 
@@ -240,7 +240,7 @@ def variants(value: Any) -> list[Any]:
 
 
 @given(specs, st.data())
-def test_any_one_change_of_what_was_applied_is_found(spec: Wire, data: st.DataObject) -> None:
+def test_any_one_change_of_what_was_applied_is_found(spec: JsonObject, data: st.DataObject) -> None:
     live = {"spec": with_defaults(spec, 1), "metadata": {}}
     desired = data.draw(st.sampled_from(variants(spec)))
     assert apply_difference({"spec": desired}, live, {"f:spec": fields_of(spec)}) is not None
@@ -261,7 +261,7 @@ def test_content_leaves_out_what_moves_by_itself() -> None:
     assert fingerprint(content_of(one, has_status=False)) != fingerprint(content_of(two, has_status=False))
 
 
-def entry(manager: str, fields: Wire, *, operation: str = "Apply", subresource: str = "") -> Wire:
+def entry(manager: str, fields: JsonObject, *, operation: str = "Apply", subresource: str = "") -> JsonObject:
     made = {"manager": manager, "operation": operation, "fieldsType": "FieldsV1", "fieldsV1": fields}
     return made | ({"subresource": subresource} if subresource else {})
 
@@ -294,7 +294,7 @@ trees = st.recursive(st.just({}), lambda inner: st.dictionaries(names, inner, ma
 
 
 @given(trees, trees)
-def test_a_union_holds_both_and_is_the_same_either_way(one: Wire, other: Wire) -> None:
+def test_a_union_holds_both_and_is_the_same_either_way(one: JsonObject, other: JsonObject) -> None:
     assert union(one, other) == union(other, one)
     assert union(union(one, other), one) == union(one, other)
 

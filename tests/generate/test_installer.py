@@ -6,7 +6,7 @@ import kubewright as kw
 from kubewright.api.builtin import core_v1
 from kubewright.generate import PARTS, Names, Settings, installer, manifests
 
-Wire = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
 class Spec(kw.Model):
@@ -29,7 +29,7 @@ async def stamps(stamp: Stamp, ctx: kw.Context) -> None:
 OPERATOR = kw.Operator(stamps, name="stamps")
 
 
-def roles(subject: str = "jane", *namespaces: str) -> dict[str, list[Wire]]:
+def roles(subject: str = "jane", *namespaces: str) -> dict[str, list[JsonObject]]:
     documents = installer(OPERATOR, subject, Settings(namespaces=namespaces))
     return {
         item["metadata"].get("namespace", ""): item["rules"] for item in documents if item["kind"] in ROLES

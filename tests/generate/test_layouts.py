@@ -11,7 +11,7 @@ import kubewright as kw
 from kubewright.api.builtin import core_v1
 from kubewright.generate import PARTS, USUAL_PARTS, Chart, Settings, helm, kustomize, manifests
 
-Wire = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
 class Spec(kw.Model):
@@ -60,7 +60,7 @@ OPERATOR = kw.Operator(
 )  # fmt: skip
 
 
-def key(document: Wire) -> str:
+def key(document: JsonObject) -> str:
     metadata = document["metadata"]
     return f"{document['kind']}/{metadata.get('namespace', '')}/{metadata['name']}"
 
@@ -73,19 +73,19 @@ def written(tree: Mapping[str, str], folder: Path) -> Path:
     return folder
 
 
-def output(*command: str | Path) -> dict[str, Wire]:
+def output(*command: str | Path) -> dict[str, JsonObject]:
     done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return {key(document): document for document in yaml.safe_load_all(done.stdout) if document}
 
 
-def without_labels(document: Wire) -> Wire:
+def without_labels(document: JsonObject) -> JsonObject:
     """Leave out what Helm says in its own words: who manages an object."""
     metadata = {name: value for name, value in document["metadata"].items() if name != "labels"}
     return {**document, "metadata": metadata}
 
 
-def plain(parts: Sequence[str]) -> dict[str, Wire]:
+def plain(parts: Sequence[str]) -> dict[str, JsonObject]:
     return {key(document): document for document in manifests(OPERATOR, parts)}
 
 

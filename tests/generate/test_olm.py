@@ -20,7 +20,7 @@ from kubewright.generate.capability import criteria, level_of
 from kubewright.generate.descriptors import owned_kinds
 from kubewright.generate.scorecard import checks
 
-Wire = dict[str, Any]
+JsonObject = dict[str, Any]
 EXAMPLES = Path(__file__).parents[2] / "examples"
 GOLDEN = Path(__file__).parents[1] / "golden" / "fleet" / "deploy" / "olm" / "bundle"
 
@@ -53,7 +53,7 @@ PACKAGE = Package(name="cards", version="1.2.3", channels=["stable", "fast"])
 SETTINGS = Settings(image="registry.example/cards@sha256:0123")
 
 
-def csv() -> Wire:
+def csv() -> JsonObject:
     return cluster_service_version(OPERATOR, PACKAGE, SETTINGS)
 
 

@@ -6,7 +6,7 @@ import kubewright as kw
 from kubewright.api.builtin import core_v1
 from kubewright.generate import Names, Settings, manifests, rbac
 
-Wire = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
 class Spec(kw.Model):

@@ -54,10 +54,10 @@ conversion = kw.Conversion(
 )
 OPERATOR = kw.Operator(boxes, webhooks=[sensible, also_sensible, stamped, conversion])
 NAMES = Names("box")
-Wire = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
-def documents() -> dict[str, Wire]:
+def documents() -> dict[str, JsonObject]:
     return {document["kind"]: document for document in webhooks(OPERATOR, NAMES)}
 
 

@@ -1,11 +1,11 @@
 """Definitions whose fate on a real API server is on record in `observed/`; `record.py` records it again."""
 
-from schema_documents import INTEGER, STRING, Wire, definition, field, obj, of_spec, rule
+from schema_documents import INTEGER, STRING, JsonObject, definition, field, obj, of_spec, rule
 
-STATUS_VERSION: Wire = {"subresources": {"status": {}}}
-LIST_MAP: Wire = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
+STATUS_VERSION: JsonObject = {"subresources": {"status": {}}}
+LIST_MAP: JsonObject = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
 
-DEFINITIONS: dict[str, Wire] = {
+DEFINITIONS: dict[str, JsonObject] = {
     "plain": field(STRING),
     "no type at the root": definition({"properties": {"spec": obj()}}),
     "root is no object": definition(STRING),

@@ -2,18 +2,18 @@
 
 from typing import Any
 
-Wire = dict[str, Any]
+JsonObject = dict[str, Any]
 
-STRING: Wire = {"type": "string"}
-INTEGER: Wire = {"type": "integer"}
+STRING: JsonObject = {"type": "string"}
+INTEGER: JsonObject = {"type": "integer"}
 
 
-def obj(properties: Wire | None = None, **more: Any) -> Wire:
+def obj(properties: JsonObject | None = None, **more: Any) -> JsonObject:
     return {"type": "object", **({"properties": properties} if properties else {}), **more}
 
 
-def definition(schema: Wire | None, *, plural: str = "things", **spec: Any) -> Wire:
-    version: Wire = {"name": "v1", "served": True, "storage": True}
+def definition(schema: JsonObject | None, *, plural: str = "things", **spec: Any) -> JsonObject:
+    version: JsonObject = {"name": "v1", "served": True, "storage": True}
     if schema is not None:
         version["schema"] = {"openAPIV3Schema": schema}
     version.update(spec.pop("version", {}))
@@ -31,21 +31,21 @@ def definition(schema: Wire | None, *, plural: str = "things", **spec: Any) -> W
     }
 
 
-def of_spec(spec: Wire, **more: Any) -> Wire:
+def of_spec(spec: JsonObject, **more: Any) -> JsonObject:
     return definition(obj({"spec": spec}), **more)
 
 
-def field(schema: Wire, **more: Any) -> Wire:
+def field(schema: JsonObject, **more: Any) -> JsonObject:
     return of_spec(obj({"x": schema}, **more))
 
 
-def rule(text: str, schema: Wire | None = None, **more: Any) -> Wire:
+def rule(text: str, schema: JsonObject | None = None, **more: Any) -> JsonObject:
     return of_spec({**(schema or obj({"x": INTEGER})), "x-kubernetes-validations": [{"rule": text, **more}]})
 
 
-def with_rules(schema: Wire, *rules: Wire) -> Wire:
+def with_rules(schema: JsonObject, *rules: JsonObject) -> JsonObject:
     return {**schema, "x-kubernetes-validations": list(rules)}
 
 
-def spec_of(schema: Wire) -> Wire:
+def spec_of(schema: JsonObject) -> JsonObject:
     return obj({"spec": schema})

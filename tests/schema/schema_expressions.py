@@ -1,6 +1,6 @@
 """Expressions, and the one value that they are evaluated on."""
 
-from schema_documents import Wire
+from schema_documents import JsonObject
 
 EXPRESSIONS = [
     # what is there
@@ -68,7 +68,7 @@ EXPRESSIONS = [
     "self.l[9] == 'a' || true", "true || self.l[9] == 'a'", "self.l[9] == 'a' && false == true", "self.l.exists(x, self.m[x] == 1)", "self.l.all(x, self.m[x] > 0)", "[1, 2, 0].exists(x, 4 / x == 4)", "[0, 1].all(x, 1 / x > 5)",
     "true ? true : self.l[9] == 'a'", "!(self.l.size() > 9 && self.l[9] == 'a')", "null == null", "self.i == 5 ? self.s == 'abc' : false", "'a' in {'a': 1}",
 ]  # fmt: skip
-SPEC: Wire = {
+SPEC: JsonObject = {
     "i": 5,
     "n": 2,
     "s": "abc",

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from schema_documents import INTEGER, STRING, Wire, obj, spec_of, with_rules
+from schema_documents import INTEGER, STRING, JsonObject, obj, spec_of, with_rules
 from schema_expressions import EXPRESSIONS, SPEC
 from schema_messages import TAKEN
 from schema_rules import SELF
@@ -163,7 +163,7 @@ VALUES: dict[str, Any] = {
     },
 }
 
-_TRANSITIONS: Wire = obj(
+_TRANSITIONS: JsonObject = obj(
     {
         "imm": with_rules(
             {"type": "string", "maxLength": 10}, {"rule": "self == oldSelf", "message": "imm is immutable"}
@@ -194,14 +194,14 @@ _TRANSITIONS: Wire = obj(
         "other": INTEGER,
     }
 )
-_LAX: Wire = {
+_LAX: JsonObject = {
     **_TRANSITIONS,
     "properties": {
         name: {key: value for key, value in sub.items() if key != "x-kubernetes-validations"}
         for name, sub in _TRANSITIONS["properties"].items()
     },
 }
-_BEFORE: Wire = {
+_BEFORE: JsonObject = {
     "imm": "a",
     "grow": 5,
     "opt": 5,

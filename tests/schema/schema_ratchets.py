@@ -2,9 +2,9 @@
 
 from copy import deepcopy
 
-from schema_documents import STRING, Wire, obj
+from schema_documents import STRING, JsonObject, obj
 
-OLD: Wire = obj(
+OLD: JsonObject = obj(
     {
         "spec": obj(
             {
@@ -25,7 +25,7 @@ OLD: Wire = obj(
 )
 
 
-def _tightened() -> Wire:
+def _tightened() -> JsonObject:
     schema = deepcopy(OLD)
     spec = schema["properties"]["spec"]["properties"]
     short = {"type": "string", "maxLength": 3}
@@ -37,8 +37,8 @@ def _tightened() -> Wire:
     return schema
 
 
-NEW: Wire = _tightened()
-BEFORE: Wire = {
+NEW: JsonObject = _tightened()
+BEFORE: JsonObject = {
     "a": "toolong",
     "b": "ok",
     "list": ["toolong"],
@@ -46,7 +46,7 @@ BEFORE: Wire = {
     "map": {"m": "toolong"},
     "sub": {"x": "toolong"},
 }
-UPDATES: dict[str, Wire] = {
+UPDATES: dict[str, JsonObject] = {
     "nothing changed": BEFORE,
     "another field changed": {**BEFORE, "b": "ok2"},
     "the wrong field changed": {**BEFORE, "a": "alsolong"},

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from schema_documents import INTEGER, STRING, Wire, definition, obj, rule
+from schema_documents import INTEGER, STRING, JsonObject, definition, obj, rule
 from schema_messages import REFUSED as MESSAGES_REFUSED
 
-SELF: Wire = obj(
+SELF: JsonObject = obj(
     {
         "i": INTEGER,
         "n": {"type": "number"},
@@ -34,7 +34,7 @@ SELF: Wire = obj(
 )
 
 
-def on(text: str, **more: Any) -> Wire:
+def on(text: str, **more: Any) -> JsonObject:
     return rule(text, SELF, **more)
 
 

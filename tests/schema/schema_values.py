@@ -1,8 +1,8 @@
 """Values of one wide schema whose fate on a real API server is on record in `observed/`."""
 
-from schema_documents import INTEGER, STRING, Wire, obj
+from schema_documents import INTEGER, STRING, JsonObject, obj
 
-WIDE: Wire = obj(
+WIDE: JsonObject = obj(
     {
         "spec": obj(
             {
@@ -88,7 +88,7 @@ WIDE: Wire = obj(
 )
 
 
-def _format_cases() -> dict[str, Wire]:
+def _format_cases() -> dict[str, JsonObject]:
     texts: dict[str, list[str]] = {
         "dt": [
             "2024-01-01T00:00:00Z",
@@ -127,7 +127,7 @@ def _format_cases() -> dict[str, Wire]:
     }
 
 
-VALUES: dict[str, Wire] = {
+VALUES: dict[str, JsonObject] = {
     "good": {"str": "abc", "int": 4, "num": 1.5, "list": ["a"], "ios": "5%", "either": {"a": "x", "c": 1}},
     "missing": {},
     "strings": {"str": "abcde"},

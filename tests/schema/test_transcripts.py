@@ -8,9 +8,9 @@ import pytest
 from kubewright.api import invalid_message
 from kubewright.schema import apply_defaults, check_crd, compile_schema, prune, validate
 
-Wire = dict[str, Any]
+JsonObject = dict[str, Any]
 
-SPEC: Wire = {
+SPEC: JsonObject = {
     "type": "object",
     "required": ["min", "max"],
     "properties": {
@@ -66,7 +66,7 @@ SPEC: Wire = {
         },
     ],
 }
-SCHEMA: Wire = {
+SCHEMA: JsonObject = {
     "type": "object",
     "properties": {
         "spec": SPEC,
@@ -86,8 +86,8 @@ NOT_CHECKED = (
 )
 
 
-def foo(spec: Wire | None) -> Wire:
-    whole: Wire = {"apiVersion": "ex.io/v1", "kind": "Foo", "metadata": {"name": "b"}}
+def foo(spec: JsonObject | None) -> JsonObject:
+    whole: JsonObject = {"apiVersion": "ex.io/v1", "kind": "Foo", "metadata": {"name": "b"}}
     return whole if spec is None else {**whole, "spec": spec}
 
 
@@ -131,7 +131,7 @@ def foo(spec: Wire | None) -> Wire:
         ),
     ],
 )
-def test_a_create_is_refused_in_these_words(spec: Wire, message: str) -> None:
+def test_a_create_is_refused_in_these_words(spec: JsonObject, message: str) -> None:
     value = foo(deepcopy(spec))
     apply_defaults(SCHEMA, value)
     assert invalid_message("Foo.ex.io", "b", validate(SCHEMA, value)) == message
@@ -190,7 +190,7 @@ def test_a_status_update_checks_the_status_and_the_rules_of_the_whole() -> None:
 
 
 def test_the_definition_itself_is_fine() -> None:
-    definition: Wire = {
+    definition: JsonObject = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": "foos.ex.io"},

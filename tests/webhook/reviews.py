@@ -6,17 +6,17 @@ from typing import Any
 
 from kubewright.api import Object, json_patch, kind_of, to_wire
 
-Wire = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
 def admission_review(
-    obj: Object | Wire | None,
-    old: Object | Wire | None = None,
+    obj: Object | JsonObject | None,
+    old: Object | JsonObject | None = None,
     *,
     operation: str = "CREATE",
     uid: str = "u-1",
     **changes: Any,
-) -> Wire:
+) -> JsonObject:
     shown = obj if obj is not None else old
     assert shown is not None
     wire = shown if isinstance(shown, dict) else to_wire(shown)
@@ -42,7 +42,7 @@ def admission_review(
     return {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": {**request, **changes}}
 
 
-def conversion_review(desired: str, *objects: Object | Wire, uid: str = "c-1") -> Wire:
+def conversion_review(desired: str, *objects: Object | JsonObject, uid: str = "c-1") -> JsonObject:
     wires = [to_wire(obj) if isinstance(obj, Object) else obj for obj in objects]
     request = {"uid": uid, "desiredAPIVersion": desired, "objects": wires}
     return {"kind": "ConversionReview", "apiVersion": "apiextensions.k8s.io/v1", "request": request}
@@ -52,9 +52,9 @@ def body(document: Any) -> bytes:
     return json.dumps(document).encode()
 
 
-def patched(raw: Wire, response: Wire) -> Wire:
+def patched(raw: JsonObject, response: JsonObject) -> JsonObject:
     return json_patch(raw, operations(response))
 
 
-def operations(response: Wire) -> list[Wire]:
+def operations(response: JsonObject) -> list[JsonObject]:
     return json.loads(base64.b64decode(response["patch"]))

@@ -11,10 +11,10 @@ from kubewright.api.builtin import core_v1, policy_v1
 from kubewright.webhook import Admission, BadReview, UserCodeFailed, review_admission
 
 from .kinds import Part, Widget, WidgetSpec, WidgetV1Alpha1, colored, sensible
-from .reviews import Wire, admission_review, body, operations, patched
+from .reviews import JsonObject, admission_review, body, operations, patched
 
 
-def ask(webhook: Admission[Any], review: Wire) -> Wire:
+def ask(webhook: Admission[Any], review: JsonObject) -> JsonObject:
     answer = json.loads(review_admission(webhook, body(review)))
     assert (answer["kind"], answer["apiVersion"]) == ("AdmissionReview", "admission.k8s.io/v1")
     assert answer["response"]["uid"] == review["request"]["uid"]
@@ -51,14 +51,14 @@ def test_several_field_errors_are_one_answer_in_kubernetes_words() -> None:
     }
 
 
-def going(**changes: Any) -> Wire:
+def going(**changes: Any) -> JsonObject:
     """Give a widget that breaks a rule, is deleted, and waits for a finalizer."""
     wire = to_wire(widget(1, "pink"))
     wire["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["example.com/f"]}
     return wire | changes
 
 
-def released(wire: Wire) -> Wire:
+def released(wire: JsonObject) -> JsonObject:
     return wire | {"metadata": wire["metadata"] | {"finalizers": []}}
 
 
@@ -71,7 +71,7 @@ def watchful(found: Widget, old: Widget | None) -> Any:
 @pytest.mark.parametrize("spec", [{"color": "pink"}, {"color": "", "size": 1}, {"size": "no number"}])
 @pytest.mark.parametrize("webhook", [sensible, colored])
 def test_what_is_deleted_may_lose_its_finalizers_whatever_is_wrong_with_it(
-    webhook: Admission[Any], spec: Wire
+    webhook: Admission[Any], spec: JsonObject
 ) -> None:
     wire = going(spec=spec)
     answer = ask(webhook, admission_review(released(wire), wire, operation="UPDATE"))
@@ -177,7 +177,7 @@ def test_what_the_class_does_not_know_survives_a_patch_inside_lists_too() -> Non
 
 
 @given(st.dictionaries(st.text(max_size=5), st.integers() | st.text() | st.lists(st.integers()), max_size=4))
-def test_no_unknown_field_is_ever_touched(unknown: Wire) -> None:
+def test_no_unknown_field_is_ever_touched(unknown: JsonObject) -> None:
     raw = to_wire(widget(color=""))
     raw["spec"] = {**unknown, **raw["spec"]}
     raw["spec"].pop("color", None)
@@ -229,14 +229,14 @@ def test_kinds_without_a_class_are_judged_and_patched_as_dictionaries() -> None:
     exec_options = Kind(group="", version="v1", kind="PodExecOptions", plural="pods")
 
     @kw.validates(exec_options, of=core_v1.Pod, subresources=["exec"], on=["connect"])
-    def no_shell(options: Wire) -> list[kw.Problem]:
+    def no_shell(options: JsonObject) -> list[kw.Problem]:
         return [kw.denied("no shells")] if "sh" in options["command"] else []
 
     options = {"apiVersion": "v1", "kind": "PodExecOptions", "metadata": {}, "command": ["sh"]}
     assert ask(no_shell, admission_review(options, operation="CONNECT"))["allowed"] is False
 
     @kw.defaults(exec_options, of=core_v1.Pod, subresources=["exec"], on=["connect"])
-    def quiet(options: Wire) -> None:
+    def quiet(options: JsonObject) -> None:
         options["tty"] = False
 
     response = ask(quiet, admission_review(options, operation="CONNECT"))
@@ -316,7 +316,7 @@ def test_an_object_of_the_wrong_kind_is_a_bad_request() -> None:
         {"operation": "DELETE"},
     ],
 )
-def test_an_object_that_is_missing_or_does_not_fit_is_a_bad_request(change: Wire) -> None:
+def test_an_object_that_is_missing_or_does_not_fit_is_a_bad_request(change: JsonObject) -> None:
     response = ask(sensible, admission_review(widget(), **change))
     assert (response["allowed"], response["status"]["code"]) == (False, 400)
 

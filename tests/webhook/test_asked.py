@@ -13,7 +13,7 @@ from kubewright.api.builtin import autoscaling_v1, core_v1, policy_v1
 from kubewright.client import requests
 from kubewright.testing import PATIENCE, Cluster
 
-Wire = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
 class GaugeSpec(kw.Model):
@@ -136,7 +136,7 @@ def held(eviction: policy_v1.Eviction) -> Iterator[kw.Problem]:
     on=["connect"],
     match_conditions={"held": "request.name == 'held'"},
 )
-def no_shell(options: Wire) -> Iterator[kw.Problem]:
+def no_shell(options: JsonObject) -> Iterator[kw.Problem]:
     if "sh" in options.get("command", ()):
         yield kw.denied(f"no shell in {options.get('container', 'any container')}")
 

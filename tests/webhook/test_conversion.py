@@ -8,20 +8,20 @@ from kubewright.api import to_wire
 from kubewright.webhook import BadReview, review_conversion, versions_of
 
 from .kinds import Widget, WidgetSpec, WidgetV1Alpha1, WidgetV1Beta1, WidgetV1Beta1Spec, from_alpha, from_beta
-from .reviews import Wire, body, conversion_review
+from .reviews import JsonObject, body, conversion_review
 
 GROUP = "widgets.example.com"
 KINDS = versions_of([from_alpha, from_beta])
 
 
-def convert(desired: str, *objects: Any, conversions: Any = KINDS) -> Wire:
+def convert(desired: str, *objects: Any, conversions: Any = KINDS) -> JsonObject:
     answer = json.loads(review_conversion(conversions, body(conversion_review(desired, *objects))).body)
     assert (answer["kind"], answer["apiVersion"]) == ("ConversionReview", "apiextensions.k8s.io/v1")
     assert answer["response"]["uid"] == "c-1"
     return answer["response"]
 
 
-def converted(desired: str, *objects: Any) -> list[Wire]:
+def converted(desired: str, *objects: Any) -> list[JsonObject]:
     response = convert(desired, *objects)
     assert response["result"] == {"status": "Success"}
     return response["convertedObjects"]
@@ -123,7 +123,7 @@ def test_one_object_that_cannot_be_converted_fails_the_request_and_is_named() ->
         (f"{GROUP}/v1", {"size": "big"}, "Widget w: WidgetV1Alpha1: size"),
     ],
 )
-def test_what_cannot_be_converted_is_named(desired: str, raw: Wire, said: str) -> None:
+def test_what_cannot_be_converted_is_named(desired: str, raw: JsonObject, said: str) -> None:
     response = convert(desired, to_wire(WidgetV1Alpha1(kw.Meta("w"))) | raw)
     assert response["result"]["status"] == "Failure"
     assert said in response["result"]["message"]

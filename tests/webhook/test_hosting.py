@@ -35,7 +35,7 @@ from kubewright.webhook.server.authority import begin, utc_now
 from .kinds import Widget, WidgetV1Alpha1, colored, from_alpha, from_beta, sensible
 from .learning import asked, judged
 
-Wire = dict[str, Any]
+JsonObject = dict[str, Any]
 MANY = 50
 # A third of the authority's life is left for a busy API server to learn of the next one.
 QUICK = Lifetimes(

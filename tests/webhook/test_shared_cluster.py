@@ -23,7 +23,7 @@ from kubewright.webhook.server.by_url import UrlRegistration
 
 from .kinds import Widget, colored, from_alpha, from_beta, sensible
 
-Wire = dict[str, Any]
+JsonObject = dict[str, Any]
 NAMES = WebhookNames("shared")
 VALIDATING = kind_of(admissionregistration_v1.ValidatingWebhookConfiguration)
 MUTATING = kind_of(admissionregistration_v1.MutatingWebhookConfiguration)
@@ -51,9 +51,9 @@ async def running(cluster: Cluster) -> AsyncIterator[WebhookHost]:
         yield host
 
 
-async def places(cluster: Cluster) -> list[Wire]:
+async def places(cluster: Cluster) -> list[JsonObject]:
     """Give where the API server asks, without whom it trusts."""
-    found: list[Wire] = []
+    found: list[JsonObject] = []
     for kind, name in REGISTERED:
         live = await cluster.client.get(kind, name)
         entries = live.get("webhooks") or [live["spec"]["conversion"]["webhook"]]
@@ -61,12 +61,12 @@ async def places(cluster: Cluster) -> list[Wire]:
     return [{name: value for name, value in place.items() if name != "caBundle"} for place in found]
 
 
-def asked_at(places: list[Wire], host: WebhookHost) -> bool:
+def asked_at(places: list[JsonObject], host: WebhookHost) -> bool:
     return all(place.get("url", "").startswith(f"https://127.0.0.1:{host.port}/") for place in places)
 
 
 @pytest.fixture
-async def deployed(cluster: Cluster) -> AsyncIterator[list[Wire]]:
+async def deployed(cluster: Cluster) -> AsyncIterator[list[JsonObject]]:
     """Bring what a deployment does; give where it is asked."""
     names = Names("shared", cluster.namespace)
     for document in (*crds(operator(), names), *webhooks(operator(), names)):
@@ -78,7 +78,7 @@ async def deployed(cluster: Cluster) -> AsyncIterator[list[Wire]]:
 
 
 async def test_who_comes_last_is_asked_and_the_last_to_leave_gives_back_what_was_deployed(
-    cluster: Cluster, deployed: list[Wire]
+    cluster: Cluster, deployed: list[JsonObject]
 ) -> None:
     assert all("service" in place for place in deployed)
     async with running(cluster) as first:
@@ -88,7 +88,7 @@ async def test_who_comes_last_is_asked_and_the_last_to_leave_gives_back_what_was
     assert await places(cluster) == deployed
 
 
-async def test_who_leaves_first_leaves_the_other_alone(cluster: Cluster, deployed: list[Wire]) -> None:
+async def test_who_leaves_first_leaves_the_other_alone(cluster: Cluster, deployed: list[JsonObject]) -> None:
     async with asyncio.TaskGroup() as group:
         chosen = HostOptions(address=Address("127.0.0.1", 0), namespace=cluster.namespace, reach="url")
         first = WebhookHost("shared", operator().webhooks, cluster.client, chosen, Registry())
@@ -101,7 +101,7 @@ async def test_who_leaves_first_leaves_the_other_alone(cluster: Cluster, deploye
 
 
 async def test_a_run_after_a_killed_one_gives_back_what_was_deployed(
-    cluster: Cluster, deployed: list[Wire], monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, deployed: list[JsonObject], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def die(self: UrlRegistration) -> None:
         pass
@@ -117,7 +117,7 @@ async def test_a_run_after_a_killed_one_gives_back_what_was_deployed(
 
 
 async def test_what_was_deployed_comes_back_when_what_a_killed_run_left_is_cleared(
-    cluster: Cluster, deployed: list[Wire], monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, deployed: list[JsonObject], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def die(self: UrlRegistration) -> None:
         pass
@@ -152,7 +152,7 @@ async def test_a_run_does_not_take_back_what_another_took_from_it_and_says_so_on
 
 
 async def test_a_run_leaves_what_was_deployed_anew_to_the_deployment(
-    cluster: Cluster, deployed: list[Wire], caplog: pytest.LogCaptureFixture, tmp_path: Path
+    cluster: Cluster, deployed: list[JsonObject], caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     run = UrlRegistration(cluster.client, operator().webhooks, NAMES, "https://127.0.0.1:1")
     await run.put_right(b"")

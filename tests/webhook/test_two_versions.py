@@ -27,7 +27,7 @@ from .kinds import (
 )
 from .learning import asked
 
-Wire = dict[str, Any]
+JsonObject = dict[str, Any]
 NAME = "widgets.widgets.example.com"
 VALIDATING = kind_of(admissionregistration_v1.ValidatingWebhookConfiguration)
 CONFIGURATION = "widgets-validating-webhook-configuration"
@@ -97,8 +97,8 @@ async def test_lists_and_watches_speak_each_version(cluster: Cluster) -> None:
             assert {item["apiVersion"] for item in events} == {kind_of(cls).api_version}
 
 
-async def watched(client: Client, kind: Kind, namespace: str, count: int) -> list[Wire]:
-    seen: list[Wire] = []
+async def watched(client: Client, kind: Kind, namespace: str, count: int) -> list[JsonObject]:
+    seen: list[JsonObject] = []
     async with asyncio.timeout(60), aclosing(client.watch(kind, namespace=namespace)) as events:
         async for event in events:
             if event.type == "ADDED":
@@ -216,7 +216,7 @@ async def test_after_a_stop_the_service_of_a_deployment_is_asked_for(cluster: Cl
     assert await converted_at(cluster) == {"service": service}
 
 
-async def converted_at(cluster: Cluster) -> Wire:
+async def converted_at(cluster: Cluster) -> JsonObject:
     config = (await cluster.client.get(CUSTOM_RESOURCE_DEFINITION, NAME))["spec"]["conversion"]["webhook"][
         "clientConfig"
     ]

@@ -6,7 +6,7 @@ Read in this order: `model` and `resource` (a kind is a class), `fields` (what i
 """
 
 from kubewright.api import names, problems
-from kubewright.api.codec import Wire, decode, encode, from_wire, parse, status_wire, to_wire, zero
+from kubewright.api.codec import JsonObject, decode, encode, from_wire, parse, status_wire, to_wire, zero
 from kubewright.api.conditions import Condition, get_condition, is_condition, set_condition
 from kubewright.api.durations import Duration, format_duration, parse_duration
 from kubewright.api.errors import (
@@ -120,6 +120,7 @@ __all__ = [
     "InternalError",
     "Invalid",
     "InvalidRequest",
+    "JsonObject",
     "Kind",
     "KubewrightError",
     "ManagedFieldsEntry",
@@ -159,7 +160,6 @@ __all__ = [
     "UnexpectedAnswer",
     "UnsupportedMediaType",
     "WatchEvent",
-    "Wire",
     "check_types",
     "controller_of",
     "decode",

@@ -20,7 +20,7 @@ from kubewright.api.resource import Object
 from kubewright.api.scalars import Scalar
 
 T = TypeVar("T", bound=msgspec.Struct)
-Wire = dict[str, Any]
+JsonObject = dict[str, Any]
 """An object or a part of it as JSON has it: names in camelCase, values plain."""
 _PLAIN = frozenset({str, int, float, bool})
 _EMPTY: tuple[Any, ...] = ("", [], {})
@@ -31,9 +31,9 @@ _encoder = msgspec.json.Encoder()
 _building = threading.RLock()
 
 
-def to_wire(obj: msgspec.Struct, *, without_status: bool = False) -> Wire:
+def to_wire(obj: msgspec.Struct, *, without_status: bool = False) -> JsonObject:
     """Return the wire form: what was set, never None, `apiVersion` and `kind` first for objects."""
-    wire: Wire = {}
+    wire: JsonObject = {}
     if isinstance(obj, Object):
         kind = kind_of(obj)
         wire = {"apiVersion": kind.api_version, "kind": kind.kind}
@@ -43,7 +43,7 @@ def to_wire(obj: msgspec.Struct, *, without_status: bool = False) -> Wire:
     return wire
 
 
-def status_wire(obj: Object) -> Wire:
+def status_wire(obj: Object) -> JsonObject:
     """Return the wire form for a write to the status subresource: identity and status, nothing else."""
     wire, meta = to_wire(obj), obj.metadata
     named = {"name": meta.name, "namespace": meta.namespace}
@@ -100,7 +100,7 @@ def zero(cls: type[T]) -> T:
     return _convert(cls, _tidy_struct(cls, {}, fill=True))
 
 
-def _put(obj: msgspec.Struct, wire: Wire) -> None:
+def _put(obj: msgspec.Struct, wire: JsonObject) -> None:
     for value, (name, omitted) in zip(astuple(obj), _plan(obj.__class__), strict=True):
         if value is None or value is omitted:
             continue
@@ -117,7 +117,7 @@ def _wire_value(value: Any) -> Any:
     # Most frequent first: this is run for every part of everything that is sent.
     match value:
         case dict():
-            items = cast(Wire, value).items()
+            items = cast(JsonObject, value).items()
             return {key: item if item.__class__ in _PLAIN else _wire_value(item) for key, item in items}
         case list() | tuple():
             return [
@@ -126,7 +126,7 @@ def _wire_value(value: Any) -> Any:
         case Object():
             return to_wire(value)
         case msgspec.Struct():
-            wire: Wire = {}
+            wire: JsonObject = {}
             _put(value, wire)
             return wire
         case Scalar():
@@ -214,9 +214,9 @@ def _tidy(annotation: Any, value: Any) -> Any:
         origin = get_origin(part)
         match value:
             case dict() if isinstance(part, type) and issubclass(part, msgspec.Struct):
-                return _tidy_struct(part, cast(Wire, value), fill=False)
+                return _tidy_struct(part, cast(JsonObject, value), fill=False)
             case dict() if origin is dict:
-                return {key: _tidy(get_args(part)[1], item) for key, item in cast(Wire, value).items()}
+                return {key: _tidy(get_args(part)[1], item) for key, item in cast(JsonObject, value).items()}
             case list() if origin is list:
                 return [_tidy(get_args(part)[0], item) for item in cast(list[Any], value)]
             case _:
@@ -226,7 +226,7 @@ def _tidy(annotation: Any, value: Any) -> Any:
     return value
 
 
-def _tidy_struct(cls: type[msgspec.Struct], wire: Wire, *, fill: bool) -> Wire:
+def _tidy_struct(cls: type[msgspec.Struct], wire: JsonObject, *, fill: bool) -> JsonObject:
     lenient = fill or is_builtin(cls)
     tidy = dict(wire)
     for name, annotation, required in _fields(cls):

@@ -8,10 +8,10 @@ import msgspec
 
 from kubewright.api import (
     DecodeError,
+    JsonObject,
     Kind,
     Object,
     UnexpectedAnswer,
-    Wire,
     decode,
     kind_of,
 )
@@ -124,7 +124,7 @@ class Client(Writer):
         bound_to: Object | None = None,
     ) -> ServiceAccountToken:
         """Have a token made for a ServiceAccount; bound to a Pod, Secret or Node it is worth nothing without that."""
-        spec: Wire = {"expirationSeconds": int(lifetime.total_seconds()), "audiences": list(audiences)}
+        spec: JsonObject = {"expirationSeconds": int(lifetime.total_seconds()), "audiences": list(audiences)}
         if bound_to is not None:
             kind, meta = kind_of(bound_to), bound_to.metadata
             reference = {

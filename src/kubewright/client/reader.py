@@ -14,13 +14,13 @@ from kubewright.api import (
     DecodeError,
     Expired,
     GroupVersionKind,
+    JsonObject,
     Kind,
     Object,
     RawList,
     RawObject,
     UnexpectedAnswer,
     WatchEvent,
-    Wire,
     decode,
     decode_events,
     error_from_status,
@@ -122,8 +122,8 @@ class Reader:
     @overload
     async def get(self, kind: type[T], name: str, namespace: str = "") -> T: ...
     @overload
-    async def get(self, kind: Kind, name: str, namespace: str = "") -> Wire: ...
-    async def get(self, kind: type[T] | Kind, name: str, namespace: str = "") -> T | Wire:
+    async def get(self, kind: Kind, name: str, namespace: str = "") -> JsonObject: ...
+    async def get(self, kind: type[T] | Kind, name: str, namespace: str = "") -> T | JsonObject:
         """Read one object."""
         return await self._read(kind, requests.get(kind_of(kind), name, namespace))
 
@@ -134,10 +134,10 @@ class Reader:
     @overload
     async def list(
         self, kind: Kind, *, limit: int = PAGE, **selection: Unpack[Selection]
-    ) -> ObjectList[Wire]: ...
+    ) -> ObjectList[JsonObject]: ...
     async def list(
         self, kind: type[T] | Kind, *, limit: int = PAGE, **selection: Unpack[Selection]
-    ) -> ObjectList[T] | ObjectList[Wire]:
+    ) -> ObjectList[T] | ObjectList[JsonObject]:
         """Read a whole collection, page by page of `limit`; no namespace means all of them."""
         page_request = partial(requests.list_page, kind_of(kind), **selection)
         items: Any = []
@@ -281,7 +281,7 @@ class _PageMeta(msgspec.Struct, rename="camel"):
 
 class _WirePage(msgspec.Struct):
     metadata: _PageMeta
-    items: list[Wire] | None = None
+    items: list[JsonObject] | None = None
 
 
 @cache
@@ -311,11 +311,11 @@ def _typed(kind: type[Object], body: bytes) -> Object:
     return obj
 
 
-def _named(body: bytes) -> Wire:
+def _named(body: bytes) -> JsonObject:
     document = parse(body)
     if not isinstance(document, dict) or "metadata" not in document:
         raise DecodeError("object: metadata: is required", path="metadata")
-    return cast(Wire, document)
+    return cast(JsonObject, document)
 
 
 def _events(request: Request, lines: bytes) -> tuple[Sequence[WatchEvent], Exception | None]:

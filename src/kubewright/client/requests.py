@@ -10,9 +10,9 @@ import msgspec
 
 from kubewright.api import (
     InvalidRequest,
+    JsonObject,
     Kind,
     Object,
-    Wire,
     encode,
     kind_of,
     status_wire,
@@ -170,7 +170,7 @@ def watch(
 
 
 def create(
-    obj: Object | Wire,
+    obj: Object | JsonObject,
     kind: Kind | None = None,
     *,
     field_manager: str = "",
@@ -194,7 +194,7 @@ def create(
 
 
 def replace(
-    obj: Object | Wire,
+    obj: Object | JsonObject,
     kind: Kind | None = None,
     *,
     subresource: str = "",
@@ -252,7 +252,7 @@ def patch(
 
 
 def apply(
-    obj: Object | Wire,
+    obj: Object | JsonObject,
     kind: Kind | None = None,
     *,
     field_manager: str,
@@ -370,9 +370,9 @@ def get_path(path: str, *, accept: str = JSON, headers: tuple[tuple[str, str], .
 
 def delete_options(
     uid: str, resource_version: str, propagation: str, grace_period_seconds: int | None, dry_run: bool
-) -> Wire:
+) -> JsonObject:
     """Return how a deletion shall go, in the form that deletions and evictions share."""
-    options: Wire = {"apiVersion": "v1", "kind": "DeleteOptions"}
+    options: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions"}
     preconditions = {"uid": uid, "resourceVersion": resource_version}
     if uid or resource_version:
         options["preconditions"] = {key: value for key, value in preconditions.items() if value}
@@ -434,46 +434,46 @@ def _write_query(field_manager: str, dry_run: bool, field_validation: str) -> st
     )
 
 
-def _identify(obj: Object | Wire, kind: Kind | None) -> tuple[Kind, str, str]:
+def _identify(obj: Object | JsonObject, kind: Kind | None) -> tuple[Kind, str, str]:
     if isinstance(obj, Object):
         return kind or kind_of(obj), obj.metadata.name, obj.metadata.namespace
     if kind is None:
         raise InvalidRequest("an object given as a dictionary needs its Kind")
-    metadata: Wire = obj.get("metadata") or {}
+    metadata: JsonObject = obj.get("metadata") or {}
     return kind, metadata.get("name", ""), metadata.get("namespace", "")
 
 
-def _body(obj: Object | Wire, kind: Kind) -> bytes:
+def _body(obj: Object | JsonObject, kind: Kind) -> bytes:
     if isinstance(obj, Object):
         return encode(obj)
     return msgspec.json.encode({"apiVersion": kind.api_version, "kind": kind.kind, **obj})
 
 
-def _applied(obj: Object | Wire, kind: Kind, subresource: str) -> bytes:
+def _applied(obj: Object | JsonObject, kind: Kind, subresource: str) -> bytes:
     """Return what an apply states: managedFields may not be sent, and a status only to its subresource."""
     if isinstance(obj, Object):
         if subresource == "status":
             return encode(status_wire(obj))
         obj = to_wire(obj, without_status=kind.status and not subresource)
-    metadata: Wire = obj.get("metadata") or {}
+    metadata: JsonObject = obj.get("metadata") or {}
     if "managedFields" in metadata:
         obj = {**obj, "metadata": {key: value for key, value in metadata.items() if key != "managedFields"}}
     return _body(obj, kind)
 
 
-def _resource_version(obj: Object | Wire) -> str:
+def _resource_version(obj: Object | JsonObject) -> str:
     if isinstance(obj, Object):
         return obj.metadata.resource_version
-    metadata: Wire = obj.get("metadata") or {}
+    metadata: JsonObject = obj.get("metadata") or {}
     return metadata.get("resourceVersion", "")
 
 
 def _is_locked(document: Any) -> bool:
     """Tell whether a patch fails when the object has changed since it was read."""
     if isinstance(document, dict):
-        metadata: Wire = cast(Wire, document).get("metadata") or {}
+        metadata: JsonObject = cast(JsonObject, document).get("metadata") or {}
         return bool(metadata.get("resourceVersion") or metadata.get("uid"))
     if isinstance(document, list):
         locks = ("/metadata/resourceVersion", "/metadata/uid")
-        return any(operation.get("path") in locks for operation in cast("list[Wire]", document))
+        return any(operation.get("path") in locks for operation in cast("list[JsonObject]", document))
     return False

@@ -7,9 +7,9 @@ from kubewright.api import (
     Conflict,
     GroupVersionKind,
     InvalidRequest,
+    JsonObject,
     Kind,
     Object,
-    Wire,
     decode,
     kind_of,
     parse,
@@ -31,10 +31,10 @@ class Writer(Reader):
     async def create(self, obj: T, *, kind: None = None, **options: Unpack[WriteOptions]) -> T: ...
     @overload
     async def create(
-        self, obj: Wire, *, kind: Kind | None = None, **options: Unpack[WriteOptions]
-    ) -> Wire: ...
+        self, obj: JsonObject, *, kind: Kind | None = None, **options: Unpack[WriteOptions]
+    ) -> JsonObject: ...
     async def create(
-        self, obj: Object | Wire, *, kind: Kind | None = None, **options: Unpack[WriteOptions]
+        self, obj: Object | JsonObject, *, kind: Kind | None = None, **options: Unpack[WriteOptions]
     ) -> Any:
         """Create an object and return it as the server completed it."""
         chosen = await self._kind_for(obj, kind)
@@ -54,16 +54,16 @@ class Writer(Reader):
     @overload
     async def apply(
         self,
-        obj: Wire,
+        obj: JsonObject,
         *,
         force: bool = True,
         subresource: str = "",
         kind: Kind | None = None,
         **options: Unpack[WriteOptions],
-    ) -> Wire: ...
+    ) -> JsonObject: ...
     async def apply(
         self,
-        obj: Object | Wire,
+        obj: Object | JsonObject,
         *,
         force: bool = True,
         subresource: str = "",
@@ -81,11 +81,16 @@ class Writer(Reader):
     ) -> T: ...
     @overload
     async def replace(
-        self, obj: Wire, *, subresource: str = "", kind: Kind | None = None, **options: Unpack[WriteOptions]
-    ) -> Wire: ...
+        self,
+        obj: JsonObject,
+        *,
+        subresource: str = "",
+        kind: Kind | None = None,
+        **options: Unpack[WriteOptions],
+    ) -> JsonObject: ...
     async def replace(
         self,
-        obj: Object | Wire,
+        obj: Object | JsonObject,
         *,
         subresource: str = "",
         kind: Kind | None = None,
@@ -100,7 +105,7 @@ class Writer(Reader):
     async def patch(
         self,
         target: type[T] | T,
-        patch: Wire | Sequence[Wire],
+        patch: JsonObject | Sequence[JsonObject],
         *,
         name: str = "",
         namespace: str = "",
@@ -113,7 +118,7 @@ class Writer(Reader):
     async def patch(
         self,
         target: Kind,
-        patch: Wire | Sequence[Wire],
+        patch: JsonObject | Sequence[JsonObject],
         *,
         name: str = "",
         namespace: str = "",
@@ -121,11 +126,11 @@ class Writer(Reader):
         subresource: str = "",
         force: bool = False,
         **options: Unpack[WriteOptions],
-    ) -> Wire: ...
+    ) -> JsonObject: ...
     async def patch(
         self,
         target: type[Object] | Object | Kind,
-        patch: Wire | Sequence[Wire],
+        patch: JsonObject | Sequence[JsonObject],
         *,
         name: str = "",
         namespace: str = "",
@@ -248,7 +253,7 @@ class Writer(Reader):
     def _managed(self, options: WriteOptions) -> WriteOptions:
         return {**options, "field_manager": options.get("field_manager") or self.field_manager}
 
-    async def _kind_for(self, obj: Object | Wire, kind: Kind | None) -> Kind:
+    async def _kind_for(self, obj: Object | JsonObject, kind: Kind | None) -> Kind:
         if kind is not None:
             return kind
         if isinstance(obj, Object):
@@ -259,7 +264,7 @@ class Writer(Reader):
         return await self.resolve(GroupVersionKind.parse(api_version, name))
 
 
-def _shape(obj: Object | Wire, kind: Kind) -> type[Object] | Kind:
+def _shape(obj: Object | JsonObject, kind: Kind) -> type[Object] | Kind:
     return type(obj) if isinstance(obj, Object) else kind
 
 

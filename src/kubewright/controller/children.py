@@ -2,7 +2,7 @@
 
 from base64 import b64encode
 
-from kubewright.api import Kind, ObjectKey, PartialMeta, Wire, controller_of
+from kubewright.api import JsonObject, Kind, ObjectKey, PartialMeta, controller_of
 from kubewright.controller.errors import CannotOwn, OwnedByAnother
 
 _SERVER_WRITTEN = frozenset(
@@ -19,7 +19,7 @@ _SERVER_WRITTEN = frozenset(
 )
 
 
-def sent_form(child: Wire, kind: Kind, namespace: str) -> Wire:
+def sent_form(child: JsonObject, kind: Kind, namespace: str) -> JsonObject:
     """Return what may be sent of a child: the server's own fields left out, the namespace filled in."""
     meta = {key: value for key, value in child.get("metadata", {}).items() if key not in _SERVER_WRITTEN}
     if kind.namespaced:
@@ -32,7 +32,7 @@ def sent_form(child: Wire, kind: Kind, namespace: str) -> Wire:
     return _with_folded_data(sent) if kind.resource == "secrets" else sent
 
 
-def with_owner(child: Wire, child_kind: Kind, owner: PartialMeta, owner_kind: Kind) -> Wire:
+def with_owner(child: JsonObject, child_kind: Kind, owner: PartialMeta, owner_kind: Kind) -> JsonObject:
     """Return the child with its owner as controller; raises CannotOwn where the cluster would not allow it."""
     meta = child["metadata"]
     name = ObjectKey(meta.get("namespace", ""), meta.get("name", ""))
@@ -57,7 +57,7 @@ def with_owner(child: Wire, child_kind: Kind, owner: PartialMeta, owner_kind: Ki
     return child | {"metadata": meta | {"ownerReferences": [*others, reference]}}
 
 
-def with_finalizer(child: Wire, finalizer: str) -> Wire:
+def with_finalizer(child: JsonObject, finalizer: str) -> JsonObject:
     """Return the child with the finalizer among its own."""
     meta = child["metadata"]
     finalizers = meta.get("finalizers", [])
@@ -76,7 +76,7 @@ def check_controllable(child: PartialMeta, child_kind: Kind, owner: PartialMeta)
         )
 
 
-def _with_folded_data(secret: Wire) -> Wire:
+def _with_folded_data(secret: JsonObject) -> JsonObject:
     """Fold stringData into data as the server does, so that what is owned is what is kept."""
     text: dict[str, str] = secret.get("stringData") or {}
     if not text:

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import msgspec
 
-from kubewright.api import Wire
+from kubewright.api import JsonObject
 from kubewright.controller.ownership import Fields
 
 _IDENTITY = frozenset({"apiVersion", "kind", "metadata"})
@@ -22,7 +22,7 @@ _ATOMIC_DEFAULTS: Mapping[str, tuple[Any, ...]] = {
 """What the server fills into elements of atomic lists; elsewhere ownership tells defaults from leftovers."""
 
 
-def apply_difference(desired: Wire, live: Wire, owned: Fields | None) -> str | None:
+def apply_difference(desired: JsonObject, live: JsonObject, owned: Fields | None) -> str | None:
     """Return the path of a field that an apply of the desired object would change; None if there is none.
 
     `live` is the object in the same typed form as `desired`, so quantities and times compare as text.
@@ -40,7 +40,7 @@ def apply_difference(desired: Wire, live: Wire, owned: Fields | None) -> str | N
     return found
 
 
-def status_difference(desired: Wire, live: Wire, owned: Fields | None) -> str | None:
+def status_difference(desired: JsonObject, live: JsonObject, owned: Fields | None) -> str | None:
     """Return the path of a status field that an apply of the desired status would change; None if there is none."""
     if owned is None:
         return "status" if desired else None
@@ -53,7 +53,7 @@ def fingerprint(value: Any) -> bytes:
     return msgspec.json.encode(value, order="deterministic")
 
 
-def content_of(live: Wire, *, has_status: bool) -> dict[str, Any]:
+def content_of(live: JsonObject, *, has_status: bool) -> dict[str, Any]:
     """Return the live object without what moves by itself: versions, managers, status."""
     meta = {
         key: value
@@ -78,7 +78,7 @@ def _difference(desired: Any, live: Any, owned: Fields | None) -> str | None:
     return ""
 
 
-def _map_difference(desired: Wire, live: Wire, owned: Fields) -> str | None:
+def _map_difference(desired: JsonObject, live: JsonObject, owned: Fields) -> str | None:
     # The path is put together on the way back: most of what is compared is equal.
     for key, value in desired.items():
         if key in live:
@@ -124,7 +124,7 @@ def _step_of(item: Any, steps: Mapping[str, Any]) -> str | None:
             if _equal(item, value):
                 return step
         elif isinstance(item, dict):
-            element = cast("Wire", item)
+            element = cast("JsonObject", item)
             if _has_keys(element, value):
                 return step
             if any(key in element for key in value) and all(
@@ -134,14 +134,14 @@ def _step_of(item: Any, steps: Mapping[str, Any]) -> str | None:
     return partial
 
 
-def _has_keys(item: Any, keys: Wire) -> bool:
+def _has_keys(item: Any, keys: JsonObject) -> bool:
     if not isinstance(item, dict):
         return False
-    element = cast("Wire", item)
+    element = cast("JsonObject", item)
     return all(key in element and _equal(element[key], value) for key, value in keys.items())
 
 
-def _without_defaulted_keys(owned: Fields, item: Wire, keys: Wire) -> Fields:
+def _without_defaulted_keys(owned: Fields, item: JsonObject, keys: JsonObject) -> Fields:
     if not owned:
         return owned
     left_out = {f"f:{key}" for key in keys if key not in item}
@@ -154,7 +154,7 @@ def _equal(desired: Any, live: Any) -> bool:
     if kind is str:
         return desired == live
     if issubclass(kind, dict):
-        return isinstance(live, dict) and _maps_equal(desired, cast("Wire", live))
+        return isinstance(live, dict) and _maps_equal(desired, cast("JsonObject", live))
     if issubclass(kind, list):
         return isinstance(live, list) and len(desired) == len(live) and all(map(_equal, desired, live))  # pyright: ignore[reportUnknownArgumentType]  (wire values)
     if kind is bool or isinstance(live, bool):
@@ -162,7 +162,7 @@ def _equal(desired: Any, live: Any) -> bool:
     return desired == live
 
 
-def _maps_equal(desired: Wire, live: Wire) -> bool:
+def _maps_equal(desired: JsonObject, live: JsonObject) -> bool:
     for key, value in desired.items():
         if key not in live:
             if not _is_nothing(value):

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from kubewright.api import Wire
+from kubewright.api import JsonObject
 
 
-def stamped(status: Wire, live: Wire, generation: int | None, now: datetime) -> dict[str, Any]:
+def stamped(status: JsonObject, live: JsonObject, generation: int | None, now: datetime) -> dict[str, Any]:
     """Return the status with each condition's lastTransitionTime and observedGeneration filled in.
 
     Conditions that have no observedGeneration, such as a Deployment's, are given none (`generation=None`).
@@ -16,18 +16,20 @@ def stamped(status: Wire, live: Wire, generation: int | None, now: datetime) -> 
     if not _are_conditions(wanted):
         return dict(status)
     held = live.get("conditions")
-    before: dict[Any, Wire] = {}
+    before: dict[Any, JsonObject] = {}
     if _are_conditions(held):
-        before = {known["type"]: known for known in cast("Sequence[Wire]", held)}
+        before = {known["type"]: known for known in cast("Sequence[JsonObject]", held)}
     return dict(status) | {
         "conditions": [
             _stamp(condition, before.get(condition["type"], {}), generation, now)
-            for condition in cast("Sequence[Wire]", wanted)
+            for condition in cast("Sequence[JsonObject]", wanted)
         ]
     }
 
 
-def _stamp(condition: Wire, before: Wire, generation: int | None, now: datetime) -> dict[str, Any]:
+def _stamp(
+    condition: JsonObject, before: JsonObject, generation: int | None, now: datetime
+) -> dict[str, Any]:
     stamp = dict(condition)
     if before.get("status") == condition.get("status") and before.get("lastTransitionTime"):
         stamp["lastTransitionTime"] = before["lastTransitionTime"]

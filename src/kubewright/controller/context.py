@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
-from kubewright.api import Index, Kind, Model, Object, Wire
+from kubewright.api import Index, JsonObject, Kind, Model, Object
 from kubewright.controller.change import Cause
 
 P = ParamSpec("P")
@@ -25,7 +25,7 @@ class Reader(ABC):
     @overload
     async def get(self, kind: type[T], name: str, namespace: str | None = None) -> T | None: ...
     @overload
-    async def get(self, kind: Kind, name: str, namespace: str | None = None) -> Wire | None: ...
+    async def get(self, kind: Kind, name: str, namespace: str | None = None) -> JsonObject | None: ...
     @abstractmethod
     async def get(self, kind: Any, name: str, namespace: str | None = None) -> Any:
         """Return one object, or None where there is none; by default from the reconciled object's namespace."""
@@ -37,7 +37,9 @@ class Reader(ABC):
     @overload
     async def list(self, kind: type[T], /, *, namespace: str = "", labels: str = "") -> builtins.list[T]: ...
     @overload
-    async def list(self, kind: Kind, /, *, namespace: str = "", labels: str = "") -> builtins.list[Wire]: ...
+    async def list(
+        self, kind: Kind, /, *, namespace: str = "", labels: str = ""
+    ) -> builtins.list[JsonObject]: ...
     @abstractmethod
     async def list(
         self, kind: Any, value: str | None = None, /, *, namespace: str = "", labels: str = ""
@@ -88,7 +90,7 @@ class Context(Reader):
     async def patch(
         self,
         target: W,
-        patch: Wire | Sequence[Wire],
+        patch: JsonObject | Sequence[JsonObject],
         *,
         type: PatchType = "merge",  # noqa: A002 (the word of the whole API)
         subresource: str = "",
@@ -96,7 +98,7 @@ class Context(Reader):
         """Send a patch as it is."""
 
     @abstractmethod
-    async def patch_status(self, target: W, status: Model | Wire | None = None) -> W:
+    async def patch_status(self, target: W, status: Model | JsonObject | None = None) -> W:
         """Apply the status fields of this controller where they differ; an object that is gone is no error.
 
         Without `status` the target's own is sent. Conditions keep their lastTransitionTime while their
@@ -105,7 +107,11 @@ class Context(Reader):
 
     @abstractmethod
     async def delete(
-        self, target: Object | Wire, *, propagation: Propagation = "", grace_period_seconds: int | None = None
+        self,
+        target: Object | JsonObject,
+        *,
+        propagation: Propagation = "",
+        grace_period_seconds: int | None = None,
     ) -> None:
         """Delete this very object (by uid); one that is gone, or replaced by a namesake, is no error."""
 

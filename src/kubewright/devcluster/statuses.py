@@ -6,20 +6,20 @@ from typing import Any, cast
 
 import msgspec
 
-from kubewright.api import Conflict, NotFound, Object, Wire, to_wire
+from kubewright.api import Conflict, JsonObject, NotFound, Object, to_wire
 from kubewright.controller import Change, Context, Result
 
 SOON = Result(after=timedelta(milliseconds=10))
 """What could not be written is looked at anew, when the cache holds what came in between."""
 
 
-def replacing(old: Wire, new: Wire) -> Wire:
+def replacing(old: JsonObject, new: JsonObject) -> JsonObject:
     """Return the merge patch that makes one wire value of another."""
     patch: dict[str, Any] = {key: None for key in old if key not in new}
     for key, value in new.items():
         before = old.get(key)
         if isinstance(value, dict) and isinstance(before, dict):
-            if below := replacing(cast(Wire, before), cast(Wire, value)):
+            if below := replacing(cast(JsonObject, before), cast(JsonObject, value)):
                 patch[key] = below
         elif key not in old or value != before:
             patch[key] = value
@@ -58,7 +58,7 @@ class Reporter:
         patch = replacing(to_wire(obj.status), to_wire(status))
         if not patch and not annotations:
             return True
-        meta: Wire = {"resourceVersion": obj.metadata.resource_version}
+        meta: JsonObject = {"resourceVersion": obj.metadata.resource_version}
         if annotations:
             meta["annotations"] = annotations
         uid = obj.metadata.uid

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from kubewright.devserver.identity import SYSTEM, User
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import JsonObject
 
 
 class Access(Protocol):
@@ -14,21 +14,21 @@ class Access(Protocol):
     out is the caller's own copy.
     """
 
-    def find(self, group: str, resource: str, namespace: str, name: str) -> Wire | None:
+    def find(self, group: str, resource: str, namespace: str, name: str) -> JsonObject | None:
         """Read an object, or None when there is none."""
         ...
 
-    def get(self, group: str, resource: str, namespace: str, name: str) -> Wire:
+    def get(self, group: str, resource: str, namespace: str, name: str) -> JsonObject:
         """Read an object, or raise `StatusError.not_found`."""
         ...
 
-    def list(self, group: str, resource: str, namespace: str = "", labels: str = "") -> list[Wire]:
+    def list(self, group: str, resource: str, namespace: str = "", labels: str = "") -> list[JsonObject]:
         """Read all objects of a resource, in all namespaces by default."""
         ...
 
     async def create(
-        self, group: str, resource: str, obj: Wire, *, user: User = SYSTEM, dry_run: bool = False
-    ) -> Wire:
+        self, group: str, resource: str, obj: JsonObject, *, user: User = SYSTEM, dry_run: bool = False
+    ) -> JsonObject:
         """Create an object."""
         ...
 
@@ -38,13 +38,13 @@ class Access(Protocol):
         resource: str,
         namespace: str,
         name: str,
-        change: Callable[[Wire], Wire | None],
+        change: Callable[[JsonObject], JsonObject | None],
         *,
         subresource: str = "",
         user: User = SYSTEM,
         dry_run: bool = False,
         admitted: bool = False,
-    ) -> Wire:
+    ) -> JsonObject:
         """Change an object: `change` is given a copy, may be called again after a race, and None means as changed.
 
         A write that is `admitted` is part of a request that admission has seen, and is not shown to it.
@@ -57,10 +57,10 @@ class Access(Protocol):
         resource: str,
         namespace: str,
         name: str,
-        options: Wire | None = None,
+        options: JsonObject | None = None,
         *,
         user: User = SYSTEM,
         admitted: bool = False,
-    ) -> Wire:
+    ) -> JsonObject:
         """Delete an object; gives what the API would answer."""
         ...

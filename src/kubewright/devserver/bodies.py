@@ -6,7 +6,7 @@ from kubewright.api import GroupVersionKind, problems
 from kubewright.devserver.core import Core
 from kubewright.devserver.merge import resets_ownership
 from kubewright.devserver.negotiation import OFFERED, PROTOBUF
-from kubewright.devserver.objects import Wire, split_api_version
+from kubewright.devserver.objects import JsonObject, split_api_version
 from kubewright.devserver.registry import Resource
 from kubewright.devserver.responses import YAML
 from kubewright.devserver.status import StatusError
@@ -22,7 +22,7 @@ _SORTS: dict[type[object], str] = {list: "array", str: "string", bool: "bool", i
 class Body(NamedTuple):
     """A client's object, and whether it asks to forget who owns its fields."""
 
-    object: Wire
+    object: JsonObject
     forget: bool
 
 
@@ -76,7 +76,7 @@ def read_kind(
             'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
         )
         raise _unrecognized(gvk, text, request.body)
-    value = cast(Wire, value)
+    value = cast(JsonObject, value)
     forget = resets_ownership(value)
     custom = resource is not None and resource.custom
     found = _custom_kind(value, gvk, request.body) if custom else _builtin_kind(core, value, gvk)
@@ -95,7 +95,7 @@ def read_kind(
     return Body(obj, forget)
 
 
-def read_options(core: Core, request: Request, gvk: GroupVersionKind) -> Wire:
+def read_options(core: Core, request: Request, gvk: GroupVersionKind) -> JsonObject:
     """Read an options object, which may name any group version."""
     try:
         value, _ = parse(core, request, gvk)
@@ -103,7 +103,7 @@ def read_options(core: Core, request: Request, gvk: GroupVersionKind) -> Wire:
         raise StatusError.bad_request(f"couldn't get version/kind; json parse error: {error}") from None
     if not isinstance(value, dict):
         raise StatusError.bad_request("decoded object cannot be converted to DeleteOptions")
-    value = cast(Wire, value)
+    value = cast(JsonObject, value)
     kind, version = value.get("kind") or gvk.kind, value.get("apiVersion") or "v1"
     if kind != gvk.kind:
         text = f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"'
@@ -133,7 +133,7 @@ def unhandled(found: GroupVersionKind, wanted: GroupVersionKind, why: str) -> St
     )
 
 
-def _builtin_kind(core: Core, value: Wire, gvk: GroupVersionKind) -> GroupVersionKind:
+def _builtin_kind(core: Core, value: JsonObject, gvk: GroupVersionKind) -> GroupVersionKind:
     group, version = split_api_version(str(value.get("apiVersion") or gvk.api_version))
     found = GroupVersionKind(group, version, str(value.get("kind") or gvk.kind))
     if found == gvk:
@@ -165,7 +165,7 @@ def _builtin_kind(core: Core, value: Wire, gvk: GroupVersionKind) -> GroupVersio
     )
 
 
-def _custom_kind(value: Wire, gvk: GroupVersionKind, body: bytes) -> GroupVersionKind:
+def _custom_kind(value: JsonObject, gvk: GroupVersionKind, body: bytes) -> GroupVersionKind:
     kind = value.get("kind")
     if not kind:
         shown = body.decode(errors="replace")

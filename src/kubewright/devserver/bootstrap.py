@@ -9,7 +9,7 @@ from uuid import uuid4
 from kubewright.devserver.auth import bootstrap_objects
 from kubewright.devserver.core import Core
 from kubewright.devserver.metadata import fill_system_fields
-from kubewright.devserver.objects import Wire, copy, labels_of, meta, split_api_version
+from kubewright.devserver.objects import JsonObject, copy, labels_of, meta, split_api_version
 from kubewright.devserver.registry import Resource
 
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
@@ -49,7 +49,7 @@ _UID, _REVISION, _MOMENT = "22222222-0000-4000-8000-222222222222", "444444444444
 _CHANGING = ("services", "default/kubernetes")
 
 
-def first_objects(port: int) -> Iterator[Wire]:
+def first_objects(port: int) -> Iterator[JsonObject]:
     """Give the objects of an empty server that listens on a port."""
     for name in NAMESPACES:
         yield {
@@ -77,7 +77,7 @@ def first_objects(port: int) -> Iterator[Wire]:
     }
 
 
-def _api_services(core: Core) -> Iterator[Wire]:
+def _api_services(core: Core) -> Iterator[JsonObject]:
     """Register each built-in version as served here."""
     available = {
         "type": "Available",
@@ -107,12 +107,12 @@ def _api_services(core: Core) -> Iterator[Wire]:
 
 
 @cache
-def recorded_objects() -> list[Wire]:
+def recorded_objects() -> list[JsonObject]:
     """Give the roles, bindings and priority classes of every cluster, read once."""
     return bootstrap_objects()
 
 
-def seed(core: Core, objects: Iterable[Wire]) -> None:
+def seed(core: Core, objects: Iterable[JsonObject]) -> None:
     """Store the objects that are not there yet, past admission: nobody asked for them."""
     kinds = {(item.group, item.version, item.kind): item for item in core.registry if "create" in item.verbs}
     stamp = core.clock.stamp()
@@ -122,7 +122,7 @@ def seed(core: Core, objects: Iterable[Wire]) -> None:
             _store(core, resource, obj, stamp)
 
 
-def _store(core: Core, resource: Resource, obj: Wire, stamp: str) -> None:
+def _store(core: Core, resource: Resource, obj: JsonObject, stamp: str) -> None:
     key = resource.key(meta(obj).get("namespace", ""), meta(obj)["name"])
     if resource.collection.get(key) is not None:
         return
@@ -148,7 +148,7 @@ class _Mould:
     labels: dict[str, str]
 
     @classmethod
-    def of(cls, resource: Resource, obj: Wire) -> "_Mould":
+    def of(cls, resource: Resource, obj: JsonObject) -> "_Mould":
         """Bring an object into the form in which it is stored."""
         new, _ = resource.codec.decode(copy(obj))
         resource.codec.default(new)

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from kubewright.api import FieldError, GroupVersionKind, names, problems
 from kubewright.devserver.callout import Caller, CallFailed, read_document
-from kubewright.devserver.objects import Wire, copy, encode, items, meta, section, split_api_version
+from kubewright.devserver.objects import JsonObject, copy, encode, items, meta, section, split_api_version
 from kubewright.devserver.registry import Converter
 from kubewright.devserver.status import StatusError, quote
 
@@ -15,7 +15,7 @@ SECONDS = 30
 _REVIEWS = ("v1", "v1beta1")
 
 
-def converter_of(crd: Wire, caller: Caller) -> Converter | None:
+def converter_of(crd: JsonObject, caller: Caller) -> Converter | None:
     """Give the converter of a definition, or None where another apiVersion is all it takes."""
     conversion = section(crd, "spec", "conversion")
     if conversion.get("strategy") != "Webhook":
@@ -28,12 +28,12 @@ def converter_of(crd: Wire, caller: Caller) -> Converter | None:
 class WebhookConverter:
     """Ask a webhook for objects in another version."""
 
-    def __init__(self, caller: Caller, config: Wire, review: str) -> None:
+    def __init__(self, caller: Caller, config: JsonObject, review: str) -> None:
         self._caller = caller
         self._config = config
         self._review = review
 
-    async def convert(self, objects: Sequence[Wire], target: GroupVersionKind) -> list[Wire]:
+    async def convert(self, objects: Sequence[JsonObject], target: GroupVersionKind) -> list[JsonObject]:
         """Convert objects in one request; those in the wanted version are not sent."""
         wanted = target.api_version
         foreign = [obj for obj in objects if obj.get("apiVersion") != wanted]
@@ -49,12 +49,12 @@ class WebhookConverter:
         found = iter(converted)
         return [obj if obj.get("apiVersion") == wanted else next(found) for obj in objects]
 
-    async def _convert(self, objects: list[Wire], target: GroupVersionKind) -> list[Wire]:
+    async def _convert(self, objects: list[JsonObject], target: GroupVersionKind) -> list[JsonObject]:
         source = _kind_text(objects[0])
         found = await self._call(objects, target.api_version, source)
         return [_accept(obj, answer, target, source) for obj, answer in zip(objects, found, strict=True)]
 
-    async def _call(self, objects: list[Wire], wanted: str, source: str) -> list[Any]:
+    async def _call(self, objects: list[JsonObject], wanted: str, source: str) -> list[Any]:
         if not self._review:
             raise StatusError.unknown("no supported conversion review versions")
         uid = str(uuid.uuid4())
@@ -78,7 +78,7 @@ class WebhookConverter:
             )
         return found
 
-    def _verify(self, answer: Wire, uid: str) -> list[Any]:
+    def _verify(self, answer: JsonObject, uid: str) -> list[Any]:
         version, kind = answer.get("apiVersion", ""), answer.get("kind", "")
         if self._review == "v1" and (version, kind) != (f"{GROUP}/v1", "ConversionReview"):
             shown = f"{version if '/' in version else f'/{version}'}, Kind={kind}"
@@ -86,7 +86,7 @@ class WebhookConverter:
         response = answer.get("response")
         if not isinstance(response, dict):
             raise CallFailed("no response provided")
-        found = cast(Wire, response)
+        found = cast(JsonObject, response)
         if self._review == "v1" and found.get("uid", "") != uid:
             raise CallFailed(f"expected response.uid={quote(uid)}, got {quote(str(found.get('uid', '')))}")
         result = section(found, "result")
@@ -98,13 +98,13 @@ class WebhookConverter:
         return items(found, "convertedObjects")
 
 
-def _kind_text(obj: Wire) -> str:
+def _kind_text(obj: JsonObject) -> str:
     return f"{obj.get('apiVersion', '')}, Kind={obj.get('kind', '')}"
 
 
-def _accept(original: Wire, found: Any, target: GroupVersionKind, source: str) -> Wire:
+def _accept(original: JsonObject, found: Any, target: GroupVersionKind, source: str) -> JsonObject:
     """Take one converted object, if it is still the same object."""
-    converted = cast(Wire, found) if isinstance(found, dict) else Wire()
+    converted = cast(JsonObject, found) if isinstance(found, dict) else JsonObject()
     invalid = f"conversion webhook for {source} returned invalid"
     group_version = split_api_version(str(converted.get("apiVersion", "")))
     if group_version != (target.group, target.version):
@@ -123,19 +123,19 @@ def _accept(original: Wire, found: Any, target: GroupVersionKind, source: str) -
     return converted
 
 
-def _changed_identity(before: Wire, after: Wire) -> str:
+def _changed_identity(before: JsonObject, after: JsonObject) -> str:
     for field, title in (("name", "name"), ("namespace", "namespace"), ("uid", "UID")):
         if before.get(field, "") != after.get(field, ""):
             return f"must have the same {title}: {before.get(field, '')} != {after.get(field, '')}"
     return ""
 
 
-def _restored(before: Wire, after: Any) -> Wire:
+def _restored(before: JsonObject, after: Any) -> JsonObject:
     """Keep the original metadata but for labels and annotations."""
     if not isinstance(after, dict):
         raise CallFailed("missing metadata in converted object")
-    answer = cast(Wire, after)
-    kept: Wire = copy(before)
+    answer = cast(JsonObject, after)
+    kept: JsonObject = copy(before)
     for field in ("labels", "annotations"):
         found = answer.get(field)
         if found is None:

@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 
 from kubewright.devserver.core import Core
-from kubewright.devserver.objects import Wire, copy, labels_of, meta, split_api_version
+from kubewright.devserver.objects import JsonObject, copy, labels_of, meta, split_api_version
 from kubewright.devserver.registry import Resource
 from kubewright.devserver.status import StatusError
 
 
-def store_copies(core: Core, objects: Iterable[Wire]) -> None:
+def store_copies(core: Core, objects: Iterable[JsonObject]) -> None:
     """Store objects past admission and validation, with uid, status, managers and times as they are there."""
     kinds = {(item.group, item.version, item.kind): item for item in core.registry if "create" in item.verbs}
     for obj in objects:
@@ -18,7 +18,7 @@ def store_copies(core: Core, objects: Iterable[Wire]) -> None:
         _store(core, resource, copy(obj))
 
 
-def _store(core: Core, resource: Resource, obj: Wire) -> None:
+def _store(core: Core, resource: Resource, obj: JsonObject) -> None:
     key = resource.key(meta(obj).get("namespace", ""), meta(obj)["name"])
     new, _ = resource.codec.decode(obj)
     stored = resource.strategy.convert(new, resource.storage_codec.gvk)

@@ -5,12 +5,12 @@ from typing import Any
 
 from kubewright.devserver.handlers.call import prettify, write
 from kubewright.devserver.negotiation import aggregated_version
-from kubewright.devserver.objects import Wire, encode
+from kubewright.devserver.objects import JsonObject, encode
 from kubewright.devserver.registry import AGGREGATED, Discovery, Document, OpenApi
 from kubewright.devserver.status import StatusError
 from kubewright.http.server import JSON, TEXT, Request, Response, text
 
-VERSION: Wire = {
+VERSION: JsonObject = {
     "major": "1",
     "minor": "36",
     "emulationMajor": "1",
@@ -41,11 +41,15 @@ class Documents:
     """Answer GET requests for everything that is not an object."""
 
     def __init__(
-        self, discovery: Discovery, openapi: OpenApi, key_set: Callable[[], Wire], issuer: Callable[[], Wire]
+        self,
+        discovery: Discovery,
+        openapi: OpenApi,
+        key_set: Callable[[], JsonObject],
+        issuer: Callable[[], JsonObject],
     ) -> None:
         self._discovery = discovery
         self._openapi = openapi
-        self._pages: dict[str, Callable[[], Wire]] = {
+        self._pages: dict[str, Callable[[], JsonObject]] = {
             "/version": lambda: VERSION,
             "/openid/v1/jwks": key_set,
             "/.well-known/openid-configuration": issuer,
@@ -71,7 +75,7 @@ class Documents:
             return self._discover(request, parts)
         return _missing()
 
-    def _root(self) -> Wire:
+    def _root(self) -> JsonObject:
         known = [*self._discovery.paths(), "/openapi/v2", "/openapi/v3", *(f"/{name}" for name in _HEALTH)]
         return {"paths": sorted([*known, *(path for path in self._pages if path != "/")])}
 

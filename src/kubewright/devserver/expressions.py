@@ -7,7 +7,7 @@ from typing import Any
 
 from kubewright.api import GroupVersionKind, KubewrightError
 from kubewright.devserver.identity import Attributes, Authorizer, User
-from kubewright.devserver.objects import Wire, meta, section
+from kubewright.devserver.objects import JsonObject, meta, section
 from kubewright.devserver.operation import GroupVersionResource, Operation
 from kubewright.schema import cel
 
@@ -15,14 +15,17 @@ CONDITIONS_BUDGET = 2_500_000
 POLICY_BUDGET = 10_000_000
 OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
 
-_TEXT: Wire = {"type": "string"}
-_KIND: Wire = {"type": "object", "properties": dict.fromkeys(("group", "version", "kind"), _TEXT)}
-_RESOURCE: Wire = {"type": "object", "properties": dict.fromkeys(("group", "version", "resource"), _TEXT)}
-_TEXTS: Wire = {"type": "array", "items": _TEXT}
-_TIME: Wire = {"type": "string", "format": "date-time"}
-_TEXT_MAP: Wire = {"type": "object", "additionalProperties": _TEXT}
-_ANYTHING: Wire = {"x-kubernetes-preserve-unknown-fields": True}
-_REQUEST: Wire = {
+_TEXT: JsonObject = {"type": "string"}
+_KIND: JsonObject = {"type": "object", "properties": dict.fromkeys(("group", "version", "kind"), _TEXT)}
+_RESOURCE: JsonObject = {
+    "type": "object",
+    "properties": dict.fromkeys(("group", "version", "resource"), _TEXT),
+}
+_TEXTS: JsonObject = {"type": "array", "items": _TEXT}
+_TIME: JsonObject = {"type": "string", "format": "date-time"}
+_TEXT_MAP: JsonObject = {"type": "object", "additionalProperties": _TEXT}
+_ANYTHING: JsonObject = {"x-kubernetes-preserve-unknown-fields": True}
+_REQUEST: JsonObject = {
     "type": "object",
     "properties": {
         "kind": _KIND,
@@ -47,7 +50,7 @@ _REQUEST: Wire = {
         "options": _ANYTHING,
     },
 }
-_NAMESPACE: Wire = {
+_NAMESPACE: JsonObject = {
     "type": "object",
     "properties": {
         "metadata": {
@@ -164,11 +167,11 @@ class Situation:
     operation: Operation
     resource: GroupVersionResource
     kind: GroupVersionKind
-    object: Wire | None
-    old_object: Wire | None
+    object: JsonObject | None
+    old_object: JsonObject | None
     authorizer: Authorizer
-    namespace: Wire | None = None
-    params: Wire | None = None
+    namespace: JsonObject | None = None
+    params: JsonObject | None = None
     variables: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def values(self) -> dict[str, Any]:
@@ -194,7 +197,7 @@ class Situation:
         }
 
 
-def _namespace_object(namespace: Wire | None) -> Wire | None:
+def _namespace_object(namespace: JsonObject | None) -> JsonObject | None:
     if namespace is None:
         return None
     metadata = {
@@ -209,9 +212,11 @@ def _namespace_object(namespace: Wire | None) -> Wire | None:
     }
 
 
-def admission_request(operation: Operation, resource: GroupVersionResource, kind: GroupVersionKind) -> Wire:
+def admission_request(
+    operation: Operation, resource: GroupVersionResource, kind: GroupVersionKind
+) -> JsonObject:
     """Describe a write without its objects, as webhooks and expressions are told of it."""
-    request: Wire = {"kind": kind._asdict(), "resource": resource._asdict()}
+    request: JsonObject = {"kind": kind._asdict(), "resource": resource._asdict()}
     if operation.subresource:
         request["subResource"] = operation.subresource
     request["requestKind"] = operation.kind._asdict()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kubewright.api import FieldError, names, problems
-from kubewright.devserver.objects import Wire, meta
+from kubewright.devserver.objects import JsonObject, meta
 from kubewright.devserver.status import StatusError
 
 ORPHAN = "orphan"
@@ -25,21 +25,21 @@ def generate_name(base: str) -> str:
     return base[:_MAX_BASE] + "".join(secrets.choice(_SUFFIX_LETTERS) for _ in range(5))
 
 
-def wipe_system_fields(obj: Wire) -> None:
+def wipe_system_fields(obj: JsonObject) -> None:
     """Drop from a client's new object what only the server sets."""
     metadata = meta(obj)
     for name in ("uid", "selfLink", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
         metadata.pop(name, None)
 
 
-def fill_system_fields(obj: Wire, stamp: str) -> None:
+def fill_system_fields(obj: JsonObject, stamp: str) -> None:
     """Give a new object its identity."""
     metadata = meta(obj)
     metadata["creationTimestamp"] = stamp
     metadata["uid"] = str(uuid.uuid4())
 
 
-def place_in_namespace(obj: Wire, namespace: str) -> None:
+def place_in_namespace(obj: JsonObject, namespace: str) -> None:
     """Give an object the namespace of its URL, or refuse one that says otherwise."""
     metadata = meta(obj)
     found = metadata.get("namespace", "")
@@ -52,12 +52,12 @@ def place_in_namespace(obj: Wire, namespace: str) -> None:
         )
 
 
-def drop_repeated_owners(obj: Wire, warnings: list[str]) -> None:
+def drop_repeated_owners(obj: JsonObject, warnings: list[str]) -> None:
     """Drop owner references that occur twice, and say so."""
-    owners: list[Wire] = obj.get("metadata", {}).get("ownerReferences") or []
+    owners: list[JsonObject] = obj.get("metadata", {}).get("ownerReferences") or []
     if len(owners) < 2:
         return
-    kept: list[Wire] = []
+    kept: list[JsonObject] = []
     repeated: list[str] = []
     for owner in owners:
         if owner in kept:
@@ -74,7 +74,7 @@ def drop_repeated_owners(obj: Wire, warnings: list[str]) -> None:
 
 
 def check_meta(
-    obj: Wire, name_check: NameCheck, *, namespaced: bool, qualified_finalizers: bool
+    obj: JsonObject, name_check: NameCheck, *, namespaced: bool, qualified_finalizers: bool
 ) -> list[FieldError]:
     """Check a new object's metadata, after its name was generated."""
     metadata = meta(obj)
@@ -97,7 +97,7 @@ def check_meta(
     return errors
 
 
-def check_meta_update(new: Wire, old: Wire) -> list[FieldError]:
+def check_meta_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
     """Check what an update does to metadata."""
     metadata, before = meta(new), meta(old)
     errors: list[FieldError] = []
@@ -125,7 +125,7 @@ def check_meta_update(new: Wire, old: Wire) -> list[FieldError]:
     return errors
 
 
-def _check_namespace(metadata: Wire, *, namespaced: bool) -> list[FieldError]:
+def _check_namespace(metadata: JsonObject, *, namespaced: bool) -> list[FieldError]:
     namespace = metadata.get("namespace", "")
     if not namespaced:
         return [problems.forbidden("metadata.namespace", "not allowed on this type")] if namespace else []
@@ -136,7 +136,7 @@ def _check_namespace(metadata: Wire, *, namespaced: bool) -> list[FieldError]:
     ]
 
 
-def _check_descriptions(metadata: Wire) -> list[FieldError]:
+def _check_descriptions(metadata: JsonObject) -> list[FieldError]:
     errors: list[FieldError] = []
     labels: dict[str, str] = metadata.get("labels") or {}
     for key, value in labels.items():
@@ -151,11 +151,11 @@ def _check_descriptions(metadata: Wire) -> list[FieldError]:
     return errors + _check_owners(metadata)
 
 
-def _check_owners(metadata: Wire) -> list[FieldError]:
+def _check_owners(metadata: JsonObject) -> list[FieldError]:
     errors: list[FieldError] = []
     field = "metadata.ownerReferences"
     controller = ""
-    owners: list[Wire] = metadata.get("ownerReferences") or []
+    owners: list[JsonObject] = metadata.get("ownerReferences") or []
     for owner in owners:
         version = str(owner.get("apiVersion", ""))
         if version.count("/") > 1 or not version.rpartition("/")[2]:
@@ -181,7 +181,7 @@ def _check_owners(metadata: Wire) -> list[FieldError]:
     return errors
 
 
-def check_qualified_finalizers(obj: Wire) -> list[FieldError]:
+def check_qualified_finalizers(obj: JsonObject) -> list[FieldError]:
     """Find the finalizers that are neither the server's own nor name whose they are."""
     finalizers: list[str] = meta(obj).get("finalizers") or []
     return [error for index, name in enumerate(finalizers) for error in _check_finalizer(index, name)]
@@ -194,7 +194,7 @@ def _check_finalizer(index: int, name: str) -> list[FieldError]:
     return [problems.invalid(f"metadata.finalizers[{index}]", name, text)]
 
 
-def _check_finalizers(metadata: Wire, *, qualified: bool) -> list[FieldError]:
+def _check_finalizers(metadata: JsonObject, *, qualified: bool) -> list[FieldError]:
     errors: list[FieldError] = []
     finalizers: list[str] = metadata.get("finalizers") or []
     for index, name in enumerate(finalizers):
@@ -208,7 +208,7 @@ def _check_finalizers(metadata: Wire, *, qualified: bool) -> list[FieldError]:
     return errors
 
 
-def _check_managed_fields(metadata: Wire) -> list[FieldError]:
+def _check_managed_fields(metadata: JsonObject) -> list[FieldError]:
     errors: list[FieldError] = []
     entries: list[Any] = metadata.get("managedFields") or []
     for index, entry in enumerate(entries):
@@ -221,7 +221,7 @@ def _check_managed_fields(metadata: Wire) -> list[FieldError]:
     return errors
 
 
-def finalizer_warnings(new: Wire, old: Wire | None) -> list[str]:
+def finalizer_warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
     """Warn of finalizers that are not domain-qualified, as custom resources may have them."""
     before = set((old or {}).get("metadata", {}).get("finalizers") or ())
     warnings: list[str] = []

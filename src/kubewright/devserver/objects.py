@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import msgspec
 
-Wire = dict[str, Any]
+JsonObject = dict[str, Any]
 
 META_ORDER = (
     "name",
@@ -55,57 +55,61 @@ def _escape(data: bytes) -> bytes:
     return data
 
 
-def decode(data: bytes) -> Wire:
+def decode(data: bytes) -> JsonObject:
     """Decode the bytes of a stored object."""
-    return cast(Wire, _decode(data))
+    return cast(JsonObject, _decode(data))
 
 
-def meta(obj: Wire) -> Wire:
+def meta(obj: JsonObject) -> JsonObject:
     """Give an object's metadata, which is put there when it is missing."""
     found = obj.get("metadata")
     if not isinstance(found, dict):
         found = {}
         obj["metadata"] = found
-    return cast(Wire, found)
+    return cast(JsonObject, found)
 
 
-def section(obj: Wire, *names: str) -> Wire:
+def section(obj: JsonObject, *names: str) -> JsonObject:
     """Give an object's part by its path, empty when it is missing or null."""
     part = obj
     for name in names:
         found = part.get(name)
         if not isinstance(found, dict):
             return {}
-        part = cast(Wire, found)
+        part = cast(JsonObject, found)
     return part
 
 
-def items(obj: Wire, name: str) -> list[Any]:
+def items(obj: JsonObject, name: str) -> list[Any]:
     """Give a list of an object, empty when it is missing or null."""
     found = obj.get(name)
     return cast(list[Any], found) if isinstance(found, list) else []
 
 
-def labels_of(obj: Wire) -> dict[str, str]:
+def labels_of(obj: JsonObject) -> dict[str, str]:
     """Give an object's labels."""
     return obj.get("metadata", {}).get("labels") or {}
 
 
-def order_meta(metadata: Wire) -> Wire:
+def order_meta(metadata: JsonObject) -> JsonObject:
     """Put metadata fields in the order of the real server's struct."""
     return {name: metadata[name] for name in META_ORDER if name in metadata}
 
 
-def order_object(obj: Wire) -> Wire:
+def order_object(obj: JsonObject) -> JsonObject:
     """Put kind and apiVersion first, then metadata in order, then the rest as it stands."""
-    ordered: Wire = {"kind": obj["kind"], "apiVersion": obj["apiVersion"], "metadata": order_meta(meta(obj))}
+    ordered: JsonObject = {
+        "kind": obj["kind"],
+        "apiVersion": obj["apiVersion"],
+        "metadata": order_meta(meta(obj)),
+    }
     for name, value in obj.items():
         if name not in ordered:
             ordered[name] = value
     return ordered
 
 
-def unchanged(new: Wire, old: Wire | None) -> Wire:
+def unchanged(new: JsonObject, old: JsonObject | None) -> JsonObject:
     """Give the parts of an object that are, to the byte, what another has in their place."""
     if old is None:
         return {}

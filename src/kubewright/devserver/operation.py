@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from kubewright.api import GroupVersionKind
 from kubewright.devserver.identity import User
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import JsonObject
 
 
 class GroupVersionResource(NamedTuple):
@@ -23,7 +23,7 @@ class Memory:
     invoked: set[str] = field(default_factory=set[str])
     """Who was asked and wants to be asked again when somebody changes the object after that."""
     due: set[str] = field(default_factory=set[str])
-    output: Wire | None = None
+    output: JsonObject | None = None
     """The object as the last of them left it."""
 
     def changed(self) -> None:
@@ -52,9 +52,9 @@ class Operation:
     operation: Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
     name: str
     namespace: str
-    object: Wire | None
-    old_object: Wire | None
-    options: Wire | None
+    object: JsonObject | None
+    old_object: JsonObject | None
+    options: JsonObject | None
     """What the client asked for beside the object; connections have none."""
     user: User
     dry_run: bool = False

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kubewright.api import FieldError, problems
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.strategy import WriteOptions
 from kubewright.http.server import Request
@@ -78,9 +78,9 @@ class DeleteOptions:
     uid: str | None = None
     resource_version: str | None = None
 
-    def wire(self) -> Wire:
+    def wire(self) -> JsonObject:
         """Build the options object that admission is shown."""
-        options: Wire = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
+        options: JsonObject = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
         if self.grace_period is not None:
             options["gracePeriodSeconds"] = self.grace_period
         preconditions = {"uid": self.uid, "resourceVersion": self.resource_version}
@@ -95,15 +95,15 @@ class DeleteOptions:
         return options
 
 
-def delete_options(request: Request, body: Wire | None) -> DeleteOptions:
+def delete_options(request: Request, body: JsonObject | None) -> DeleteOptions:
     """Read the options of a deletion from its body, else from its query."""
     return read_delete_options(_delete_query(request) if body is None else body)
 
 
-def read_delete_options(body: Wire) -> DeleteOptions:
+def read_delete_options(body: JsonObject) -> DeleteOptions:
     """Read and check a DeleteOptions object."""
     dry_run: list[str] = body.get("dryRun") or []
-    preconditions: Wire = body.get("preconditions") or {}
+    preconditions: JsonObject = body.get("preconditions") or {}
     options = DeleteOptions(
         dry_run=bool(dry_run),
         grace_period=body.get("gracePeriodSeconds"),
@@ -127,8 +127,8 @@ def read_delete_options(body: Wire) -> DeleteOptions:
     return options
 
 
-def _delete_query(request: Request) -> Wire:
-    body: Wire = {}
+def _delete_query(request: Request) -> JsonObject:
+    body: JsonObject = {}
     if dry_run := [value for value in request.query.get("dryRun", ()) if value]:
         body["dryRun"] = dry_run
     if "gracePeriodSeconds" in request.query:

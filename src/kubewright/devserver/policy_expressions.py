@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kubewright.devserver.expressions import Budget, compile_in, environment
-from kubewright.devserver.objects import Wire, items
+from kubewright.devserver.objects import JsonObject, items
 from kubewright.schema import cel
 
 _SIMPLE = frozenset({"bool", "bytes", "double", "duration", "int", "null", "string", "timestamp", "uint"})
@@ -13,7 +13,7 @@ _SIMPLE = frozenset({"bool", "bytes", "double", "duration", "int", "null", "stri
 class PolicyCompiler:
     """Compile the expressions of a policy, which may have parameters and variables."""
 
-    def __init__(self, spec: Wire) -> None:
+    def __init__(self, spec: JsonObject) -> None:
         self._params = params = spec.get("paramKind") is not None
         self._variables: dict[str, cel.Type] = {}
         self._plain = environment(params=params)
@@ -90,7 +90,7 @@ class Variables(dict[str, Any]):
         return found
 
 
-def declared_variables(spec: Wire, compiler: PolicyCompiler) -> dict[str, cel.Program]:
+def declared_variables(spec: JsonObject, compiler: PolicyCompiler) -> dict[str, cel.Program]:
     """Compile the variables of a policy in their order."""
     return {
         item["name"]: compiler.variable(item["name"], item["expression"]) for item in items(spec, "variables")

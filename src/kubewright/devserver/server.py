@@ -40,7 +40,7 @@ from kubewright.devserver.faults import Attempt, Faults
 from kubewright.devserver.front import LIMITS, Front
 from kubewright.devserver.handlers import StoreAccess, refuse
 from kubewright.devserver.identity import MASTERS, Attributes, User, forbidden
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.operation import Operation
 from kubewright.devserver.registry import Discovery, OpenApi, Registry, Strategies, builtin_resources
 from kubewright.devserver.request import request_info
@@ -69,7 +69,7 @@ class _Parts:
     token_key: bytes
     context: ssl.SSLContext
     types: TypeTable
-    roles: list[Wire]
+    roles: list[JsonObject]
 
     @classmethod
     def load(cls, data: Path | None, host: str) -> "_Parts":
@@ -208,7 +208,7 @@ class Server:
         """Give the certificate by which clients recognize the server."""
         return self._authority.pair.certificate
 
-    def kubeconfig(self) -> Wire:
+    def kubeconfig(self) -> JsonObject:
         """Make a kubeconfig for the administrator, with a client certificate of its own."""
         pair = self._authority.client(ADMIN, (MASTERS,))
         user = {"client-certificate-data": _base64(pair.certificate), "client-key-data": _base64(pair.key)}
@@ -241,7 +241,7 @@ class Server:
         buffered = sum(item.buffered for item in connections)
         return Statistics(len(connections), self._http.tasks, len(blocked), buffered)
 
-    def load(self, objects: Iterable[Wire]) -> None:
+    def load(self, objects: Iterable[JsonObject]) -> None:
         """Store copies of another cluster's objects, as they are; their kinds must be served."""
         store_copies(self._core, objects)
 
@@ -314,7 +314,7 @@ def _strategies(clock: Clock, reviews: Reviews, streaming: dict[str, Endpoint]) 
     return find
 
 
-def _issuer_document(url: str) -> Wire:
+def _issuer_document(url: str) -> JsonObject:
     return {
         "issuer": ISSUER,
         "jwks_uri": f"{url}/openid/v1/jwks",

@@ -10,7 +10,7 @@ from kubewright.api import FieldError, GroupVersionKind, names
 from kubewright.devserver.access import Access
 from kubewright.devserver.clock import Clock
 from kubewright.devserver.identity import User
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import JsonObject
 from kubewright.http.server import Answer, Request
 
 Propagation = Literal["Background", "Orphan", "Unsupported"]
@@ -25,9 +25,9 @@ class WriteOptions:
     field_validation: str = "Warn"
     force: bool | None = None
 
-    def wire(self, kind: str) -> Wire:
+    def wire(self, kind: str) -> JsonObject:
         """Build the options object that admission is shown."""
-        options: Wire = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
+        options: JsonObject = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
         if self.dry_run:
             options["dryRun"] = ["All"]
         if self.force is not None and kind == "PatchOptions":
@@ -47,7 +47,7 @@ class Column:
     description: str = ""
     priority: int = 0
 
-    def wire(self) -> Wire:
+    def wire(self) -> JsonObject:
         """Build the column definition."""
         return {
             "name": self.name,
@@ -69,13 +69,13 @@ class Invocation:
     namespace: str
     name: str
     subresource: str
-    body: Wire | None
+    body: JsonObject | None
     """The decoded body, canonical and defaulted; None without one."""
     options: WriteOptions
     user: User
     warnings: list[str]
     clock: Clock
-    judge: Callable[[Wire], Awaitable[None]]
+    judge: Callable[[JsonObject], Awaitable[None]]
     """Let admission refuse what is created here, once it is whole; connections have been judged before."""
 
 
@@ -83,7 +83,7 @@ class Invocation:
 class Outcome:
     """An object to answer with and its HTTP status."""
 
-    object: Wire
+    object: JsonObject
     status: int = 200
 
 
@@ -94,35 +94,35 @@ Endpoint = Callable[[Invocation], Awaitable[Outcome | Answer]]
 class ScaleAccess:
     """Where a kind keeps what its scale subresource shows."""
 
-    read: Callable[[Wire], tuple[int, int, str]]
+    read: Callable[[JsonObject], tuple[int, int, str]]
     """Give (wanted replicas, present replicas, label selector text)."""
-    write: Callable[[Wire, int], None]
+    write: Callable[[JsonObject, int], None]
     """Set the wanted replicas."""
     path: tuple[str, ...] = ("spec", "replicas")
     """The fields that lead to the wanted replicas."""
 
 
-def _nothing(obj: Wire) -> None:
+def _nothing(obj: JsonObject) -> None:
     pass
 
 
-def _nothing_on_update(new: Wire, old: Wire) -> None:
+def _nothing_on_update(new: JsonObject, old: JsonObject) -> None:
     pass
 
 
-def _fine(obj: Wire) -> list[FieldError]:
+def _fine(obj: JsonObject) -> list[FieldError]:
     return []
 
 
-def _fine_on_update(new: Wire, old: Wire) -> list[FieldError]:
+def _fine_on_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
     return []
 
 
-def _no_warnings(new: Wire, old: Wire | None) -> list[str]:
+def _no_warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
     return []
 
 
-def _only_status(new: Wire, old: Wire) -> None:
+def _only_status(new: JsonObject, old: JsonObject) -> None:
     """Take nothing but the status, and the metadata that tracks its owners, from a status write."""
     kept = {name: value for name, value in old.items() if name != "status"}
     kept["metadata"] = dict(old["metadata"])
@@ -143,22 +143,22 @@ def _only_status(new: Wire, old: Wire) -> None:
 class Part:
     """A subresource that is read and written like the status: the object's own kind, of which only a part counts."""
 
-    prepare: Callable[[Wire, Wire], None] = _nothing_on_update
+    prepare: Callable[[JsonObject, JsonObject], None] = _nothing_on_update
     """Keep (new, old) all that is not written through this part."""
-    validate: Callable[[Wire, Wire], list[FieldError]] = _fine_on_update
+    validate: Callable[[JsonObject, JsonObject], list[FieldError]] = _fine_on_update
     counts: bool = True
     """Changes add to the generation, as those of the object do."""
 
 
-def _never_graceful(obj: Wire, wanted: int | None) -> int | None:
+def _never_graceful(obj: JsonObject, wanted: int | None) -> int | None:
     return None
 
 
-def _same(obj: Wire, target: GroupVersionKind) -> Wire:
+def _same(obj: JsonObject, target: GroupVersionKind) -> JsonObject:
     return {**obj, "apiVersion": target.api_version, "kind": target.kind}
 
 
-def _finished(obj: Wire) -> bool:
+def _finished(obj: JsonObject) -> bool:
     return True
 
 
@@ -176,22 +176,22 @@ class MetaChecks(msgspec.Struct, frozen=True):
 class Strategy(msgspec.Struct, frozen=True, kw_only=True):
     """How one kind differs from a plain one."""
 
-    default: Callable[[Wire], None] = _nothing
+    default: Callable[[JsonObject], None] = _nothing
     """Fill in defaults, in place; runs on every decoded object."""
-    sign: Callable[[Wire, User], None] | None = None
+    sign: Callable[[JsonObject, User], None] | None = None
     """Write down who creates the object, just before `prepare_create`."""
-    prepare_create: Callable[[Wire], None] = _nothing
+    prepare_create: Callable[[JsonObject], None] = _nothing
     """Set what clients may not set, before validation of a new object."""
-    prepare_update: Callable[[Wire, Wire], None] = _nothing_on_update
+    prepare_update: Callable[[JsonObject, JsonObject], None] = _nothing_on_update
     """Keep (new, old) what clients may not change; the server restores the status where it is a subresource."""
-    prepare_status_update: Callable[[Wire, Wire], None] = _only_status
-    date: Callable[[Wire, Wire, str], None] | None = None
+    prepare_status_update: Callable[[JsonObject, JsonObject], None] = _only_status
+    date: Callable[[JsonObject, JsonObject, str], None] | None = None
     """Write into (new, old), through a subresource, when what changed, where its author does not; given is the time."""
-    validate: Callable[[Wire], list[FieldError]] = _fine
-    validate_update: Callable[[Wire, Wire], list[FieldError]] = _fine_on_update
+    validate: Callable[[JsonObject], list[FieldError]] = _fine
+    validate_update: Callable[[JsonObject, JsonObject], list[FieldError]] = _fine_on_update
     """Check (new, old); the server does not run `validate` on updates."""
-    validate_status_update: Callable[[Wire, Wire], list[FieldError]] = _fine_on_update
-    warnings: Callable[[Wire, Wire | None], list[str]] = _no_warnings
+    validate_status_update: Callable[[JsonObject, JsonObject], list[FieldError]] = _fine_on_update
+    warnings: Callable[[JsonObject, JsonObject | None], list[str]] = _no_warnings
     """Tell what the author of (new, old) should know."""
     name_check: Callable[[str], list[str]] = names.dns1123_subdomain
     has_generation: bool = False
@@ -201,19 +201,19 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True):
     """Take the status of a new object from the client, as nodes do."""
     allow_unconditional_update: bool = True
     allow_create_on_update: bool = False
-    grace_period: Callable[[Wire, int | None], int | None] = _never_graceful
+    grace_period: Callable[[JsonObject, int | None], int | None] = _never_graceful
     """Give the seconds of grace for a deletion that asked for so many, or None to delete at once."""
     default_propagation: Propagation = "Background"
     orphan_warning: str = ""
     """What to tell clients who leave the propagation to the kind."""
     returns_deleted: bool = False
     """Answer a deletion with the object instead of a Status."""
-    begin_delete: Callable[[Wire], None] | None = None
+    begin_delete: Callable[[JsonObject], None] | None = None
     """Mark an object whose deletion waits for `deletable`, as a namespace does."""
-    deletable: Callable[[Wire], bool] = _finished
+    deletable: Callable[[JsonObject], bool] = _finished
     """Tell whether an object that is being deleted and has no finalizers may go."""
-    selectable_fields: Mapping[str, Callable[[Wire], str]] = msgspec.field(
-        default_factory=dict[str, Callable[[Wire], str]]
+    selectable_fields: Mapping[str, Callable[[JsonObject], str]] = msgspec.field(
+        default_factory=dict[str, Callable[[JsonObject], str]]
     )
     """Field selectors beyond metadata.name and metadata.namespace."""
     unselectable: str = "field label not supported: {}"
@@ -221,7 +221,7 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True):
     meta_checks: MetaChecks = MetaChecks()
     """How the kind itself looks at metadata, after it was looked at for all kinds."""
     columns: Sequence[Column] = ()
-    row: Callable[[Wire, float], list[Any]] | None = None
+    row: Callable[[JsonObject, float], list[Any]] | None = None
     """Give an object's cells at a time (seconds since the epoch)."""
     reset_fields: Mapping[str, frozenset[tuple[str, ...]]] = msgspec.field(
         default_factory=dict[str, frozenset[tuple[str, ...]]]
@@ -232,7 +232,7 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True):
     """Subresources like the status, by name; `endpoints` win over them."""
     endpoints: Mapping[str, Endpoint] = msgspec.field(default_factory=dict[str, Endpoint])
     """Subresources that the kind answers itself; under "" the kind itself, when it is never stored."""
-    convert: Callable[[Wire, GroupVersionKind], Wire] = _same
+    convert: Callable[[JsonObject, GroupVersionKind], JsonObject] = _same
     """Rewrite an object in another version of its kind."""
     deprecation: str = ""
     """The warning that every request for the kind is answered with."""
@@ -240,5 +240,5 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True):
     """The (group, resource) whose storage this kind shares."""
     storage_version: str = ""
     """The version in which objects are stored, when the kind has several."""
-    before_commit: Callable[[Access, Wire, Wire | None], Awaitable[None]] | None = None
+    before_commit: Callable[[Access, JsonObject, JsonObject | None], Awaitable[None]] | None = None
     """Allocate what must be unique (cluster IPs, ports) for (api, new, old), in place, before validation."""

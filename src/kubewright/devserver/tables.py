@@ -5,7 +5,7 @@ from typing import Any
 
 from kubewright.devserver.clock import parse_time
 from kubewright.devserver.jsonpath import PathError, compile_path, show
-from kubewright.devserver.objects import Wire, meta, order_meta, section
+from kubewright.devserver.objects import JsonObject, meta, order_meta, section
 from kubewright.devserver.strategy import Column, Strategy
 
 NAME = Column(
@@ -67,7 +67,7 @@ def columns_of(strategy: Strategy) -> Sequence[Column]:
     return strategy.columns or (NAME, CREATED_AT)
 
 
-def cells_of(strategy: Strategy, obj: Wire, now: float) -> list[Any]:
+def cells_of(strategy: Strategy, obj: JsonObject, now: float) -> list[Any]:
     """Give an object's cells."""
     if strategy.row is not None:
         return strategy.row(obj, now)
@@ -76,19 +76,19 @@ def cells_of(strategy: Strategy, obj: Wire, now: float) -> list[Any]:
 
 def table(
     strategy: Strategy,
-    objects: Iterable[Wire],
-    metadata: Wire,
+    objects: Iterable[JsonObject],
+    metadata: JsonObject,
     *,
     now: float,
     include: str = "Metadata",
     headers: bool = True,
     version: str = "v1",
-) -> Wire:
+) -> JsonObject:
     """Build the Table of some objects."""
     api = f"meta.k8s.io/{version}"
-    rows: list[Wire] = []
+    rows: list[JsonObject] = []
     for obj in objects:
-        row: Wire = {"cells": cells_of(strategy, obj, now)}
+        row: JsonObject = {"cells": cells_of(strategy, obj, now)}
         if include == "Object":
             row["object"] = obj
         else:
@@ -103,7 +103,7 @@ def table(
     }
 
 
-def partial(obj: Wire, version: str = "v1") -> Wire:
+def partial(obj: JsonObject, version: str = "v1") -> JsonObject:
     """Build the PartialObjectMetadata of an object."""
     metadata = order_meta(meta(obj))
     if (obj.get("apiVersion"), obj.get("kind")) in _FIELDS_AS_ANNOTATIONS:
@@ -118,7 +118,7 @@ def partial(obj: Wire, version: str = "v1") -> Wire:
 class CustomColumns:
     """The columns of a custom resource, found by their JSONPaths."""
 
-    def __init__(self, definitions: Sequence[Wire]) -> None:
+    def __init__(self, definitions: Sequence[JsonObject]) -> None:
         wanted = definitions or [{"name": "Age", "type": "date", "jsonPath": AGE_PATH}]
         self.columns: list[Column] = [NAME]
         self._cells: list[tuple[str, Any]] = []
@@ -136,7 +136,7 @@ class CustomColumns:
             except PathError:
                 self._cells.append((kind, _nothing))
 
-    def row(self, obj: Wire, now: float) -> list[Any]:
+    def row(self, obj: JsonObject, now: float) -> list[Any]:
         """Give an object's cells."""
         cells: list[Any] = [meta(obj).get("name", "")]
         for kind, find in self._cells:

@@ -4,7 +4,7 @@ from typing import Any
 
 import yaml
 
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import JsonObject
 
 _STR = "tag:yaml.org,2002:str"
 _NOT_PLAIN = frozenset("yYnN")
@@ -31,6 +31,6 @@ def _resolve(dumper: yaml.SafeDumper, text: str) -> str:
 _Dumper.add_representer(str, _represent_text)
 
 
-def dump_yaml(document: Wire) -> bytes:
+def dump_yaml(document: JsonObject) -> bytes:
     """Write a document with sorted keys."""
     return yaml.dump(document, Dumper=_Dumper, default_flow_style=False, allow_unicode=True).encode()

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from kubewright.api import Wire
+from kubewright.api import JsonObject
 from kubewright.controller import Env, Operator, Volume
 from kubewright.generate.metrics import METRICS_PORT, metrics
 from kubewright.generate.names import Names
@@ -23,10 +23,10 @@ def deployment(
     image: str,
     replicas: int | None = None,
     namespaces: Sequence[str] = (),
-) -> list[Wire]:
+) -> list[JsonObject]:
     """Render the Deployment, what its metrics need, and a budget for several replicas."""
     count = operator.workload.replicas if replicas is None else replicas
-    documents: list[Wire] = [
+    documents: list[JsonObject] = [
         {
             **named("apps/v1", "Deployment", names.manager, names, names.namespace),
             "spec": _spec(operator, names, image, count, namespaces),
@@ -38,22 +38,24 @@ def deployment(
     return documents
 
 
-def budget(names: Names) -> Wire:
+def budget(names: Names) -> JsonObject:
     """Render the PodDisruptionBudget that keeps one of several replicas."""
     document = named("policy/v1", "PodDisruptionBudget", names.manager, names, names.namespace)
     return {**document, "spec": {"minAvailable": 1, "selector": {"matchLabels": names.selector}}}
 
 
-def anti_affinity(names: Names) -> Wire:
+def anti_affinity(names: Names) -> JsonObject:
     """Render the wish that replicas run on different nodes."""
     term = {"labelSelector": {"matchLabels": names.selector}, "topologyKey": "kubernetes.io/hostname"}
     preferred = [{"weight": 100, "podAffinityTerm": term}]
     return {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
 
 
-def _spec(operator: Operator, names: Names, image: str, replicas: int, namespaces: Sequence[str]) -> Wire:
+def _spec(
+    operator: Operator, names: Names, image: str, replicas: int, namespaces: Sequence[str]
+) -> JsonObject:
     volumes = operator.workload.volumes
-    pod: Wire = {
+    pod: JsonObject = {
         "serviceAccountName": names.account,
         "terminationGracePeriodSeconds": GRACE_SECONDS,
         "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
@@ -75,7 +77,7 @@ def _spec(operator: Operator, names: Names, image: str, replicas: int, namespace
     }
 
 
-def _container(operator: Operator, image: str, namespaces: Sequence[str]) -> Wire:
+def _container(operator: Operator, image: str, namespaces: Sequence[str]) -> JsonObject:
     workload = operator.workload
     ports = [
         {"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"},
@@ -83,7 +85,7 @@ def _container(operator: Operator, image: str, namespaces: Sequence[str]) -> Wir
     ]
     if operator.webhooks:
         ports.append({"name": "webhooks", "containerPort": WEBHOOK_PORT, "protocol": "TCP"})
-    container: Wire = {
+    container: JsonObject = {
         "name": "manager",
         "image": image,
         "args": [
@@ -118,9 +120,9 @@ def _amounts(usual: Mapping[str, str], said: Mapping[str, str]) -> dict[str, str
     return {resource: amount for resource, amount in {**usual, **said}.items() if amount}
 
 
-def _volume(volume: Volume) -> Wire:
+def _volume(volume: Volume) -> JsonObject:
     if volume.secret:
-        source: Wire = {"secret": {"secretName": volume.secret}}
+        source: JsonObject = {"secret": {"secretName": volume.secret}}
     elif volume.config_map:
         source = {"configMap": {"name": volume.config_map}}
     elif volume.claim:
@@ -132,26 +134,26 @@ def _volume(volume: Volume) -> Wire:
     return {"name": volume.name, **source}
 
 
-def _mount(volume: Volume) -> Wire:
-    mount: Wire = {"name": volume.name, "mountPath": volume.path}
+def _mount(volume: Volume) -> JsonObject:
+    mount: JsonObject = {"name": volume.name, "mountPath": volume.path}
     if volume.read_only or volume.secret or volume.config_map:
         mount["readOnly"] = True
     return mount
 
 
-def _variable(variable: Env) -> Wire:
+def _variable(variable: Env) -> JsonObject:
     if not variable.secret and not variable.config_map:
         return {"name": variable.name, "value": variable.value}
     kind, name = (
         ("secretKeyRef", variable.secret) if variable.secret else ("configMapKeyRef", variable.config_map)
     )
-    reference: Wire = {"name": name, "key": variable.key or variable.name}
+    reference: JsonObject = {"name": name, "key": variable.key or variable.name}
     if variable.optional:
         reference["optional"] = True
     return {"name": variable.name, "valueFrom": {kind: reference}}
 
 
-def _probe(path: str, *, delay: int, period: int) -> Wire:
+def _probe(path: str, *, delay: int, period: int) -> JsonObject:
     return {
         "httpGet": {"path": path, "port": "probes"},
         "initialDelaySeconds": delay,

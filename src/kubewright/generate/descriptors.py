@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from kubewright.api import Kind, Object, Wire, kind_of
+from kubewright.api import JsonObject, Kind, Object, kind_of
 from kubewright.controller import Controller, Operator
 from kubewright.schema import structural
 
@@ -14,15 +14,15 @@ _BY_TYPE = {"boolean": f"{_UI}booleanSwitch", "integer": f"{_UI}number", "number
 _BY_NAME = {"replicas": f"{_UI}podCount", "size": f"{_UI}podCount", "conditions": f"{_KUBERNETES}.conditions"}
 
 
-def owned_kinds(operator: Operator) -> list[Wire]:
+def owned_kinds(operator: Operator) -> list[JsonObject]:
     """Describe each kind and version that the operator brings, with what it makes for them."""
     return [_owned(operator, declared) for declared in operator.kinds]
 
 
-def _owned(operator: Operator, declared: type[Object]) -> Wire:
+def _owned(operator: Operator, declared: type[Object]) -> JsonObject:
     kind, schema = kind_of(declared), structural(declared)
     fields = schema.get("properties", {})
-    described: Wire = {
+    described: JsonObject = {
         "name": f"{kind.plural}.{kind.group}",
         "kind": kind.kind,
         "version": kind.version,
@@ -37,7 +37,7 @@ def _owned(operator: Operator, declared: type[Object]) -> Wire:
     return described
 
 
-def _resources(operator: Operator, kind: str) -> list[Wire]:
+def _resources(operator: Operator, kind: str) -> list[JsonObject]:
     """List what is made for a kind: what its controllers own, and what else they may create."""
     made = {
         (child.kind, child.api_version): {"kind": child.kind, "name": "", "version": child.version}
@@ -53,11 +53,11 @@ def _made_by(controller: Controller[Any]) -> Iterator[Kind]:
     yield from (each.kind for each in controller.needs if "create" in each.verbs and not each.subresource)
 
 
-def _descriptors(schema: Wire, path: str = "") -> list[Wire]:
-    found: list[Wire] = []
+def _descriptors(schema: JsonObject, path: str = "") -> list[JsonObject]:
+    found: list[JsonObject] = []
     for name, part in sorted(schema.get("properties", {}).items()):
         here = f"{path}{name}"
-        descriptor: Wire = {"path": here, "displayName": part.get("title") or spaced(name)}
+        descriptor: JsonObject = {"path": here, "displayName": part.get("title") or spaced(name)}
         if part.get("description"):
             descriptor["description"] = part["description"]
         hint = _BY_NAME.get(name) or _BY_TYPE.get(part.get("type", ""))

@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from kubewright.api import Wire
+from kubewright.api import JsonObject
 
 HEADER = "# Rendered by kubewright from the operator's declarations: change those, then render again.\n"
 """The first line of a rendered file: what has it may be replaced, what lacks it is somebody's own."""
@@ -28,7 +28,7 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text)
 
 
-def to_yaml(documents: Iterable[Wire]) -> str:
+def to_yaml(documents: Iterable[JsonObject]) -> str:
     """Write documents, one after the other, each with its own mark."""
     return "".join(f"---\n{plain_yaml(document)}" for document in documents)
 
@@ -40,15 +40,15 @@ def plain_yaml(value: Any) -> str:
     )
 
 
-def file_name(document: Wire) -> str:
+def file_name(document: JsonObject) -> str:
     """Name the file of a document: kind and name, in lower case."""
     return f"{document['kind'].lower()}-{document['metadata']['name']}.yaml"
 
 
-def files_of(documents: Sequence[Wire]) -> dict[str, Wire]:
+def files_of(documents: Sequence[JsonObject]) -> dict[str, JsonObject]:
     """Give each document a file of its own; where names are the same the namespace tells them apart."""
     taken = Counter(map(file_name, documents))
-    files: dict[str, Wire] = {}
+    files: dict[str, JsonObject] = {}
     for document in documents:
         name = file_name(document)
         if taken[name] > 1:

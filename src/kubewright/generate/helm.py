@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from kubewright.api import Wire
+from kubewright.api import JsonObject
 from kubewright.controller import Operator
 from kubewright.generate.deployment import anti_affinity, budget
 from kubewright.generate.documents import HEADER, files_of, plain_yaml
@@ -101,7 +101,7 @@ def _places(template: Template, names: Names) -> None:
 def _place_pod(template: Template) -> None:
     spec = template.document["spec"]
     spec["replicas"] = template.place("{{ .Values.replicas }}")
-    pod: Wire = spec["template"]["spec"]
+    pod: JsonObject = spec["template"]["spec"]
     (container,) = pod["containers"]
     container["image"] = template.place(_IMAGE)
     container["imagePullPolicy"] = template.place("{{ .Values.image.pullPolicy }}")
@@ -118,7 +118,7 @@ def _place_pod(template: Template) -> None:
         pod[template.block(value, f".Values.{value}")] = ""
 
 
-def _chart(chart: Chart) -> Wire:
+def _chart(chart: Chart) -> JsonObject:
     return {
         "apiVersion": "v2",
         "name": chart.name,
@@ -137,7 +137,7 @@ def _values(operator: Operator, names: Names, settings: Settings) -> str:
         if document["kind"] == "Deployment"
     )
     count = operator.workload.replicas if settings.replicas is None else settings.replicas
-    commented: list[tuple[str, Wire]] = [
+    commented: list[tuple[str, JsonObject]] = [
         (
             "The image of the operator; a digest goes before a tag.",
             {"image": {"repository": repository, "tag": tag, "digest": digest, "pullPolicy": "IfNotPresent"}},

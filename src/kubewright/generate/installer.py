@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from kubewright.api import Wire, plural_of
+from kubewright.api import JsonObject, plural_of
 from kubewright.controller import Operator
 from kubewright.generate.manifests import PARTS, USUAL, Settings, manifests
 from kubewright.generate.names import Names
@@ -24,14 +24,14 @@ _TELLING: list[dict[str, Any]] = [
 ]
 
 
-def installer(operator: Operator, subject: str, settings: Settings = USUAL) -> list[Wire]:
+def installer(operator: Operator, subject: str, settings: Settings = USUAL) -> list[JsonObject]:
     """Render the operator's namespace and what lets a user, or a ServiceAccount (`namespace/name`), install all else.
 
     It covers every part but samples: those are for users of the kinds.
     """
     names = Names(operator.name)
     documents = manifests(operator, [part for part in PARTS if part != "samples"], settings)
-    places: defaultdict[str, list[Wire]] = defaultdict(list)
+    places: defaultdict[str, list[JsonObject]] = defaultdict(list)
     for document in documents:
         places[document["metadata"].get("namespace", "")].append(document)
     rendered = [document for document in documents if document["kind"] == "Namespace"]
@@ -43,7 +43,7 @@ def installer(operator: Operator, subject: str, settings: Settings = USUAL) -> l
     return rendered
 
 
-def _by_name(documents: Iterable[Wire]) -> list[Wire]:
+def _by_name(documents: Iterable[JsonObject]) -> list[JsonObject]:
     found: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for document in documents:
         group = document["apiVersion"].rpartition("/")[0]
@@ -54,14 +54,14 @@ def _by_name(documents: Iterable[Wire]) -> list[Wire]:
     ]
 
 
-def _handed_on(documents: Iterable[Wire]) -> list[Wire]:
-    rules: list[Wire] = []
+def _handed_on(documents: Iterable[JsonObject]) -> list[JsonObject]:
+    rules: list[JsonObject] = []
     for document in documents:
         rules += [rule for rule in document.get("rules", ()) if rule not in rules]
     return rules
 
 
-def _granted(names: Names, namespace: str, rules: Sequence[Wire], subject: str) -> list[Wire]:
+def _granted(names: Names, namespace: str, rules: Sequence[JsonObject], subject: str) -> list[JsonObject]:
     kind = "Role" if namespace else "ClusterRole"
     role = named(RBAC, kind, names.installer, names, namespace)
     binding = named(RBAC, f"{kind}Binding", names.installer, names, namespace)
@@ -75,7 +75,7 @@ def _granted(names: Names, namespace: str, rules: Sequence[Wire], subject: str) 
     ]
 
 
-def _subject(text: str) -> Wire:
+def _subject(text: str) -> JsonObject:
     namespace, slash, account = text.partition("/")
     if slash:
         return {"kind": "ServiceAccount", "name": account, "namespace": namespace}

@@ -1,6 +1,6 @@
 """The manifests as a kustomize tree: a base that is complete, and components to add."""
 
-from kubewright.api import Wire
+from kubewright.api import JsonObject
 from kubewright.controller import Operator
 from kubewright.generate.documents import HEADER, files_of, plain_yaml
 from kubewright.generate.manifests import FURTHER_PARTS, PARTS, USUAL, Settings, parts_of
@@ -33,7 +33,7 @@ def kustomize(operator: Operator, settings: Settings = USUAL) -> dict[str, str]:
 
 
 def _kustomization(resources: list[str], *, component: bool = False) -> str:
-    head: Wire = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
+    head: JsonObject = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
     if component:
         head = {"apiVersion": "kustomize.config.k8s.io/v1alpha1", "kind": "Component"}
     return HEADER + plain_yaml({**head, "resources": resources})

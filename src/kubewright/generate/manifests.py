@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from kubewright.api import Wire
+from kubewright.api import JsonObject
 from kubewright.controller import Operator
 from kubewright.generate.crds import crds
 from kubewright.generate.deployment import deployment
@@ -34,7 +34,7 @@ class Settings:
     namespaces: Sequence[str] = ()
     replicas: int | None = None
     metrics_reader: str = ""
-    examples: Sequence[Wire] = ()
+    examples: Sequence[JsonObject] = ()
 
 
 USUAL = Settings()
@@ -42,9 +42,9 @@ USUAL = Settings()
 
 def parts_of(
     operator: Operator, names: Names, parts: Collection[str] = USUAL_PARTS, settings: Settings = USUAL
-) -> dict[str, list[Wire]]:
+) -> dict[str, list[JsonObject]]:
     """Render the chosen parts, each by itself."""
-    rendered: dict[str, Callable[[], list[Wire]]] = {
+    rendered: dict[str, Callable[[], list[JsonObject]]] = {
         "crds": lambda: crds(operator, names),
         "rbac": lambda: [*rbac(operator, names, settings.namespaces), *user_roles(operator, names)],
         "webhooks": lambda: webhooks(operator, names),
@@ -64,7 +64,7 @@ def parts_of(
 
 def manifests(
     operator: Operator, parts: Collection[str] = USUAL_PARTS, settings: Settings = USUAL
-) -> list[Wire]:
+) -> list[JsonObject]:
     """Render the chosen parts, one after the other."""
     rendered = parts_of(operator, Names(operator.name), parts, settings)
     return [document for documents in rendered.values() for document in documents]

@@ -1,6 +1,6 @@
 """Who may read an operator's metrics, and how Prometheus finds them."""
 
-from kubewright.api import Wire
+from kubewright.api import JsonObject
 from kubewright.controller import review_rules
 from kubewright.generate.names import Names
 from kubewright.generate.rbac import GROUP, RBAC, granted, named
@@ -9,7 +9,7 @@ METRICS_PORT = 8443
 PORT_NAME = "https"
 
 
-def metrics(names: Names) -> list[Wire]:
+def metrics(names: Names) -> list[JsonObject]:
     """Render the Service of the metrics, the role to ask the cluster who may read them, and a role for readers."""
     ports = [{"name": PORT_NAME, "port": METRICS_PORT, "protocol": "TCP", "targetPort": "metrics"}]
     return [
@@ -25,9 +25,9 @@ def metrics(names: Names) -> list[Wire]:
     ]
 
 
-def monitoring(names: Names, *, reader: str = "") -> list[Wire]:
+def monitoring(names: Names, *, reader: str = "") -> list[JsonObject]:
     """Render the ServiceMonitor, and let a ServiceAccount (`namespace/name`) read the metrics where one is given."""
-    endpoint: Wire = {
+    endpoint: JsonObject = {
         "port": PORT_NAME,
         "scheme": "https",
         "path": "/metrics",
@@ -35,14 +35,14 @@ def monitoring(names: Names, *, reader: str = "") -> list[Wire]:
         # Each replica signs a certificate for itself: the token, not the certificate, keeps others out.
         "tlsConfig": {"insecureSkipVerify": True},
     }
-    monitor: Wire = {
+    monitor: JsonObject = {
         **named("monitoring.coreos.com/v1", "ServiceMonitor", names.monitor, names, names.namespace),
         "spec": {"endpoints": [endpoint], "selector": {"matchLabels": names.shared}},
     }
     if not reader:
         return [monitor]
     namespace, _, account = reader.partition("/")
-    binding: Wire = {
+    binding: JsonObject = {
         **named(RBAC, "ClusterRoleBinding", f"{names.metrics_reader}-binding", names),
         "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": names.metrics_reader},
         "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}],

@@ -1,6 +1,6 @@
 """Who may connect to an operator's Pods."""
 
-from kubewright.api import Wire
+from kubewright.api import JsonObject
 from kubewright.controller import Operator
 from kubewright.generate.metrics import METRICS_PORT
 from kubewright.generate.names import Names
@@ -11,13 +11,13 @@ METRICS_LABEL = {"metrics": "enabled"}
 """Namespaces with this label may read the metrics; kubebuilder's choice."""
 
 
-def network(operator: Operator, names: Names) -> list[Wire]:
+def network(operator: Operator, names: Names) -> list[JsonObject]:
     """Render the NetworkPolicy: metrics from labelled namespaces, webhooks from anywhere, nothing else.
 
     A policy sees the port of the Pod, not of the Service; the API server is in no namespace, so webhooks
     cannot be limited by one. Probes come from the Pod's own node, which no policy holds back.
     """
-    ingress: list[Wire] = [
+    ingress: list[JsonObject] = [
         {
             "from": [{"namespaceSelector": {"matchLabels": METRICS_LABEL}}],
             "ports": [{"port": METRICS_PORT, "protocol": "TCP"}],

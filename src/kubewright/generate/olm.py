@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kubewright.api import Wire
+from kubewright.api import JsonObject
 from kubewright.controller import Operator, PolicyRule, lease_rules, review_rules, rules_for
 from kubewright.generate.capability import Capability
 from kubewright.generate.crds import crds
@@ -56,7 +56,7 @@ def bundle(operator: Operator, package: Package, settings: Settings = USUAL) -> 
     """Render a bundle: the folder `bundle` and the Dockerfile of its image."""
     names = Names(operator.name)
     csv = cluster_service_version(operator, package, settings)
-    manifests: dict[str, Wire] = {f"{package.name}.clusterserviceversion.yaml": csv}
+    manifests: dict[str, JsonObject] = {f"{package.name}.clusterserviceversion.yaml": csv}
     for definition in crds(operator):
         spec = definition["spec"]
         manifests[f"{spec['group']}_{spec['names']['plural']}.yaml"] = definition
@@ -71,7 +71,7 @@ def bundle(operator: Operator, package: Package, settings: Settings = USUAL) -> 
     return tree
 
 
-def cluster_service_version(operator: Operator, package: Package, settings: Settings = USUAL) -> Wire:
+def cluster_service_version(operator: Operator, package: Package, settings: Settings = USUAL) -> JsonObject:
     """Render the ClusterServiceVersion."""
     examples = samples(operator, settings.examples)
     annotations = {
@@ -83,7 +83,7 @@ def cluster_service_version(operator: Operator, package: Package, settings: Sett
     if package.categories:
         annotations["categories"] = ", ".join(package.categories)
     title = package.display_name or spaced(package.name)
-    spec: Wire = {
+    spec: JsonObject = {
         "displayName": title,
         "description": package.description or f"The operator {package.name}.",
         "version": package.version,
@@ -111,7 +111,7 @@ def cluster_service_version(operator: Operator, package: Package, settings: Sett
     }
 
 
-def _install_modes(operator: Operator) -> list[Wire]:
+def _install_modes(operator: Operator) -> list[JsonObject]:
     # A CRD is converted for the whole cluster, so OLM allows no narrower installation with conversions.
     narrow = not operator.webhooks.conversions
     modes = {
@@ -123,7 +123,7 @@ def _install_modes(operator: Operator) -> list[Wire]:
     return [{"type": mode, "supported": supported} for mode, supported in modes.items()]
 
 
-def _install(operator: Operator, settings: Settings) -> Wire:
+def _install(operator: Operator, settings: Settings) -> JsonObject:
     names = Names(operator.name)
     inside, outside = by_scope(rules_for(operator), operator)
     # OLM grants `permissions` in the namespaces that the operator shall see, or everywhere.
@@ -139,13 +139,13 @@ def _install(operator: Operator, settings: Settings) -> Wire:
     }
 
 
-def _rules(rules: Sequence[PolicyRule]) -> list[Wire]:
+def _rules(rules: Sequence[PolicyRule]) -> list[JsonObject]:
     return [rule.to_wire() for rule in rules]
 
 
-def _deployment(operator: Operator, names: Names, settings: Settings) -> Wire:
+def _deployment(operator: Operator, names: Names, settings: Settings) -> JsonObject:
     rendered = deployment(operator, names, image=settings.image, replicas=settings.replicas)
-    spec: Wire = rendered[0]["spec"]
+    spec: JsonObject = rendered[0]["spec"]
     (container,) = spec["template"]["spec"]["containers"]
     selected = {"fieldRef": {"fieldPath": "metadata.annotations['olm.targetNamespaces']"}}
     container["env"] = [*container.get("env", []), {"name": _WATCHED, "valueFrom": selected}]
@@ -156,17 +156,17 @@ def _deployment(operator: Operator, names: Names, settings: Settings) -> Wire:
     return spec
 
 
-def _beside(operator: Operator, names: Names, settings: Settings) -> list[Wire]:
+def _beside(operator: Operator, names: Names, settings: Settings) -> list[JsonObject]:
     """What is neither in the ClusterServiceVersion nor made by OLM: the Service of the metrics, who may read them."""
     rendered = deployment(operator, names, image=settings.image, replicas=settings.replicas)
     bound = (names.review_role, f"{names.review_role}binding")
     return [each for each in rendered[1:] if each["metadata"]["name"] not in bound]
 
 
-def _webhook_definitions(operator: Operator) -> list[Wire]:
+def _webhook_definitions(operator: Operator) -> list[JsonObject]:
     names = Names(operator.name)
-    shared: Wire = {"deploymentName": names.manager, "containerPort": 443, "targetPort": WEBHOOK_PORT}
-    definitions: list[Wire] = []
+    shared: JsonObject = {"deploymentName": names.manager, "containerPort": 443, "targetPort": WEBHOOK_PORT}
+    definitions: list[JsonObject] = []
     for document in webhooks(operator, names):
         for entry in document.get("webhooks", ()):
             kept = {

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
-from kubewright.api import Kind, Wire, kind_of
+from kubewright.api import JsonObject, Kind, kind_of
 from kubewright.controller import (
     Operator,
     PolicyRule,
@@ -20,10 +20,10 @@ RBAC = f"{GROUP}/v1"
 _EVENTS = "events.k8s.io"
 
 
-def rbac(operator: Operator, names: Names, namespaces: Sequence[str] = ()) -> list[Wire]:
+def rbac(operator: Operator, names: Names, namespaces: Sequence[str] = ()) -> list[JsonObject]:
     """Render namespace, account, roles and bindings; limited to namespaces where they are given."""
     rules, cluster_wide = rules_for(operator), _wire(webhook_rules(operator))
-    documents: list[Wire] = [
+    documents: list[JsonObject] = [
         _namespace(names),
         named("v1", "ServiceAccount", names.account, names, names.namespace),
     ]
@@ -72,21 +72,23 @@ def _cluster_kinds(operator: Operator) -> set[tuple[str, str]]:
     return {(kind.group, kind.plural) for kind in kinds if not kind.namespaced}
 
 
-def _namespace(names: Names) -> Wire:
+def _namespace(names: Names) -> JsonObject:
     """The operator's Pods keep to the restricted standard: whatever else is put there must too."""
     document = named("v1", "Namespace", names.namespace, names)
     document["metadata"]["labels"] |= {"pod-security.kubernetes.io/enforce": "restricted"}
     return document
 
 
-def _wire(rules: Sequence[PolicyRule]) -> list[Wire]:
+def _wire(rules: Sequence[PolicyRule]) -> list[JsonObject]:
     return [rule.to_wire() for rule in rules]
 
 
-def granted(kind: str, name: str, rules: list[Wire], names: Names, namespace: str = "") -> list[Wire]:
+def granted(
+    kind: str, name: str, rules: list[JsonObject], names: Names, namespace: str = ""
+) -> list[JsonObject]:
     """Render a role and its binding to the operator's account."""
     role = {**named(RBAC, kind, name, names, namespace), "rules": rules}
-    binding: Wire = {
+    binding: JsonObject = {
         **named(RBAC, f"{kind}Binding", f"{name}binding", names, namespace),
         "roleRef": {"apiGroup": GROUP, "kind": kind, "name": name},
         "subjects": [{"kind": "ServiceAccount", "name": names.account, "namespace": names.namespace}],
@@ -94,7 +96,11 @@ def granted(kind: str, name: str, rules: list[Wire], names: Names, namespace: st
     return [role, binding]
 
 
-def named(api_version: str, kind: str, name: str, names: Names, namespace: str = "") -> Wire:
+def named(api_version: str, kind: str, name: str, names: Names, namespace: str = "") -> JsonObject:
     """Begin a document: its kind, its name, the labels all of an operator's objects carry."""
-    metadata: Wire = {"name": name, **({"namespace": namespace} if namespace else {}), "labels": names.labels}
+    metadata: JsonObject = {
+        "name": name,
+        **({"namespace": namespace} if namespace else {}),
+        "labels": names.labels,
+    }
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata}

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from kubewright.api import DeclarationError, Object, Wire, kind_of
+from kubewright.api import DeclarationError, JsonObject, Object, kind_of
 from kubewright.controller import Operator
 from kubewright.schema import structural, validate
 
@@ -18,24 +18,24 @@ _WORDS = {
 Schema = dict[str, Any]
 
 
-def samples(operator: Operator, given: Sequence[Wire] = ()) -> list[Wire]:
+def samples(operator: Operator, given: Sequence[JsonObject] = ()) -> list[JsonObject]:
     """Return an example of each kind and version: those that were written by hand, else made-up ones."""
-    written: dict[tuple[str, str], list[Wire]] = {}
+    written: dict[tuple[str, str], list[JsonObject]] = {}
     for document in given:
         written.setdefault((document.get("apiVersion", ""), document.get("kind", "")), []).append(document)
-    found: list[Wire] = []
+    found: list[JsonObject] = []
     for declared in operator.kinds:
         kind = kind_of(declared)
         found += written.get((kind.api_version, kind.kind)) or [sample(declared)]
     return found
 
 
-def sample(declared: type[Object]) -> Wire:
+def sample(declared: type[Object]) -> JsonObject:
     """Make up an object of a kind that the server accepts; fields that have neither default nor example are left out
     unless they are required.
     """
     kind, schema = kind_of(declared), structural(declared)
-    made: Wire = {
+    made: JsonObject = {
         "apiVersion": kind.api_version,
         "kind": kind.kind,
         "metadata": {"name": f"{kind.kind.lower()}-sample"},
@@ -52,7 +52,7 @@ def sample(declared: type[Object]) -> Wire:
     return made
 
 
-def _object(schema: Schema) -> Wire:
+def _object(schema: Schema) -> JsonObject:
     required = schema.get("required", ())
     return {
         name: _value(part)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from kubewright.api import Wire
+from kubewright.api import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +21,10 @@ class Check:
         return not self.findings
 
 
-def checks(csv: Wire, definitions: list[Wire], annotations: Mapping[str, str]) -> list[Check]:
+def checks(csv: JsonObject, definitions: list[JsonObject], annotations: Mapping[str, str]) -> list[Check]:
     """Run the basic suite and the OLM suite on the documents of a bundle."""
-    examples: list[Wire] = json.loads(csv["metadata"]["annotations"].get("alm-examples", "[]"))
-    owned: list[Wire] = csv["spec"]["customresourcedefinitions"]["owned"]
+    examples: list[JsonObject] = json.loads(csv["metadata"]["annotations"].get("alm-examples", "[]"))
+    owned: list[JsonObject] = csv["spec"]["customresourcedefinitions"]["owned"]
     return [
         Check("basic", "basic-check-spec", tuple(_without_spec(examples))),
         Check(
@@ -37,7 +37,7 @@ def checks(csv: Wire, definitions: list[Wire], annotations: Mapping[str, str]) -
     ]
 
 
-def _without_spec(examples: list[Wire]) -> Iterator[str]:
+def _without_spec(examples: list[JsonObject]) -> Iterator[str]:
     if not examples:
         yield "there is no sample of any kind"
     for example in examples:
@@ -46,11 +46,11 @@ def _without_spec(examples: list[Wire]) -> Iterator[str]:
 
 
 def _invalid(
-    csv: Wire,
-    definitions: list[Wire],
+    csv: JsonObject,
+    definitions: list[JsonObject],
     annotations: Mapping[str, str],
-    owned: list[Wire],
-    examples: list[Wire],
+    owned: list[JsonObject],
+    examples: list[JsonObject],
 ) -> Iterator[str]:
     prefix = "operators.operatorframework.io.bundle."
     for name in ("mediatype.v1", "manifests.v1", "metadata.v1", "package.v1", "channels.v1"):
@@ -74,20 +74,20 @@ def _invalid(
         yield "no install mode is supported"
 
 
-def _without_validation(definitions: list[Wire], examples: list[Wire]) -> Iterator[str]:
+def _without_validation(definitions: list[JsonObject], examples: list[JsonObject]) -> Iterator[str]:
     for example in examples:
         fields = _schema(definitions, example["kind"], example["apiVersion"].partition("/")[2], "spec")
         for name in sorted(set(example.get("spec") or {}) - set(fields)):
             yield f"spec.{name} of {example['kind']} is in a sample but not in the schema"
 
 
-def _without_resources(owned: list[Wire]) -> Iterator[str]:
+def _without_resources(owned: list[JsonObject]) -> Iterator[str]:
     for each in owned:
         if not each.get("resources"):
             yield f"{each['kind']} {each['version']}: no resource is made for it: declare what it owns"
 
 
-def _without_descriptors(definitions: list[Wire], owned: list[Wire], part: str) -> Iterator[str]:
+def _without_descriptors(definitions: list[JsonObject], owned: list[JsonObject], part: str) -> Iterator[str]:
     for each in owned:
         described = {entry["path"] for entry in each.get(f"{part}Descriptors", ())}
         fields = _schema(definitions, each["kind"], each["version"], part)
@@ -98,7 +98,7 @@ def _without_descriptors(definitions: list[Wire], owned: list[Wire], part: str) 
             yield f"{part}.{name} of {each['kind']} {each['version']} has no descriptor"
 
 
-def _schema(definitions: list[Wire], kind: str, version: str, part: str) -> Wire:
+def _schema(definitions: list[JsonObject], kind: str, version: str, part: str) -> JsonObject:
     for definition in definitions:
         for served in definition["spec"]["versions"]:
             if definition["spec"]["names"]["kind"] == kind and served["name"] == version:

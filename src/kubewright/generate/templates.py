@@ -4,7 +4,7 @@ import re
 from copy import deepcopy
 from typing import Any, cast
 
-from kubewright.api import Wire
+from kubewright.api import JsonObject
 from kubewright.generate.documents import HEADER, plain_yaml
 
 _TOKEN = re.compile(r"helm-place-(\d+)")
@@ -18,7 +18,7 @@ class Template:
     `place` stands for a value inside a line, `lines` for whole lines: as a list item, or as a key of a mapping.
     """
 
-    def __init__(self, document: Wire) -> None:
+    def __init__(self, document: JsonObject) -> None:
         self.document: Any = deepcopy(document)
         self._places: list[str] = []
         self._condition = ""
@@ -69,7 +69,7 @@ class Template:
 
     def _replaced(self, value: Any, old: str, new: str) -> Any:
         if isinstance(value, dict):
-            fields = cast("Wire", value)
+            fields = cast("JsonObject", value)
             return {key: self._replaced(each, old, new) for key, each in fields.items()}
         if isinstance(value, list):
             return [self._replaced(each, old, new) for each in cast("list[Any]", value)]

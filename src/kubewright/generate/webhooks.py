@@ -1,6 +1,6 @@
 """What makes API servers ask a deployed operator: its configurations, its Service, a Secret for its certificates."""
 
-from kubewright.api import Wire
+from kubewright.api import JsonObject
 from kubewright.controller import Operator
 from kubewright.generate.names import Names
 from kubewright.generate.rbac import named
@@ -10,7 +10,7 @@ from kubewright.webhook.configurations import SERVICE_PORT, ByService, configura
 WEBHOOK_PORT = 9443
 
 
-def webhooks(operator: Operator, names: Names) -> list[Wire]:
+def webhooks(operator: Operator, names: Names) -> list[JsonObject]:
     """Render the webhook documents of an operator; none where it declares no webhooks.
 
     The operator fills the Secret and sets the authorities: its role lets it change these objects, not make any.
@@ -18,7 +18,7 @@ def webhooks(operator: Operator, names: Names) -> list[Wire]:
     if not operator.webhooks:
         return []
     own = WebhookNames(operator.name)
-    service: Wire = {
+    service: JsonObject = {
         **named("v1", "Service", own.service, names, names.namespace),
         "spec": {
             "ports": [

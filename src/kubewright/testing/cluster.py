@@ -12,7 +12,7 @@ from typing import Any, TypeVar, overload
 
 import msgspec
 
-from kubewright.api import CUSTOM_RESOURCE_DEFINITION, Kind, NotFound, Object, Wire, kind_of
+from kubewright.api import CUSTOM_RESOURCE_DEFINITION, JsonObject, Kind, NotFound, Object, kind_of
 from kubewright.client import Client, ClusterConfig
 from kubewright.client.recording import VARIABLE, Recording
 from kubewright.controller import Operator
@@ -165,8 +165,8 @@ class Cluster(OnOneLoop):
     ) -> T: ...
     @overload
     async def eventually(
-        self, kind: Kind, name: str, holds: Callable[[Wire], object] = ..., *, timeout: float = ...
-    ) -> Wire: ...
+        self, kind: Kind, name: str, holds: Callable[[JsonObject], object] = ..., *, timeout: float = ...
+    ) -> JsonObject: ...
     async def eventually(
         self, kind: Any, name: str, holds: Callable[[Any], object] = bool, *, timeout: float = PATIENCE
     ) -> Any:
@@ -285,8 +285,8 @@ def _comes_of_absence(error: LookupError | AttributeError) -> bool:
     return isinstance(error, LookupError) or error.obj is None
 
 
-def _established(definition: Wire) -> bool:
-    status: Wire = definition.get("status") or {}
+def _established(definition: JsonObject) -> bool:
+    status: JsonObject = definition.get("status") or {}
     return any(
         item["type"] == "Established" and item["status"] == "True" for item in status.get("conditions") or ()
     )

@@ -11,8 +11,8 @@ from kubewright.api import (
     DecodeError,
     FieldError,
     GroupVersionKind,
+    JsonObject,
     Kind,
-    Wire,
     decode,
     invalid_message,
     json_diff,
@@ -123,7 +123,7 @@ def review_admission(webhook: Admission[Any], body: bytes) -> bytes:
         verdict = _gather(webhook.judge(subject, old, request))
     except Exception as error:
         raise UserCodeFailed(wire.uid, request, version) from error
-    response: Wire = {"uid": wire.uid, "allowed": not (verdict.errors or verdict.denials)}
+    response: JsonObject = {"uid": wire.uid, "allowed": not (verdict.errors or verdict.denials)}
     if not response["allowed"]:
         response["status"] = _refusal(verdict, webhook.kind, request)
     elif webhook.mutates and (operations := _patch(webhook.kind, subject, wire.object)):
@@ -142,7 +142,7 @@ def failure(uid: str, code: int, reason: str, message: str, version: str = API_V
     return _review({"uid": uid, "allowed": False, "status": status}, version)
 
 
-def _review(response: Wire, version: str) -> bytes:
+def _review(response: JsonObject, version: str) -> bytes:
     return _encoder.encode({"apiVersion": version, "kind": KIND, "response": response})
 
 
@@ -156,7 +156,7 @@ def _lets_go(wire: _Request) -> bool:
     if wire.operation != "UPDATE" or wire.sub_resource or b'"deletionTimestamp"' not in old:
         return False
     try:
-        before, after = (msgspec.json.decode(raw, type=Wire) for raw in (old, wire.object))
+        before, after = (msgspec.json.decode(raw, type=JsonObject) for raw in (old, wire.object))
     except msgspec.DecodeError:
         return False
     metadata: object = before.pop("metadata", None)
@@ -234,7 +234,7 @@ def _gather(findings: Findings) -> _Verdict:
     return verdict
 
 
-def _refusal(verdict: _Verdict, declared: Any, request: AdmissionRequest) -> Wire:
+def _refusal(verdict: _Verdict, declared: Any, request: AdmissionRequest) -> JsonObject:
     kind = kind_of(declared)
     texts = [denial.message for denial in verdict.denials]
     code, reason = 422, "Invalid"
@@ -243,7 +243,7 @@ def _refusal(verdict: _Verdict, declared: Any, request: AdmissionRequest) -> Wir
         texts.append(invalid_message(named, request.name, verdict.errors))
     else:
         code, reason = verdict.denials[0].code, verdict.denials[0].reason
-    details: Wire = {"name": request.name, "group": kind.group, "kind": kind.kind}
+    details: JsonObject = {"name": request.name, "group": kind.group, "kind": kind.kind}
     details["causes"] = [error.cause() for error in verdict.errors]
     return {
         "status": "Failure",
@@ -254,7 +254,7 @@ def _refusal(verdict: _Verdict, declared: Any, request: AdmissionRequest) -> Wir
     }
 
 
-def _patch(declared: Any, after: Any, raw: msgspec.Raw) -> list[Wire]:
+def _patch(declared: Any, after: Any, raw: msgspec.Raw) -> list[JsonObject]:
     """Return what the author changed, addressed to the object as it came."""
     data = bytes(raw)
     if isinstance(declared, Kind):

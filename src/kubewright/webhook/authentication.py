@@ -6,7 +6,7 @@ from typing import cast
 
 import msgspec
 
-from kubewright.api import DeclarationError, Wire
+from kubewright.api import DeclarationError, JsonObject
 from kubewright.webhook.envelope import BadReview, read_review
 from kubewright.webhook.request import User
 
@@ -85,7 +85,7 @@ def review_token(authentication: Authentication, body: bytes) -> bytes:
         raise TokenFailed(token_failure("the token could not be judged", version)) from error
     if user is None:
         return _review({"authenticated": False}, version)
-    status: Wire = {"authenticated": True, "user": user}
+    status: JsonObject = {"authenticated": True, "user": user}
     if audiences:
         status["audiences"] = audiences
     return _review(status, version)
@@ -96,5 +96,5 @@ def token_failure(message: str, version: str = API_VERSIONS[0]) -> bytes:
     return _review({"authenticated": False, "error": message}, version)
 
 
-def _review(status: Wire, version: str) -> bytes:
+def _review(status: JsonObject, version: str) -> bytes:
     return _encoder.encode({"apiVersion": version, "kind": KIND, "status": status})

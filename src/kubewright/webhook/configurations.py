@@ -15,7 +15,7 @@ REVIEW_VERSIONS = ["v1"]
 SERVICE_PORT = 443
 REPLACED = "kubewright/replaced"
 """Annotation in which a run by URL keeps what it took the place of: whoever ends last gives that back."""
-Wire = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class ByService:
     ca_bundle: bytes = b""
     port: int = SERVICE_PORT
 
-    def client_config(self, path: str) -> Wire:
+    def client_config(self, path: str) -> JsonObject:
         """Say where a webhook is and whom to trust."""
         service = {"name": self.name, "namespace": self.namespace, "path": path, "port": self.port}
         return {**_trust(self.ca_bundle), "service": service}
@@ -49,7 +49,7 @@ class ByUrl:
     base: str
     ca_bundle: bytes = b""
 
-    def client_config(self, path: str) -> Wire:
+    def client_config(self, path: str) -> JsonObject:
         """Say where a webhook is and whom to trust."""
         return {**_trust(self.ca_bundle), "url": f"{self.base}{path}"}
 
@@ -69,9 +69,9 @@ class ByUrl:
 Place = ByService | ByUrl
 
 
-def configurations(endpoints: Endpoints, names: WebhookNames, place: Place) -> list[Wire]:
+def configurations(endpoints: Endpoints, names: WebhookNames, place: Place) -> list[JsonObject]:
     """Render the configurations of an operator: none, one or two."""
-    documents: list[Wire] = []
+    documents: list[JsonObject] = []
     for kind, name, chosen in (
         ("MutatingWebhookConfiguration", names.mutating, endpoints.mutating),
         ("ValidatingWebhookConfiguration", names.validating, endpoints.validating),
@@ -89,7 +89,7 @@ def configurations(endpoints: Endpoints, names: WebhookNames, place: Place) -> l
     return documents
 
 
-def conversion(place: Place) -> Wire:
+def conversion(place: Place) -> JsonObject:
     """Render `spec.conversion` of a CRD."""
     webhook = {
         "clientConfig": place.client_config(CONVERT_PATH),
@@ -98,26 +98,26 @@ def conversion(place: Place) -> Wire:
     return {"strategy": "Webhook", "webhook": webhook}
 
 
-def client_config(conversion: Wire) -> Wire:
+def client_config(conversion: JsonObject) -> JsonObject:
     """Give where the conversion of a CRD leads."""
-    webhook: Wire = conversion.get("webhook") or {}
+    webhook: JsonObject = conversion.get("webhook") or {}
     return webhook.get("clientConfig") or {}
 
 
-def switched(wanted: Wire, other: str, replaced: str | None) -> Wire:
+def switched(wanted: JsonObject, other: str, replaced: str | None) -> JsonObject:
     """Render the patch that leads a conversion from a URL to a Service, or the other way.
 
     The server wants exactly one of them, and an apply cannot take away what others own.
     """
-    webhook: Wire = wanted["webhook"]
+    webhook: JsonObject = wanted["webhook"]
     config = {"caBundle": None, **webhook["clientConfig"], other: None}
     conversion = wanted | {"webhook": webhook | {"clientConfig": config}}
     return {"metadata": {"annotations": {REPLACED: replaced}}, "spec": {"conversion": conversion}}
 
 
-def _entry(endpoint: Endpoint, place: Place) -> Wire:
+def _entry(endpoint: Endpoint, place: Place) -> JsonObject:
     webhook = endpoint.webhook
-    entry: Wire = {
+    entry: JsonObject = {
         "name": endpoint.name,
         "admissionReviewVersions": list(REVIEW_VERSIONS),
         "clientConfig": place.client_config(endpoint.path),
@@ -144,7 +144,7 @@ def _entry(endpoint: Endpoint, place: Place) -> Wire:
     return entry
 
 
-def _rule(webhook: Admission[Any]) -> Wire:
+def _rule(webhook: Admission[Any]) -> JsonObject:
     resource = webhook.resource
     named = [f"{resource.plural}/{part}" for part in webhook.subresources] or [resource.plural]
     return {
@@ -156,7 +156,7 @@ def _rule(webhook: Admission[Any]) -> Wire:
     }
 
 
-def _elsewhere(webhook: Admission[Any], namespace: str) -> Wire | None:
+def _elsewhere(webhook: Admission[Any], namespace: str) -> JsonObject | None:
     """Keep away from the operator's own namespace: its Pods could not start while nobody answers for them."""
     if not (webhook.resource.builtin and webhook.resource.namespaced):
         return None
@@ -180,5 +180,5 @@ def _check_conditions(webhook: Admission[Any]) -> None:
             )
 
 
-def _trust(bundle: bytes) -> Wire:
+def _trust(bundle: bytes) -> JsonObject:
     return {"caBundle": b64encode(bundle).decode()} if bundle else {}

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from kubewright.api import DecodeError, GroupVersionKind, Meta, Object, Wire, decode, to_wire
+from kubewright.api import DecodeError, GroupVersionKind, JsonObject, Meta, Object, decode, to_wire
 from kubewright.webhook.conversion import Versions
 from kubewright.webhook.envelope import BadReview, identity, read_review
 
@@ -81,7 +81,7 @@ def review_conversion(kinds: ByKind, body: bytes) -> ConversionAnswer:
         if len(failures) > MOST_TOLD:
             told += f"; and {len(failures) - MOST_TOLD} more"
         return ConversionAnswer(conversion_failure(request.uid, told), surprises)
-    success: Wire = {"uid": request.uid, "convertedObjects": converted, "result": {"status": "Success"}}
+    success: JsonObject = {"uid": request.uid, "convertedObjects": converted, "result": {"status": "Success"}}
     return ConversionAnswer(_review(success))
 
 
@@ -90,7 +90,7 @@ def conversion_failure(uid: str, message: str) -> bytes:
     return _review({"uid": uid, "convertedObjects": [], "result": {"status": "Failure", "message": message}})
 
 
-def _review(response: Wire) -> bytes:
+def _review(response: JsonObject) -> bytes:
     return _encoder.encode({"apiVersion": API_VERSION, "kind": KIND, "response": response})
 
 
@@ -125,7 +125,7 @@ def _convert(kinds: ByKind, raw: msgspec.Raw, desired: str) -> msgspec.Raw:
     return msgspec.Raw(_encoder.encode(wire))
 
 
-def _metadata(made: Object, before: Wire, raw: msgspec.Raw, what: str) -> dict[str, Any]:
+def _metadata(made: Object, before: JsonObject, raw: msgspec.Raw, what: str) -> dict[str, Any]:
     """Return the metadata as it came; of the author's only labels and annotations count."""
     kept: dict[str, Any] = dict(_described.decode(raw).metadata)
     if made.metadata == Meta():

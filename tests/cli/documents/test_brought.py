@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from kubewright.api import GroupVersionKind
 from kubewright.cli.documents import brought_kinds
 
-Wire = dict[str, Any]
-SCHEMA: Wire = {
+JsonObject = dict[str, Any]
+SCHEMA: JsonObject = {
     "type": "object",
     "properties": {
         "spec": {
@@ -22,7 +22,7 @@ SCHEMA: Wire = {
 }
 
 
-def definition(**spec: Any) -> Wire:
+def definition(**spec: Any) -> JsonObject:
     versions = [
         {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": SCHEMA}},
         {"name": "v0", "served": False, "storage": False, "schema": {"openAPIV3Schema": SCHEMA}},
@@ -32,7 +32,7 @@ def definition(**spec: Any) -> Wire:
     return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "spec": whole}
 
 
-def lamp(spec: Wire) -> Wire:
+def lamp(spec: JsonObject) -> JsonObject:
     return {"apiVersion": "example.com/v1", "kind": "Lamp", "metadata": {"name": "desk"}, "spec": spec}
 
 
@@ -57,7 +57,7 @@ def test_versions_that_are_served_are_found() -> None:
         ),
     ],
 )
-def test_an_object_is_completed_before_it_is_judged(spec: Wire, troubles: list[str]) -> None:
+def test_an_object_is_completed_before_it_is_judged(spec: JsonObject, troubles: list[str]) -> None:
     document = lamp(spec)
     found = brought_kinds([definition()])[GVK].troubles(document)
     assert [text.split(': "string"')[0] for text in found] == [

@@ -3,13 +3,13 @@
 import json
 from typing import Any
 
-Wire = dict[str, Any]
+JsonObject = dict[str, Any]
 
-POD_SPEC: Wire = {"containers": [{"name": "c", "image": "nginx", "ports": [{"containerPort": 80}]}]}
-WEB: Wire = {"app": "web"}
+POD_SPEC: JsonObject = {"containers": [{"name": "c", "image": "nginx", "ports": [{"containerPort": 80}]}]}
+WEB: JsonObject = {"app": "web"}
 
 
-def deployment(**spec: Any) -> Wire:
+def deployment(**spec: Any) -> JsonObject:
     template = {"metadata": {"labels": WEB}, "spec": POD_SPEC}
     return {
         "apiVersion": "apps/v1",
@@ -19,23 +19,23 @@ def deployment(**spec: Any) -> Wire:
     }
 
 
-def template(*containers: Wire, **rest: Any) -> Wire:
+def template(*containers: JsonObject, **rest: Any) -> JsonObject:
     return {"metadata": {"labels": WEB}, "spec": {"containers": list(containers), **rest}}
 
 
-def named(value: Wire, name: str) -> Wire:
+def named(value: JsonObject, name: str) -> JsonObject:
     return {**value, "metadata": {**value.get("metadata", {}), "name": name}}
 
 
-def config_map(name: str, **rest: Any) -> Wire:
+def config_map(name: str, **rest: Any) -> JsonObject:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, **rest}
 
 
-def step(verb: str, manager: str, body: Any, **rest: Any) -> Wire:
+def step(verb: str, manager: str, body: Any, **rest: Any) -> JsonObject:
     return {"verb": verb, "manager": manager, "body": body, **rest}
 
 
-def scenario(title: str, path: str, name: str, *steps: Wire, **rest: Any) -> Wire:
+def scenario(title: str, path: str, name: str, *steps: JsonObject, **rest: Any) -> JsonObject:
     return {"title": title, "path": path, "name": name, "steps": list(steps), **rest}
 
 
@@ -43,7 +43,7 @@ MAPS, DEPLOYS = "/api/v1/namespaces/t/configmaps", "/apis/apps/v1/namespaces/t/d
 PODS, SERVICES = "/api/v1/namespaces/t/pods", "/api/v1/namespaces/t/services"
 THINGS, LOOSE = "/apis/ex.io/v1/namespaces/t/things", "/apis/ex.io/v1/namespaces/t/looses"
 
-THING_SPEC: Wire = {
+THING_SPEC: JsonObject = {
     "type": "object",
     "properties": {
         "min": {"type": "integer"},
@@ -82,8 +82,13 @@ THING_SPEC: Wire = {
 }
 
 
-def crd(kind: str, plural: str, schema: Wire, *, status: bool) -> Wire:
-    version: Wire = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+def crd(kind: str, plural: str, schema: JsonObject, *, status: bool) -> JsonObject:
+    version: JsonObject = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+    }
     if status:
         version["subresources"] = {"status": {}}
     names = {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"}
@@ -95,7 +100,7 @@ def crd(kind: str, plural: str, schema: Wire, *, status: bool) -> Wire:
     }
 
 
-STATUS: Wire = {
+STATUS: JsonObject = {
     "type": "object",
     "properties": {
         "ready": {"type": "integer"},
@@ -122,34 +127,34 @@ CRDS = [
 ]
 
 
-def thing(name: str, status: Wire | None = None, /, **spec: Any) -> Wire:
-    value: Wire = {"apiVersion": "ex.io/v1", "kind": "Thing", "metadata": {"name": name}}
+def thing(name: str, status: JsonObject | None = None, /, **spec: Any) -> JsonObject:
+    value: JsonObject = {"apiVersion": "ex.io/v1", "kind": "Thing", "metadata": {"name": name}}
     if spec:
         value["spec"] = spec
     return {**value, "status": status} if status is not None else value
 
 
-def loose(name: str, **rest: Any) -> Wire:
+def loose(name: str, **rest: Any) -> JsonObject:
     return {"apiVersion": "ex.io/v1", "kind": "Loose", "metadata": {"name": name}, **rest}
 
 
-def service(*ports: Wire, **spec: Any) -> Wire:
+def service(*ports: JsonObject, **spec: Any) -> JsonObject:
     spec = {"selector": WEB, "ports": list(ports), **spec}
     return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": spec}
 
 
-def pod(**rest: Any) -> Wire:
+def pod(**rest: Any) -> JsonObject:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": POD_SPEC, **rest}
 
 
-def with_last_applied(value: Wire) -> Wire:
+def with_last_applied(value: JsonObject) -> JsonObject:
     text = json.dumps(value, separators=(",", ":")) + "\n"
     annotation = {"kubectl.kubernetes.io/last-applied-configuration": text}
     return {**value, "metadata": {**value["metadata"], "annotations": annotation}}
 
 
-def cluster_role(*rules: Wire) -> Wire:
-    value: Wire = {
+def cluster_role(*rules: JsonObject) -> JsonObject:
+    value: JsonObject = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
         "metadata": {"name": "r"},
@@ -157,14 +162,14 @@ def cluster_role(*rules: Wire) -> Wire:
     return {**value, "rules": list(rules)} if rules else value
 
 
-def ingress(host: str, service: str) -> Wire:
+def ingress(host: str, service: str) -> JsonObject:
     backend = {"service": {"name": service, "port": {"number": 80}}}
     paths = [{"path": "/", "pathType": "Prefix", "backend": backend}]
     spec = {"rules": [{"host": host, "http": {"paths": paths}}]}
     return {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": {"name": "i"}, "spec": spec}
 
 
-def stateful_set(replicas: int) -> Wire:
+def stateful_set(replicas: int) -> JsonObject:
     claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1024Mi"}}}
     spec = {
         "replicas": replicas,
@@ -180,10 +185,10 @@ HTTP, HTTPS, DNS = (
     {"port": 443, "name": "https"},
     {"port": 53, "protocol": "UDP", "name": "dns"},
 )
-SIDE: Wire = {"name": "side", "image": "busybox"}
-ENV: Wire = {
+SIDE: JsonObject = {"name": "side", "image": "busybox"}
+ENV: JsonObject = {
     "name": "c",
     "image": "nginx:2",
     "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}],
 }
-OWNER: Wire = {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "u-1"}
+OWNER: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "u-1"}

@@ -21,7 +21,7 @@ from kubewright.devserver.merge import (
 )
 from kubewright.devserver.wire import load_types, untyped
 
-Wire = dict[str, Any]
+JsonObject = dict[str, Any]
 
 TYPES = load_types()
 CORPUS = json.loads((Path(__file__).parent / "data" / "ownership.json").read_bytes())
@@ -48,23 +48,23 @@ ADDED_LATER = {"spec": ("tolerations", "priority", "preemptionPolicy"), "status"
 class Replay:
     """One scenario, replayed without a server: the live object is always what the real one answered last."""
 
-    def __init__(self, scenario: Wire) -> None:
+    def __init__(self, scenario: JsonObject) -> None:
         body = next(step["body"] for step in scenario["steps"] if "kind" in step["body"])
         self.gvk = GroupVersionKind.parse(body["apiVersion"], body["kind"])
         self.custom = self.gvk.kind in SCHEMAS
-        self.empty: Wire = {"apiVersion": self.gvk.api_version, "kind": self.gvk.kind}
+        self.empty: JsonObject = {"apiVersion": self.gvk.api_version, "kind": self.gvk.kind}
         if not self.custom:
             self.empty = TYPES.zero(self.gvk)
-        self.live: Wire | None = None
+        self.live: JsonObject | None = None
 
     @property
     def schema(self) -> MergeSchema:
         return merge_schema_of_crd(SCHEMAS[self.gvk.kind]) if self.custom else TYPES.merge_schema(self.gvk)
 
-    def round_trip(self, value: Wire) -> Wire:
+    def round_trip(self, value: JsonObject) -> JsonObject:
         return untyped(value) if self.custom else TYPES.decode(self.gvk, value)[0]
 
-    def write(self, step: Wire, answer: Wire) -> Wire:
+    def write(self, step: JsonObject, answer: JsonObject) -> JsonObject:
         entries = answer["body"]["metadata"].get("managedFields", [])
         latest = max([entry.get("time", "") for entry in entries], default="")
         write = Write(step["manager"], self.gvk.api_version, latest, step.get("subresource", ""))
@@ -79,12 +79,14 @@ class Replay:
             new = self._update(base, step, answer, write)
         return self.round_trip(keep_timestamps(new, base))
 
-    def leaves(self, step: Wire) -> list[tuple[str, ...]]:
+    def leaves(self, step: JsonObject) -> list[tuple[str, ...]]:
         if step.get("subresource"):
             return STATUS_LEAVES[self.gvk.kind]
         return [("status",)] if self.gvk.kind in STATUS_LEAVES else []
 
-    def _update(self, base: Wire, step: Wire, answer: Wire, write: Wire) -> Wire:
+    def _update(
+        self, base: JsonObject, step: JsonObject, answer: JsonObject, write: JsonObject
+    ) -> JsonObject:
         new = self.round_trip(bare(answer["body"]))
         if step["verb"] == "create" and self.gvk.kind == "Pod":
             for part, names in ADDED_LATER.items():
@@ -100,7 +102,7 @@ class Replay:
         )
 
 
-def bare(value: Wire) -> Wire:
+def bare(value: JsonObject) -> JsonObject:
     """Take off what the server itself writes."""
     value = copy.deepcopy(value)
     for key in ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields"):
@@ -127,7 +129,7 @@ def differing(ours: Any, real: Any, path: str = "") -> list[str]:
 @pytest.mark.parametrize(
     "scenario", CORPUS["scenarios"], ids=lambda scenario: scenario["title"].replace(" ", "-")
 )
-def test_ownership_is_what_the_real_server_notes(scenario: Wire) -> None:
+def test_ownership_is_what_the_real_server_notes(scenario: JsonObject) -> None:
     replay = Replay(scenario)
     for number, (step, answer) in enumerate(zip(scenario["steps"], scenario["answers"], strict=True)):
         replay.live = answer.get("before", replay.live)

@@ -18,11 +18,11 @@ from kubewright.devserver.merge import (
     update_managed_fields,
 )
 
-Wire = dict[str, Any]
+JsonObject = dict[str, Any]
 
 THEN, NOW = "2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"
-EMPTY: Wire = {"apiVersion": "ex.io/v1", "kind": "Thing"}
-SPEC: Wire = {
+EMPTY: JsonObject = {"apiVersion": "ex.io/v1", "kind": "Thing"}
+SPEC: JsonObject = {
     "type": "object",
     "properties": {
         "number": {"type": "integer"},
@@ -48,11 +48,11 @@ SPEC: Wire = {
 SCHEMA = merge_schema_of_crd({"type": "object", "properties": {"spec": SPEC}})
 
 
-def thing(**spec: Any) -> Wire:
+def thing(**spec: Any) -> JsonObject:
     return {**EMPTY, "metadata": {"name": "t", "uid": "u"}, "spec": spec}
 
 
-def config(**spec: Any) -> Wire:
+def config(**spec: Any) -> JsonObject:
     return {**EMPTY, "metadata": {"name": "t"}, "spec": spec}
 
 
@@ -60,15 +60,15 @@ def by(manager: str, time: str = NOW, subresource: str = "") -> Write:
     return Write(manager, "ex.io/v1", time, subresource)
 
 
-def applied(live: Wire, manager: str, force: bool = False, **spec: Any) -> Wire:
+def applied(live: JsonObject, manager: str, force: bool = False, **spec: Any) -> JsonObject:
     return apply(SCHEMA, live, config(**spec), by(manager), force=force, empty=EMPTY)
 
 
-def owned(value: Wire) -> dict[str, Any]:
+def owned(value: JsonObject) -> dict[str, Any]:
     return {entry["manager"]: entry["fieldsV1"] for entry in value["metadata"].get("managedFields", [])}
 
 
-def leaves(fields: Wire, path: tuple[str, ...] = ()) -> set[tuple[str, ...]]:
+def leaves(fields: JsonObject, path: tuple[str, ...] = ()) -> set[tuple[str, ...]]:
     """List the paths of a FieldsV1 set that lead to a value."""
     if not fields:
         return {path}
@@ -84,7 +84,7 @@ PORT = st.fixed_dictionaries(
 )
 
 
-def specs(least: int) -> st.SearchStrategy[Wire]:
+def specs(least: int) -> st.SearchStrategy[JsonObject]:
     """Make specs whose collections have at least so many members."""
     tree = st.recursive(
         WORDS | st.integers(0, 1),
@@ -115,14 +115,14 @@ FULL_SPECS = specs(1).filter(bool)
 
 
 @given(SPECS, SPECS, SPECS)
-def test_applying_again_changes_nothing(before: Wire, first: Wire, second: Wire) -> None:
+def test_applying_again_changes_nothing(before: JsonObject, first: JsonObject, second: JsonObject) -> None:
     live = applied(applied(thing(**before), "one", force=True, **first), "two", force=True, **second)
     again = applied(live, "two", **second)
     assert keep_timestamps(again, live) == live
 
 
 @given(SPECS, SPECS)
-def test_what_is_applied_is_there_and_owned(before: Wire, spec: Wire) -> None:
+def test_what_is_applied_is_there_and_owned(before: JsonObject, spec: JsonObject) -> None:
     live = applied(thing(**before), "one", force=True, **spec)
     for key in ("number", "plain"):
         if key in spec:
@@ -134,7 +134,7 @@ def test_what_is_applied_is_there_and_owned(before: Wire, spec: Wire) -> None:
 
 
 @given(FULL_SPECS, FULL_SPECS)
-def test_fields_nobody_else_owns_go_with_their_applier(first: Wire, second: Wire) -> None:
+def test_fields_nobody_else_owns_go_with_their_applier(first: JsonObject, second: JsonObject) -> None:
     live = applied(applied(EMPTY, "one", **first), "two", force=True, **second)
     nothing = {**EMPTY, "metadata": {"name": "t"}}
     alone = apply(SCHEMA, live, nothing, by("one"), force=True, empty=EMPTY)
@@ -143,14 +143,16 @@ def test_fields_nobody_else_owns_go_with_their_applier(first: Wire, second: Wire
     assert _in_order(alone["spec"]) == _in_order(only_two["spec"])
 
 
-def _in_order(spec: Wire) -> Wire:
+def _in_order(spec: JsonObject) -> JsonObject:
     """Sort the lists that have keys: their order may tell of members that were there before."""
     ports = sorted(spec.get("ports", ()), key=lambda port: (port["port"], port.get("proto", "TCP")))
     return {**spec, "tags": sorted(spec.get("tags", ())), "ports": ports}
 
 
 @given(SPECS, SPECS, SPECS)
-def test_every_field_of_an_object_born_of_apply_has_an_owner(first: Wire, second: Wire, third: Wire) -> None:
+def test_every_field_of_an_object_born_of_apply_has_an_owner(
+    first: JsonObject, second: JsonObject, third: JsonObject
+) -> None:
     live = applied(EMPTY, "one", **first)
     live = applied(live, "two", force=True, **second)
     live = applied(live, "one", force=True, **third)
@@ -162,7 +164,7 @@ def test_every_field_of_an_object_born_of_apply_has_an_owner(first: Wire, second
     }
 
 
-def _is_empty(live: Wire, path: tuple[str, ...]) -> bool:
+def _is_empty(live: JsonObject, path: tuple[str, ...]) -> bool:
     """Tell whether a path leads to an empty collection, which may be left when its members go."""
     value: Any = live
     for element in path:
@@ -173,7 +175,7 @@ def _is_empty(live: Wire, path: tuple[str, ...]) -> bool:
 
 
 @given(SPECS, SPECS)
-def test_an_unforced_apply_takes_nothing_from_others(first: Wire, second: Wire) -> None:
+def test_an_unforced_apply_takes_nothing_from_others(first: JsonObject, second: JsonObject) -> None:
     live = applied(EMPTY, "one", **first)
     try:
         after = applied(live, "two", **second)
@@ -183,7 +185,7 @@ def test_an_unforced_apply_takes_nothing_from_others(first: Wire, second: Wire) 
 
 
 @given(SPECS, SPECS)
-def test_an_update_that_changes_nothing_notes_nothing(first: Wire, second: Wire) -> None:
+def test_an_update_that_changes_nothing_notes_nothing(first: JsonObject, second: JsonObject) -> None:
     live = applied(applied(thing(), "one", **first), "two", force=True, **second)
     after = update_managed_fields(SCHEMA, live, live, by("other", "2030-01-01T00:00:00Z"))
     assert after == live
@@ -298,7 +300,7 @@ def test_broken_entries_sent_by_a_client_are_not_believed() -> None:
         ({"operation": "Apply", "apiVersion": "v1", "fieldsType": "X"}, 'invalid fieldsType "X" in managed fields entry 0'),
     ],
 )  # fmt: skip
-def test_applying_to_an_object_with_broken_entries_fails(entry: Wire, text: str) -> None:
+def test_applying_to_an_object_with_broken_entries_fails(entry: JsonObject, text: str) -> None:
     live = thing()
     live["metadata"]["managedFields"] = [entry]
     with pytest.raises(ApplyError) as problem:
@@ -320,7 +322,7 @@ def test_times_alone_are_no_change() -> None:
 
 
 def test_managers_of_a_version_that_is_gone_are_dropped() -> None:
-    def convert(value: Wire, api_version: str) -> tuple[Wire, MergeSchema] | None:
+    def convert(value: JsonObject, api_version: str) -> tuple[JsonObject, MergeSchema] | None:
         return None if api_version == "ex.io/v0" else (value, SCHEMA)
 
     new = {**thing(number=1), "metadata": {"name": "t"}}
@@ -330,7 +332,7 @@ def test_managers_of_a_version_that_is_gone_are_dropped() -> None:
 
 
 def test_an_applier_in_another_version_is_the_same_applier() -> None:
-    def convert(value: Wire, api_version: str) -> tuple[Wire, MergeSchema]:
+    def convert(value: JsonObject, api_version: str) -> tuple[JsonObject, MergeSchema]:
         return {**value, "apiVersion": api_version}, SCHEMA
 
     live = apply(
@@ -384,7 +386,7 @@ def test_true_is_not_one() -> None:
         ({"number": "x", "labels": 1}, "errors:\n  .spec.number: expected numeric (int or float), got string\n  .spec.labels: expected map, got &{1}"),
     ],
 )  # fmt: skip
-def test_refuses_configurations_that_do_not_fit_the_schema(spec: Wire, text: str) -> None:
+def test_refuses_configurations_that_do_not_fit_the_schema(spec: JsonObject, text: str) -> None:
     with pytest.raises(ApplyError) as problem:
         applied(EMPTY, "one", **spec)
     assert str(problem.value) == f"failed to create typed patch object (/t; ex.io/v1, Kind=Thing): {text}"

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from kubewright.api import CUSTOM_RESOURCE_DEFINITION, Forbidden, Kind, KubewrightError, NotFound, Wire
+from kubewright.api import CUSTOM_RESOURCE_DEFINITION, Forbidden, JsonObject, Kind, KubewrightError, NotFound
 from kubewright.cli.progress import Progress
 from kubewright.client import Client, requests
 from kubewright.schema import Breaking, compare
@@ -13,7 +13,7 @@ class IncompatibleError(KubewrightError):
 
 
 async def check_compatible(
-    client: Client, definitions: Sequence[Wire], progress: Progress, *, force: bool
+    client: Client, definitions: Sequence[JsonObject], progress: Progress, *, force: bool
 ) -> None:
     """Refuse changes that break stored objects, all of them in one message; tell of those that break clients."""
     refused: list[str] = []
@@ -35,7 +35,7 @@ async def check_compatible(
         )
 
 
-async def live_definition(client: Client, name: str) -> Wire | None:
+async def live_definition(client: Client, name: str) -> JsonObject | None:
     """Read a CRD of the cluster, if it is there."""
     try:
         return await client.get(CUSTOM_RESOURCE_DEFINITION, name)
@@ -43,7 +43,7 @@ async def live_definition(client: Client, name: str) -> Wire | None:
         return None
 
 
-def kind_in(definition: Wire) -> Kind:
+def kind_in(definition: JsonObject) -> Kind:
     """Give the kind of a CRD, in the first version that is served."""
     spec = definition["spec"]
     served = [version for version in spec["versions"] if version.get("served", True)]
@@ -56,13 +56,13 @@ def kind_in(definition: Wire) -> Kind:
     )
 
 
-def conversion_in(definition: Wire | None) -> Wire:
+def conversion_in(definition: JsonObject | None) -> JsonObject:
     """Give how the versions of a CRD are converted, as far as it says."""
-    found: Wire | None = definition["spec"].get("conversion") if definition is not None else None
+    found: JsonObject | None = definition["spec"].get("conversion") if definition is not None else None
     return found or {}
 
 
-async def _is_empty(client: Client, live: Wire) -> bool:
+async def _is_empty(client: Client, live: JsonObject) -> bool:
     """Tell whether no object is stored; who may not look must take it that there are some."""
     try:
         answer = await client.raw(requests.list_page(kind_in(live), limit=1))

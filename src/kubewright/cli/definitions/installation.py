@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from kubewright.api import CUSTOM_RESOURCE_DEFINITION, Wire
+from kubewright.api import CUSTOM_RESOURCE_DEFINITION, JsonObject
 from kubewright.cli.definitions.compatibility import check_compatible, conversion_in, live_definition
 from kubewright.cli.definitions.removal import ESTABLISHED_WITHIN, InstallError, wait_gone
 from kubewright.cli.progress import Progress
@@ -14,7 +14,7 @@ _POLL = 0.05
 
 
 async def install(
-    client: Client, definitions: Sequence[Wire], progress: Progress, *, force: bool = False
+    client: Client, definitions: Sequence[JsonObject], progress: Progress, *, force: bool = False
 ) -> list[str]:
     """Apply CRDs and wait until the server serves them; refuse, before the first, what breaks stored objects.
 
@@ -33,7 +33,7 @@ async def install(
     return waiting
 
 
-async def install_one(client: Client, definition: Wire, progress: Progress) -> None:
+async def install_one(client: Client, definition: JsonObject, progress: Progress) -> None:
     """Apply one CRD and wait until the server serves it; its versions are converted as it says, if it does."""
     name = definition["metadata"]["name"]
     await _wait_not_terminating(client, name, progress)
@@ -42,18 +42,18 @@ async def install_one(client: Client, definition: Wire, progress: Progress) -> N
     await _apply(client, definition, progress)
 
 
-async def _apply(client: Client, definition: Wire, progress: Progress) -> None:
+async def _apply(client: Client, definition: JsonObject, progress: Progress) -> None:
     name = definition["metadata"]["name"]
     await client.apply(definition, field_manager=FIELD_MANAGER, kind=CUSTOM_RESOURCE_DEFINITION)
     await wait_established(client, name, progress)
     progress.done(f"customresourcedefinition.apiextensions.k8s.io/{name} installed")
 
 
-async def with_live_conversions(client: Client, definitions: Sequence[Wire]) -> list[Wire]:
+async def with_live_conversions(client: Client, definitions: Sequence[JsonObject]) -> list[JsonObject]:
     """Give CRDs with the conversion that they have in the cluster: somebody serves it there, or will again."""
-    kept: list[Wire] = []
+    kept: list[JsonObject] = []
     for definition in definitions:
-        spec: Wire = definition["spec"]
+        spec: JsonObject = definition["spec"]
         several = len(spec["versions"]) > 1
         live = await live_definition(client, definition["metadata"]["name"]) if several else None
         conversion = conversion_in(live)
@@ -62,7 +62,7 @@ async def with_live_conversions(client: Client, definitions: Sequence[Wire]) -> 
     return kept
 
 
-def unconverted(definition: Wire) -> str:
+def unconverted(definition: JsonObject) -> str:
     """Say what nobody converts means to those who use a kind."""
     stored = next(version["name"] for version in definition["spec"]["versions"] if version["storage"])
     return (
@@ -73,13 +73,13 @@ def unconverted(definition: Wire) -> str:
 
 async def wait_established(client: Client, name: str, progress: Progress) -> None:
     """Wait until a CRD is served; say why it is not."""
-    conditions: dict[str, Wire] = {}
+    conditions: dict[str, JsonObject] = {}
     try:
         with progress.waiting(f"waiting until {name} is served") as update:
             async with asyncio.timeout(ESTABLISHED_WITHIN):
                 while True:
                     found = await client.get(CUSTOM_RESOURCE_DEFINITION, name)
-                    status: Wire = found.get("status") or {}
+                    status: JsonObject = found.get("status") or {}
                     conditions = {item["type"]: item for item in status.get("conditions") or ()}
                     if conditions.get("Established", {}).get("status") == "True":
                         return
@@ -91,7 +91,7 @@ async def wait_established(client: Client, name: str, progress: Progress) -> Non
         ) from None
 
 
-def _told(conditions: dict[str, Wire]) -> str:
+def _told(conditions: dict[str, JsonObject]) -> str:
     return (
         "; ".join(
             f"{item['type']}={item['status']}: {item.get('message', '')}" for item in conditions.values()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from kubewright.api import CUSTOM_RESOURCE_DEFINITION, InternalError, KubewrightError, NotFound, Wire
+from kubewright.api import CUSTOM_RESOURCE_DEFINITION, InternalError, JsonObject, KubewrightError, NotFound
 from kubewright.cli.definitions.compatibility import conversion_in, kind_in, live_definition
 from kubewright.cli.progress import Progress
 from kubewright.client import Client
@@ -21,7 +21,7 @@ class InstallError(KubewrightError):
     """A CRD could not be installed or removed."""
 
 
-async def refuse_in_use(client: Client, definitions: Sequence[Wire]) -> None:
+async def refuse_in_use(client: Client, definitions: Sequence[JsonObject]) -> None:
     """Refuse, before anything is changed, to remove CRDs of which objects exist."""
     for definition in definitions:
         live = await live_definition(client, definition["metadata"]["name"])
@@ -39,7 +39,7 @@ async def refuse_in_use(client: Client, definitions: Sequence[Wire]) -> None:
             )
 
 
-async def uninstall(client: Client, definitions: Sequence[Wire], progress: Progress) -> None:
+async def uninstall(client: Client, definitions: Sequence[JsonObject], progress: Progress) -> None:
     """Delete CRDs, and with them all their objects."""
     for definition in definitions:
         name = definition["metadata"]["name"]
@@ -56,7 +56,7 @@ async def uninstall(client: Client, definitions: Sequence[Wire], progress: Progr
         progress.done(f"customresourcedefinition.apiextensions.k8s.io/{name} removed")
 
 
-async def wait_gone(client: Client, definition: Wire, progress: Progress) -> None:
+async def wait_gone(client: Client, definition: JsonObject, progress: Progress) -> None:
     """Wait until a CRD is gone; say what holds it."""
     name = definition["metadata"]["name"]
     try:
@@ -73,7 +73,7 @@ async def wait_gone(client: Client, definition: Wire, progress: Progress) -> Non
         ) from None
 
 
-async def _holders(client: Client, definition: Wire) -> str:
+async def _holders(client: Client, definition: JsonObject) -> str:
     try:
         found = await _objects(client, definition)
     except KubewrightError:
@@ -82,7 +82,7 @@ async def _holders(client: Client, definition: Wire) -> str:
     return f" ({_named(held)})" if held else ""
 
 
-async def _objects(client: Client, definition: Wire) -> list[Wire] | None:
+async def _objects(client: Client, definition: JsonObject) -> list[JsonObject] | None:
     """Read the objects of a CRD as they are stored; None where nobody converts those of other versions."""
     spec = definition["spec"]
     stored = [version["name"] for version in spec["versions"] if version["storage"] and version["served"]]
@@ -99,7 +99,7 @@ async def _objects(client: Client, definition: Wire) -> list[Wire] | None:
         return None
 
 
-def _named(found: Sequence[Wire]) -> str:
+def _named(found: Sequence[JsonObject]) -> str:
     keys = [
         f"{item['metadata'].get('namespace', '')}/{item['metadata']['name']}".lstrip("/")
         for item in found[:_SHOWN]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from kubewright.api import Wire
+from kubewright.api import JsonObject
 from kubewright.cli.definitions import (
     FIELD_MANAGER,
     clear_url_webhooks,
@@ -85,10 +85,10 @@ def command(
     return run_program(work)
 
 
-async def _rehearsed(client: Client, operator: Operator, documents: Sequence[Wire]) -> Comparison:
+async def _rehearsed(client: Client, operator: Operator, documents: Sequence[JsonObject]) -> Comparison:
     """Compare; a CRD that a run by URL converts is rehearsed with that conversion, which it would take the place of."""
     taken = await converted_by_url(client, operator)
-    planned: list[Wire] = []
+    planned: list[JsonObject] = []
     for document in documents:
         by_url = document["kind"] == "CustomResourceDefinition" and document["metadata"]["name"] in taken
         planned += await with_live_conversions(client, [document]) if by_url else [document]

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from kubewright.api import Forbidden, Kind, Wire, kind_of
+from kubewright.api import Forbidden, JsonObject, Kind, kind_of
 from kubewright.api.builtin import admissionregistration_v1, core_v1, networking_v1, policy_v1, rbac_v1
 from kubewright.client import Client
 
@@ -27,7 +27,7 @@ _KINDS = tuple(
 class Leftovers(NamedTuple):
     """What is there and not wanted, and the kinds that could not be looked at."""
 
-    found: list[tuple[Kind, Wire]]
+    found: list[tuple[Kind, JsonObject]]
     unseen: list[Kind]
 
     @property
@@ -37,7 +37,7 @@ class Leftovers(NamedTuple):
         return f"note: you may not list {names}: what an earlier version left of them stays" if names else ""
 
 
-async def leftovers(client: Client, labels: Mapping[str, str], wanted: Collection[Wire]) -> Leftovers:
+async def leftovers(client: Client, labels: Mapping[str, str], wanted: Collection[JsonObject]) -> Leftovers:
     """Find what carries the operator's labels and is not wanted."""
     left = Leftovers([], [])
     kept = {_key(document) for document in wanted}
@@ -56,6 +56,6 @@ async def leftovers(client: Client, labels: Mapping[str, str], wanted: Collectio
     return left
 
 
-def _key(document: Wire) -> tuple[str, str, str]:
+def _key(document: JsonObject) -> tuple[str, str, str]:
     metadata = document["metadata"]
     return document["kind"], metadata.get("namespace", ""), metadata["name"]

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from kubewright.api import GroupVersionKind, Kind, KubewrightError, NotFound, Wire
+from kubewright.api import GroupVersionKind, JsonObject, Kind, KubewrightError, NotFound
 from kubewright.api.builtin import apps_v1, core_v1
 from kubewright.cli.definitions import FIELD_MANAGER, check_compatible, install_one
 from kubewright.cli.deployment.diagnosis import explain, hindrance, pods_of
@@ -23,7 +23,7 @@ class DeployError(KubewrightError):
 
 async def deploy(
     client: Client,
-    documents: Sequence[Wire],
+    documents: Sequence[JsonObject],
     labels: Mapping[str, str],
     progress: Progress,
     *,
@@ -54,7 +54,7 @@ async def deploy(
 
 
 async def undeploy(
-    client: Client, documents: Sequence[Wire], labels: Mapping[str, str], progress: Progress
+    client: Client, documents: Sequence[JsonObject], labels: Mapping[str, str], progress: Progress
 ) -> bool:
     """Delete everything in reverse, and wait until its namespace is gone; say whether there was anything."""
     found = await _prune(client, documents, labels, progress)
@@ -73,7 +73,7 @@ async def undeploy(
 
 
 async def _prune(
-    client: Client, documents: Sequence[Wire], labels: Mapping[str, str], progress: Progress
+    client: Client, documents: Sequence[JsonObject], labels: Mapping[str, str], progress: Progress
 ) -> bool:
     left = await leftovers(client, labels, documents)
     if left.note:
@@ -85,7 +85,7 @@ async def _prune(
     return bool(left.found)
 
 
-async def _kind_of(client: Client, document: Wire) -> Kind:
+async def _kind_of(client: Client, document: JsonObject) -> Kind:
     return await client.resolve(GroupVersionKind.parse(document["apiVersion"], document["kind"]))
 
 
@@ -119,7 +119,7 @@ async def _wait_namespace_gone(client: Client, name: str, progress: Progress) ->
         ) from None
 
 
-async def _wait_available(client: Client, document: Wire, progress: Progress, timeout: float) -> None:
+async def _wait_available(client: Client, document: JsonObject, progress: Progress, timeout: float) -> None:
     name, namespace = document["metadata"]["name"], document["metadata"]["namespace"]
     found = await client.get(apps_v1.Deployment, name, namespace)
     try:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
 
-from kubewright.api import CUSTOM_RESOURCE_DEFINITION, Forbidden, KubewrightError, NotFound, Wire
+from kubewright.api import CUSTOM_RESOURCE_DEFINITION, Forbidden, JsonObject, KubewrightError, NotFound
 from kubewright.api.builtin import (
     admissionregistration_v1,
     apiextensions_v1,
@@ -65,14 +65,14 @@ async def _definitions(client: Client, operator: Operator, target: str) -> list[
     return findings
 
 
-async def _definition(client: Client, definition: Wire, target: str) -> Finding:
+async def _definition(client: Client, definition: JsonObject, target: str) -> Finding:
     name = definition["metadata"]["name"]
     check, install = f"crd {name}", f"kubewright install {target}"
     live = await live_definition(client, name)
     if live is None:
         return failed(check, "is not installed", install)
-    status: Wire = live.get("status") or {}
-    conditions: dict[str, Wire] = {item["type"]: item for item in status.get("conditions") or ()}
+    status: JsonObject = live.get("status") or {}
+    conditions: dict[str, JsonObject] = {item["type"]: item for item in status.get("conditions") or ()}
     established = conditions.get("Established", {})
     if established.get("status") != "True":
         told = "; ".join(f"{item['reason']}: {item['message']}" for item in conditions.values())
@@ -92,7 +92,7 @@ async def _definition(client: Client, definition: Wire, target: str) -> Finding:
     return well(check, "is served and equal to the code")
 
 
-def _changed(live: Wire, planned: Wire) -> bool:
+def _changed(live: JsonObject, planned: JsonObject) -> bool:
     # Who converts versions is decided where the operator runs, not in its code.
     spec = {name: value for name, value in planned["spec"].items() if name != "conversion"}
     old = {name: value for name, value in live["spec"].items() if name != "conversion"}

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from kubewright.api import GroupVersionKind, Kind, Wire
+from kubewright.api import GroupVersionKind, JsonObject, Kind
 from kubewright.schema import compile_schema
 
 
@@ -15,9 +15,9 @@ class Brought(NamedTuple):
     """A version of a kind as its CRD describes it."""
 
     kind: Kind
-    schema: Wire
+    schema: JsonObject
 
-    def troubles(self, document: Wire) -> list[str]:
+    def troubles(self, document: JsonObject) -> list[str]:
         """Say what is wrong with an object, by the schema alone: no webhook and no policy is asked."""
         validator, value = compile_schema(self.schema), copy.deepcopy(document)
         unknown = [f'unknown field "{field}"' for field in validator.prune(value)]
@@ -26,7 +26,7 @@ class Brought(NamedTuple):
 
 
 class _Schema(msgspec.Struct):
-    open_api_v3_schema: Wire = msgspec.field(name="openAPIV3Schema", default_factory=dict[str, Any])
+    open_api_v3_schema: JsonObject = msgspec.field(name="openAPIV3Schema", default_factory=dict[str, Any])
 
 
 class _Version(msgspec.Struct):
@@ -47,7 +47,7 @@ class _Definition(msgspec.Struct):
     versions: list[_Version]
 
 
-def brought_kinds(documents: Iterable[Wire]) -> Mapping[GroupVersionKind, Brought]:
+def brought_kinds(documents: Iterable[JsonObject]) -> Mapping[GroupVersionKind, Brought]:
     """Find the kinds that CRDs among the documents define; a CRD that is none is left to the server to refuse."""
     found: dict[GroupVersionKind, Brought] = {}
     for document in documents:

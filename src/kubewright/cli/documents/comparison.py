@@ -12,11 +12,11 @@ from kubewright.api import (
     ApiError,
     Forbidden,
     GroupVersionKind,
+    JsonObject,
     Kind,
     KubewrightError,
     NotFound,
     Unauthorized,
-    Wire,
 )
 from kubewright.cli.colours import painted
 from kubewright.cli.documents.brought import Brought, brought_kinds
@@ -39,7 +39,7 @@ class Comparison(NamedTuple):
     refused: list[str]
 
 
-async def differences(client: Client, documents: Sequence[Wire], field_manager: str) -> Comparison:
+async def differences(client: Client, documents: Sequence[JsonObject], field_manager: str) -> Comparison:
     """Compare what is there with what would be, by the server's own dry run.
 
     A server cannot rehearse what goes into a kind or a namespace that it does not have yet: such an object is
@@ -59,7 +59,7 @@ async def differences(client: Client, documents: Sequence[Wire], field_manager: 
 
 async def _compare(
     client: Client,
-    document: Wire,
+    document: JsonObject,
     field_manager: str,
     brought: Mapping[GroupVersionKind, Brought],
     found: Comparison,
@@ -88,19 +88,21 @@ async def _compare(
     found.lines.extend(diff(called(document), live, planned))
 
 
-async def _live(client: Client, kind: Kind, document: Wire) -> Wire | None:
+async def _live(client: Client, kind: Kind, document: JsonObject) -> JsonObject | None:
     try:
         return await client.get(kind, document["metadata"]["name"], document["metadata"].get("namespace", ""))
     except NotFound:
         return None
 
 
-def _check(document: Wire, brought: Brought) -> None:
+def _check(document: JsonObject, brought: Brought) -> None:
     if troubles := brought.troubles(document):
         raise InvalidDocument(f"{called(document)} is invalid: {'; '.join(troubles)}")
 
 
-def diff(name: str, before: Wire | None, after: Wire | None, *, status: bool = False) -> Iterator[str]:
+def diff(
+    name: str, before: JsonObject | None, after: JsonObject | None, *, status: bool = False
+) -> Iterator[str]:
     """Give the lines by which an object differs; None stands for one that is not there."""
     return difflib.unified_diff(
         _lines(before, status), _lines(after, status), f"live/{name}", f"planned/{name}", lineterm=""
@@ -124,7 +126,7 @@ def show(lines: Iterable[str]) -> None:
         click.echo(click.style(line, fg=_COLOURS.get(line[:1])) if colour else line)
 
 
-def _lines(obj: Wire | None, status: bool) -> list[str]:
+def _lines(obj: JsonObject | None, status: bool) -> list[str]:
     if obj is None:
         return []
     metadata = {name: value for name, value in obj["metadata"].items() if name not in _SERVER_SIDE}
@@ -136,7 +138,7 @@ def _lines(obj: Wire | None, status: bool) -> list[str]:
     return yaml.safe_dump(plain, sort_keys=True, allow_unicode=True).splitlines()
 
 
-def _veiled(secret: Wire) -> Wire:
+def _veiled(secret: JsonObject) -> JsonObject:
     """Keep what a Secret holds out of terminals and logs; that it changes is seen by its length."""
     for field in ("data", "stringData"):
         if values := secret.get(field):

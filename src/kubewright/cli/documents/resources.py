@@ -7,7 +7,7 @@ from typing import cast
 
 import yaml
 
-from kubewright.api import KubewrightError, Wire
+from kubewright.api import JsonObject, KubewrightError
 from kubewright.client import ApiResource, Client
 
 
@@ -32,7 +32,7 @@ def split_names(resource: str, names: Sequence[str]) -> tuple[str, tuple[str, ..
     return kind, ((name, *names) if slash and name else tuple(names))
 
 
-def read_documents(paths: Sequence[Path]) -> list[Wire]:
+def read_documents(paths: Sequence[Path]) -> list[JsonObject]:
     """Read the objects of YAML or JSON files; `-` is standard input, a folder stands for the files in it."""
     documents = [document for path in paths for source in _sources(path) for document in _parse(source)]
     if paths and not documents:
@@ -49,7 +49,7 @@ def _sources(path: Path) -> Iterable[Path]:
         raise ResourceError(f"cannot read {path}: {error.strerror}") from None
 
 
-def _parse(path: Path) -> list[Wire]:
+def _parse(path: Path) -> list[JsonObject]:
     try:
         content = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
         text = content.decode("utf-8-sig")
@@ -61,7 +61,7 @@ def _parse(path: Path) -> list[Wire]:
         raise ResourceError(f"{path}:{line} is not written in UTF-8") from None
     except yaml.YAMLError as error:
         raise ResourceError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
-    documents: list[Wire] = []
+    documents: list[JsonObject] = []
     for document in found:
         if document is None:
             continue
@@ -69,15 +69,15 @@ def _parse(path: Path) -> list[Wire]:
     return documents
 
 
-def _unpacked(found: object, path: Path) -> list[Wire]:
+def _unpacked(found: object, path: Path) -> list[JsonObject]:
     """A List stands for what it holds; anything else must have a name."""
-    document = cast("Wire", found) if isinstance(found, dict) else {}
+    document = cast("JsonObject", found) if isinstance(found, dict) else {}
     if not all(isinstance(document.get(name), str) for name in ("apiVersion", "kind")):
         raise ResourceError(f"{path} holds something that is no object: it needs apiVersion and kind")
     if document["kind"].endswith("List") and isinstance(document.get("items"), list):
         return [item for part in document["items"] for item in _unpacked(part, path)]
     metadata = document.get("metadata")
-    name = cast("Wire", metadata).get("name") if isinstance(metadata, dict) else None
+    name = cast("JsonObject", metadata).get("name") if isinstance(metadata, dict) else None
     if not name:
         raise ResourceError(f"{path} holds a {document['kind']} without metadata.name")
     if not isinstance(name, str):
@@ -85,7 +85,7 @@ def _unpacked(found: object, path: Path) -> list[Wire]:
     return [document]
 
 
-def called(document: Wire) -> str:
+def called(document: JsonObject) -> str:
     """Name an object as messages do: `deployment.apps/web`."""
     group = document["apiVersion"].rpartition("/")[0]
     kind = document["kind"].lower()

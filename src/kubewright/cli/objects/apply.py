@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from kubewright.api import GroupVersionKind, Kind, NotFound, Wire
+from kubewright.api import GroupVersionKind, JsonObject, Kind, NotFound
 from kubewright.cli.definitions import InstallError, wait_established
 from kubewright.cli.documents import (
     brought_kinds,
@@ -70,7 +70,7 @@ def command(
     return run_program(work)
 
 
-async def _apply(client: Client, documents: Sequence[Wire], namespace: str, *, force: bool) -> int:
+async def _apply(client: Client, documents: Sequence[JsonObject], namespace: str, *, force: bool) -> int:
     refusals = Refusals()
     for document in documents:
         with refusals.told(InstallError):
@@ -83,7 +83,7 @@ async def _apply(client: Client, documents: Sequence[Wire], namespace: str, *, f
     return refusals.exit_code
 
 
-async def _rehearse(client: Client, documents: Sequence[Wire], namespace: str) -> int:
+async def _rehearse(client: Client, documents: Sequence[JsonObject], namespace: str) -> int:
     brought = brought_kinds(documents)
     for document in documents:
         try:
@@ -97,10 +97,10 @@ async def _rehearse(client: Client, documents: Sequence[Wire], namespace: str) -
     return show_comparison(await differences(client, documents, FIELD_MANAGER))
 
 
-def _place(document: Wire, kind: Kind, namespace: str) -> None:
+def _place(document: JsonObject, kind: Kind, namespace: str) -> None:
     if kind.namespaced:
         document["metadata"].setdefault("namespace", namespace)
 
 
-def _gvk(document: Wire) -> GroupVersionKind:
+def _gvk(document: JsonObject) -> GroupVersionKind:
     return GroupVersionKind.parse(document["apiVersion"], document["kind"])

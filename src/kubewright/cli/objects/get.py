@@ -9,7 +9,7 @@ import click
 import msgspec
 import yaml
 
-from kubewright.api import Wire
+from kubewright.api import JsonObject
 from kubewright.cli.documents import find_resource, split_names
 from kubewright.cli.loops import run_program
 from kubewright.cli.objects.refusals import Refusals
@@ -58,7 +58,7 @@ def command(
         refusals = Refusals()
         async with Client(config) as client:
             for number, found in enumerate([await find_resource(client, kind) for kind in kinds]):
-                answers, where = list[Wire](), place if found.kind.namespaced else ""
+                answers, where = list[JsonObject](), place if found.kind.namespaced else ""
                 table = output in ("table", "wide")
                 for name in names or ("",):
                     with refusals.told():
@@ -75,7 +75,7 @@ def command(
 
 async def _read(
     client: Client, found: ApiResource, name: str, namespace: str, selector: str, *, table: bool
-) -> Wire:
+) -> JsonObject:
     kind = found.kind
     path = requests.object_path(kind, name, namespace) if name else requests.collection_path(kind, namespace)
     query = urlencode({"labelSelector": selector}) if selector else ""
@@ -84,7 +84,7 @@ async def _read(
     return msgspec.json.decode(answer.body, type=dict[str, Any])
 
 
-def _shown(found: ApiResource, answers: Sequence[Wire], output: str, *, with_namespace: bool) -> str:
+def _shown(found: ApiResource, answers: Sequence[JsonObject], output: str, *, with_namespace: bool) -> str:
     if output in ("table", "wide"):
         return _table(answers, wide=output == "wide", with_namespace=with_namespace)
     if output == "name":
@@ -98,11 +98,11 @@ def _shown(found: ApiResource, answers: Sequence[Wire], output: str, *, with_nam
     return yaml.safe_dump(document, sort_keys=False)
 
 
-def _list_of(answers: Sequence[Wire]) -> Wire:
+def _list_of(answers: Sequence[JsonObject]) -> JsonObject:
     return {"apiVersion": "v1", "kind": "List", "items": list(answers), "metadata": {}}
 
 
-def _table(answers: Sequence[Wire], *, wide: bool, with_namespace: bool) -> str:
+def _table(answers: Sequence[JsonObject], *, wide: bool, with_namespace: bool) -> str:
     columns = [
         (index, column["name"].upper())
         for index, column in enumerate(answers[0]["columnDefinitions"])

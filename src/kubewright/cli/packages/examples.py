@@ -5,13 +5,13 @@ from typing import Any, cast
 
 import yaml
 
-from kubewright.api import ConfigError, Wire
+from kubewright.api import ConfigError, JsonObject
 from kubewright.cli.project import find_project
 
 FOLDER = "samples"
 
 
-def written_samples(target: str) -> list[Wire]:
+def written_samples(target: str) -> list[JsonObject]:
     """Read the samples beside TARGET, else those of the project around it."""
     place = Path(target.partition(":")[0])
     beside = place if place.is_dir() else place.parent
@@ -25,7 +25,7 @@ def written_samples(target: str) -> list[Wire]:
     return []
 
 
-def _documents(path: Path) -> list[Wire]:
+def _documents(path: Path) -> list[JsonObject]:
     try:
         found: list[Any] = list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
     except OSError as error:
@@ -34,4 +34,4 @@ def _documents(path: Path) -> list[Wire]:
         raise ConfigError(f"{path} is not written in UTF-8") from None
     except yaml.YAMLError as error:
         raise ConfigError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
-    return [cast("Wire", document) for document in found if isinstance(document, dict)]
+    return [cast("JsonObject", document) for document in found if isinstance(document, dict)]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from kubewright.api import Wire
+from kubewright.api import JsonObject
 from kubewright.cli.documents import called, diff
 
 Action = Literal["create", "change", "delete"]
@@ -19,7 +19,7 @@ class Key(NamedTuple):
     name: str
 
 
-State = Mapping[Key, Wire]
+State = Mapping[Key, JsonObject]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +36,12 @@ class Change:
         return f"{self.action} {self.name}{place}"
 
 
-def state_of(objects: Iterable[Wire]) -> dict[Key, Wire]:
+def state_of(objects: Iterable[JsonObject]) -> dict[Key, JsonObject]:
     """Lay objects out by their keys."""
     return {key_of(obj): obj for obj in objects}
 
 
-def key_of(obj: Wire) -> Key:
+def key_of(obj: JsonObject) -> Key:
     """Say which object it is."""
     group = obj["apiVersion"].rpartition("/")[0]
     metadata = obj["metadata"]
@@ -58,8 +58,8 @@ def changes(before: State, after: State) -> list[Change]:
     ]
 
 
-def _change(before: Wire | None, after: Wire | None) -> Change | None:
-    known: Wire = after or before or {}
+def _change(before: JsonObject | None, after: JsonObject | None) -> Change | None:
+    known: JsonObject = after or before or {}
     lines = tuple(diff(called(known), before, after, status=True))
     if not lines:
         return None
@@ -76,14 +76,14 @@ def _without_orphans(before: State, after: State) -> State:
     return left
 
 
-def _is_orphan(obj: Wire, gone: set[str]) -> bool:
+def _is_orphan(obj: JsonObject, gone: set[str]) -> bool:
     owners = list(_owners(obj))
     return bool(owners) and gone.issuperset(owners)
 
 
-def _owners(obj: Wire) -> Iterator[str]:
+def _owners(obj: JsonObject) -> Iterator[str]:
     return (owner["uid"] for owner in obj["metadata"].get("ownerReferences") or ())
 
 
-def _uid(obj: Wire) -> str:
+def _uid(obj: JsonObject) -> str:
     return obj.get("metadata", {}).get("uid", "")

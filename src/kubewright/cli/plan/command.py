@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from kubewright.api import GroupVersionKind, Kind, NotFound, Wire, kind_of
+from kubewright.api import GroupVersionKind, JsonObject, Kind, NotFound, kind_of
 from kubewright.cli.documents import find_resource, read_documents, show
 from kubewright.cli.loops import run_program
 from kubewright.cli.options import cluster_options, target_argument, timeout_option
@@ -96,7 +96,7 @@ def command(
 async def _plan(
     operator: Operator,
     config: ClusterConfig,
-    documents: Sequence[Wire],
+    documents: Sequence[JsonObject],
     deletions: Sequence[str],
     namespaces: Sequence[str],
     timeout: float,
@@ -123,7 +123,7 @@ async def _plan(
             return Outcome(changes(before, settled), changes(settled, after), list(rehearsal.failures))
 
 
-async def _kind(client: Client, operator: Operator, document: Wire) -> Kind:
+async def _kind(client: Client, operator: Operator, document: JsonObject) -> Kind:
     gvk = GroupVersionKind.parse(document["apiVersion"], document["kind"])
     try:
         return await client.resolve(gvk)
@@ -136,7 +136,7 @@ async def _kind(client: Client, operator: Operator, document: Wire) -> Kind:
         raise
 
 
-async def _apply(rehearsal: Rehearsal, document: Wire, kind: Kind, namespace: str) -> None:
+async def _apply(rehearsal: Rehearsal, document: JsonObject, kind: Kind, namespace: str) -> None:
     if kind.namespaced:
         document["metadata"].setdefault("namespace", namespace)
     await rehearsal.client.apply(document, field_manager=FIELD_MANAGER, kind=kind)
@@ -166,7 +166,7 @@ def _tell(outcome: Outcome, output: str) -> None:
     click.echo(f"plan: {told}; nothing was written")
 
 
-def _wire(change: Change) -> Wire:
+def _wire(change: Change) -> JsonObject:
     return {
         "action": change.action,
         "object": change.name,

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from uuid import uuid4
 
-from kubewright.api import ApiError, Forbidden, Kind, KubewrightError, NotFound, Wire, kind_of
+from kubewright.api import ApiError, Forbidden, JsonObject, Kind, KubewrightError, NotFound, kind_of
 from kubewright.api.builtin import core_v1
 from kubewright.cli.crashes import place_of
 from kubewright.cli.definitions import install_one, live_definition
@@ -48,7 +48,9 @@ def kinds_of(operator: Operator) -> list[Kind]:
 class Copy:
     """What was copied from a cluster: the definitions of its kinds, and their objects."""
 
-    def __init__(self, kinds: Sequence[Kind], definitions: Sequence[Wire], objects: Sequence[Wire]) -> None:
+    def __init__(
+        self, kinds: Sequence[Kind], definitions: Sequence[JsonObject], objects: Sequence[JsonObject]
+    ) -> None:
         self.kinds = kinds
         self.definitions = definitions
         self.objects = objects
@@ -83,7 +85,7 @@ def _read_kinds(operator: Operator) -> set[tuple[str, str]]:
     }
 
 
-async def _namespaces(client: Client, chosen: Sequence[str]) -> list[Wire]:
+async def _namespaces(client: Client, chosen: Sequence[str]) -> list[JsonObject]:
     """Read the namespaces; who may not is believed that the chosen ones are there."""
     try:
         return await _read(client, _NAMESPACES, ())
@@ -91,12 +93,14 @@ async def _namespaces(client: Client, chosen: Sequence[str]) -> list[Wire]:
         if not chosen:
             raise
     named = [{"name": name, "uid": str(uuid4())} for name in chosen]
-    form: Wire = {"apiVersion": "v1", "kind": "Namespace", "spec": {"finalizers": ["kubernetes"]}}
+    form: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "spec": {"finalizers": ["kubernetes"]}}
     return [{**form, "metadata": metadata, "status": {"phase": "Active"}} for metadata in named]
 
 
-async def _read(client: Client, kind: Kind, namespaces: Sequence[str], *, strict: bool = True) -> list[Wire]:
-    objects: list[Wire] = []
+async def _read(
+    client: Client, kind: Kind, namespaces: Sequence[str], *, strict: bool = True
+) -> list[JsonObject]:
+    objects: list[JsonObject] = []
     places = namespaces if namespaces and kind.namespaced else ("",)
     for namespace in places:
         try:
@@ -109,7 +113,7 @@ async def _read(client: Client, kind: Kind, namespaces: Sequence[str], *, strict
     return [{"apiVersion": kind.api_version, "kind": kind.kind, **item} for item in objects]
 
 
-def _plain_definition(live: Wire) -> Wire:
+def _plain_definition(live: JsonObject) -> JsonObject:
     spec = {name: value for name, value in live["spec"].items() if name != "conversion"}
     metadata = {"name": live["metadata"]["name"]}
     return {"apiVersion": live["apiVersion"], "kind": live["kind"], "metadata": metadata, "spec": spec}
@@ -127,7 +131,7 @@ class Rehearsal:
 
     async def state(self) -> State:
         """Read the copy as it is now."""
-        objects: list[Wire] = []
+        objects: list[JsonObject] = []
         for kind in self._kinds:
             objects += await _read(self.client, kind, ())
         return state_of(objects)

@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import msgspec
 
-from kubewright.api import Kind, Model, Object, PartialMeta, RawObject, Wire
+from kubewright.api import JsonObject, Kind, Model, Object, PartialMeta, RawObject
 from kubewright.controller.change import Cause
 from kubewright.controller.context import Context, PatchType, Propagation, Reader
 from kubewright.controller.running.reading import CachedReader, Holdings, LiveReader
@@ -95,7 +95,7 @@ class RunningContext(Context):
     async def patch(
         self,
         target: W,
-        patch: Wire | Sequence[Wire],
+        patch: JsonObject | Sequence[JsonObject],
         *,
         type: PatchType = "merge",  # noqa: A002 (the word of the whole API)
         subresource: str = "",
@@ -104,14 +104,14 @@ class RunningContext(Context):
         writer = self._services.writer
         return await writer.patch(writer.subject(target), patch, type=type, subresource=subresource)
 
-    async def patch_status(self, target: W, status: Model | Wire | None = None) -> W:
+    async def patch_status(self, target: W, status: Model | JsonObject | None = None) -> W:
         """Apply the status fields of this controller where they differ."""
         writer = self._services.writer
         return await writer.patch_status(writer.subject(target), status)
 
     async def delete(
         self,
-        target: Object | Wire,
+        target: Object | JsonObject,
         *,
         propagation: Propagation = "",
         grace_period_seconds: int | None = None,

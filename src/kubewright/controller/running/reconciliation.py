@@ -8,12 +8,12 @@ from typing import Any, Generic, TypeVar, cast
 from kubewright.api import (
     Conflict,
     DecodeError,
+    JsonObject,
     Kind,
     ObjectKey,
     OwnerReference,
     PartialMeta,
     RawObject,
-    Wire,
     from_wire,
     kind_of,
 )
@@ -163,7 +163,7 @@ class _Children:
 
 def _owner_keys(found: Any, child: Owned[Any], owner: Kind) -> set[ObjectKey]:
     if isinstance(found, dict):
-        meta = cast("Wire", found)["metadata"]
+        meta = cast("JsonObject", found)["metadata"]
         namespace: str = meta.get("namespace", "")
         references = [from_wire(OwnerReference, one) for one in meta.get("ownerReferences") or ()]
     else:

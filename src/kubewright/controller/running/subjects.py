@@ -6,12 +6,12 @@ import msgspec
 
 from kubewright.api import (
     DecodeError,
+    JsonObject,
     Kind,
     Model,
     Object,
     ObjectKey,
     RawObject,
-    Wire,
     decode,
     parse,
     to_wire,
@@ -24,15 +24,15 @@ class Subject:
 
     __slots__ = ("_wire", "form", "given", "kind")
 
-    def __init__(self, kind: Kind, given: Object | Wire) -> None:
+    def __init__(self, kind: Kind, given: Object | JsonObject) -> None:
         self.kind: Kind = kind
-        self.given: Object | Wire = given
+        self.given: Object | JsonObject = given
         self.form: Any = type(given) if isinstance(given, Object) else kind
         """What its states are decoded to: the class, or the kind for wire values."""
-        self._wire: Wire | None = None
+        self._wire: JsonObject | None = None
 
     @property
-    def wire(self) -> Wire:
+    def wire(self) -> JsonObject:
         """Return the object as it is on the wire."""
         if self._wire is None:
             self._wire = to_wire(self.given) if isinstance(self.given, Object) else self.given
@@ -54,7 +54,7 @@ class Subject:
         return self.given.get("metadata", {}).get("uid", "")
 
 
-def status_wire(target: Subject, status: Model | Wire | None) -> Wire:
+def status_wire(target: Subject, status: Model | JsonObject | None) -> JsonObject:
     """Return the status that is meant: the one given, else the target's own."""
     if isinstance(status, Model):
         return to_wire(status)
@@ -65,12 +65,12 @@ class _StatusAlone(msgspec.Struct):
     status: Any = None
 
 
-def status_of(state: RawObject) -> Wire:
+def status_of(state: RawObject) -> JsonObject:
     """Return the status as it is on the wire; the rest of the object is passed over."""
     return decode(_StatusAlone, state.raw).status or {}
 
 
-def observes_generation(target: Subject, status: Model | Wire | None) -> bool:
+def observes_generation(target: Subject, status: Model | JsonObject | None) -> bool:
     """Tell whether the conditions of the status have an observedGeneration at all."""
     meant: Any = getattr(target.given, "status", None) if status is None else status
     if isinstance(meant, Model):
@@ -80,7 +80,7 @@ def observes_generation(target: Subject, status: Model | Wire | None) -> bool:
     return any("observedGeneration" in condition for condition in conditions)
 
 
-def typed_wire(form: Any, state: RawObject) -> Wire:
+def typed_wire(form: Any, state: RawObject) -> JsonObject:
     """Return the object in the form that desired objects have, or as it is where it does not fit its class."""
     if not isinstance(form, Kind):
         try:
@@ -92,10 +92,10 @@ def typed_wire(form: Any, state: RawObject) -> Wire:
             typed.metadata.managed_fields = []
             typed.metadata.creation_timestamp = None
             return to_wire(typed)
-    return cast("Wire", parse(state.raw))
+    return cast("JsonObject", parse(state.raw))
 
 
-def typed_status(form: Any, state: RawObject) -> Wire:
+def typed_status(form: Any, state: RawObject) -> JsonObject:
     """Return the object's status in the form that desired ones have."""
     if not isinstance(form, Kind):
         try:

@@ -9,6 +9,7 @@ import msgspec
 from kubewright.api import (
     Conflict,
     InvalidRequest,
+    JsonObject,
     Kind,
     Model,
     NotFound,
@@ -16,7 +17,6 @@ from kubewright.api import (
     ObjectKey,
     PartialMeta,
     RawObject,
-    Wire,
     kind_of,
     parse,
     raw_object,
@@ -70,7 +70,7 @@ class Writer:
             )
         }
 
-    def subject(self, given: Object | Wire) -> Subject:
+    def subject(self, given: Object | JsonObject) -> Subject:
         """Return what is known of an object given to a verb; wire values must be of a declared kind."""
         if isinstance(given, Object):
             return Subject(kind_of(given), given)
@@ -167,7 +167,7 @@ class Writer:
         self._record(kind, answer)
         return decode_as(target.form, answer.raw)
 
-    async def patch_status(self, target: Subject, status: Model | Wire | None) -> Any:
+    async def patch_status(self, target: Subject, status: Model | JsonObject | None) -> Any:
         """Apply the status where it differs from the live one; returns the target where it is gone."""
         kind, key = target.kind, target.key
         self._permissions.require(kind, "patch", subresource="status")
@@ -228,7 +228,7 @@ class Writer:
             if conflict.replaced:
                 return
             raise
-        document: Wire = msgspec.json.decode(answer.body)
+        document: JsonObject = msgspec.json.decode(answer.body)
         if document.get("kind") == "Status":
             self._surroundings.record_delete(
                 kind, PartialMeta(name=key.name, namespace=key.namespace, uid=uid)
@@ -239,7 +239,7 @@ class Writer:
     async def add_finalizer(self, kind: Kind, state: RawObject, finalizer: str) -> RawObject | None:
         """Add the finalizer to the object; None where that is gone, going, or another one by now."""
 
-        def operations(meta: PartialMeta) -> Sequence[Wire]:
+        def operations(meta: PartialMeta) -> Sequence[JsonObject]:
             if finalizer in meta.finalizers or meta.deletion_timestamp is not None:
                 return ()
             return finalizers.adding(meta, finalizer)
@@ -262,7 +262,7 @@ class Writer:
             pass
 
     async def _change_finalizers(
-        self, kind: Kind, state: RawObject, operations: Callable[[PartialMeta], Sequence[Wire]]
+        self, kind: Kind, state: RawObject, operations: Callable[[PartialMeta], Sequence[JsonObject]]
     ) -> RawObject:
         uid, attempt = state.meta.uid, 1
         while True:
@@ -276,7 +276,7 @@ class Writer:
                     raise
             attempt, state = attempt + 1, await self._read(kind, state.meta.key)
 
-    async def _patch_at(self, kind: Kind, meta: PartialMeta, operations: Sequence[Wire]) -> RawObject:
+    async def _patch_at(self, kind: Kind, meta: PartialMeta, operations: Sequence[JsonObject]) -> RawObject:
         """Send a JSON patch that fails with Conflict when the object is no longer at this version."""
         at_version = {"op": "replace", "path": "/metadata/resourceVersion", "value": meta.resource_version}
         request = requests.patch(
@@ -308,7 +308,9 @@ class Writer:
             kind, live.meta, [{"op": "replace", "path": "/metadata/managedFields", "value": handed}]
         )
 
-    def _desired(self, owner: PartialMeta, child: Subject, owned: bool | None) -> tuple[Wire, ObjectKey]:
+    def _desired(
+        self, owner: PartialMeta, child: Subject, owned: bool | None
+    ) -> tuple[JsonObject, ObjectKey]:
         kind = child.kind
         desired = sent_form(child.wire, kind, owner.namespace)
         if self._is_owned(kind, owned):
@@ -334,7 +336,7 @@ class Writer:
         return await self._client.send(requests.get(kind, key.name, key.namespace))
 
 
-def _name(kind: Kind, key: ObjectKey) -> Wire:
+def _name(kind: Kind, key: ObjectKey) -> JsonObject:
     return {"name": key.name} | ({"namespace": key.namespace} if kind.namespaced else {})
 
 

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import AsyncIterator, Callable
 from typing import NoReturn
 
-from kubewright.api import Wire
+from kubewright.api import JsonObject
 from kubewright.devcluster.processes.child import Child, StartError
 from kubewright.devcluster.processes.crew import Crew
 from kubewright.devcluster.processes.listeners import may_listen
@@ -18,19 +18,19 @@ from kubewright.devserver import CommandRequest, Dial, LogRequest, Run, StatusEr
 class NoContainers:
     """A cluster whose Pods run nothing."""
 
-    def logs(self, pod: Wire, container: str, request: LogRequest) -> AsyncIterator[bytes]:
+    def logs(self, pod: JsonObject, container: str, request: LogRequest) -> AsyncIterator[bytes]:
         """Refuse."""
         return _refuse("logs")
 
-    def execute(self, pod: Wire, container: str, request: CommandRequest) -> Run:
+    def execute(self, pod: JsonObject, container: str, request: CommandRequest) -> Run:
         """Refuse."""
         return _refuse("exec")
 
-    def attach(self, pod: Wire, container: str, request: CommandRequest) -> Run:
+    def attach(self, pod: JsonObject, container: str, request: CommandRequest) -> Run:
         """Refuse."""
         return _refuse("attach")
 
-    def forward(self, pod: Wire) -> Dial:
+    def forward(self, pod: JsonObject) -> Dial:
         """Refuse."""
         _refuse("port-forward")
 
@@ -52,7 +52,7 @@ class ProcessContainers:
     def __init__(self, find: Callable[[str], Crew | None]) -> None:
         self._find = find
 
-    def logs(self, pod: Wire, container: str, request: LogRequest) -> AsyncIterator[bytes]:
+    def logs(self, pod: JsonObject, container: str, request: LogRequest) -> AsyncIterator[bytes]:
         """Give what a container printed since it was started, or before."""
         member, name = self._member(pod, container), pod["metadata"]["name"]
         if request.previous:
@@ -67,17 +67,17 @@ class ProcessContainers:
             )
         return member.output.read(request)
 
-    def execute(self, pod: Wire, container: str, request: CommandRequest) -> Run:
+    def execute(self, pod: JsonObject, container: str, request: CommandRequest) -> Run:
         """Run a command beside a container that runs."""
         member = self._running(pod, container)
         return lambda terminal: _execute(member, request, terminal)
 
-    def attach(self, pod: Wire, container: str, request: CommandRequest) -> Run:
+    def attach(self, pod: JsonObject, container: str, request: CommandRequest) -> Run:
         """Connect to a container that runs."""
         member = self._running(pod, container)
         return lambda terminal: _attach(member, request, terminal)
 
-    def forward(self, pod: Wire) -> Dial:
+    def forward(self, pod: JsonObject) -> Dial:
         """Connect to ports at the Pod's address."""
         crew = self._find(pod["metadata"]["uid"])
         if crew is None:
@@ -85,13 +85,13 @@ class ProcessContainers:
             raise _not_here(f'pod "{name}" only pretends to run, nothing listens on its ports')
         return functools.partial(_dial, crew)
 
-    def _running(self, pod: Wire, container: str) -> Member:
+    def _running(self, pod: JsonObject, container: str) -> Member:
         member = self._member(pod, container)
         if member.child is None:
             raise StatusError(404, "NotFound", f'container not found ("{container}"): it does not run now')
         return member
 
-    def _member(self, pod: Wire, container: str) -> Member:
+    def _member(self, pod: JsonObject, container: str) -> Member:
         crew = self._find(pod["metadata"]["uid"])
         member = crew.members.get(container) if crew is not None else None
         if member is None:

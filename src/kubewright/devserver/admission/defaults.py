@@ -5,7 +5,7 @@ from kubewright.devserver.admission.claims import is_written
 from kubewright.devserver.admission.pods import is_new_pod
 from kubewright.devserver.admission.refusals import forbidden
 from kubewright.devserver.builtin.pod_amounts import amounts
-from kubewright.devserver.objects import Wire, items, meta, section
+from kubewright.devserver.objects import JsonObject, items, meta, section
 from kubewright.devserver.operation import Operation
 from kubewright.devserver.status import quote
 
@@ -24,8 +24,8 @@ class DefaultIngressClass:
         """Set the class of a new Ingress."""
         if not is_written(operation, "networking.k8s.io", "ingresses", "CREATE") or operation.object is None:
             return
-        spec: Wire = operation.object.setdefault("spec", {})
-        annotations: Wire = meta(operation.object).get("annotations") or {}
+        spec: JsonObject = operation.object.setdefault("spec", {})
+        annotations: JsonObject = meta(operation.object).get("annotations") or {}
         if spec.get("ingressClassName") is not None or "kubernetes.io/ingress.class" in annotations:
             return
         classes = [
@@ -49,7 +49,7 @@ class NewNodeTaint:
         """Taint a new node."""
         if not is_written(operation, "", "nodes", "CREATE") or operation.object is None:
             return
-        spec: Wire = operation.object.setdefault("spec", {})
+        spec: JsonObject = operation.object.setdefault("spec", {})
         taints = items(spec, "taints")
         if not any(
             taint.get("key") == _NOT_READY and taint.get("effect") == "NoSchedule" for taint in taints
@@ -70,7 +70,7 @@ class RuntimeClasses:
         """Complete a new Pod."""
         if not is_new_pod(operation) or operation.object is None:
             return
-        spec: Wire = operation.object.setdefault("spec", {})
+        spec: JsonObject = operation.object.setdefault("spec", {})
         found = self._class_of(operation, spec)
         if found is None:
             return
@@ -82,8 +82,8 @@ class RuntimeClasses:
         scheduling = section(found, "scheduling")
         self._schedule(operation, spec, scheduling)
 
-    def _schedule(self, operation: Operation, spec: Wire, scheduling: Wire) -> None:
-        selector: Wire = dict(spec.get("nodeSelector") or {})
+    def _schedule(self, operation: Operation, spec: JsonObject, scheduling: JsonObject) -> None:
+        selector: JsonObject = dict(spec.get("nodeSelector") or {})
         for key, value in section(scheduling, "nodeSelector").items():
             if selector.get(key, value) != value:
                 why = (
@@ -99,7 +99,7 @@ class RuntimeClasses:
         if added:
             spec["tolerations"] = [*tolerations, *added]
 
-    def _class_of(self, operation: Operation, spec: Wire) -> Wire | None:
+    def _class_of(self, operation: Operation, spec: JsonObject) -> JsonObject | None:
         name = spec.get("runtimeClassName")
         if not name:
             return None

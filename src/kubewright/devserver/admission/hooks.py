@@ -23,7 +23,7 @@ from kubewright.devserver.expressions import (
     Situation,
     compile_condition,
 )
-from kubewright.devserver.objects import Wire, items, meta
+from kubewright.devserver.objects import JsonObject, items, meta
 from kubewright.devserver.operation import Operation
 from kubewright.devserver.status import StatusError, quote
 from kubewright.schema import cel
@@ -37,7 +37,7 @@ class Hook:
 
     uid: str
     name: str
-    declared: Wire
+    declared: JsonObject
     namespaces: Selector
     objects: Selector
 
@@ -124,7 +124,7 @@ def failure(hook: Hook, error: CallFailed) -> StatusError:
     return StatusError.internal(f"failed calling webhook {quote(hook.name)}: {error}")
 
 
-def _hooks_of(configuration: Wire) -> list[Hook]:
+def _hooks_of(configuration: JsonObject) -> list[Hook]:
     counts: dict[str, int] = {}
     found: list[Hook] = []
     for declared in items(configuration, "webhooks"):

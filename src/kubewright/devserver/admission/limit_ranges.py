@@ -6,7 +6,7 @@ from kubewright.api import Quantity
 from kubewright.devserver.access import Access
 from kubewright.devserver.admission.refusals import forbidden
 from kubewright.devserver.builtin.pod_amounts import Amounts, amounts, pod_amounts
-from kubewright.devserver.objects import Wire, items, meta, section
+from kubewright.devserver.objects import JsonObject, items, meta, section
 from kubewright.devserver.operation import Operation
 
 ANNOTATION = "kubernetes.io/limit-ranger"
@@ -30,13 +30,13 @@ class LimitRanger:
         if operation.object is None or not _is_concerned(operation):
             return
         for limit_range in self._ranges(operation):
-            limits: list[Wire] = items(section(limit_range, "spec"), "limits")
+            limits: list[JsonObject] = items(section(limit_range, "spec"), "limits")
             # The first that is violated speaks for all; what it says twice is told once.
             found = list(dict.fromkeys(text for limit in limits for text in _violations(limit, operation)))
             if found:
                 raise forbidden(operation, found[0] if len(found) == 1 else f"[{', '.join(found)}]")
 
-    def _ranges(self, operation: Operation) -> list[Wire]:
+    def _ranges(self, operation: Operation) -> list[JsonObject]:
         return self._api.list("", "limitranges", operation.namespace)
 
 
@@ -48,25 +48,25 @@ def _is_concerned(operation: Operation) -> bool:
     return not operation.subresource and operation.operation in ("CREATE", "UPDATE")
 
 
-def _containers(pod: Wire) -> Iterator[tuple[str, Wire]]:
+def _containers(pod: JsonObject) -> Iterator[tuple[str, JsonObject]]:
     spec = section(pod, "spec")
     for title, field in (("container", "containers"), ("init container", "initContainers")):
         for container in items(spec, field):
             yield title, container
 
 
-def _complete(pod: Wire, limit_range: Wire) -> None:
-    requests: Wire = {}
-    limits: Wire = {}
+def _complete(pod: JsonObject, limit_range: JsonObject) -> None:
+    requests: JsonObject = {}
+    limits: JsonObject = {}
     for limit in items(section(limit_range, "spec"), "limits"):
         if limit.get("type") == "Container":
             requests |= limit.get("defaultRequest") or {}
             limits |= limit.get("default") or {}
     notes: list[str] = []
     for title, container in _containers(pod):
-        resources: Wire = container.setdefault("resources", {})
+        resources: JsonObject = container.setdefault("resources", {})
         for field, defaults, word in (("requests", requests, "request"), ("limits", limits, "limit")):
-            present: Wire = resources.get(field) or {}
+            present: JsonObject = resources.get(field) or {}
             missing = sorted(defaults.keys() - present.keys())
             if missing:
                 resources[field] = {**present, **{name: defaults[name] for name in missing}}
@@ -77,7 +77,7 @@ def _complete(pod: Wire, limit_range: Wire) -> None:
         meta(pod)["annotations"] = annotations
 
 
-def _violations(limit: Wire, operation: Operation) -> list[str]:
+def _violations(limit: JsonObject, operation: Operation) -> list[str]:
     sort, obj = limit.get("type", ""), operation.object or {}
     if operation.kind.kind == "PersistentVolumeClaim":
         requests = amounts(section(obj, "spec", "resources").get("requests"))
@@ -97,7 +97,7 @@ def _violations(limit: Wire, operation: Operation) -> list[str]:
     return []
 
 
-def _claim_violations(limit: Wire, requests: Amounts) -> Iterator[str]:
+def _claim_violations(limit: JsonObject, requests: Amounts) -> Iterator[str]:
     sort = limit["type"]
     yield from _below(sort, amounts(limit.get("min")), requests, {})
     for name, most in amounts(limit.get("max")).items():
@@ -107,7 +107,7 @@ def _claim_violations(limit: Wire, requests: Amounts) -> Iterator[str]:
             yield f"maximum {name} usage per {sort} is {most}, but request is {requests[name]}"
 
 
-def _pod_violations(limit: Wire, requests: Amounts, limits: Amounts) -> Iterator[str]:
+def _pod_violations(limit: JsonObject, requests: Amounts, limits: Amounts) -> Iterator[str]:
     sort = limit["type"]
     yield from _below(sort, amounts(limit.get("min")), requests, limits)
     for name, most in amounts(limit.get("max")).items():

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from kubewright.api import GroupVersionKind, Selector, label_selector
 from kubewright.devserver.access import Access
-from kubewright.devserver.objects import Wire, items, labels_of
+from kubewright.devserver.objects import JsonObject, items, labels_of
 from kubewright.devserver.operation import GroupVersionResource, Operation
 from kubewright.devserver.registry import Registry
 from kubewright.devserver.status import StatusError
@@ -51,7 +51,7 @@ def is_beyond_policies(operation: Operation) -> bool:
 
 
 def match_rules(
-    rules: Sequence[Wire], operation: Operation, registry: Registry, *, equivalent: bool
+    rules: Sequence[JsonObject], operation: Operation, registry: Registry, *, equivalent: bool
 ) -> Match | None:
     """Find the first rule that covers a write, in its own version or an equivalent one."""
     if any(_covers(rule, operation, operation.resource) for rule in rules):
@@ -68,7 +68,7 @@ def match_rules(
     return None
 
 
-def _covers(rule: Wire, operation: Operation, resource: GroupVersionResource) -> bool:
+def _covers(rule: JsonObject, operation: Operation, resource: GroupVersionResource) -> bool:
     return (
         _in_scope(rule.get("scope", "*"), operation)
         and _one_of(operation.operation, items(rule, "operations"))
@@ -96,7 +96,7 @@ def _names(text: str, resource: GroupVersionResource, subresource: str) -> bool:
     return plural in ("*", resource.resource) and part in ("*", subresource)
 
 
-def parse_selector(wire: Wire | None) -> Selector:
+def parse_selector(wire: JsonObject | None) -> Selector:
     """Read the selector of a webhook or policy, which selects everything when it is absent."""
     return label_selector({} if wire is None else wire)
 

@@ -18,7 +18,7 @@ from kubewright.devserver.admission.versions import Versions
 from kubewright.devserver.core import Core
 from kubewright.devserver.expressions import POLICY_BUDGET, Budget, ExpressionError, Situation
 from kubewright.devserver.merge import ApplyError, MergeSchema, overlay
-from kubewright.devserver.objects import Wire, copy, encode_sorted, meta
+from kubewright.devserver.objects import JsonObject, copy, encode_sorted, meta
 from kubewright.devserver.operation import Operation
 from kubewright.devserver.policy_expressions import Variables
 from kubewright.devserver.status import StatusError
@@ -35,7 +35,7 @@ class Invocation:
     policy: Policy
     binding: Binding
     match: Match
-    params: Wire | None
+    params: JsonObject | None
 
     @property
     def key(self) -> str:
@@ -160,7 +160,7 @@ class MutatingPolicies:
                 raise StatusError.internal(str(error)) from None
         return done
 
-    def _completed(self, changed: Wire, each: Invocation, situation: Situation) -> Wire:
+    def _completed(self, changed: JsonObject, each: Invocation, situation: Situation) -> JsonObject:
         here, there = each.match.kind, situation.operation.kind
         if here != there and self._core.types.has(here):
             # The real server does not get built-in kinds back from another version.
@@ -168,7 +168,7 @@ class MutatingPolicies:
             raise PolicyFailure(text)
         return self._versions.canonical(changed, situation.operation, each.match)
 
-    def _changed(self, each: Invocation, mutation: Mutation, situation: Situation) -> Wire:
+    def _changed(self, each: Invocation, mutation: Mutation, situation: Situation) -> JsonObject:
         budget, values = Budget(POLICY_BUDGET), situation.values()
         values["variables"] = Variables(each.policy.variables, lambda: values, budget)
         wanted = budget.evaluate(mutation.program, values)
@@ -183,7 +183,7 @@ class MutatingPolicies:
         except ApplyError as error:
             raise PolicyFailure(f"error applying patch: {error}") from None
 
-    def _checked(self, patched: Wire, match: Match) -> Wire:
+    def _checked(self, patched: JsonObject, match: Match) -> JsonObject:
         """Refuse what the Go type of a built-in kind has no place for."""
         types = self._core.types
         if types.has(match.kind):
@@ -205,13 +205,13 @@ class MutatingPolicies:
         )
 
 
-def _patched(live: Wire, wanted: list[cel.Message]) -> Wire:
-    operations: list[Wire] = []
+def _patched(live: JsonObject, wanted: list[cel.Message]) -> JsonObject:
+    operations: list[JsonObject] = []
     for each in wanted:
         value = each.get("value")
         if isinstance(value, cel.Message) and (texts := cel.misplaced(value)):
             raise PolicyFailure(f"type mismatch: {chr(10).join(texts)}")
-        operation: Wire = {"op": each.get("op", ""), "path": each.get("path", "")}
+        operation: JsonObject = {"op": each.get("op", ""), "path": each.get("path", "")}
         if each.get("from"):
             operation["from"] = each["from"]
         if "value" in each:

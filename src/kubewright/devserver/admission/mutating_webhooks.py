@@ -9,7 +9,7 @@ from kubewright.devserver.admission.reviews import denial
 from kubewright.devserver.admission.versions import Versions
 from kubewright.devserver.callout import CallFailed
 from kubewright.devserver.expressions import Situation
-from kubewright.devserver.objects import Wire, copy, encode_sorted
+from kubewright.devserver.objects import JsonObject, copy, encode_sorted
 from kubewright.devserver.operation import Operation
 from kubewright.devserver.status import StatusError, quote
 from kubewright.devserver.wire import DecodeError, parse_json
@@ -66,7 +66,7 @@ class MutatingWebhooks:
         match = Match(situation.resource, situation.kind)
         before = encode_sorted(situation.object)
         try:
-            patched: Wire = json_patch(copy(situation.object), operations)
+            patched: JsonObject = json_patch(copy(situation.object), operations)
             fresh = self._versions.canonical(patched, situation.operation, match)
         except (PatchError, DecodeError) as error:
             raise StatusError.internal(str(error)) from None

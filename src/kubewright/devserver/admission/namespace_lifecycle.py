@@ -2,7 +2,7 @@
 
 from kubewright.devserver.access import Access
 from kubewright.devserver.admission.refusals import forbidden
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.operation import Operation
 from kubewright.devserver.status import StatusError
 
@@ -30,7 +30,7 @@ class NamespaceLifecycle:
         namespace = self._api.find("", "namespaces", "", operation.namespace)
         if namespace is None:
             raise StatusError.not_found("", "namespaces", operation.namespace)
-        status: Wire = namespace.get("status") or {}
+        status: JsonObject = namespace.get("status") or {}
         if status.get("phase") != "Terminating":
             return
         cause = {

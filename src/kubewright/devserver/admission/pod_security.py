@@ -7,7 +7,7 @@ from kubewright.api import FieldError, problems
 from kubewright.devserver.access import Access
 from kubewright.devserver.admission.refusals import forbidden
 from kubewright.devserver.admission.security_checks import NEWEST, violations
-from kubewright.devserver.objects import Wire, copy, items, labels_of, meta, section
+from kubewright.devserver.objects import JsonObject, copy, items, labels_of, meta, section
 from kubewright.devserver.operation import Operation
 from kubewright.devserver.status import StatusError
 
@@ -41,7 +41,7 @@ class Level:
     def __str__(self) -> str:
         return f"{self.name}:{self.version}"
 
-    def violations(self, pod: Wire) -> str:
+    def violations(self, pod: JsonObject) -> str:
         """Say what a Pod does that this forbids."""
         minor = NEWEST if self.version == "latest" else int(self.version.partition(".")[2])
         return violations(self.name, pod, min(minor, NEWEST))
@@ -77,7 +77,7 @@ class PodSecurity:
             if template:
                 _judge(operation, template, levels, enforce=False)
 
-    def _check_namespace(self, operation: Operation, namespace: Wire) -> None:
+    def _check_namespace(self, operation: Operation, namespace: JsonObject) -> None:
         if operation.subresource:
             return
         labels = labels_of(namespace)
@@ -114,7 +114,7 @@ class PodSecurity:
         return [title, *sorted(lines)]
 
 
-def _reasons(level: Level, pod: Wire) -> str:
+def _reasons(level: Level, pod: JsonObject) -> str:
     """Name what is violated, without details."""
     return re.sub(r" \([^)]*\)", "", level.violations(pod))
 
@@ -162,7 +162,7 @@ def _is_significant(operation: Operation) -> bool:
     return old != new
 
 
-def _judge(operation: Operation, pod: Wire, levels: dict[str, Level], *, enforce: bool) -> None:
+def _judge(operation: Operation, pod: JsonObject, levels: dict[str, Level], *, enforce: bool) -> None:
     if enforce and (found := levels["enforce"].violations(pod)):
         raise forbidden(operation, f'violates PodSecurity "{levels["enforce"]}": {found}')
     if found := levels["audit"].violations(pod):

@@ -3,7 +3,7 @@
 from kubewright.devserver.access import Access
 from kubewright.devserver.admission.claims import is_written
 from kubewright.devserver.admission.refusals import forbidden
-from kubewright.devserver.objects import Wire, meta
+from kubewright.devserver.objects import JsonObject, meta
 from kubewright.devserver.operation import Operation
 
 TOLERATION_SECONDS = 300
@@ -21,7 +21,7 @@ class PodPriority:
         """Set priority and preemption policy of a new Pod."""
         if not is_new_pod(operation) or operation.object is None:
             return
-        spec: Wire = operation.object.setdefault("spec", {})
+        spec: JsonObject = operation.object.setdefault("spec", {})
         found = self._class_of(operation, spec)
         priority = found["value"] if found else 0
         given = spec.get("priority")
@@ -53,11 +53,11 @@ class PodPriority:
         why = f"PriorityClass {meta(found)['name']} is already marked as default. Only one default can exist"
         raise forbidden(operation, why)
 
-    def _default(self) -> Wire | None:
+    def _default(self) -> JsonObject | None:
         defaults = [item for item in self._api.list(*_CLASSES) if item.get("globalDefault")]
         return min(defaults, key=lambda item: item["value"]) if defaults else None
 
-    def _class_of(self, operation: Operation, spec: Wire) -> Wire | None:
+    def _class_of(self, operation: Operation, spec: JsonObject) -> JsonObject | None:
         name = spec.get("priorityClassName", "")
         if name:
             found = self._api.find(*_CLASSES, "", name)
@@ -79,8 +79,8 @@ class NodeTroubleTolerations:
         """Add the tolerations a Pod does not have."""
         if not is_new_pod(operation) or operation.object is None:
             return
-        spec: Wire = operation.object.setdefault("spec", {})
-        tolerations: list[Wire] = spec.get("tolerations") or []
+        spec: JsonObject = operation.object.setdefault("spec", {})
+        tolerations: list[JsonObject] = spec.get("tolerations") or []
         for taint in _NODE_TROUBLE:
             if not any(_tolerates(toleration, taint) for toleration in tolerations):
                 tolerations = [
@@ -104,5 +104,5 @@ def is_new_pod(operation: Operation) -> bool:
     return operation.operation == "CREATE" and (group, resource) == ("", "pods") and not operation.subresource
 
 
-def _tolerates(toleration: Wire, taint: str) -> bool:
+def _tolerates(toleration: JsonObject, taint: str) -> bool:
     return toleration.get("key", "") in ("", taint) and toleration.get("effect", "") in ("", "NoExecute")

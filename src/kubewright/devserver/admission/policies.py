@@ -16,7 +16,7 @@ from kubewright.devserver.admission.matching import (
 from kubewright.devserver.admission.versions import Versions
 from kubewright.devserver.core import Core
 from kubewright.devserver.expressions import CONDITIONS_BUDGET, Budget, Situation
-from kubewright.devserver.objects import Wire, items, meta, section, split_api_version
+from kubewright.devserver.objects import JsonObject, items, meta, section, split_api_version
 from kubewright.devserver.operation import Operation
 from kubewright.devserver.policy_expressions import PolicyCompiler, declared_variables
 from kubewright.devserver.registry import Resource, converting
@@ -31,12 +31,12 @@ class PolicyFailure(KubewrightError):
 class Constraints:
     """Which writes a policy or binding is about."""
 
-    declared: Wire
+    declared: JsonObject
     namespaces: Selector
     objects: Selector
 
     @classmethod
-    def of(cls, declared: Wire) -> "Constraints":
+    def of(cls, declared: JsonObject) -> "Constraints":
         """Read constraints; none at all match everything."""
         return cls(
             declared,
@@ -66,7 +66,7 @@ class Constraints:
 class Validation:
     """One rule of a policy."""
 
-    declared: Wire
+    declared: JsonObject
     program: cel.Program
     message: cel.Program | None
 
@@ -84,7 +84,7 @@ class Binding:
     """Where a policy applies, and with which parameters."""
 
     name: str
-    spec: Wire
+    spec: JsonObject
     constraints: Constraints
 
 
@@ -93,7 +93,7 @@ class Policy:
     """A policy, compiled."""
 
     name: str
-    spec: Wire
+    spec: JsonObject
     constraints: Constraints
     conditions: Sequence[cel.Program]
     variables: dict[str, cel.Program]
@@ -152,17 +152,17 @@ class Policies:
             self.param_resource(kind)
 
     @staticmethod
-    def namespace(operation: Operation, versions: Versions) -> Wire | None:
+    def namespace(operation: Operation, versions: Versions) -> JsonObject | None:
         """Find the namespace that expressions see; a Namespace itself is in none."""
         return None if operation.kind == ("", "v1", "Namespace") else versions.namespace(operation)
 
-    async def params(self, policy: Policy, binding: Binding, operation: Operation) -> list[Wire | None]:
+    async def params(self, policy: Policy, binding: Binding, operation: Operation) -> list[JsonObject | None]:
         """Find the parameters of a policy for one binding."""
         kind, reference = policy.spec.get("paramKind"), binding.spec.get("paramRef")
         if kind is None or reference is None:
             return [None]
         resource = self.param_resource(kind)
-        found: list[Wire | None] = []
+        found: list[JsonObject | None] = []
         for record in resource.collection.records(self._prefix(resource, reference, operation)):
             if _is_meant(record.key.rpartition("/")[2], record.labels, reference):
                 await resource.prepare([record])
@@ -173,7 +173,7 @@ class Policies:
             )
         return found
 
-    def param_resource(self, kind: Wire) -> Resource:
+    def param_resource(self, kind: JsonObject) -> Resource:
         """Find the resource that parameters are of."""
         group, version = split_api_version(kind.get("apiVersion", ""))
         for resource in self._core.registry:
@@ -185,7 +185,7 @@ class Policies:
         )
 
     @staticmethod
-    def _prefix(resource: Resource, reference: Wire, operation: Operation) -> str:
+    def _prefix(resource: Resource, reference: JsonObject, operation: Operation) -> str:
         namespace = reference.get("namespace", "")
         if not resource.namespaced:
             if namespace:
@@ -198,18 +198,18 @@ class Policies:
         return f"{namespace or operation.namespace}/"
 
 
-def _is_meant(name: str, labels: Mapping[str, str], reference: Wire) -> bool:
+def _is_meant(name: str, labels: Mapping[str, str], reference: JsonObject) -> bool:
     if reference.get("name"):
         return name == reference["name"]
     return label_selector(reference.get("selector")).matches(labels)
 
 
-def _binding(declared: Wire) -> Binding:
+def _binding(declared: JsonObject) -> Binding:
     spec = section(declared, "spec")
     return Binding(meta(declared)["name"], spec, Constraints.of(section(spec, "matchResources")))
 
 
-def _policy(declared: Wire, bindings: Sequence[Binding]) -> Policy:
+def _policy(declared: JsonObject, bindings: Sequence[Binding]) -> Policy:
     spec = section(declared, "spec")
     compiler = PolicyCompiler(spec)
     conditions = [compiler.condition(item["expression"]) for item in items(spec, "matchConditions")]
@@ -240,7 +240,7 @@ def _policy(declared: Wire, bindings: Sequence[Binding]) -> Policy:
     )
 
 
-def _mutation(declared: Wire, compiler: PolicyCompiler) -> Mutation:
+def _mutation(declared: JsonObject, compiler: PolicyCompiler) -> Mutation:
     if declared["patchType"] == "JSONPatch":
         return Mutation(compiler.patch(declared["jsonPatch"]["expression"]), patches=True)
     return Mutation(compiler.configuration(declared["applyConfiguration"]["expression"]), patches=False)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from kubewright.api import Kind, Quantity, label_selector
 from kubewright.devserver.builtin.pod_amounts import amounts, pod_amounts
 from kubewright.devserver.clock import parse_time
-from kubewright.devserver.objects import Wire, items, meta, section
+from kubewright.devserver.objects import JsonObject, items, meta, section
 from kubewright.devserver.operation import Operation
 from kubewright.devserver.status import group_resource
 
@@ -46,18 +46,18 @@ def _scope_changes(operation: Operation) -> bool:
     return is_terminating(old) != is_terminating(new)
 
 
-def is_terminating(pod: Wire) -> bool:
+def is_terminating(pod: JsonObject) -> bool:
     """Tell whether a Pod has to end by itself within a time."""
     return section(pod, "spec").get("activeDeadlineSeconds") is not None
 
 
-def quota_usage(quota: Wire, kind: Kind, obj: Wire, now: float) -> Usage:
+def quota_usage(quota: JsonObject, kind: Kind, obj: JsonObject, now: float) -> Usage:
     """Give what an object uses of a quota, under every name it may have there; none where it is out of scope."""
     inside = in_scope(quota, kind.group, kind.plural, obj)
     return usage_of(kind.group, kind.plural, obj, now) if inside else {}
 
 
-def usage_of(group: str, plural: str, obj: Wire, now: float) -> Usage:
+def usage_of(group: str, plural: str, obj: JsonObject, now: float) -> Usage:
     """Give what an object uses, under every name a quota may give it."""
     used: Usage = {f"count/{group_resource(group, plural)}": _ONE}
     if group:
@@ -73,7 +73,7 @@ def usage_of(group: str, plural: str, obj: Wire, now: float) -> Usage:
     return used
 
 
-def _pod_usage(pod: Wire, used: Usage, now: float) -> Usage:
+def _pod_usage(pod: JsonObject, used: Usage, now: float) -> Usage:
     counted = {"count/pods": used["count/pods"]}
     if section(pod, "status").get("phase") in ("Succeeded", "Failed"):
         return counted
@@ -97,7 +97,7 @@ def container_usage(requests: Mapping[str, Quantity], limits: Mapping[str, Quant
     return used
 
 
-def _service_usage(spec: Wire, used: Usage) -> Usage:
+def _service_usage(spec: JsonObject, used: Usage) -> Usage:
     kind, ports = spec.get("type"), items(spec, "ports")
     if kind == "LoadBalancer":
         used["services.loadbalancers"] = _ONE
@@ -108,7 +108,7 @@ def _service_usage(spec: Wire, used: Usage) -> Usage:
     return used
 
 
-def _claim_usage(spec: Wire, used: Usage) -> Usage:
+def _claim_usage(spec: JsonObject, used: Usage) -> Usage:
     prefix = (
         f"{spec['storageClassName']}.storageclass.storage.k8s.io/" if spec.get("storageClassName") else ""
     )
@@ -122,7 +122,7 @@ def _claim_usage(spec: Wire, used: Usage) -> Usage:
     return used
 
 
-def unmet_demands(pod: Wire, limited: set[str]) -> str:
+def unmet_demands(pod: JsonObject, limited: set[str]) -> str:
     """Say which containers do not ask for what a quota on cpu or memory wants all to ask for."""
     spec = section(pod, "spec")
     if section(spec, "resources"):
@@ -140,17 +140,19 @@ def unmet_demands(pod: Wire, limited: set[str]) -> str:
     )
 
 
-def in_scope(quota: Wire, group: str, plural: str, obj: Wire) -> bool:
+def in_scope(quota: JsonObject, group: str, plural: str, obj: JsonObject) -> bool:
     """Tell whether a quota is about an object at all."""
     spec = section(quota, "spec")
-    selectors: list[Wire] = [{"scopeName": name, "operator": "Exists"} for name in items(spec, "scopes")]
+    selectors: list[JsonObject] = [
+        {"scopeName": name, "operator": "Exists"} for name in items(spec, "scopes")
+    ]
     selectors += items(section(spec, "scopeSelector"), "matchExpressions")
     if not selectors:
         return True
     return (group, plural) == ("", "pods") and all(_pod_in_scope(selector, obj) for selector in selectors)
 
 
-def _pod_in_scope(selector: Wire, pod: Wire) -> bool:
+def _pod_in_scope(selector: JsonObject, pod: JsonObject) -> bool:
     spec, name = section(pod, "spec"), selector.get("scopeName")
     if name in ("Terminating", "NotTerminating"):
         return is_terminating(pod) == (name == "Terminating")
@@ -170,7 +172,7 @@ def _pod_in_scope(selector: Wire, pod: Wire) -> bool:
     return name == "CrossNamespacePodAffinity" and _crosses_namespaces(spec)
 
 
-def _is_best_effort(spec: Wire) -> bool:
+def _is_best_effort(spec: JsonObject) -> bool:
     containers = [*items(spec, "containers"), *items(spec, "initContainers")]
     asked = (
         amounts(section(item, "resources").get(field))
@@ -180,8 +182,8 @@ def _is_best_effort(spec: Wire) -> bool:
     return not any(value for found in asked for value in found.values())
 
 
-def _crosses_namespaces(spec: Wire) -> bool:
-    terms: list[Wire] = []
+def _crosses_namespaces(spec: JsonObject) -> bool:
+    terms: list[JsonObject] = []
     for sort in ("podAffinity", "podAntiAffinity"):
         affinity = section(spec, "affinity", sort)
         terms += items(affinity, "requiredDuringSchedulingIgnoredDuringExecution")

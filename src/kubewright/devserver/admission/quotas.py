@@ -6,7 +6,7 @@ from kubewright.devserver.admission.quota_usage import Usage, in_scope, is_count
 from kubewright.devserver.admission.refusals import forbidden
 from kubewright.devserver.builtin.pod_amounts import Amounts, add, amounts
 from kubewright.devserver.clock import Clock
-from kubewright.devserver.objects import Wire, meta, section
+from kubewright.devserver.objects import JsonObject, meta, section
 from kubewright.devserver.operation import Operation
 
 _ZERO = Quantity("0")
@@ -40,12 +40,12 @@ class ResourceQuotas:
                 subresource="status",
             )
 
-    def _write(self, quota: Wire, operation: Operation) -> None:
+    def _write(self, quota: JsonObject, operation: Operation) -> None:
         used = self._charge(quota, operation)
         if used is not None:
             section(quota, "status")["used"] = {name: str(value) for name, value in used.items()}
 
-    def _charge(self, quota: Wire, operation: Operation) -> Usage | None:
+    def _charge(self, quota: JsonObject, operation: Operation) -> Usage | None:
         """Give what is used after the write, None when the quota does not care; refuse what is too much."""
         group, _, plural = operation.resource
         obj, old = operation.object or {}, operation.old_object

@@ -10,7 +10,7 @@ import msgspec
 
 from kubewright.devserver.callout import CallFailed, read_document
 from kubewright.devserver.expressions import Situation, admission_request
-from kubewright.devserver.objects import Wire, encode, items, section
+from kubewright.devserver.objects import JsonObject, encode, items, section
 from kubewright.devserver.status import StatusError, quote
 
 GROUP = "admission.k8s.io"
@@ -31,7 +31,7 @@ class Verdict:
     """What a webhook says of a write."""
 
     allowed: bool
-    result: Wire
+    result: JsonObject
     patch: bytes
     patch_type: str
     warnings: list[str]
@@ -48,7 +48,7 @@ def ask(situation: Situation, new: msgspec.Raw, old: msgspec.Raw, versions: list
     uid = str(uuid.uuid4())
     described = admission_request(situation.operation, situation.resource, situation.kind)
     dry_run, options = described.pop("dryRun"), described.pop("options")
-    request: Wire = {"uid": uid, **described}
+    request: JsonObject = {"uid": uid, **described}
     request["object"] = new
     request["oldObject"] = old
     request["dryRun"] = dry_run
@@ -70,7 +70,7 @@ def read_verdict(question: Question, body: bytes, *, mutating: bool) -> Verdict:
         raise CallFailed(f"received invalid webhook response: {error}") from None
 
 
-def _parse(body: bytes) -> Wire:
+def _parse(body: bytes) -> JsonObject:
     try:
         review = read_document(body)
     except CallFailed as error:
@@ -84,11 +84,11 @@ def _parse(body: bytes) -> Wire:
     return review
 
 
-def _verify(question: Question, review: Wire, *, mutating: bool) -> Verdict:
+def _verify(question: Question, review: JsonObject, *, mutating: bool) -> Verdict:
     found = review.get("response")
     if not isinstance(found, dict):
         raise CallFailed("webhook response was absent")
-    response = cast(Wire, found)
+    response = cast(JsonObject, found)
     patch = _patch(response)
     if question.version == "v1":
         _verify_identity(question, review, response)
@@ -104,7 +104,7 @@ def _verify(question: Question, review: Wire, *, mutating: bool) -> Verdict:
     )
 
 
-def _verify_identity(question: Question, review: Wire, response: Wire) -> None:
+def _verify_identity(question: Question, review: JsonObject, response: JsonObject) -> None:
     uid = response.get("uid", "")
     if uid != question.uid:
         raise CallFailed(f"expected response.uid={quote(question.uid)}, got {quote(str(uid))}")
@@ -114,7 +114,7 @@ def _verify_identity(question: Question, review: Wire, response: Wire) -> None:
         raise CallFailed(f"expected webhook response of {GROUP}/v1, Kind=AdmissionReview, got {shown}")
 
 
-def _verify_patch(response: Wire, patch: bytes, *, mutating: bool) -> None:
+def _verify_patch(response: JsonObject, patch: bytes, *, mutating: bool) -> None:
     sort = response.get("patchType")
     if not mutating:
         if patch:
@@ -130,7 +130,7 @@ def _verify_patch(response: Wire, patch: bytes, *, mutating: bool) -> None:
         raise CallFailed('webhook returned invalid response.patchType of ""')
 
 
-def _patch(response: Wire) -> bytes:
+def _patch(response: JsonObject) -> bytes:
     found = response.get("patch")
     if found is None:
         return b""
@@ -140,7 +140,7 @@ def _patch(response: Wire) -> bytes:
         raise CallFailed("failed to call webhook: illegal base64 data in response.patch") from None
 
 
-def denial(name: str, result: Wire) -> StatusError:
+def denial(name: str, result: JsonObject) -> StatusError:
     """Refuse a write as its webhook wants it refused."""
     denied = f"admission webhook {quote(name)} denied the request"
     code = result.get("code")
@@ -156,6 +156,6 @@ def denial(name: str, result: Wire) -> StatusError:
         code if isinstance(code, int) and code >= 400 else 400,
         reason,
         text,
-        cast(Wire, details) if isinstance(details, dict) else None,
+        cast(JsonObject, details) if isinstance(details, dict) else None,
         metadata=section(result, "metadata"),
     )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from kubewright.devserver.objects import Wire, items, meta, section
+from kubewright.devserver.objects import JsonObject, items, meta, section
 
 NEWEST = 36
 CAPABILITIES = frozenset(
@@ -64,22 +64,22 @@ class Violation(NamedTuple):
     detail: str
 
 
-Check = Callable[[Wire, int], Violation | None]
+Check = Callable[[JsonObject, int], Violation | None]
 """Look at a Pod by the standards of a minor version."""
 
 
-def containers(pod: Wire) -> Iterator[Wire]:
+def containers(pod: JsonObject) -> Iterator[JsonObject]:
     """Give all containers of a Pod, in the order in which violations name them."""
     spec = section(pod, "spec")
     for field in ("initContainers", "containers", "ephemeralContainers"):
         yield from items(spec, field)
 
 
-def _context(part: Wire) -> Wire:
+def _context(part: JsonObject) -> JsonObject:
     return section(part, "securityContext")
 
 
-def _pod_context(pod: Wire) -> Wire:
+def _pod_context(pod: JsonObject) -> JsonObject:
     return section(pod, "spec", "securityContext")
 
 
@@ -100,18 +100,18 @@ def _setters(pod: bool, names: list[str]) -> str:
     return " and ".join([*found, _containers_text(names)] if names else found)
 
 
-def _is_windows(pod: Wire, minor: int) -> bool:
+def _is_windows(pod: JsonObject, minor: int) -> bool:
     return minor >= 25 and section(pod, "spec", "os").get("name") == "windows"
 
 
-def _own_users(pod: Wire, minor: int) -> bool:
+def _own_users(pod: JsonObject, minor: int) -> bool:
     return minor >= 35 and section(pod, "spec").get("hostUsers") is False
 
 
-def _armor(pod: Wire, minor: int) -> Violation | None:
+def _armor(pod: JsonObject, minor: int) -> Violation | None:
     values: set[str] = set()
 
-    def is_bad(context: Wire) -> bool:
+    def is_bad(context: JsonObject) -> bool:
         sort = section(context, "appArmorProfile").get("type", "RuntimeDefault")
         if sort in _SECCOMP:
             return False
@@ -136,7 +136,7 @@ def _armor(pod: Wire, minor: int) -> Violation | None:
     return Violation(reason, f"{' and '.join(who)} must not set AppArmor profile type to {_quoted(listed)}")
 
 
-def _capabilities(pod: Wire, minor: int) -> Violation | None:
+def _capabilities(pod: JsonObject, minor: int) -> Violation | None:
     names, added = list[str](), set[str]()
     for item in containers(pod):
         bad = set(items(section(_context(item), "capabilities"), "add")) - CAPABILITIES
@@ -149,20 +149,20 @@ def _capabilities(pod: Wire, minor: int) -> Violation | None:
     return Violation("non-default capabilities", text)
 
 
-def _namespaces(pod: Wire, minor: int) -> Violation | None:
+def _namespaces(pod: JsonObject, minor: int) -> Violation | None:
     spec = section(pod, "spec")
     found = [f"{field}=true" for field in ("hostNetwork", "hostPID", "hostIPC") if spec.get(field)]
     return Violation("host namespaces", ", ".join(found)) if found else None
 
 
-def _host_paths(pod: Wire, minor: int) -> Violation | None:
+def _host_paths(pod: JsonObject, minor: int) -> Violation | None:
     names = [
         item["name"] for item in items(section(pod, "spec"), "volumes") if item.get("hostPath") is not None
     ]
     return Violation("hostPath volumes", f"{_some('volume', names)} {_quoted(names)}") if names else None
 
 
-def _host_ports(pod: Wire, minor: int) -> Violation | None:
+def _host_ports(pod: JsonObject, minor: int) -> Violation | None:
     names, ports = list[str](), set[str]()
     for item in containers(pod):
         found = {str(port["hostPort"]) for port in items(item, "ports") if port.get("hostPort")}
@@ -178,7 +178,7 @@ def _host_ports(pod: Wire, minor: int) -> Violation | None:
     )
 
 
-def _probe_hosts(pod: Wire, minor: int) -> Violation | None:
+def _probe_hosts(pod: JsonObject, minor: int) -> Violation | None:
     names, hosts = set[str](), set[str]()
     for item in containers(pod):
         handlers = [section(item, name) for name in ("livenessProbe", "readinessProbe", "startupProbe")]
@@ -196,18 +196,18 @@ def _probe_hosts(pod: Wire, minor: int) -> Violation | None:
     return Violation("probe or lifecycle host", text)
 
 
-def _privileged(pod: Wire, minor: int) -> Violation | None:
+def _privileged(pod: JsonObject, minor: int) -> Violation | None:
     names = [item["name"] for item in containers(pod) if _context(item).get("privileged")]
     if not names:
         return None
     return Violation("privileged", f"{_containers_text(names)} must not set securityContext.privileged=true")
 
 
-def _proc_mount(pod: Wire, minor: int) -> Violation | None:
+def _proc_mount(pod: JsonObject, minor: int) -> Violation | None:
     return None if _own_users(pod, minor) else _strict_proc_mount(pod, minor)
 
 
-def _strict_proc_mount(pod: Wire, minor: int) -> Violation | None:
+def _strict_proc_mount(pod: JsonObject, minor: int) -> Violation | None:
     found = {
         item["name"]: _context(item)["procMount"]
         for item in containers(pod)
@@ -221,11 +221,11 @@ def _strict_proc_mount(pod: Wire, minor: int) -> Violation | None:
     )
 
 
-def _selinux(pod: Wire, minor: int) -> Violation | None:
+def _selinux(pod: JsonObject, minor: int) -> Violation | None:
     sorts: set[str] = set()
     marks = {"user": False, "role": False}
 
-    def is_bad(context: Wire) -> bool:
+    def is_bad(context: JsonObject) -> bool:
         options: Any = context.get("seLinuxOptions")
         if options is None:
             return False
@@ -247,10 +247,10 @@ def _selinux(pod: Wire, minor: int) -> Violation | None:
     return Violation("seLinuxOptions", text)
 
 
-def _bad_seccomp(pod: Wire) -> tuple[bool, list[str], list[str]]:
+def _bad_seccomp(pod: JsonObject) -> tuple[bool, list[str], list[str]]:
     values: set[str] = set()
 
-    def is_bad(context: Wire) -> bool:
+    def is_bad(context: JsonObject) -> bool:
         profile: Any = context.get("seccompProfile")
         if profile is None or profile.get("type") in _SECCOMP:
             return False
@@ -261,7 +261,7 @@ def _bad_seccomp(pod: Wire) -> tuple[bool, list[str], list[str]]:
     return whole, [item["name"] for item in containers(pod) if is_bad(_context(item))], sorted(values)
 
 
-def _seccomp(pod: Wire, minor: int) -> Violation | None:
+def _seccomp(pod: JsonObject, minor: int) -> Violation | None:
     whole, names, values = _bad_seccomp(pod)
     if not values:
         return None
@@ -269,13 +269,13 @@ def _seccomp(pod: Wire, minor: int) -> Violation | None:
     return Violation("seccompProfile", text)
 
 
-def _sysctls(pod: Wire, minor: int) -> Violation | None:
+def _sysctls(pod: JsonObject, minor: int) -> Violation | None:
     names = [item["name"] for item in items(_pod_context(pod), "sysctls")]
     found = [name for name in names if SYSCTLS.get(name, NEWEST + 1) > minor]
     return Violation("forbidden sysctls", ", ".join(found)) if found else None
 
 
-def _host_process(pod: Wire, minor: int) -> Violation | None:
+def _host_process(pod: JsonObject, minor: int) -> Violation | None:
     whole = bool(section(_pod_context(pod), "windowsOptions").get("hostProcess"))
     names = [
         item["name"]
@@ -288,7 +288,7 @@ def _host_process(pod: Wire, minor: int) -> Violation | None:
     return Violation("hostProcess", text)
 
 
-def _escalation(pod: Wire, minor: int) -> Violation | None:
+def _escalation(pod: JsonObject, minor: int) -> Violation | None:
     if _is_windows(pod, minor):
         return None
     names = [
@@ -302,7 +302,7 @@ def _escalation(pod: Wire, minor: int) -> Violation | None:
     return Violation("allowPrivilegeEscalation != false", text)
 
 
-def _few_capabilities(pod: Wire, minor: int) -> Violation | None:
+def _few_capabilities(pod: JsonObject, minor: int) -> Violation | None:
     if _is_windows(pod, minor):
         return None
     keeping, adding, added = list[str](), list[str](), set[str]()
@@ -325,7 +325,7 @@ def _few_capabilities(pod: Wire, minor: int) -> Violation | None:
     return Violation("unrestricted capabilities", "; ".join(details)) if details else None
 
 
-def _volumes(pod: Wire, minor: int) -> Violation | None:
+def _volumes(pod: JsonObject, minor: int) -> Violation | None:
     names, sorts = list[str](), set[str]()
     for volume in items(section(pod, "spec"), "volumes"):
         found = [name for name, value in volume.items() if name != "name" and value is not None]
@@ -340,7 +340,7 @@ def _volumes(pod: Wire, minor: int) -> Violation | None:
     return Violation("restricted volume types", text)
 
 
-def _non_root(pod: Wire, minor: int) -> Violation | None:
+def _non_root(pod: JsonObject, minor: int) -> Violation | None:
     if _own_users(pod, minor):
         return None
     whole = _pod_context(pod).get("runAsNonRoot")
@@ -356,7 +356,7 @@ def _non_root(pod: Wire, minor: int) -> Violation | None:
     return Violation("runAsNonRoot != true", text)
 
 
-def _root_user(pod: Wire, minor: int) -> Violation | None:
+def _root_user(pod: JsonObject, minor: int) -> Violation | None:
     if _own_users(pod, minor):
         return None
     whole = _pod_context(pod).get("runAsUser") == 0
@@ -366,7 +366,7 @@ def _root_user(pod: Wire, minor: int) -> Violation | None:
     return Violation("runAsUser=0", f"{_setters(whole, names)} must not set runAsUser=0")
 
 
-def _strict_seccomp(pod: Wire, minor: int) -> Violation | None:
+def _strict_seccomp(pod: JsonObject, minor: int) -> Violation | None:
     if _is_windows(pod, minor):
         return None
     found = _seccomp(pod, minor)
@@ -424,7 +424,7 @@ REPLACES: dict[Check, Check] = {
 }
 
 
-def violations(level: str, pod: Wire, minor: int = NEWEST) -> str:
+def violations(level: str, pod: JsonObject, minor: int = NEWEST) -> str:
     """Say what a Pod does that a level of a version forbids; nothing when it is fine."""
     found = [violation for check in _checks(level, minor) if (violation := check(pod, minor)) is not None]
     return ", ".join(f"{item.reason} ({item.detail})" for item in found)

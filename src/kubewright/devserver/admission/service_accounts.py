@@ -6,7 +6,7 @@ from typing import Any
 from kubewright.devserver.access import Access
 from kubewright.devserver.admission.pods import is_new_pod
 from kubewright.devserver.admission.refusals import forbidden
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.operation import Operation
 
 MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -25,7 +25,7 @@ class ServiceAccounts:
         """Complete a new Pod."""
         if not is_new_pod(operation) or operation.object is None:
             return
-        spec: Wire = operation.object.setdefault("spec", {})
+        spec: JsonObject = operation.object.setdefault("spec", {})
         spec["serviceAccountName"] = name = spec.get("serviceAccountName") or "default"
         spec["serviceAccount"] = name
         account = self._api.find("", "serviceaccounts", operation.namespace, name)
@@ -41,19 +41,19 @@ class ServiceAccounts:
         """Nothing is left to check."""
 
 
-def _wants_token(spec: Wire, account: Wire) -> bool:
+def _wants_token(spec: JsonObject, account: JsonObject) -> bool:
     for source in (spec, account):
         if source.get("automountServiceAccountToken") is not None:
             return bool(source["automountServiceAccountToken"])
     return True
 
 
-def _mount_token(spec: Wire) -> None:
+def _mount_token(spec: JsonObject) -> None:
     name = f"kube-api-access-{''.join(random.choices(_ALPHABET, k=5))}"
     mounted = False
-    containers: list[Wire] = [*(spec.get("initContainers") or []), *(spec.get("containers") or [])]
+    containers: list[JsonObject] = [*(spec.get("initContainers") or []), *(spec.get("containers") or [])]
     for container in containers:
-        mounts: list[Wire] = container.get("volumeMounts") or []
+        mounts: list[JsonObject] = container.get("volumeMounts") or []
         if any(mount.get("mountPath") == MOUNT_PATH for mount in mounts):
             continue
         container["volumeMounts"] = [*mounts, {"name": name, "readOnly": True, "mountPath": MOUNT_PATH}]
@@ -62,7 +62,7 @@ def _mount_token(spec: Wire) -> None:
         spec["volumes"] = [*(spec.get("volumes") or []), {"name": name, "projected": _projection()}]
 
 
-def _projection() -> Wire:
+def _projection() -> JsonObject:
     sources: list[dict[str, Any]] = [
         {"serviceAccountToken": {"expirationSeconds": TOKEN_SECONDS, "path": "token"}},
         {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},

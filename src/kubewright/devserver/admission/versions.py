@@ -7,7 +7,7 @@ from kubewright.devserver.admission.matching import Match
 from kubewright.devserver.core import Core
 from kubewright.devserver.expressions import Situation
 from kubewright.devserver.identity import Authorizer
-from kubewright.devserver.objects import Wire, copy, encode, order_object
+from kubewright.devserver.objects import JsonObject, copy, encode, order_object
 from kubewright.devserver.operation import GroupVersionResource, Operation
 from kubewright.devserver.registry import Resource
 from kubewright.devserver.status import StatusError
@@ -34,12 +34,14 @@ class Versions:
         old = await self._in_version(operation.old_object, operation, match)
         return Situation(operation, match.resource, match.kind, new, old, self._authorizer)
 
-    async def _in_version(self, obj: Wire | None, operation: Operation, match: Match) -> Wire | None:
+    async def _in_version(
+        self, obj: JsonObject | None, operation: Operation, match: Match
+    ) -> JsonObject | None:
         if obj is None or match.resource == operation.resource:
             return obj
         return await self.resource(match.resource).convert(copy(obj))
 
-    def encoded(self, obj: Wire | None, match: Match) -> msgspec.Raw:
+    def encoded(self, obj: JsonObject | None, match: Match) -> msgspec.Raw:
         """Give the bytes of an object in the matched version, its fields in the real server's order."""
         if obj is None:
             return msgspec.Raw(b"null")
@@ -49,7 +51,7 @@ class Versions:
         named = {**_identity(match), **obj, **_identity(match)}
         return msgspec.Raw(encode(order_object(named) if "metadata" in obj else named))
 
-    def namespace(self, operation: Operation) -> Wire | None:
+    def namespace(self, operation: Operation) -> JsonObject | None:
         """Find the namespace of a write."""
         if not operation.namespace:
             return None
@@ -57,7 +59,7 @@ class Versions:
             return operation.object
         return self._api.find("", "namespaces", "", operation.namespace)
 
-    def canonical(self, obj: Wire, operation: Operation, match: Match) -> Wire:
+    def canonical(self, obj: JsonObject, operation: Operation, match: Match) -> JsonObject:
         """Bring a changed object of the matched version into form, and complete it."""
         resource = self.resource(match.resource)
         if operation.subresource and match.kind != resource.gvk:
@@ -67,7 +69,7 @@ class Versions:
         resource.codec.default(fresh)
         return fresh
 
-    async def replace(self, operation: Operation, match: Match, fresh: Wire) -> None:
+    async def replace(self, operation: Operation, match: Match, fresh: JsonObject) -> None:
         """Put a changed object of the matched version in the place of the write's own."""
         if match.resource != operation.resource:
             fresh = await self.resource(operation.resource).convert(fresh)
@@ -78,5 +80,5 @@ class Versions:
             operation.object.update(fresh)
 
 
-def _identity(match: Match) -> Wire:
+def _identity(match: Match) -> JsonObject:
     return {"kind": match.kind.kind, "apiVersion": match.kind.api_version}

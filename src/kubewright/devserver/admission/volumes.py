@@ -1,7 +1,7 @@
 """Claims get the default storage class; claims and volumes stay while they are used."""
 
 from kubewright.devserver.access import Access
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.operation import Operation
 
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
@@ -23,7 +23,7 @@ class DefaultStorageClass:
         claim = operation.object
         if not _is_new(operation, "persistentvolumeclaims") or claim is None:
             return
-        spec: Wire = claim.setdefault("spec", {})
+        spec: JsonObject = claim.setdefault("spec", {})
         if spec.get("storageClassName") is not None:
             return
         found = [item for item in self._api.list("storage.k8s.io", "storageclasses") if _is_default(item)]
@@ -47,7 +47,7 @@ class StorageProtection:
             return
         if operation.subresource:
             return
-        metadata: Wire = operation.object["metadata"]
+        metadata: JsonObject = operation.object["metadata"]
         finalizers: list[str] = metadata.get("finalizers") or []
         if finalizer not in finalizers:
             metadata["finalizers"] = [*finalizers, finalizer]
@@ -61,6 +61,6 @@ def _is_new(operation: Operation, resource: str) -> bool:
     return operation.operation == "CREATE" and (group, name) == ("", resource) and not operation.subresource
 
 
-def _is_default(item: Wire) -> bool:
-    annotations: Wire = item["metadata"].get("annotations") or {}
+def _is_default(item: JsonObject) -> bool:
+    annotations: JsonObject = item["metadata"].get("annotations") or {}
     return annotations.get(DEFAULT_CLASS) == "true"

@@ -14,7 +14,7 @@ from kubewright.devserver.identity import (
     User,
     forbidden,
 )
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.status import StatusError
 
 ANONYMOUS = User("system:anonymous", groups=("system:unauthenticated",))
@@ -26,7 +26,7 @@ _EXTRA = "impersonate-extra-"
 class Objects(Protocol):
     """Where ServiceAccounts and what their tokens are bound to can be looked up."""
 
-    def find(self, group: str, resource: str, namespace: str, name: str) -> Wire | None:
+    def find(self, group: str, resource: str, namespace: str, name: str) -> JsonObject | None:
         """Read an object, or None when there is none."""
         ...
 

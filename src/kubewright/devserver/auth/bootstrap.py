@@ -3,12 +3,12 @@
 import json
 from importlib.resources import files
 
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import JsonObject
 
 
-def bootstrap_objects() -> list[Wire]:
+def bootstrap_objects() -> list[JsonObject]:
     """Give the objects to create in an empty server."""
-    objects: list[Wire] = json.loads(
+    objects: list[JsonObject] = json.loads(
         files("kubewright.devserver.auth").joinpath("bootstrap.json").read_bytes()
     )
     return objects

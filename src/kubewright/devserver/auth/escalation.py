@@ -6,7 +6,7 @@ from typing import Any
 from kubewright.devserver.auth.rbac import GROUP, Policies, RoleAuthorizer, role_rules
 from kubewright.devserver.auth.rules import Rule, compact, describe, uncovered
 from kubewright.devserver.identity import MASTERS, Attributes, User
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.operation import Operation
 from kubewright.devserver.status import StatusError
 
@@ -30,7 +30,7 @@ def refuse_escalation(operation: Operation, authorizer: RoleAuthorizer, policies
             return
         _refuse_unless_held(operation, authorizer, rules)
     elif resource.resource in _BINDINGS:
-        reference: Wire = operation.object.get("roleRef") or {}
+        reference: JsonObject = operation.object.get("roleRef") or {}
         if operation.old_object is not None and not _binding_changed(operation.object, operation.old_object):
             return
         if _may(authorizer, user, "bind", operation, reference.get("name", ""), reference):
@@ -38,7 +38,7 @@ def refuse_escalation(operation: Operation, authorizer: RoleAuthorizer, policies
         _refuse_unless_held(operation, authorizer, role_rules(policies, reference, operation.namespace) or [])
 
 
-def _binding_changed(new: Wire, old: Wire) -> bool:
+def _binding_changed(new: JsonObject, old: JsonObject) -> bool:
     return any(new.get(part) != old.get(part) for part in ("roleRef", "subjects"))
 
 

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from kubewright.devserver.auth.rules import Rule, allows
 from kubewright.devserver.identity import MASTERS, Attributes, Decision, User
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import JsonObject
 
 GROUP = "rbac.authorization.k8s.io"
 SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:"
@@ -19,7 +19,7 @@ class Policies(Protocol):
         """Give a value that is equal as long as no RBAC object has changed."""
         ...
 
-    def list(self, group: str, resource: str, namespace: str = "", labels: str = "") -> list[Wire]:
+    def list(self, group: str, resource: str, namespace: str = "", labels: str = "") -> list[JsonObject]:
         """Read all objects of a resource."""
         ...
 

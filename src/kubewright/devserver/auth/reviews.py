@@ -9,7 +9,7 @@ from kubewright.devserver.auth.rbac import RoleAuthorizer
 from kubewright.devserver.auth.tokens import ISSUER, MIN_SECONDS, InvalidToken, TokenIssuer
 from kubewright.devserver.clock import format_time
 from kubewright.devserver.identity import Attributes, Decision, User
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.strategy import Endpoint, Invocation, Outcome, Strategy
 
@@ -43,7 +43,7 @@ class Reviews:
     async def token(self, call: Invocation) -> Outcome:
         """Tell whose a token is."""
         body = _body(call)
-        spec: Wire = body.get("spec") or {}
+        spec: JsonObject = body.get("spec") or {}
         if not spec.get("token"):
             raise StatusError.bad_request("token is required for TokenReview in authentication")
         await call.judge(body)
@@ -67,7 +67,7 @@ class Reviews:
     async def access(self, call: Invocation) -> Outcome:
         """Tell whether somebody may do something."""
         body = _body(call)
-        spec: Wire = body.get("spec") or {}
+        spec: JsonObject = body.get("spec") or {}
         errors: list[problems.FieldError] = []
         if not spec.get("user") and not spec.get("groups"):
             detail = "at least one of user or group must be specified"
@@ -84,7 +84,7 @@ class Reviews:
     async def my_rules(self, call: Invocation) -> Outcome:
         """List what the client itself may do in a namespace."""
         body = _body(call)
-        spec: Wire = body.get("spec") or {}
+        spec: JsonObject = body.get("spec") or {}
         namespace: str = spec.get("namespace", "")
         if not namespace:
             raise StatusError.bad_request("no namespace on request")
@@ -108,7 +108,7 @@ class Reviews:
         spec: dict[str, Any] = body.setdefault("spec", {})
         account = call.api.get("", "serviceaccounts", call.namespace, call.name)
         seconds = spec.get("expirationSeconds") or DEFAULT_SECONDS
-        metadata: Wire = body.get("metadata") or {}
+        metadata: JsonObject = body.get("metadata") or {}
         given: str = metadata.get("name") or call.name
         if given != call.name:
             text = "must match the service account name if specified"
@@ -141,11 +141,11 @@ class Reviews:
         return Outcome(body, 201)
 
     async def _decide(
-        self, call: Invocation, body: Wire, user: User, errors: list[problems.FieldError]
+        self, call: Invocation, body: JsonObject, user: User, errors: list[problems.FieldError]
     ) -> Outcome:
-        spec: Wire = body.get("spec") or {}
-        resource: Wire | None = spec.get("resourceAttributes")
-        path: Wire | None = spec.get("nonResourceAttributes")
+        spec: JsonObject = body.get("spec") or {}
+        resource: JsonObject | None = spec.get("resourceAttributes")
+        path: JsonObject | None = spec.get("nonResourceAttributes")
         errors = [*_attribute_errors(resource, path), *errors, *_metadata_errors(call, body)]
         local = call.gvk.kind == "LocalSubjectAccessReview"
         if local and resource and resource.get("namespace", "") != call.namespace:
@@ -160,7 +160,7 @@ class Reviews:
         return Outcome(body, 201)
 
 
-def _attribute_errors(resource: Wire | None, path: Wire | None) -> list[problems.FieldError]:
+def _attribute_errors(resource: JsonObject | None, path: JsonObject | None) -> list[problems.FieldError]:
     if bool(resource) != bool(path):
         return []
     if not resource:
@@ -171,11 +171,11 @@ def _attribute_errors(resource: Wire | None, path: Wire | None) -> list[problems
     return [problems.invalid("spec.nonResourceAttributes", shown, detail)]
 
 
-def _metadata_errors(call: Invocation, body: Wire) -> list[problems.FieldError]:
+def _metadata_errors(call: Invocation, body: JsonObject) -> list[problems.FieldError]:
     """Check that a question has no name: it is never stored."""
     local = call.gvk.kind == "LocalSubjectAccessReview"
     unset = ("managedFields", "creationTimestamp", *(("namespace",) if local else ()))
-    metadata: Wire = body.get("metadata") or {}
+    metadata: JsonObject = body.get("metadata") or {}
     if not any(value for name, value in metadata.items() if name not in unset):
         return []
     shown = {name: value for name, value in metadata.items() if name != "managedFields" and value}
@@ -186,11 +186,11 @@ def _metadata_errors(call: Invocation, body: Wire) -> list[problems.FieldError]:
     ]
 
 
-def _selector_errors(resource: Wire) -> list[problems.FieldError]:
+def _selector_errors(resource: JsonObject) -> list[problems.FieldError]:
     """Check the selectors of a question: each is a text or requirements, not both and not nothing."""
     errors: list[problems.FieldError] = []
     for name in ("fieldSelector", "labelSelector"):
-        selector: Wire | None = resource.get(name)
+        selector: JsonObject | None = resource.get(name)
         if selector is None:
             continue
         path = f"spec.resourceAttributes.{name}"
@@ -204,7 +204,7 @@ def _selector_errors(resource: Wire) -> list[problems.FieldError]:
     return errors
 
 
-def _body(call: Invocation) -> Wire:
+def _body(call: Invocation) -> JsonObject:
     if call.body is None:
         raise StatusError.bad_request("the request has no body")
     return call.body
@@ -217,14 +217,14 @@ def _attributes(resource: Mapping[str, Any] | None, path: Mapping[str, Any]) -> 
     return Attributes(*(resource.get(name) or "" for name in names))
 
 
-def _status(decision: Decision) -> Wire:
-    status: Wire = {"allowed": decision.allowed}
+def _status(decision: Decision) -> JsonObject:
+    status: JsonObject = {"allowed": decision.allowed}
     if decision.reason:
         status["reason"] = decision.reason
     return status
 
 
-def _resource_rule(rule: Mapping[str, Any]) -> Wire:
+def _resource_rule(rule: Mapping[str, Any]) -> JsonObject:
     names = ("verbs", "apiGroups", "resources", "resourceNames")
     return {name: list(rule[name]) for name in names if rule.get(name)}
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.expressions import ExpressionError, compile_condition
-from kubewright.devserver.objects import Wire, items
+from kubewright.devserver.objects import JsonObject, items
 from kubewright.devserver.policy_expressions import PolicyCompiler
 from kubewright.schema import cel
 
@@ -17,7 +17,7 @@ _SCOPES = ("*", "Cluster", "Namespaced")
 Compile = Callable[[str], cel.Program]
 
 
-def check_rule(rule: Wire, path: str) -> list[FieldError]:
+def check_rule(rule: JsonObject, path: str) -> list[FieldError]:
     """Check which operations on which resources a rule is about."""
     errors = _wildcards(rule, "operations", path, "operations")
     for index, name in enumerate(items(rule, "operations")):
@@ -31,7 +31,7 @@ def check_rule(rule: Wire, path: str) -> list[FieldError]:
     return errors + check.one_of(f"{path}.scope", rule.get("scope"), _SCOPES)
 
 
-def _wildcards(rule: Wire, field: str, path: str, title: str) -> list[FieldError]:
+def _wildcards(rule: JsonObject, field: str, path: str, title: str) -> list[FieldError]:
     found = items(rule, field)
     if not found:
         return [problems.required(f"{path}.{field}")]
@@ -71,7 +71,7 @@ def _check_resources(resources: Sequence[str], path: str) -> list[FieldError]:
 
 
 def check_conditions(
-    conditions: Sequence[Wire], path: str, compiler: Compile = compile_condition
+    conditions: Sequence[JsonObject], path: str, compiler: Compile = compile_condition
 ) -> list[FieldError]:
     """Check match conditions: names, and expressions that tell yes or no."""
     errors: list[FieldError] = []
@@ -95,7 +95,7 @@ def check_conditions(
     return errors
 
 
-def check_param_kind(kind: Wire, path: str) -> list[FieldError]:
+def check_param_kind(kind: JsonObject, path: str) -> list[FieldError]:
     """Check of what kind a policy's parameters are."""
     version, name = kind.get("apiVersion", ""), kind.get("kind", "")
     errors: list[FieldError] = []
@@ -117,7 +117,7 @@ def check_param_kind(kind: Wire, path: str) -> list[FieldError]:
     return errors
 
 
-def check_policy(spec: Wire, name: str) -> list[FieldError]:
+def check_policy(spec: JsonObject, name: str) -> list[FieldError]:
     """Check the expressions of a validating policy: match conditions, variables, rules and annotations."""
     compiler = PolicyCompiler(spec)
     errors = check_conditions(items(spec, "matchConditions"), "spec.matchConditions", compiler.condition)
@@ -144,7 +144,7 @@ def check_policy(spec: Wire, name: str) -> list[FieldError]:
     return errors
 
 
-def check_variable(variable: Wire, path: str, compiler: PolicyCompiler) -> list[FieldError]:
+def check_variable(variable: JsonObject, path: str, compiler: PolicyCompiler) -> list[FieldError]:
     """Check a variable of a policy, and let the expressions that follow know it."""
     name, expression = variable.get("name", ""), variable.get("expression", "")
     errors: list[FieldError] = []
@@ -160,7 +160,7 @@ def check_variable(variable: Wire, path: str, compiler: PolicyCompiler) -> list[
     )
 
 
-def _check_validation(rule: Wire, path: str, compiler: PolicyCompiler) -> list[FieldError]:
+def _check_validation(rule: JsonObject, path: str, compiler: PolicyCompiler) -> list[FieldError]:
     expression, message = rule.get("expression", ""), rule.get("message", "")
     spoken = rule.get("messageExpression", "")
     errors: list[FieldError] = []
@@ -182,7 +182,7 @@ def _check_validation(rule: Wire, path: str, compiler: PolicyCompiler) -> list[F
     return errors
 
 
-def check_param_reference(reference: Wire, path: str) -> list[FieldError]:
+def check_param_reference(reference: JsonObject, path: str) -> list[FieldError]:
     """Check how a binding names its parameters."""
     errors: list[FieldError] = []
     name, selector = reference.get("name", ""), reference.get("selector")
@@ -202,7 +202,7 @@ def check_param_reference(reference: Wire, path: str) -> list[FieldError]:
     return errors + check.one_of(f"{path}.parameterNotFoundAction", action, ("Allow", "Deny"))
 
 
-def check_match(match: Wire, path: str) -> list[FieldError]:
+def check_match(match: JsonObject, path: str) -> list[FieldError]:
     """Check which writes a policy or binding is about."""
     errors = check.one_of(f"{path}.matchPolicy", match.get("matchPolicy"), ("Equivalent", "Exact"))
     for part in ("namespaceSelector", "objectSelector"):

@@ -7,19 +7,19 @@ from typing import Any
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.cells import AGE, NAME, object_age
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.strategy import Column, Strategy
 
 GROUP = "apiregistration.k8s.io"
 
 
-def _default(obj: Wire) -> None:
-    service: Wire | None = section(obj, "spec").get("service")
+def _default(obj: JsonObject) -> None:
+    service: JsonObject | None = section(obj, "spec").get("service")
     if service is not None and service.get("port") is None:
         service["port"] = 443
 
 
-def _new(obj: Wire) -> None:
+def _new(obj: JsonObject) -> None:
     if section(obj, "spec").get("service") is not None:
         obj["status"] = {}
         return
@@ -33,7 +33,7 @@ def _new(obj: Wire) -> None:
     obj["status"] = {"conditions": [available]}
 
 
-def _validate(obj: Wire) -> list[FieldError]:
+def _validate(obj: JsonObject) -> list[FieldError]:
     spec, name = section(obj, "spec"), obj["metadata"].get("name", "")
     group, version = spec.get("group", ""), spec.get("version", "")
     errors = check.named("metadata.name", name, names.path_segment(name))
@@ -54,8 +54,8 @@ def _validate(obj: Wire) -> list[FieldError]:
     return [*errors, *_destination(spec)]
 
 
-def _destination(spec: Wire) -> Iterator[FieldError]:
-    service: Wire | None = spec.get("service")
+def _destination(spec: JsonObject) -> Iterator[FieldError]:
+    service: JsonObject | None = spec.get("service")
     bundle, trusting, path = (
         spec.get("caBundle"),
         spec.get("insecureSkipTLSVerify"),
@@ -80,7 +80,7 @@ def _destination(spec: Wire) -> Iterator[FieldError]:
         yield problems.invalid(path, trusting, "may not be true if caBundle is present")
 
 
-def _validate_status(new: Wire, old: Wire) -> list[FieldError]:
+def _validate_status(new: JsonObject, old: JsonObject) -> list[FieldError]:
     return [
         error
         for index, condition in enumerate(items(section(new, "status"), "conditions"))
@@ -90,8 +90,8 @@ def _validate_status(new: Wire, old: Wire) -> list[FieldError]:
     ]
 
 
-def _row(obj: Wire, now: float) -> list[Any]:
-    service: Wire | None = section(obj, "spec").get("service")
+def _row(obj: JsonObject, now: float) -> list[Any]:
+    service: JsonObject | None = section(obj, "spec").get("service")
     place = f"{service.get('namespace', '')}/{service.get('name', '')}" if service else "Local"
     shown = "Unknown"
     for item in items(section(obj, "status"), "conditions"):

@@ -7,15 +7,15 @@ from kubewright.devserver.builtin.autoscaling_checks import SOURCES, V2, check_s
 from kubewright.devserver.builtin.autoscaling_versions import convert
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.strategy import Column, Strategy
 
 DEFAULT_UTILIZATION = 80
 _SHOWN_METRICS = 2
 
 
-def _default(scaler: Wire) -> None:
-    spec: Wire = scaler.setdefault("spec", {})
+def _default(scaler: JsonObject) -> None:
+    spec: JsonObject = scaler.setdefault("spec", {})
     spec.setdefault("minReplicas", 1)
     if scaler["apiVersion"] == "autoscaling/v1":
         _default_first(scaler, spec)
@@ -23,18 +23,18 @@ def _default(scaler: Wire) -> None:
     if not spec.get("metrics"):
         target = {"type": "Utilization", "averageUtilization": DEFAULT_UTILIZATION}
         spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
-    behavior: Wire | None = spec.get("behavior")
+    behavior: JsonObject | None = spec.get("behavior")
     if behavior is None:
         return
     pods = {"type": "Pods", "value": 4, "periodSeconds": 15}
     percent = {"type": "Percent", "value": 100, "periodSeconds": 15}
-    up: Wire = {"stabilizationWindowSeconds": 0, "selectPolicy": "Max", "policies": [pods, percent]}
-    down: Wire = {"selectPolicy": "Max", "policies": [dict(percent)]}
+    up: JsonObject = {"stabilizationWindowSeconds": 0, "selectPolicy": "Max", "policies": [pods, percent]}
+    down: JsonObject = {"selectPolicy": "Max", "policies": [dict(percent)]}
     behavior["scaleUp"] = {**up, **section(behavior, "scaleUp")}
     behavior["scaleDown"] = {**down, **section(behavior, "scaleDown")}
 
 
-def _default_first(scaler: Wire, spec: Wire) -> None:
+def _default_first(scaler: JsonObject, spec: JsonObject) -> None:
     """Fill in a version 1 object: one without any other metric looks at the processors."""
     annotations: dict[str, str] = section(scaler["metadata"], "annotations")
     if spec.get("targetCPUUtilizationPercentage") is None and not any(
@@ -43,10 +43,10 @@ def _default_first(scaler: Wire, spec: Wire) -> None:
         spec["targetCPUUtilizationPercentage"] = DEFAULT_UTILIZATION
 
 
-def _row(scaler: Wire, now: float) -> list[Any]:
+def _row(scaler: JsonObject, now: float) -> list[Any]:
     scaler = convert(scaler, V2)
     spec, status = scaler["spec"], section(scaler, "status")
-    reference: Wire = section(spec, "scaleTargetRef")
+    reference: JsonObject = section(spec, "scaleTargetRef")
     return [
         scaler["metadata"]["name"],
         f"{reference.get('kind', '')}/{reference.get('name', '')}",
@@ -58,20 +58,20 @@ def _row(scaler: Wire, now: float) -> list[Any]:
     ]
 
 
-def _metrics(specs: Sequence[Wire], statuses: Sequence[Wire]) -> str:
+def _metrics(specs: Sequence[JsonObject], statuses: Sequence[JsonObject]) -> str:
     shown: list[str] = []
     for index, spec in enumerate(specs):
         source = SOURCES.get(spec.get("type", ""))
-        found: Wire = (statuses[index].get(source or "") or {}) if index < len(statuses) else {}
+        found: JsonObject = (statuses[index].get(source or "") or {}) if index < len(statuses) else {}
         shown.append(_metric(spec[source], found) if source else "<unknown type>")
     more = len(shown) - _SHOWN_METRICS
     text = ", ".join(shown[:_SHOWN_METRICS]) or NONE
     return f"{text} + {more} more..." if more > 0 else text
 
 
-def _metric(source: Wire, found: Wire) -> str:
-    target: Wire = section(source, "target")
-    current: Wire = section(found, "current")
+def _metric(source: JsonObject, found: JsonObject) -> str:
+    target: JsonObject = section(source, "target")
+    current: JsonObject = section(found, "current")
     name = f"{source['name']}: " if "name" in source else ""
     if target.get("averageValue") is not None:
         about = "" if name or "metric" not in source or "describedObject" not in source else " (avg)"

@@ -6,7 +6,7 @@ from kubewright.api import FieldError, GroupVersionKind, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.autoscaling_versions import convert
 from kubewright.devserver.builtin.containers import resource_name
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 
 V2 = GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler")
 # In the order in which the real server looks at them.
@@ -22,9 +22,9 @@ _LONGEST_PERIOD = 1800
 _TARGETS = ("Utilization", "Value", "AverageValue")
 
 
-def check_scaler(scaler: Wire) -> list[FieldError]:
+def check_scaler(scaler: JsonObject) -> list[FieldError]:
     """Check an autoscaler, in either version."""
-    spec: Wire = convert(scaler, V2)["spec"]
+    spec: JsonObject = convert(scaler, V2)["spec"]
     errors: list[FieldError] = []
     least, most = spec.get("minReplicas"), spec.get("maxReplicas", 0)
     text = "must be greater than or equal to 1"
@@ -44,13 +44,13 @@ def check_scaler(scaler: Wire) -> list[FieldError]:
         text = "must specify at least one Object or External metric to support scaling to zero replicas"
         errors.append(problems.forbidden("spec.metrics", text))
     for direction in ("scaleUp", "scaleDown"):
-        rules: Wire | None = section(spec, "behavior").get(direction)
+        rules: JsonObject | None = section(spec, "behavior").get(direction)
         if rules is not None:
             errors += _rules(rules, f"spec.behavior.{direction}")
     return errors
 
 
-def _reference(reference: Wire, path: str, *, grouped: bool) -> Iterator[FieldError]:
+def _reference(reference: JsonObject, path: str, *, grouped: bool) -> Iterator[FieldError]:
     for field in ("kind", "name"):
         value = reference.get(field, "")
         if not value:
@@ -65,7 +65,7 @@ def _reference(reference: Wire, path: str, *, grouped: bool) -> Iterator[FieldEr
         yield problems.invalid(f"{path}.apiVersion", version, "apiVersion must specify API group")
 
 
-def _rules(rules: Wire, path: str) -> Iterator[FieldError]:
+def _rules(rules: JsonObject, path: str) -> Iterator[FieldError]:
     window, where = rules.get("stabilizationWindowSeconds"), f"{path}.stabilizationWindowSeconds"
     if window is not None and window < 0:
         yield problems.invalid(where, window, "must be greater than or equal to zero")
@@ -89,7 +89,7 @@ def _rules(rules: Wire, path: str) -> Iterator[FieldError]:
         yield from check.amount(f"{path}.tolerance", "", tolerance)
 
 
-def _metric(metric: Wire, path: str) -> Iterator[FieldError]:
+def _metric(metric: JsonObject, path: str) -> Iterator[FieldError]:
     kind = metric.get("type", "")
     known = sorted(SOURCES)
     if not kind:
@@ -109,7 +109,7 @@ def _metric(metric: Wire, path: str) -> Iterator[FieldError]:
             yield problems.forbidden(f"{path}.{field}", "must populate the given metric source only")
 
 
-def _identifier(metric: Wire, path: str) -> Iterator[FieldError]:
+def _identifier(metric: JsonObject, path: str) -> Iterator[FieldError]:
     name = metric.get("name", "")
     if not name:
         yield problems.required(f"{path}.name", "must specify a metric name")
@@ -117,7 +117,7 @@ def _identifier(metric: Wire, path: str) -> Iterator[FieldError]:
         yield from check.named(f"{path}.name", name, names.path_segment(name))
 
 
-def _target(target: Wire, path: str) -> Iterator[FieldError]:
+def _target(target: JsonObject, path: str) -> Iterator[FieldError]:
     kind = target.get("type", "")
     if not kind:
         yield problems.required(f"{path}.type", "must specify a metric target type")
@@ -133,19 +133,19 @@ def _target(target: Wire, path: str) -> Iterator[FieldError]:
         yield problems.invalid(f"{path}.averageUtilization", share, "must be greater than 0")
 
 
-def _object(source: Wire, path: str) -> Iterator[FieldError]:
+def _object(source: JsonObject, path: str) -> Iterator[FieldError]:
     yield from _reference(section(source, "describedObject"), f"{path}.describedObject", grouped=False)
     yield from _identifier(section(source, "metric"), f"{path}.metric")
-    target: Wire = section(source, "target")
+    target: JsonObject = section(source, "target")
     yield from _target(target, f"{path}.target")
     if target.get("value") is None and target.get("averageValue") is None:
         text = "must set either a target value or averageValue"
         yield problems.required(f"{path}.target.averageValue", text)
 
 
-def _external(source: Wire, path: str) -> Iterator[FieldError]:
+def _external(source: JsonObject, path: str) -> Iterator[FieldError]:
     yield from _identifier(section(source, "metric"), f"{path}.metric")
-    target: Wire = section(source, "target")
+    target: JsonObject = section(source, "target")
     yield from _target(target, f"{path}.target")
     given = [name for name in ("value", "averageValue") if target.get(name) is not None]
     if not given:
@@ -156,22 +156,22 @@ def _external(source: Wire, path: str) -> Iterator[FieldError]:
         yield problems.forbidden(f"{path}.target.value", text)
 
 
-def _pods(source: Wire, path: str) -> Iterator[FieldError]:
+def _pods(source: JsonObject, path: str) -> Iterator[FieldError]:
     yield from _identifier(section(source, "metric"), f"{path}.metric")
-    target: Wire = section(source, "target")
+    target: JsonObject = section(source, "target")
     yield from _target(target, f"{path}.target")
     if target.get("averageValue") is None:
         text = "must specify a positive target averageValue"
         yield problems.required(f"{path}.target.averageValue", text)
 
 
-def _resource(source: Wire, path: str) -> Iterator[FieldError]:
+def _resource(source: JsonObject, path: str) -> Iterator[FieldError]:
     if not source.get("name"):
         yield problems.required(f"{path}.name", "must specify a resource name")
     yield from _resource_target(section(source, "target"), f"{path}.target")
 
 
-def _resource_target(target: Wire, path: str) -> Iterator[FieldError]:
+def _resource_target(target: JsonObject, path: str) -> Iterator[FieldError]:
     yield from _target(target, path)
     given = [name for name in ("averageUtilization", "averageValue") if target.get(name) is not None]
     if not given:
@@ -182,7 +182,7 @@ def _resource_target(target: Wire, path: str) -> Iterator[FieldError]:
         yield problems.forbidden(f"{path}.averageValue", text)
 
 
-def _container_resource(source: Wire, path: str) -> Iterator[FieldError]:
+def _container_resource(source: JsonObject, path: str) -> Iterator[FieldError]:
     name, container = source.get("name", ""), source.get("container", "")
     if not name:
         yield problems.required(f"{path}.name", "must specify a resource name")
@@ -195,7 +195,7 @@ def _container_resource(source: Wire, path: str) -> Iterator[FieldError]:
     yield from _resource_target(section(source, "target"), f"{path}.target")
 
 
-_CHECKS: dict[str, Callable[[Wire, str], Iterator[FieldError]]] = {
+_CHECKS: dict[str, Callable[[JsonObject, str], Iterator[FieldError]]] = {
     "object": _object,
     "external": _external,
     "pods": _pods,

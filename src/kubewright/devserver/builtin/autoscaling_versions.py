@@ -4,7 +4,7 @@ import json
 from typing import Any, cast
 
 from kubewright.api import GroupVersionKind
-from kubewright.devserver.objects import Wire, copy, items, section
+from kubewright.devserver.objects import JsonObject, copy, items, section
 
 _PREFIX = "autoscaling.alpha.kubernetes.io/"
 METRICS, CURRENT, CONDITIONS, BEHAVIOR = (
@@ -19,11 +19,11 @@ _SOURCES = {
 }
 
 
-def convert(scaler: Wire, target: GroupVersionKind) -> Wire:
+def convert(scaler: JsonObject, target: GroupVersionKind) -> JsonObject:
     """Rewrite an autoscaler in another version."""
     if scaler["apiVersion"] == target.api_version:
         return scaler
-    made: Wire = copy(scaler)
+    made: JsonObject = copy(scaler)
     made["apiVersion"] = target.api_version
     if target.version == "v1":
         _to_first(made)
@@ -32,10 +32,10 @@ def convert(scaler: Wire, target: GroupVersionKind) -> Wire:
     return made
 
 
-def _to_first(scaler: Wire) -> None:
+def _to_first(scaler: JsonObject) -> None:
     spec, status = scaler["spec"], scaler.setdefault("status", {})
     annotations: dict[str, str] = section(scaler["metadata"], "annotations")
-    others: list[Wire] = []
+    others: list[JsonObject] = []
     for metric in spec.pop("metrics", None) or ():
         percent = _processor(metric)
         if percent is not None and "targetCPUUtilizationPercentage" not in spec:
@@ -46,11 +46,11 @@ def _to_first(scaler: Wire) -> None:
         annotations[METRICS] = _json(others)
     if behavior := spec.pop("behavior", None):
         annotations[BEHAVIOR] = _json(_go_behavior(behavior))
-    current: list[Wire] = status.pop("currentMetrics", None) or []
+    current: list[JsonObject] = status.pop("currentMetrics", None) or []
     if current:
         annotations[CURRENT] = _json([_flat_metric(item, "current", "current") for item in current])
         for item in current:
-            resource: Wire = section(item, "resource")
+            resource: JsonObject = section(item, "resource")
             used = section(resource, "current").get("averageUtilization")
             if resource.get("name") == "cpu" and used is not None:
                 status["currentCPUUtilizationPercentage"] = used
@@ -60,7 +60,7 @@ def _to_first(scaler: Wire) -> None:
     _set_annotations(scaler, annotations)
 
 
-def _to_second(scaler: Wire) -> None:
+def _to_second(scaler: JsonObject) -> None:
     spec, status = scaler["spec"], scaler.setdefault("status", {})
     annotations: dict[str, str] = dict(section(scaler["metadata"], "annotations"))
     metrics = [_nested_metric(item, "target", "target") for item in _read(annotations.pop(METRICS, None))]
@@ -85,14 +85,14 @@ def _to_second(scaler: Wire) -> None:
     _set_annotations(scaler, annotations)
 
 
-def _set_annotations(scaler: Wire, annotations: dict[str, str]) -> None:
+def _set_annotations(scaler: JsonObject, annotations: dict[str, str]) -> None:
     if annotations:
         scaler["metadata"]["annotations"] = dict(sorted(annotations.items()))
     else:
         scaler["metadata"].pop("annotations", None)
 
 
-def _read(text: str | None) -> list[Wire]:
+def _read(text: str | None) -> list[JsonObject]:
     return json.loads(text) if text else []
 
 
@@ -100,26 +100,26 @@ def _json(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
-def _processor(metric: Wire) -> int | None:
-    resource: Wire = section(metric, "resource")
+def _processor(metric: JsonObject) -> int | None:
+    resource: JsonObject = section(metric, "resource")
     percent = section(resource, "target").get("averageUtilization")
     return percent if metric.get("type") == "Resource" and resource.get("name") == "cpu" else None
 
 
-def _flat_metric(metric: Wire, part: str, prefix: str) -> Wire:
+def _flat_metric(metric: JsonObject, part: str, prefix: str) -> JsonObject:
     """Write a metric as the versions before 2 did: its target's or state's fields beside its name."""
     kind = metric.get("type", "")
     field = _SOURCES[kind]
-    source: Wire = section(metric, field)
-    values: Wire = section(source, part)
-    made: Wire = {}
+    source: JsonObject = section(metric, field)
+    values: JsonObject = section(source, part)
+    made: JsonObject = {}
     if kind == "Object":
         made["target"] = section(source, "describedObject")
     if "name" in source:
         made["name"] = source["name"]
     if "container" in source:
         made["container"] = source["container"]
-    identity: Wire = section(source, "metric")
+    identity: JsonObject = section(source, "metric")
     if identity:
         made["metricName"] = identity.get("name", "")
         if identity.get("selector") is not None:
@@ -136,18 +136,18 @@ def _flat_metric(metric: Wire, part: str, prefix: str) -> Wire:
     return {"type": kind, field: made}
 
 
-def _nested_metric(metric: Wire, part: str, prefix: str) -> Wire:
+def _nested_metric(metric: JsonObject, part: str, prefix: str) -> JsonObject:
     """Read a metric as the versions before 2 wrote it."""
     kind = metric.get("type", "")
     field = _SOURCES[kind]
-    flat: Wire = section(metric, field)
-    made: Wire = {name: flat[name] for name in ("name", "container") if name in flat}
+    flat: JsonObject = section(metric, field)
+    made: JsonObject = {name: flat[name] for name in ("name", "container") if name in flat}
     if kind == "Object":
         made["describedObject"] = section(flat, "target")
     if "metricName" in flat:
         selector = flat.get("metricSelector", flat.get("selector"))
         made["metric"] = {"name": flat["metricName"]} | ({"selector": selector} if selector else {})
-    values: Wire = {}
+    values: JsonObject = {}
     for name in ("averageUtilization", "averageValue", "value"):
         flattened = f"{prefix}{name[0].upper()}{name[1:]}"
         value = flat.get(flattened, flat.get(name) if kind == "Object" else None)
@@ -159,11 +159,11 @@ def _nested_metric(metric: Wire, part: str, prefix: str) -> Wire:
     return {"type": kind, field: {**made, part: values}}
 
 
-def _go_behavior(behavior: Wire) -> Wire:
+def _go_behavior(behavior: JsonObject) -> JsonObject:
     return {"ScaleUp": _go_rules(behavior.get("scaleUp")), "ScaleDown": _go_rules(behavior.get("scaleDown"))}
 
 
-def _go_rules(rules: Wire | None) -> Wire | None:
+def _go_rules(rules: JsonObject | None) -> JsonObject | None:
     if rules is None:
         return None
     policies = [
@@ -178,10 +178,10 @@ def _go_rules(rules: Wire | None) -> Wire | None:
     }
 
 
-def _wire_behavior(behavior: Wire) -> Wire:
+def _wire_behavior(behavior: JsonObject) -> JsonObject:
     def lower(value: Any) -> Any:
         if isinstance(value, dict):
-            found = cast(Wire, value)
+            found = cast(JsonObject, value)
             return {key[0].lower() + key[1:]: lower(item) for key, item in found.items() if item is not None}
         if isinstance(value, list):
             return [lower(item) for item in cast(list[Any], value)]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.strategy import Column
 from kubewright.devserver.tables import age
 
@@ -22,14 +22,14 @@ def wide(name: str, kind: str = "string") -> Column:
     return Column(name, kind, priority=1)
 
 
-def object_age(obj: Wire, now: float) -> str:
+def object_age(obj: JsonObject, now: float) -> str:
     """Tell how old an object is."""
     return age(obj["metadata"].get("creationTimestamp"), now)
 
 
-def containers(template: Wire) -> tuple[str, str]:
+def containers(template: JsonObject) -> tuple[str, str]:
     """Give the names and images of a template's containers."""
-    found: Sequence[Wire] = items(section(template, "spec"), "containers")
+    found: Sequence[JsonObject] = items(section(template, "spec"), "containers")
     return ",".join(item["name"] for item in found), ",".join(item.get("image", "") for item in found)
 
 
@@ -38,7 +38,7 @@ def labels_text(labels: Mapping[str, str] | None) -> str:
     return ",".join(f"{key}={value}" for key, value in sorted((labels or {}).items())) or NONE
 
 
-def selector_text(selector: Wire | None) -> str:
+def selector_text(selector: JsonObject | None) -> str:
     """Write a structured label selector as text."""
     if selector is None:
         return NONE

@@ -7,7 +7,7 @@ from typing import Any
 
 from kubewright.api import FieldError, problems
 from kubewright.devserver.builtin import field_checks as check
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 
 JUDGEMENTS = ("Approved", "Denied")
 _LASTING = (*JUDGEMENTS, "Failed")
@@ -16,12 +16,12 @@ _CERTIFICATE = "status.certificate"
 _BLOCK = re.compile(r"-----BEGIN ([^-]+)-----\s")
 
 
-def conditions_of(request: Wire, *kinds: str) -> list[Any]:
+def conditions_of(request: JsonObject, *kinds: str) -> list[Any]:
     """Give the conditions of some types."""
     return [item for item in items(section(request, "status"), "conditions") if item.get("type") in kinds]
 
 
-def date_conditions(new: Wire, old: Wire, moment: str) -> None:
+def date_conditions(new: JsonObject, old: JsonObject, moment: str) -> None:
     """Say since when each condition holds, where its author does not."""
     before = {
         (item.get("type"), item.get("status")): item.get("lastTransitionTime")
@@ -34,12 +34,12 @@ def date_conditions(new: Wire, old: Wire, moment: str) -> None:
         condition["lastTransitionTime"] = since or known or moment
 
 
-def check_approval(new: Wire, old: Wire) -> list[FieldError]:
+def check_approval(new: JsonObject, old: JsonObject) -> list[FieldError]:
     """Check who was said to approve or deny."""
     return [*_conditions(new, old), *_removals(new, old)]
 
 
-def check_status(new: Wire, old: Wire) -> list[FieldError]:
+def check_status(new: JsonObject, old: JsonObject) -> list[FieldError]:
     """Check what a signer says: a certificate, once, and no judgement."""
     errors = [*_conditions(new, old), *_certificate(new, old), *_removals(new, old)]
     for kind in JUDGEMENTS:
@@ -53,7 +53,7 @@ def check_status(new: Wire, old: Wire) -> list[FieldError]:
     return errors
 
 
-def _conditions(new: Wire, old: Wire) -> list[FieldError]:
+def _conditions(new: JsonObject, old: JsonObject) -> list[FieldError]:
     errors: list[FieldError] = []
     seen: set[str] = set()
     torn = len({item["type"] for item in conditions_of(old, *JUDGEMENTS)}) == len(JUDGEMENTS)
@@ -75,7 +75,7 @@ def _conditions(new: Wire, old: Wire) -> list[FieldError]:
     return errors
 
 
-def _removals(new: Wire, old: Wire) -> list[FieldError]:
+def _removals(new: JsonObject, old: JsonObject) -> list[FieldError]:
     return [
         problems.forbidden(_CONDITIONS, f"updates may not remove a condition of type {problems.quoted(kind)}")
         for kind in _LASTING
@@ -83,7 +83,7 @@ def _removals(new: Wire, old: Wire) -> list[FieldError]:
     ]
 
 
-def _certificate(new: Wire, old: Wire) -> list[FieldError]:
+def _certificate(new: JsonObject, old: JsonObject) -> list[FieldError]:
     encoded = section(new, "status").get("certificate")
     if not encoded or encoded == section(old, "status").get("certificate"):
         return []

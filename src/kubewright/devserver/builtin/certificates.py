@@ -17,7 +17,7 @@ from kubewright.devserver.builtin.certificate_checks import (
 )
 from kubewright.devserver.builtin.writes import restore, text_at
 from kubewright.devserver.identity import User
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.strategy import Column, Part, Strategy
 from kubewright.devserver.tables import human_duration
 
@@ -52,12 +52,12 @@ _SIGNER_RULE = "must be a fully qualified domain and path of the form 'example.c
 _LEAST_SECONDS = 600
 
 
-def _keep_request(new: Wire, old: Wire) -> None:
+def _keep_request(new: JsonObject, old: JsonObject) -> None:
     restore(new, old, "spec")
     restore(new, old, "status")
 
 
-def _status_write(new: Wire, old: Wire) -> None:
+def _status_write(new: JsonObject, old: JsonObject) -> None:
     """Take the certificate and how the signing went, but not who approved it."""
     restore(new, old, "spec")
     for kind in JUDGEMENTS:
@@ -68,15 +68,15 @@ def _status_write(new: Wire, old: Wire) -> None:
                 item.update(known)
 
 
-def _approve(new: Wire, old: Wire) -> None:
+def _approve(new: JsonObject, old: JsonObject) -> None:
     """Take who approved or denied, and when, but no certificate."""
     restore(new, old, "spec")
     restore(new.setdefault("status", {}), section(old, "status"), "certificate")
 
 
-def _sign(request: Wire, user: User) -> None:
+def _sign(request: JsonObject, user: User) -> None:
     """Write down who asks; a client cannot say."""
-    spec: Wire = request.setdefault("spec", {})
+    spec: JsonObject = request.setdefault("spec", {})
     spec["username"] = user.name
     extra = {key: list(values) for key, values in user.extra.items()}
     for name, value in (("uid", user.uid), ("groups", list(user.groups)), ("extra", extra)):
@@ -86,8 +86,8 @@ def _sign(request: Wire, user: User) -> None:
             spec.pop(name, None)
 
 
-def _validate(request: Wire) -> list[FieldError]:
-    spec: Wire = section(request, "spec")
+def _validate(request: JsonObject) -> list[FieldError]:
+    spec: JsonObject = section(request, "spec")
     errors = _check_pem(spec.get("request"))
     usages: list[str] = items(spec, "usages")
     if not usages:
@@ -118,8 +118,8 @@ def _check_pem(encoded: str | None) -> list[FieldError]:
     return [problems.invalid("spec.request", encoded, "PEM block type must be CERTIFICATE REQUEST")]
 
 
-def _condition(request: Wire) -> str:
-    status: Wire = section(request, "status")
+def _condition(request: JsonObject) -> str:
+    status: JsonObject = section(request, "status")
     found = {item.get("type") for item in items(status, "conditions")}
     text = "Denied" if "Denied" in found else "Approved" if "Approved" in found else "Pending"
     if "Failed" in found:
@@ -127,8 +127,8 @@ def _condition(request: Wire) -> str:
     return f"{text},Issued" if status.get("certificate") else text
 
 
-def _row(request: Wire, now: float) -> list[Any]:
-    spec: Wire = section(request, "spec")
+def _row(request: JsonObject, now: float) -> list[Any]:
+    spec: JsonObject = section(request, "spec")
     seconds = spec.get("expirationSeconds")
     return [
         request["metadata"]["name"],

@@ -5,7 +5,7 @@ from typing import Any
 
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 
 ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 VOLUME_MODES = ("Block", "Filesystem")
@@ -19,7 +19,7 @@ def check_modes(modes: Sequence[str], path: str) -> Iterator[FieldError]:
         yield problems.forbidden(path, "may not use ReadWriteOncePod with other access modes")
 
 
-def check_claim_spec(spec: Wire, path: str = "spec") -> Iterator[FieldError]:
+def check_claim_spec(spec: JsonObject, path: str = "spec") -> Iterator[FieldError]:
     """Check what a claim asks for."""
     modes: Sequence[str] = items(spec, "accessModes")
     if not modes:
@@ -43,7 +43,7 @@ def _storage(asked: dict[str, Any], path: str) -> Iterator[FieldError]:
         yield problems.invalid(path, str(asked["storage"]), check.NOT_POSITIVE)
 
 
-def _data_sources(spec: Wire, path: str) -> Iterator[FieldError]:
+def _data_sources(spec: JsonObject, path: str) -> Iterator[FieldError]:
     local, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     for field, source in (("dataSource", local), ("dataSourceRef", reference)):
         if source is not None:
@@ -58,7 +58,7 @@ def _data_sources(spec: Wire, path: str) -> Iterator[FieldError]:
         yield problems.invalid(path, {}, "must match dataSourceRef")
 
 
-def _data_source(source: Wire, path: str) -> Iterator[FieldError]:
+def _data_source(source: JsonObject, path: str) -> Iterator[FieldError]:
     for field in ("name", "kind"):
         if not source.get(field):
             yield problems.required(f"{path}.{field}")

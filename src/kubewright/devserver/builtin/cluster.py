@@ -9,7 +9,7 @@ from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age, wide
 from kubewright.devserver.builtin.scheduling import TAINT_EFFECTS
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, flag_at, keep_spec, restore, text_at
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.strategy import Column, Part, Strategy
 
 _NAME_LABEL = "kubernetes.io/metadata.name"
@@ -42,12 +42,12 @@ _POD_AMOUNTS = ("cpu", "memory", "pods", "ephemeral-storage")
 _LIMIT_PARTS = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
 
 
-def _default_namespace(namespace: Wire) -> None:
+def _default_namespace(namespace: JsonObject) -> None:
     if name := namespace["metadata"].get("name"):
         namespace["metadata"].setdefault("labels", {})[_NAME_LABEL] = name
 
 
-def _new_namespace(namespace: Wire) -> None:
+def _new_namespace(namespace: JsonObject) -> None:
     namespace["status"] = {"phase": "Active"}
     finalizers: list[str] = items(section(namespace, "spec"), "finalizers")
     if "kubernetes" not in finalizers:
@@ -55,20 +55,20 @@ def _new_namespace(namespace: Wire) -> None:
     namespace["spec"] = {"finalizers": finalizers}
 
 
-def _finalize(new: Wire, old: Wire) -> None:
+def _finalize(new: JsonObject, old: JsonObject) -> None:
     restore(new, old, "status")
 
 
-def _kept_namespace(new: Wire, old: Wire) -> None:
+def _kept_namespace(new: JsonObject, old: JsonObject) -> None:
     restore(new, old, "spec")
     restore(new, old, "status")
 
 
-def _status_of_namespace(new: Wire, old: Wire) -> None:
+def _status_of_namespace(new: JsonObject, old: JsonObject) -> None:
     restore(new, old, "spec")
 
 
-def _validate_namespace(namespace: Wire) -> list[FieldError]:
+def _validate_namespace(namespace: JsonObject) -> list[FieldError]:
     errors: list[FieldError] = []
     for name in items(section(namespace, "spec"), "finalizers"):
         errors += check.named("spec.finalizers", name, names.qualified_name(name))
@@ -78,7 +78,7 @@ def _validate_namespace(namespace: Wire) -> list[FieldError]:
     return errors
 
 
-def _check_finalized(new: Wire, old: Wire) -> list[FieldError]:
+def _check_finalized(new: JsonObject, old: JsonObject) -> list[FieldError]:
     errors: list[FieldError] = []
     for index, name in enumerate(items(section(new, "spec"), "finalizers")):
         path = f"spec.finalizers[{index}]"
@@ -89,21 +89,21 @@ def _check_finalized(new: Wire, old: Wire) -> list[FieldError]:
     return errors
 
 
-def _terminate_namespace(namespace: Wire) -> None:
+def _terminate_namespace(namespace: JsonObject) -> None:
     namespace.setdefault("status", {})["phase"] = "Terminating"
 
 
-def _emptied_namespace(namespace: Wire) -> bool:
+def _emptied_namespace(namespace: JsonObject) -> bool:
     return not section(namespace, "spec").get("finalizers")
 
 
-def _namespace_row(namespace: Wire, now: float) -> list[Any]:
+def _namespace_row(namespace: JsonObject, now: float) -> list[Any]:
     phase = section(namespace, "status").get("phase", "")
     return [namespace["metadata"]["name"], phase, object_age(namespace, now)]
 
 
-def _default_node(node: Wire) -> None:
-    spec: Wire = section(node, "spec")
+def _default_node(node: JsonObject) -> None:
+    spec: JsonObject = section(node, "spec")
     if spec.get("podCIDR") and not spec.get("podCIDRs"):
         spec["podCIDRs"] = [spec["podCIDR"]]
     elif spec.get("podCIDRs") and not spec.get("podCIDR"):
@@ -111,12 +111,12 @@ def _default_node(node: Wire) -> None:
     elif spec.get("podCIDRs") and spec["podCIDRs"][0] != spec["podCIDR"]:
         # Of two that say different things, the older field is believed.
         spec["podCIDRs"] = [spec["podCIDR"]]
-    status: Wire = section(node, "status")
+    status: JsonObject = section(node, "status")
     if status.get("capacity") and not status.get("allocatable"):
         status["allocatable"] = dict(status["capacity"])
 
 
-def _validate_node(node: Wire) -> list[FieldError]:
+def _validate_node(node: JsonObject) -> list[FieldError]:
     errors: list[FieldError] = []
     seen: set[tuple[str, str]] = set()
     for index, taint in enumerate(items(section(node, "spec"), "taints")):
@@ -132,8 +132,8 @@ def _validate_node(node: Wire) -> list[FieldError]:
     return errors
 
 
-def _node_row(node: Wire, now: float) -> list[Any]:
-    status: Wire = section(node, "status")
+def _node_row(node: JsonObject, now: float) -> list[Any]:
+    status: JsonObject = section(node, "status")
     ready = [item for item in items(status, "conditions") if item["type"] == "Ready"]
     state = "Unknown" if not ready else "Ready" if ready[0].get("status") == "True" else "NotReady"
     if section(node, "spec").get("unschedulable"):
@@ -145,7 +145,7 @@ def _node_row(node: Wire, now: float) -> list[Any]:
     addresses: dict[str, str] = {}
     for item in items(status, "addresses"):
         addresses.setdefault(item["type"], item["address"])
-    info: Wire = section(status, "nodeInfo")
+    info: JsonObject = section(status, "nodeInfo")
     return [
         node["metadata"]["name"],
         state,
@@ -160,14 +160,14 @@ def _node_row(node: Wire, now: float) -> list[Any]:
     ]
 
 
-def _kernel(info: Wire) -> str:
+def _kernel(info: JsonObject) -> str:
     version, machine = info.get("kernelVersion"), info.get("architecture")
     if not version:
         return "<unknown>"
     return f"{version} ({machine})" if machine else version
 
 
-def _validate_quota(quota: Wire) -> list[FieldError]:
+def _validate_quota(quota: JsonObject) -> list[FieldError]:
     errors: list[FieldError] = []
     hard: dict[str, Any] = section(section(quota, "spec"), "hard")
     for name, value in hard.items():
@@ -181,7 +181,7 @@ def _validate_quota(quota: Wire) -> list[FieldError]:
     return errors + list(_check_scopes(section(quota, "spec"), hard))
 
 
-def _check_scopes(spec: Wire, hard: Mapping[str, Any]) -> Iterator[FieldError]:
+def _check_scopes(spec: JsonObject, hard: Mapping[str, Any]) -> Iterator[FieldError]:
     scopes: list[str] = items(spec, "scopes")
     if scopes:
         path = "spec.scopes"
@@ -219,8 +219,8 @@ def _is_standard(name: str) -> bool:
     return name in _QUOTA_RESOURCES or name.startswith(("requests.", "limits."))
 
 
-def _quota_row(quota: Wire, now: float) -> list[Any]:
-    status: Wire = section(quota, "status")
+def _quota_row(quota: JsonObject, now: float) -> list[Any]:
+    status: JsonObject = section(quota, "status")
     hard: dict[str, Any] = section(status, "hard")
     used: dict[str, Any] = section(status, "used")
     told = {name: f"{name}: {used.get(name, '0')}/{amount}" for name, amount in sorted(hard.items())}
@@ -229,7 +229,7 @@ def _quota_row(quota: Wire, now: float) -> list[Any]:
     return [quota["metadata"]["name"], requests, limits, object_age(quota, now)]
 
 
-def _default_limit_range(obj: Wire) -> None:
+def _default_limit_range(obj: JsonObject) -> None:
     for item in items(section(obj, "spec"), "limits"):
         if item.get("type") != "Container":
             continue
@@ -242,14 +242,14 @@ def _default_limit_range(obj: Wire) -> None:
             item["defaultRequest"] = dict(sorted(asked.items()))
 
 
-def _name_limit_range(obj: Wire) -> None:
+def _name_limit_range(obj: JsonObject) -> None:
     """Name one that nobody named: of all kinds, only this one may come without."""
     metadata = obj["metadata"]
     if not metadata.get("name"):
         metadata["name"] = str(uuid.uuid4())
 
 
-def _validate_limit_range(obj: Wire) -> list[FieldError]:
+def _validate_limit_range(obj: JsonObject) -> list[FieldError]:
     errors: list[FieldError] = []
     seen: set[str] = set()
     for index, item in enumerate(items(section(obj, "spec"), "limits")):
@@ -270,7 +270,7 @@ def _validate_limit_range(obj: Wire) -> list[FieldError]:
     return errors
 
 
-def _check_limits(item: Wire, path: str) -> list[FieldError]:
+def _check_limits(item: JsonObject, path: str) -> list[FieldError]:
     found = {part: dict(section(item, part)) for part in _LIMIT_PARTS}
     errors: list[FieldError] = []
     for name in sorted({name for part in found.values() for name in part}):
@@ -314,7 +314,9 @@ _ORDERED = (
 )
 
 
-def _again(validate: Callable[[Wire], list[FieldError]]) -> Callable[[Wire, Wire], list[FieldError]]:
+def _again(
+    validate: Callable[[JsonObject], list[FieldError]],
+) -> Callable[[JsonObject, JsonObject], list[FieldError]]:
     return lambda new, old: validate(new)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import JsonObject
 
 _REASON = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
 _REASON_TEXT = (
@@ -17,7 +17,7 @@ _LONGEST_REASON = 1024
 _LONGEST_MESSAGE = 32768
 
 
-def check_conditions(conditions: Sequence[Wire], path: str) -> Iterator[FieldError]:
+def check_conditions(conditions: Sequence[JsonObject], path: str) -> Iterator[FieldError]:
     """Check conditions, each of a type of its own."""
     seen: set[str] = set()
     for index, condition in enumerate(conditions):
@@ -35,7 +35,7 @@ def check_conditions(conditions: Sequence[Wire], path: str) -> Iterator[FieldErr
         yield from _texts(condition, where)
 
 
-def _texts(condition: Wire, path: str) -> Iterator[FieldError]:
+def _texts(condition: JsonObject, path: str) -> Iterator[FieldError]:
     reason = condition.get("reason", "")
     if not reason:
         yield problems.required(f"{path}.reason")

@@ -9,7 +9,7 @@ from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.cells import AGE, NAME, object_age
 from kubewright.devserver.builtin.writes import text_at
-from kubewright.devserver.objects import Wire, section
+from kubewright.devserver.objects import JsonObject, section
 from kubewright.devserver.strategy import Column, Strategy
 
 _MAX_BYTES = 1024 * 1024
@@ -24,7 +24,7 @@ _NEEDED_KEYS = {
 _JSON_KEYS = (".dockerconfigjson", ".dockercfg")
 
 
-def _check_keys(obj: Wire, *fields: str) -> list[FieldError]:
+def _check_keys(obj: JsonObject, *fields: str) -> list[FieldError]:
     return [
         error
         for field in fields
@@ -33,7 +33,7 @@ def _check_keys(obj: Wire, *fields: str) -> list[FieldError]:
     ]
 
 
-def _size(obj: Wire) -> int:
+def _size(obj: JsonObject) -> int:
     plain = sum(len(str(value).encode()) for value in section(obj, "data").values())
     return plain + sum(_bytes(value) for value in section(obj, "binaryData").values())
 
@@ -45,7 +45,7 @@ def _bytes(encoded: str | None) -> int:
     return len(encoded) // 4 * 3 - encoded[-2:].count("=")
 
 
-def _validate_config_map(obj: Wire) -> list[FieldError]:
+def _validate_config_map(obj: JsonObject) -> list[FieldError]:
     errors: list[FieldError] = []
     for key in section(obj, "data"):
         errors += check.named(f"data[{key}]", key, names.config_key(key))
@@ -57,7 +57,7 @@ def _validate_config_map(obj: Wire) -> list[FieldError]:
     return errors
 
 
-def _check_frozen(new: Wire, old: Wire, *fields: str) -> list[FieldError]:
+def _check_frozen(new: JsonObject, old: JsonObject, *fields: str) -> list[FieldError]:
     if not old.get("immutable"):
         return []
     changed = [field for field in fields if section(new, field) != section(old, field)]
@@ -66,11 +66,11 @@ def _check_frozen(new: Wire, old: Wire, *fields: str) -> list[FieldError]:
     return [problems.forbidden(field, _FROZEN) for field in changed]
 
 
-def _update_config_map(new: Wire, old: Wire) -> list[FieldError]:
+def _update_config_map(new: JsonObject, old: JsonObject) -> list[FieldError]:
     return [*_check_frozen(new, old, "data", "binaryData"), *_validate_config_map(new)]
 
 
-def _default_secret(secret: Wire) -> None:
+def _default_secret(secret: JsonObject) -> None:
     secret["type"] = secret.get("type") or "Opaque"
     plain: dict[str, str] = secret.pop("stringData", None) or {}
     if plain:
@@ -78,7 +78,7 @@ def _default_secret(secret: Wire) -> None:
         secret["data"] = dict(sorted({**section(secret, "data"), **encoded}.items()))
 
 
-def _validate_secret(secret: Wire) -> list[FieldError]:
+def _validate_secret(secret: JsonObject) -> list[FieldError]:
     kind, data = secret.get("type", ""), section(secret, "data")
     errors = _check_keys(secret, "data")
     if sum(_bytes(value) for value in data.values()) > _MAX_BYTES:
@@ -120,7 +120,7 @@ def _go_json_trouble(text: str) -> str:
     return ""
 
 
-def _secret_warnings(secret: Wire, old: Wire | None) -> list[str]:
+def _secret_warnings(secret: JsonObject, old: JsonObject | None) -> list[str]:
     data: dict[str, str | None] = section(secret, "data")
     if secret.get("type") != "kubernetes.io/tls" or "tls.crt" not in data:
         return []
@@ -129,25 +129,25 @@ def _secret_warnings(secret: Wire, old: Wire | None) -> list[str]:
     return ["tls: failed to find any PEM data in certificate input"]
 
 
-def _keep_secret_type(new: Wire, old: Wire) -> None:
+def _keep_secret_type(new: JsonObject, old: JsonObject) -> None:
     if not new.get("type"):
         new["type"] = old.get("type")
 
 
-def _update_secret(new: Wire, old: Wire) -> list[FieldError]:
+def _update_secret(new: JsonObject, old: JsonObject) -> list[FieldError]:
     errors = check.unchanged("type", new.get("type"), old.get("type"))
     return [*errors, *_check_frozen(new, old, "data"), *_validate_secret(new)]
 
 
-def _count_row(*fields: str) -> Callable[[Wire, float], list[Any]]:
-    def row(obj: Wire, now: float) -> list[Any]:
+def _count_row(*fields: str) -> Callable[[JsonObject, float], list[Any]]:
+    def row(obj: JsonObject, now: float) -> list[Any]:
         count = sum(len(obj.get(field) or ()) for field in fields)
         return [obj["metadata"]["name"], count, object_age(obj, now)]
 
     return row
 
 
-def _secret_row(secret: Wire, now: float) -> list[Any]:
+def _secret_row(secret: JsonObject, now: float) -> list[Any]:
     count = len(section(secret, "data"))
     return [secret["metadata"]["name"], secret.get("type"), count, object_age(secret, now)]
 

@@ -7,7 +7,7 @@ from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.environment import check_env, check_env_from
 from kubewright.devserver.builtin.security_contexts import check_container_security
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 _MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
@@ -17,11 +17,13 @@ _RECURSIONS = ("Disabled", "Enabled", "IfPossible")
 _RESIZED = ("cpu", "memory")
 _RESIZES = ("NotRequired", "RestartContainer")
 
-Volumes = Mapping[str, Wire]
+Volumes = Mapping[str, JsonObject]
 """The volumes of a Pod that can be mounted, by name."""
 
 
-def check_container(container: Wire, path: str, volumes: Volumes, spec: Wire) -> Iterator[FieldError]:
+def check_container(
+    container: JsonObject, path: str, volumes: Volumes, spec: JsonObject
+) -> Iterator[FieldError]:
     """Check what containers of all sorts have in common, in their Pod's spec."""
     name = container.get("name", "")
     if not name:
@@ -48,7 +50,7 @@ def check_container(container: Wire, path: str, volumes: Volumes, spec: Wire) ->
     )
 
 
-def host_port_conflicts(containers: Sequence[Wire], path: str) -> Iterator[FieldError]:
+def host_port_conflicts(containers: Sequence[JsonObject], path: str) -> Iterator[FieldError]:
     """Find ports of the host that two containers want."""
     seen: set[str] = set()
     for index, container in enumerate(containers):
@@ -61,7 +63,7 @@ def host_port_conflicts(containers: Sequence[Wire], path: str) -> Iterator[Field
             seen.add(key)
 
 
-def check_resources(resources: Wire, path: str, *, of_pod: bool = False) -> Iterator[FieldError]:
+def check_resources(resources: JsonObject, path: str, *, of_pod: bool = False) -> Iterator[FieldError]:
     """Check requests and limits, of a container or of a Pod as a whole."""
     limits: dict[str, Any] = section(resources, "limits")
     requests: dict[str, Any] = section(resources, "requests")
@@ -111,7 +113,7 @@ def resource_name(path: str, name: str, *, of_pod: bool = False) -> list[FieldEr
     return found
 
 
-def _ports(ports: Sequence[Wire], path: str) -> Iterator[FieldError]:
+def _ports(ports: Sequence[JsonObject], path: str) -> Iterator[FieldError]:
     seen: set[str] = set()
     for index, port in enumerate(ports):
         where = f"{path}[{index}]"
@@ -131,7 +133,7 @@ def _ports(ports: Sequence[Wire], path: str) -> Iterator[FieldError]:
         yield from check.choice(f"{where}.protocol", port.get("protocol", ""), check.PROTOCOLS)
 
 
-def _mounts(container: Wire, path: str, volumes: Volumes) -> Iterator[FieldError]:
+def _mounts(container: JsonObject, path: str, volumes: Volumes) -> Iterator[FieldError]:
     seen: set[str] = set()
     devices: dict[str, str] = {
         item.get("name", ""): item.get("devicePath", "") for item in items(container, "volumeDevices")
@@ -157,7 +159,7 @@ def _mounts(container: Wire, path: str, volumes: Volumes) -> Iterator[FieldError
         yield from _propagation(mount, path, container)
 
 
-def _below_mount(mount: Wire, path: str, where: str) -> Iterator[FieldError]:
+def _below_mount(mount: JsonObject, path: str, where: str) -> Iterator[FieldError]:
     if mount.get("subPath"):
         yield from check.clean_relative_path(f"{path}.subPath", mount["subPath"])
     if mount.get("subPathExpr"):
@@ -167,7 +169,7 @@ def _below_mount(mount: Wire, path: str, where: str) -> Iterator[FieldError]:
         yield from check.clean_relative_path(f"{path}.subPathExpr", mount["subPathExpr"])
 
 
-def _propagation(mount: Wire, path: str, container: Wire) -> Iterator[FieldError]:
+def _propagation(mount: JsonObject, path: str, container: JsonObject) -> Iterator[FieldError]:
     where, how = f"{path}.mountPropagation", mount.get("mountPropagation")
     if how is not None:
         yield from check.one_of(where, how, _PROPAGATIONS)
@@ -187,7 +189,7 @@ def _propagation(mount: Wire, path: str, container: Wire) -> Iterator[FieldError
         yield problems.forbidden(where, text)
 
 
-def _devices(container: Wire, path: str, volumes: Volumes) -> Iterator[FieldError]:
+def _devices(container: JsonObject, path: str, volumes: Volumes) -> Iterator[FieldError]:
     names_seen: set[str] = set()
     paths_seen: set[str] = set()
     mounts: dict[str, str] = {
@@ -221,7 +223,7 @@ def _devices(container: Wire, path: str, volumes: Volumes) -> Iterator[FieldErro
             names_seen.add(name)
 
 
-def _resize_policy(policies: Sequence[Wire], path: str, restart: str) -> Iterator[FieldError]:
+def _resize_policy(policies: Sequence[JsonObject], path: str, restart: str) -> Iterator[FieldError]:
     seen: set[str] = set()
     for index, policy in enumerate(policies):
         name, how = policy.get("resourceName", ""), policy.get("restartPolicy", "")

@@ -9,7 +9,7 @@ from kubewright.devserver.builtin.cells import AGE, NAME, boolean, integer, obje
 from kubewright.devserver.builtin.go_structs import invalid_struct
 from kubewright.devserver.builtin.volume_sources import check_driver, check_token_life
 from kubewright.devserver.builtin.writes import text_at
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.strategy import Column, Strategy
 
 GROUP = "storage.k8s.io"
@@ -18,8 +18,8 @@ _LONGEST_ID = 256
 _SHORTEST_PERIOD = 10
 
 
-def _default_driver(obj: Wire) -> None:
-    spec: Wire = obj.setdefault("spec", {})
+def _default_driver(obj: JsonObject) -> None:
+    spec: JsonObject = obj.setdefault("spec", {})
     for name, value in (
         ("attachRequired", True),
         ("podInfoOnMount", False),
@@ -33,7 +33,7 @@ def _default_driver(obj: Wire) -> None:
             spec[name] = value
 
 
-def _driver_warnings(new: Wire, old: Wire | None) -> list[str]:
+def _driver_warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
     spec = new["spec"]
     if not spec.get("tokenRequests") or spec.get("serviceAccountTokenInSecrets") is not None:
         return []
@@ -46,15 +46,15 @@ def _driver_warnings(new: Wire, old: Wire | None) -> list[str]:
     return [text]
 
 
-def _count_driver_change(new: Wire, old: Wire) -> None:
+def _count_driver_change(new: JsonObject, old: JsonObject) -> None:
     """Count changes from nothing: a new driver has no generation."""
     if new["spec"] != old["spec"]:
         new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
 
-def _check_new_driver(obj: Wire) -> list[FieldError]:
+def _check_new_driver(obj: JsonObject) -> list[FieldError]:
     spec = obj["spec"]
-    requests: Sequence[Wire] = items(spec, "tokenRequests")
+    requests: Sequence[JsonObject] = items(spec, "tokenRequests")
     errors = check.one_of("spec.fsGroupPolicy", spec["fsGroupPolicy"], _GROUP_POLICIES)
     errors += _token_requests(requests)
     for mode in items(spec, "volumeLifecycleModes"):
@@ -70,7 +70,7 @@ def _check_new_driver(obj: Wire) -> list[FieldError]:
     return errors
 
 
-def _token_requests(requests: Sequence[Wire]) -> Iterator[FieldError]:
+def _token_requests(requests: Sequence[JsonObject]) -> Iterator[FieldError]:
     seen: set[str] = set()
     for index, request in enumerate(requests):
         path, audience = f"spec.tokenRequests[{index}]", request.get("audience", "")
@@ -82,7 +82,7 @@ def _token_requests(requests: Sequence[Wire]) -> Iterator[FieldError]:
             yield from check_token_life(seconds, f"{path}.expirationSeconds")
 
 
-def _check_driver_update(new: Wire, old: Wire) -> list[FieldError]:
+def _check_driver_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
     # The real server, too, names a field that there is not.
     frozen = (
         ("attachRequired", "spec.attachedRequired"),
@@ -95,9 +95,9 @@ def _check_driver_update(new: Wire, old: Wire) -> list[FieldError]:
     ]
 
 
-def _driver_row(obj: Wire, now: float) -> list[Any]:
+def _driver_row(obj: JsonObject, now: float) -> list[Any]:
     spec = obj["spec"]
-    requests: Sequence[Wire] | None = spec.get("tokenRequests")
+    requests: Sequence[JsonObject] | None = spec.get("tokenRequests")
     return [
         obj["metadata"]["name"],
         spec.get("attachRequired", True),
@@ -110,9 +110,9 @@ def _driver_row(obj: Wire, now: float) -> list[Any]:
     ]
 
 
-def _check_node(obj: Wire) -> list[FieldError]:
+def _check_node(obj: JsonObject) -> list[FieldError]:
     errors: list[FieldError] = []
-    drivers: Sequence[Wire] = items(section(obj, "spec"), "drivers")
+    drivers: Sequence[JsonObject] = items(section(obj, "spec"), "drivers")
     for index, driver in enumerate(drivers):
         path, name = f"spec.drivers[{index}]", driver.get("name", "")
         errors += check_driver(name, f"{path}.name")
@@ -140,11 +140,11 @@ def _topology_keys(keys: Sequence[str], path: str) -> Iterator[FieldError]:
         yield from check.named(path, key, names.qualified_name(key))
 
 
-def _check_node_update(new: Wire, old: Wire) -> list[FieldError]:
+def _check_node_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
     errors = _check_node(new)
     before = {driver.get("name", ""): driver for driver in items(section(old, "spec"), "drivers")}
     for driver in items(section(new, "spec"), "drivers"):
-        known: Wire | None = before.get(driver.get("name", ""))
+        known: JsonObject | None = before.get(driver.get("name", ""))
         # How many volumes a node can have may change.
         fields = ("name", "nodeID", "topologyKeys")
         if known is None or all(driver.get(name) == known.get(name) for name in fields):
@@ -154,7 +154,7 @@ def _check_node_update(new: Wire, old: Wire) -> list[FieldError]:
     return errors
 
 
-def _check_capacity(obj: Wire) -> list[FieldError]:
+def _check_capacity(obj: JsonObject) -> list[FieldError]:
     name = obj.get("storageClassName", "")
     errors = check.label_selector("nodeTopology", obj.get("nodeTopology"))
     errors += check.named("storageClassName", name, names.dns1123_subdomain(name))
@@ -163,15 +163,15 @@ def _check_capacity(obj: Wire) -> list[FieldError]:
     return errors
 
 
-def _check_capacity_update(new: Wire, old: Wire) -> list[FieldError]:
+def _check_capacity_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
     errors = _check_capacity(new)
     for name in ("nodeTopology", "storageClassName"):
         errors += check.unchanged(name, new.get(name), old.get(name))
     return errors
 
 
-def _check_attachment(obj: Wire) -> list[FieldError]:
-    spec: Wire = section(obj, "spec")
+def _check_attachment(obj: JsonObject) -> list[FieldError]:
+    spec: JsonObject = section(obj, "spec")
     volume, inline = (
         section(spec, "source").get(name) for name in ("persistentVolumeName", "inlineVolumeSpec")
     )
@@ -191,7 +191,7 @@ def _check_attachment(obj: Wire) -> list[FieldError]:
     return errors
 
 
-def _check_attachment_update(new: Wire, old: Wire) -> list[FieldError]:
+def _check_attachment_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
     errors, spec = _check_attachment(new), section(new, "spec")
     if spec != section(old, "spec"):
         source = section(spec, "source")
@@ -207,7 +207,7 @@ def _check_attachment_update(new: Wire, old: Wire) -> list[FieldError]:
     return errors
 
 
-def _check_attributes(obj: Wire) -> list[FieldError]:
+def _check_attributes(obj: JsonObject) -> list[FieldError]:
     driver, parameters = obj.get("driverName", ""), section(obj, "parameters")
     errors: list[FieldError] = []
     if not driver:
@@ -222,7 +222,7 @@ def _check_attributes(obj: Wire) -> list[FieldError]:
     return errors
 
 
-def _check_attributes_update(new: Wire, old: Wire) -> list[FieldError]:
+def _check_attributes_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
     changed = [name for name in ("driverName", "parameters") if new.get(name) != old.get(name)]
     return [
         *(problems.forbidden(name, f"updates to {name} are forbidden.") for name in changed),
@@ -230,8 +230,8 @@ def _check_attributes_update(new: Wire, old: Wire) -> list[FieldError]:
     ]
 
 
-def _attachment_row(obj: Wire, now: float) -> list[Any]:
-    spec: Wire = obj["spec"]
+def _attachment_row(obj: JsonObject, now: float) -> list[Any]:
+    spec: JsonObject = obj["spec"]
     volume = section(spec, "source").get("persistentVolumeName") or ""
     attached = bool(section(obj, "status").get("attached"))
     name = obj["metadata"]["name"]

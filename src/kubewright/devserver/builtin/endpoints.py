@@ -7,7 +7,7 @@ from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin import ip_checks
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.strategy import Column, Strategy
 
 DEPRECATED = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
@@ -15,13 +15,13 @@ _ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
 _SHOWN = 3
 
 
-def _default_endpoints(obj: Wire) -> None:
+def _default_endpoints(obj: JsonObject) -> None:
     for subset in items(obj, "subsets"):
         for port in items(subset, "ports"):
             port["protocol"] = port.get("protocol") or "TCP"
 
 
-def _validate_endpoints(obj: Wire) -> list[FieldError]:
+def _validate_endpoints(obj: JsonObject) -> list[FieldError]:
     errors: list[FieldError] = []
     for index, subset in enumerate(items(obj, "subsets")):
         path = f"subsets[{index}]"
@@ -47,11 +47,11 @@ def _shown(found: Sequence[str], nothing: str) -> str:
     return f"{text} + {more} more..." if more > 0 else text
 
 
-def _endpoints_row(obj: Wire, now: float) -> list[Any]:
+def _endpoints_row(obj: JsonObject, now: float) -> list[Any]:
     found: list[str] = []
     for subset in items(obj, "subsets"):
         addresses = [item.get("ip", "") for item in items(subset, "addresses")]
-        ports: Sequence[Wire] = items(subset, "ports")
+        ports: Sequence[JsonObject] = items(subset, "ports")
         if not ports:
             found += addresses
         for port in ports:
@@ -59,7 +59,7 @@ def _endpoints_row(obj: Wire, now: float) -> list[Any]:
     return [obj["metadata"]["name"], _shown(found, NONE), object_age(obj, now)]
 
 
-def _default_slice(obj: Wire) -> None:
+def _default_slice(obj: JsonObject) -> None:
     for port in items(obj, "ports"):
         if port.get("name") is None:
             port["name"] = ""
@@ -67,13 +67,13 @@ def _default_slice(obj: Wire) -> None:
             port["protocol"] = "TCP"
 
 
-def _relabelled_slice(new: Wire, old: Wire) -> None:
+def _relabelled_slice(new: JsonObject, old: JsonObject) -> None:
     """Count a change of labels too: they say which Service a slice belongs to."""
     if section(new["metadata"], "labels") != section(old["metadata"], "labels"):
         new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
 
-def _validate_slice(obj: Wire) -> list[FieldError]:
+def _validate_slice(obj: JsonObject) -> list[FieldError]:
     kind = obj.get("addressType", "")
     errors = check.choice("addressType", kind, _ADDRESS_TYPES)
     for index, port in enumerate(items(obj, "ports")):
@@ -93,12 +93,12 @@ def _validate_slice(obj: Wire) -> list[FieldError]:
     return errors
 
 
-def _update_slice(new: Wire, old: Wire) -> list[FieldError]:
+def _update_slice(new: JsonObject, old: JsonObject) -> list[FieldError]:
     errors = _validate_slice(new)
     return errors + check.unchanged("addressType", new.get("addressType"), old.get("addressType"))
 
 
-def _slice_row(obj: Wire, now: float) -> list[Any]:
+def _slice_row(obj: JsonObject, now: float) -> list[Any]:
     ports = [str(port.get("port") or "*") for port in items(obj, "ports")]
     addresses = [item for endpoint in items(obj, "endpoints") for item in items(endpoint, "addresses")]
     return [

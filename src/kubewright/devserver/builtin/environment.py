@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import JsonObject
 
 VOLUME_FIELDS = (
     "metadata.annotations",
@@ -59,7 +59,7 @@ _DIVISORS = {
 _SUBSCRIPT = re.compile(r"(.*?)\['(.*)'\]", re.DOTALL)
 
 
-def check_env(variables: Sequence[Wire], path: str) -> Iterator[FieldError]:
+def check_env(variables: Sequence[JsonObject], path: str) -> Iterator[FieldError]:
     """Check a container's variables."""
     for index, variable in enumerate(variables):
         where = f"{path}[{index}]"
@@ -71,7 +71,7 @@ def check_env(variables: Sequence[Wire], path: str) -> Iterator[FieldError]:
             yield from _source(variable, f"{where}.valueFrom")
 
 
-def check_env_from(sources: Sequence[Wire], path: str) -> Iterator[FieldError]:
+def check_env_from(sources: Sequence[JsonObject], path: str) -> Iterator[FieldError]:
     """Check the ConfigMaps and Secrets whose keys all become variables."""
     for index, source in enumerate(sources):
         if prefix := source.get("prefix"):
@@ -89,7 +89,7 @@ def check_env_from(sources: Sequence[Wire], path: str) -> Iterator[FieldError]:
             yield problems.invalid(path, "", "may not have more than one field specified at a time")
 
 
-def check_field(reference: Wire, path: str, allowed: Collection[str]) -> Iterator[FieldError]:
+def check_field(reference: JsonObject, path: str, allowed: Collection[str]) -> Iterator[FieldError]:
     """Check a reference to a field of the Pod."""
     version, field = reference.get("apiVersion", ""), reference.get("fieldPath", "")
     if not version:
@@ -116,7 +116,7 @@ def check_field(reference: Wire, path: str, allowed: Collection[str]) -> Iterato
         yield problems.not_supported(f"{path}.fieldPath", field, sorted(allowed))
 
 
-def check_resource(reference: Wire, path: str, *, volume: bool = False) -> Iterator[FieldError]:
+def check_resource(reference: JsonObject, path: str, *, volume: bool = False) -> Iterator[FieldError]:
     """Check a reference to a container's request or limit."""
     name = reference.get("resource", "")
     if volume and not reference.get("containerName"):
@@ -139,8 +139,8 @@ def _name(name: str, path: str) -> Iterator[FieldError]:
         yield problems.invalid(path, name, _NAME_RULE)
 
 
-def _source(variable: Wire, path: str) -> Iterator[FieldError]:
-    source: Wire = variable["valueFrom"]
+def _source(variable: JsonObject, path: str) -> Iterator[FieldError]:
+    source: JsonObject = variable["valueFrom"]
     given = [kind for kind in _SOURCES if source.get(kind) is not None]
     for kind in given:
         yield from _CHECKS[kind](source[kind], f"{path}.{kind}")
@@ -153,11 +153,11 @@ def _source(variable: Wire, path: str) -> Iterator[FieldError]:
         yield problems.invalid(path, "", "may not have more than one field specified at a time")
 
 
-def _env_field(reference: Wire, path: str) -> Iterator[FieldError]:
+def _env_field(reference: JsonObject, path: str) -> Iterator[FieldError]:
     return check_field(reference, path, _FIELDS)
 
 
-def _key(reference: Wire, path: str) -> Iterator[FieldError]:
+def _key(reference: JsonObject, path: str) -> Iterator[FieldError]:
     name = reference.get("name", "")
     yield from check.named(f"{path}.name", name, names.dns1123_subdomain(name))
     if not reference.get("key"):
@@ -166,13 +166,13 @@ def _key(reference: Wire, path: str) -> Iterator[FieldError]:
         yield from check.named(f"{path}.key", reference["key"], names.config_key(reference["key"]))
 
 
-def _file(reference: Wire, path: str) -> Iterator[FieldError]:
+def _file(reference: JsonObject, path: str) -> Iterator[FieldError]:
     for name in ("volumeName", "path", "key"):
         if not reference.get(name):
             yield problems.required(f"{path}.{name}")
 
 
-_CHECKS: dict[str, Callable[[Wire, str], Iterator[FieldError]]] = {
+_CHECKS: dict[str, Callable[[JsonObject, str], Iterator[FieldError]]] = {
     "fieldRef": _env_field,
     "resourceFieldRef": check_resource,
     "configMapKeyRef": _key,

@@ -7,7 +7,7 @@ from kubewright.api import FieldError, GroupVersionKind, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.cells import wide
 from kubewright.devserver.builtin.writes import text_at
-from kubewright.devserver.objects import Wire, section
+from kubewright.devserver.objects import JsonObject, section
 from kubewright.devserver.strategy import Column, Strategy
 from kubewright.devserver.tables import age
 
@@ -34,7 +34,7 @@ _NEW_NAMES = {
     "reportingComponent": "reportingController",
 }
 _CORE_NAMES = {new: core for core, new in _NEW_NAMES.items()}
-_CORE_ALWAYS: Wire = {
+_CORE_ALWAYS: JsonObject = {
     "involvedObject": {},
     "source": {},
     "firstTimestamp": None,
@@ -43,7 +43,7 @@ _CORE_ALWAYS: Wire = {
     "reportingComponent": "",
     "reportingInstance": "",
 }
-_NEW_ALWAYS: Wire = {
+_NEW_ALWAYS: JsonObject = {
     "eventTime": None,
     "regarding": {},
     "deprecatedSource": {},
@@ -52,7 +52,7 @@ _NEW_ALWAYS: Wire = {
 }
 
 
-def convert(event: Wire, target: GroupVersionKind) -> Wire:
+def convert(event: JsonObject, target: GroupVersionKind) -> JsonObject:
     """Rewrite an event in the other group version; in one that it is already in, change nothing."""
     names_there = _NEW_NAMES if target.group else _CORE_NAMES
     always = _NEW_ALWAYS if target.group else _CORE_ALWAYS
@@ -66,9 +66,9 @@ def convert(event: Wire, target: GroupVersionKind) -> Wire:
     return {**made, "apiVersion": target.api_version, "kind": target.kind}
 
 
-def _row(event: Wire, now: float) -> list[Any]:
+def _row(event: JsonObject, now: float) -> list[Any]:
     event = convert(event, CORE)
-    series: Wire = section(event, "series")
+    series: JsonObject = section(event, "series")
     first = event.get("firstTimestamp") or event.get("eventTime")
     last = series.get("lastObservedTime") or event.get("lastTimestamp") or first
     count = series.get("count", 0) if event.get("series") else event.get("count") or 1
@@ -90,7 +90,7 @@ def _row(event: Wire, now: float) -> list[Any]:
     ]
 
 
-def _validate(event: Wire) -> list[FieldError]:
+def _validate(event: JsonObject) -> list[FieldError]:
     """Check an event, new-style ones more sternly: those say when they happened and who reports them."""
     modern = event["apiVersion"] != "v1"
     event = convert(event, CORE)
@@ -107,7 +107,7 @@ def _validate(event: Wire) -> list[FieldError]:
     return errors
 
 
-def _legacy(event: Wire) -> list[FieldError]:
+def _legacy(event: JsonObject) -> list[FieldError]:
     space, target = event["metadata"].get("namespace", ""), event["involvedObject"].get("namespace", "")
     # Events about objects outside of any namespace are kept in the default one.
     if event.get("eventTime"):
@@ -121,7 +121,7 @@ def _legacy(event: Wire) -> list[FieldError]:
     )
 
 
-def _reporter(event: Wire, field: str) -> list[FieldError]:
+def _reporter(event: JsonObject, field: str) -> list[FieldError]:
     errors: list[FieldError] = []
     controller = event.get("reportingComponent", "")
     if not controller:
@@ -131,7 +131,7 @@ def _reporter(event: Wire, field: str) -> list[FieldError]:
     return errors + [problems.required(name) for name in needed if not event.get(name)]
 
 
-def _fields(modern: bool) -> dict[str, Callable[[Wire], str]]:
+def _fields(modern: bool) -> dict[str, Callable[[JsonObject], str]]:
     parts = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
     target = "regarding" if modern else "involvedObject"
     found = {f"{target}.{part}": text_at(target, part) for part in parts}

@@ -6,7 +6,7 @@ from typing import Any
 
 from kubewright.api import FieldError, Quantity, QuantityError, SelectorError, names, problems
 from kubewright.api import label_selector as structured_selector
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 
 IMMUTABLE = "field is immutable"
 PORT_RANGE = "must be between 1 and 65535, inclusive"
@@ -55,7 +55,7 @@ def not_negative(path: str, value: Any) -> list[FieldError]:
     return []
 
 
-def none_negative(values: Wire, path: str, *fields: str) -> list[FieldError]:
+def none_negative(values: JsonObject, path: str, *fields: str) -> list[FieldError]:
     """Check several counting fields."""
     return [error for name in fields for error in not_negative(f"{path}.{name}", values.get(name))]
 
@@ -107,7 +107,7 @@ def labels(path: str, found: Mapping[str, str] | None) -> list[FieldError]:
     return errors
 
 
-def label_selector(path: str, selector: Wire | None) -> list[FieldError]:
+def label_selector(path: str, selector: JsonObject | None) -> list[FieldError]:
     """Check a structured label selector."""
     if selector is None:
         return []
@@ -132,7 +132,7 @@ def label_selector(path: str, selector: Wire | None) -> list[FieldError]:
     return errors
 
 
-def selects(selector: Wire, found: Mapping[str, str]) -> bool | None:
+def selects(selector: JsonObject, found: Mapping[str, str]) -> bool | None:
     """Tell whether a selector matches labels; None for one that is none, as a client may send it."""
     try:
         return structured_selector(selector).matches(found)
@@ -189,7 +189,7 @@ def domain_prefixed_path(path: str, value: str) -> list[FieldError]:
     return errors
 
 
-def reference(source: Wire, path: str) -> list[FieldError]:
+def reference(source: JsonObject, path: str) -> list[FieldError]:
     """Check a reference to an object of any kind."""
     group = source.get("apiGroup")
     errors = [] if group is None else named(f"{path}.apiGroup", group, names.dns1123_subdomain(group))
@@ -219,11 +219,11 @@ def clean_relative_path(path: str, value: str) -> list[FieldError]:
     return errors
 
 
-def frozen(*names: str) -> Callable[[Wire, Wire], list[FieldError]]:
+def frozen(*names: str) -> Callable[[JsonObject, JsonObject], list[FieldError]]:
     """Make the check of an update that one part of an object stays as it was."""
     *parents, name = names
 
-    def check(new: Wire, old: Wire) -> list[FieldError]:
+    def check(new: JsonObject, old: JsonObject) -> list[FieldError]:
         after, before = new, old
         for parent in parents:
             after, before = section(after, parent), section(before, parent)

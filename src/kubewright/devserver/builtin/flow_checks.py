@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.go_structs import unsupported_struct
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 
 EXEMPT = "exempt"
 _LAST = 10000
@@ -16,11 +16,11 @@ _VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "proxy
 _SUBJECTS = {"Group": "group", "ServiceAccount": "serviceAccount", "User": "user"}
 
 
-def check_schema(obj: Wire) -> list[FieldError]:
+def check_schema(obj: JsonObject) -> list[FieldError]:
     """Check which requests a flow schema is about, and where it sends them."""
-    spec: Wire = section(obj, "spec")
+    spec: JsonObject = section(obj, "spec")
     errors = [*_precedence(spec.get("matchingPrecedence", 0), obj["metadata"].get("name", ""))]
-    method: Wire | None = spec.get("distinguisherMethod")
+    method: JsonObject | None = spec.get("distinguisherMethod")
     if method is not None and method.get("type") not in ("ByNamespace", "ByUser"):
         shown, text = {"Type": method.get("type", "")}, 'supported values: "ByNamespace", "ByUser"'
         errors.append(unsupported_struct("spec.distinguisherMethod.type", shown, text))
@@ -37,9 +37,9 @@ def check_schema(obj: Wire) -> list[FieldError]:
     return [*errors, *check_conditions(obj)]
 
 
-def check_conditions(obj: Wire) -> Iterator[FieldError]:
+def check_conditions(obj: JsonObject) -> Iterator[FieldError]:
     """Check that each condition says what it is about, once."""
-    conditions: Sequence[Wire] = items(section(obj, "status"), "conditions")
+    conditions: Sequence[JsonObject] = items(section(obj, "status"), "conditions")
     seen: set[str] = set()
     for index, condition in enumerate(conditions):
         path, kind = f"status.conditions[{index}].type", condition.get("type", "")
@@ -61,8 +61,8 @@ def _precedence(number: int, name: str) -> Iterator[FieldError]:
         yield problems.invalid(path, number, text)
 
 
-def _rule(rule: Wire, path: str) -> Iterator[FieldError]:
-    subjects: Sequence[Wire] = items(rule, "subjects")
+def _rule(rule: JsonObject, path: str) -> Iterator[FieldError]:
+    subjects: Sequence[JsonObject] = items(rule, "subjects")
     if not subjects:
         yield problems.required(f"{path}.subjects", "subjects must contain at least one value")
     for index, subject in enumerate(subjects):
@@ -77,13 +77,13 @@ def _rule(rule: Wire, path: str) -> Iterator[FieldError]:
         yield from _path_rule(item, f"{path}.nonResourceRules[{index}]")
 
 
-def _subject(subject: Wire, path: str) -> Iterator[FieldError]:
+def _subject(subject: JsonObject, path: str) -> Iterator[FieldError]:
     kind = subject.get("kind", "")
     if kind not in _SUBJECTS:
         yield problems.not_supported(f"{path}.kind", kind, tuple(_SUBJECTS))
         return
     field = _SUBJECTS[kind]
-    given: Wire | None = subject.get(field)
+    given: JsonObject | None = subject.get(field)
     if given is None:
         yield problems.required(f"{path}.{field}", f"{field} is required when subject kind is '{kind}'")
     else:
@@ -94,7 +94,7 @@ def _subject(subject: Wire, path: str) -> Iterator[FieldError]:
             yield problems.forbidden(f"{path}.{name}", text)
 
 
-def _identity(subject: Wire, path: str, *, account: bool) -> Iterator[FieldError]:
+def _identity(subject: JsonObject, path: str, *, account: bool) -> Iterator[FieldError]:
     name, namespace = subject.get("name", ""), subject.get("namespace", "")
     if not name:
         yield problems.required(f"{path}.name")
@@ -108,7 +108,7 @@ def _identity(subject: Wire, path: str, *, account: bool) -> Iterator[FieldError
         yield problems.required(f"{path}.namespace", "must specify namespace for service account")
 
 
-def _verbs(rule: Wire, path: str) -> Iterator[FieldError]:
+def _verbs(rule: JsonObject, path: str) -> Iterator[FieldError]:
     verbs: Sequence[str] = items(rule, "verbs")
     if not verbs:
         yield problems.required(f"{path}.verbs", "verbs must contain at least one value")
@@ -123,7 +123,7 @@ def _alone(values: Sequence[str], path: str, title: str) -> Iterator[FieldError]
         yield problems.invalid(path, values, f"if '*' is present, must not specify other {title}")
 
 
-def _resource_rule(rule: Wire, path: str) -> Iterator[FieldError]:
+def _resource_rule(rule: JsonObject, path: str) -> Iterator[FieldError]:
     yield from _verbs(rule, path)
     for field, one, all_of in (
         ("apiGroups", "api group", "api groups"),
@@ -146,7 +146,7 @@ def _resource_rule(rule: Wire, path: str) -> Iterator[FieldError]:
                 yield problems.invalid(f"{path}.namespaces[{index}]", name, why)
 
 
-def _path_rule(rule: Wire, path: str) -> Iterator[FieldError]:
+def _path_rule(rule: JsonObject, path: str) -> Iterator[FieldError]:
     yield from _verbs(rule, path)
     paths, where = items(rule, "nonResourceURLs"), f"{path}.nonResourceURLs"
     if not paths:
@@ -173,7 +173,7 @@ def _path_trouble(text: str) -> str:
     return ""
 
 
-def check_level(obj: Wire) -> list[FieldError]:
+def check_level(obj: JsonObject) -> list[FieldError]:
     """Check how a priority level shares the server."""
     spec, name = section(obj, "spec"), obj["metadata"].get("name", "")
     kind, limited, exempt = spec.get("type", ""), spec.get("limited"), spec.get("exempt")
@@ -198,7 +198,7 @@ def check_level(obj: Wire) -> list[FieldError]:
     return [*errors, *check_conditions(obj)]
 
 
-def _shares(part: Wire, path: str) -> Iterator[FieldError]:
+def _shares(part: JsonObject, path: str) -> Iterator[FieldError]:
     shares, lent = part.get("nominalConcurrencyShares"), part.get("lendablePercent")
     if shares is not None and shares < 0:
         yield problems.invalid(f"{path}.nominalConcurrencyShares", shares, "must be a non-negative integer")
@@ -206,11 +206,11 @@ def _shares(part: Wire, path: str) -> Iterator[FieldError]:
         yield problems.invalid(f"{path}.lendablePercent", lent, "must be between 0 and 100, inclusive")
 
 
-def _limited(part: Wire, path: str) -> Iterator[FieldError]:
+def _limited(part: JsonObject, path: str) -> Iterator[FieldError]:
     yield from _shares(part, path)
     response, borrowed = section(part, "limitResponse"), part.get("borrowingLimitPercent")
     kind, where = response.get("type", ""), f"{path}.limitResponse"
-    queuing: Wire | None = response.get("queuing")
+    queuing: JsonObject | None = response.get("queuing")
     if kind == "Reject" and queuing is not None:
         text = "must be nil if limited.limitResponse.type is not Limited"
         yield problems.forbidden(f"{where}.queuing", text)
@@ -226,7 +226,7 @@ def _limited(part: Wire, path: str) -> Iterator[FieldError]:
         yield problems.invalid(f"{path}.borrowingLimitPercent", borrowed, text)
 
 
-def _queues(queuing: Wire, path: str) -> Iterator[FieldError]:
+def _queues(queuing: JsonObject, path: str) -> Iterator[FieldError]:
     length, queues, hand = (queuing[name] for name in ("queueLengthLimit", "queues", "handSize"))
     if length <= 0:
         yield problems.invalid(f"{path}.queueLengthLimit", length, "must be positive")

@@ -4,41 +4,41 @@ from typing import Any
 
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age
 from kubewright.devserver.builtin.flow_checks import check_conditions, check_level, check_schema
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.strategy import Column, Strategy
 
 GROUP = "flowcontrol.apiserver.k8s.io"
 
 
-def _default_schema(obj: Wire) -> None:
-    spec: Wire = obj.setdefault("spec", {})
+def _default_schema(obj: JsonObject) -> None:
+    spec: JsonObject = obj.setdefault("spec", {})
     if not spec.get("matchingPrecedence"):
         spec["matchingPrecedence"] = 1000
 
 
-def _fill(values: Wire, defaults: Wire) -> None:
+def _fill(values: JsonObject, defaults: JsonObject) -> None:
     for name, value in defaults.items():
         if values.get(name) is None:
             values[name] = value
 
 
-def _default_level(obj: Wire) -> None:
-    spec: Wire = obj.setdefault("spec", {})
-    exempt: Wire | None = spec.get("exempt")
+def _default_level(obj: JsonObject) -> None:
+    spec: JsonObject = obj.setdefault("spec", {})
+    exempt: JsonObject | None = spec.get("exempt")
     if exempt is not None:
         _fill(exempt, {"nominalConcurrencyShares": 0, "lendablePercent": 0})
-    limited: Wire | None = spec.get("limited")
+    limited: JsonObject | None = spec.get("limited")
     if limited is None:
         return
     _fill(limited, {"nominalConcurrencyShares": 30, "lendablePercent": 0})
-    queuing: Wire | None = section(limited, "limitResponse").get("queuing")
+    queuing: JsonObject | None = section(limited, "limitResponse").get("queuing")
     if queuing is not None:
         for name, value in (("queues", 64), ("handSize", 8), ("queueLengthLimit", 50)):
             queuing[name] = queuing.get(name) or value
 
 
-def _schema_row(obj: Wire, now: float) -> list[Any]:
-    spec: Wire = section(obj, "spec")
+def _schema_row(obj: JsonObject, now: float) -> list[Any]:
+    spec: JsonObject = section(obj, "spec")
     dangling = [
         item.get("status", "")
         for item in items(section(obj, "status"), "conditions")
@@ -54,10 +54,10 @@ def _schema_row(obj: Wire, now: float) -> list[Any]:
     ]
 
 
-def _level_row(obj: Wire, now: float) -> list[Any]:
-    spec: Wire = section(obj, "spec")
-    limited: Wire = section(spec, "limited")
-    queuing: Wire = section(section(limited, "limitResponse"), "queuing")
+def _level_row(obj: JsonObject, now: float) -> list[Any]:
+    spec: JsonObject = section(obj, "spec")
+    limited: JsonObject = section(spec, "limited")
+    queuing: JsonObject = section(section(limited, "limitResponse"), "queuing")
     return [
         obj["metadata"]["name"],
         spec.get("type", ""),

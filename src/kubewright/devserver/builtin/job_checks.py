@@ -8,7 +8,7 @@ from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.go_structs import invalid_struct
 from kubewright.devserver.builtin.templates import check_template
-from kubewright.devserver.objects import Wire, items
+from kubewright.devserver.objects import JsonObject, items
 
 _MODES = ("NonIndexed", "Indexed")
 _ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
@@ -23,7 +23,7 @@ _MAX_INDEXES = 64 * 1024
 _UNINDEXED = "requires indexed completion mode"
 
 
-def check_job_spec(spec: Wire, path: str) -> Iterator[FieldError]:
+def check_job_spec(spec: JsonObject, path: str) -> Iterator[FieldError]:
     """Check what a Job is to do; its selector is its own."""
     yield from check.none_negative(
         spec,
@@ -61,7 +61,7 @@ def _manager(name: str, path: str) -> Iterator[FieldError]:
         yield problems.too_long(path, _MAX_MANAGER)
 
 
-def _indexes(spec: Wire, path: str) -> Iterator[FieldError]:
+def _indexes(spec: JsonObject, path: str) -> Iterator[FieldError]:
     wanted, failed, parallel = (spec.get(name) for name in ("completions", "maxFailedIndexes", "parallelism"))
     if wanted is None:
         yield problems.required(f"{path}.completions", "when completion mode is Indexed")
@@ -85,7 +85,7 @@ def _indexes(spec: Wire, path: str) -> Iterator[FieldError]:
             yield problems.invalid(f"{path}.{name}", value, text)
 
 
-def _policies(spec: Wire, path: str) -> Iterator[FieldError]:
+def _policies(spec: JsonObject, path: str) -> Iterator[FieldError]:
     failure, success = spec.get("podFailurePolicy"), spec.get("successPolicy")
     if failure is not None:
         yield from _failure_policy(spec, items(failure, "rules"), f"{path}.podFailurePolicy.rules")
@@ -103,10 +103,10 @@ def _policies(spec: Wire, path: str) -> Iterator[FieldError]:
         yield from check.one_of(f"{path}.podReplacementPolicy", replacement, choices)
 
 
-def _failure_policy(spec: Wire, rules: list[Wire], path: str) -> Iterator[FieldError]:
+def _failure_policy(spec: JsonObject, rules: list[JsonObject], path: str) -> Iterator[FieldError]:
     if len(rules) > _MAX_RULES:
         yield problems.too_many(path, len(rules), _MAX_RULES)
-    pod: Wire = spec["template"]["spec"]
+    pod: JsonObject = spec["template"]["spec"]
     known = [item.get("name") for group in ("containers", "initContainers") for item in items(pod, group)]
     for index, rule in enumerate(rules):
         where, action = f"{path}[{index}]", rule.get("action", "")
@@ -127,7 +127,7 @@ def _failure_policy(spec: Wire, rules: list[Wire], path: str) -> Iterator[FieldE
             yield problems.invalid(where, problems.OMITTED, both if conditions else neither)
 
 
-def _conditions(conditions: list[Wire], path: str) -> Iterator[FieldError]:
+def _conditions(conditions: list[JsonObject], path: str) -> Iterator[FieldError]:
     if len(conditions) > _MAX_RULES:
         yield problems.too_many(path, len(conditions), _MAX_RULES)
     for index, pattern in enumerate(conditions):
@@ -139,7 +139,7 @@ def _conditions(conditions: list[Wire], path: str) -> Iterator[FieldError]:
             yield from check.one_of(f"{where}.status", status, _STATUSES)
 
 
-def _exit_codes(codes: Wire, path: str, known: list[str | None]) -> Iterator[FieldError]:
+def _exit_codes(codes: JsonObject, path: str, known: list[str | None]) -> Iterator[FieldError]:
     operator, values = codes.get("operator", ""), items(codes, "values")
     if not operator:
         yield problems.required(f"{path}.operator", f"valid values: {_listed(_OPERATORS)}")
@@ -162,7 +162,7 @@ def _exit_codes(codes: Wire, path: str, known: list[str | None]) -> Iterator[Fie
         yield problems.invalid(f"{path}.values", values, "must be ordered")
 
 
-def _success_policy(spec: Wire, rules: list[Wire], path: str) -> Iterator[FieldError]:
+def _success_policy(spec: JsonObject, rules: list[JsonObject], path: str) -> Iterator[FieldError]:
     if not rules:
         text = "at least one rules must be specified when the successPolicy is specified"
         yield problems.required(path, text)
@@ -174,7 +174,7 @@ def _success_policy(spec: Wire, rules: list[Wire], path: str) -> Iterator[FieldE
         yield from _success_rule(rule, f"{path}[{index}]", total)
 
 
-def _success_rule(rule: Wire, path: str, total: int) -> Iterator[FieldError]:
+def _success_rule(rule: JsonObject, path: str, total: int) -> Iterator[FieldError]:
     count, text = rule.get("succeededCount"), rule.get("succeededIndexes")
     if count is None and text is None:
         both = "at least one of succeededCount or succeededIndexes must be specified"
@@ -225,7 +225,7 @@ def _count_indexes(text: str, total: int) -> int:
     return found
 
 
-def _restart_policy(spec: Wire, path: str) -> Iterator[FieldError]:
+def _restart_policy(spec: JsonObject, path: str) -> Iterator[FieldError]:
     policy = spec["template"]["spec"].get("restartPolicy", "")
     if policy in ("", "Always"):
         yield problems.required(path, 'valid values: "OnFailure", "Never"')

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from kubewright.api import FieldError, problems
 from kubewright.devserver.builtin import field_checks as check
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 
 _PATH = "status"
 _CONDITIONS = f"{_PATH}.conditions"
@@ -31,7 +31,7 @@ _NEVER = (
 )
 
 
-def check_job_status(new: Wire, old: Wire) -> list[FieldError]:
+def check_job_status(new: JsonObject, old: JsonObject) -> list[FieldError]:
     """Check how a Job is said to stand, and that it has not come back from where it ended."""
     return [
         *_counts(section(new, "status"), section(old, "status"), elastic=_is_elastic(section(new, "spec"))),
@@ -42,17 +42,17 @@ def check_job_status(new: Wire, old: Wire) -> list[FieldError]:
     ]
 
 
-def _is_elastic(spec: Wire) -> bool:
+def _is_elastic(spec: JsonObject) -> bool:
     """Tell whether a Job may get fewer indexes, and with them fewer that succeeded."""
     return spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
 
 
-def _holding(job: Wire) -> set[str]:
-    found: Sequence[Wire] = items(section(job, "status"), "conditions")
+def _holding(job: JsonObject) -> set[str]:
+    found: Sequence[JsonObject] = items(section(job, "status"), "conditions")
     return {item.get("type", "") for item in found if item.get("status") == "True"}
 
 
-def _counts(status: Wire, before: Wire, *, elastic: bool) -> Iterator[FieldError]:
+def _counts(status: JsonObject, before: JsonObject, *, elastic: bool) -> Iterator[FieldError]:
     yield from check.none_negative(status, _PATH, "active", "succeeded", "failed", "ready", "terminating")
     for name in ("failed", "succeeded"):
         if status.get(name, 0) < before.get(name, 0) and (name == "failed" or not elastic):
@@ -65,7 +65,7 @@ def _counts(status: Wire, before: Wire, *, elastic: bool) -> Iterator[FieldError
         yield problems.invalid(f"{_PATH}.ready", ready, "cannot set more ready pods than active")
 
 
-def _uncounted(pods: Wire) -> Iterator[FieldError]:
+def _uncounted(pods: JsonObject) -> Iterator[FieldError]:
     seen: set[str] = set()
     for part in ("succeeded", "failed"):
         for index, uid in enumerate(items(pods, part)):
@@ -77,7 +77,7 @@ def _uncounted(pods: Wire) -> Iterator[FieldError]:
             seen.add(uid)
 
 
-def _conditions(new: Wire, old: Wire) -> Iterator[FieldError]:
+def _conditions(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
     after, before = _holding(new), _holding(old)
     changed = after ^ before
 
@@ -107,7 +107,7 @@ def _conditions(new: Wire, old: Wire) -> Iterator[FieldError]:
             yield problems.invalid(f"{_PATH}.{name}", count, f"{name}>0 is invalid for finished job")
 
 
-def _times(new: Wire, old: Wire) -> Iterator[FieldError]:
+def _times(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
     status, was = section(new, "status"), section(old, "status")
     after, changed = _holding(new), _holding(new) ^ _holding(old)
     start, end = status.get("startTime"), status.get("completionTime")
@@ -130,7 +130,7 @@ def _times(new: Wire, old: Wire) -> Iterator[FieldError]:
         yield problems.invalid(f"{_PATH}.startTime", start, text)
 
 
-def _indexes(new: Wire, old: Wire) -> Iterator[FieldError]:
+def _indexes(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
     spec, status, was = section(new, "spec"), section(new, "status"), section(old, "status")
     done, failed = status.get("completedIndexes", ""), status.get("failedIndexes")
     if done and done != was.get("completedIndexes", "") and spec.get("completionMode") != "Indexed":

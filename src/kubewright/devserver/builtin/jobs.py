@@ -25,7 +25,7 @@ from kubewright.devserver.builtin.schedules import schedule_trouble
 from kubewright.devserver.builtin.templates import default_pod_spec, template_of
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec, number_at
 from kubewright.devserver.clock import parse_time
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.strategy import Column, Strategy
 from kubewright.devserver.tables import age, human_duration
 
@@ -38,8 +38,8 @@ _POLICIES = ("Allow", "Forbid", "Replace")
 _MAX_CRON_NAME = 52
 
 
-def _default_job(job: Wire) -> None:
-    spec: Wire = job.setdefault("spec", {})
+def _default_job(job: JsonObject) -> None:
+    spec: JsonObject = job.setdefault("spec", {})
     if spec.get("completions") is None and spec.get("parallelism") is None:
         spec["completions"] = 1
     spec.setdefault("parallelism", 1)
@@ -62,7 +62,7 @@ def _default_job(job: Wire) -> None:
         job["metadata"]["labels"] = labels
 
 
-def _prepare_job(job: Wire) -> None:
+def _prepare_job(job: JsonObject) -> None:
     spec, metadata = job["spec"], job["metadata"]
     if spec.get("manualSelector"):
         return
@@ -79,14 +79,14 @@ def _prepare_job(job: Wire) -> None:
     template_of(spec)["metadata"]["labels"] = dict(sorted(labels.items()))
     if shared:
         metadata["labels"] = dict(sorted(labels.items()))
-    selector: Wire = section(spec, "selector")
+    selector: JsonObject = section(spec, "selector")
     matched = {**section(selector, "matchLabels"), _UID: metadata["uid"]}
     spec["selector"] = {**selector, "matchLabels": dict(sorted(matched.items()))}
 
 
-def _validate_job(job: Wire) -> list[FieldError]:
+def _validate_job(job: JsonObject) -> list[FieldError]:
     spec = job["spec"]
-    selector: Wire | None = spec.get("selector")
+    selector: JsonObject | None = spec.get("selector")
     errors: list[FieldError] = []
     if not spec.get("manualSelector") and selector is not None:
         expected = {"matchLabels": {_UID: job["metadata"].get("uid", "")}}
@@ -104,9 +104,9 @@ def _validate_job(job: Wire) -> list[FieldError]:
     return errors
 
 
-def _selection(spec: Wire) -> list[FieldError]:
-    selector: Wire | None = spec.get("selector")
-    labels: Wire = section(spec["template"]["metadata"], "labels")
+def _selection(spec: JsonObject) -> list[FieldError]:
+    selector: JsonObject | None = spec.get("selector")
+    labels: JsonObject = section(spec["template"]["metadata"], "labels")
     errors = check.label_selector("spec.selector", selector)
     if selector is None:
         errors.append(problems.required("spec.selector"))
@@ -119,7 +119,7 @@ def _selection(spec: Wire) -> list[FieldError]:
     return errors
 
 
-def _validate_job_update(new: Wire, old: Wire) -> list[FieldError]:
+def _validate_job_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
     after, before = new["spec"], old["spec"]
     # The real server looks at the spec of a changed Job twice.
     errors = [*_validate_job(new), *check_job_spec(after, "spec"), *_selection(after)]
@@ -143,17 +143,17 @@ def _validate_job_update(new: Wire, old: Wire) -> list[FieldError]:
     return errors
 
 
-def _default_cron_job(job: Wire) -> None:
-    spec: Wire = job.setdefault("spec", {})
+def _default_cron_job(job: JsonObject) -> None:
+    spec: JsonObject = job.setdefault("spec", {})
     spec["concurrencyPolicy"] = spec.get("concurrencyPolicy") or "Allow"
     spec.setdefault("suspend", False)
     spec.setdefault("successfulJobsHistoryLimit", 3)
     spec.setdefault("failedJobsHistoryLimit", 1)
-    inner: Wire = spec.setdefault("jobTemplate", {}).setdefault("spec", {})
+    inner: JsonObject = spec.setdefault("jobTemplate", {}).setdefault("spec", {})
     default_pod_spec(template_of(inner)["spec"])
 
 
-def _validate_cron_job(job: Wire) -> list[FieldError]:
+def _validate_cron_job(job: JsonObject) -> list[FieldError]:
     spec, name = job["spec"], job["metadata"].get("name", "")
     errors: list[FieldError] = []
     schedule, zone = spec.get("schedule", ""), spec.get("timeZone")
@@ -190,8 +190,8 @@ def _zone(zone: str) -> list[FieldError]:
     return []
 
 
-def _job_state(job: Wire) -> str:
-    status: Wire = section(job, "status")
+def _job_state(job: JsonObject) -> str:
+    status: JsonObject = section(job, "status")
     conditions = {item["type"]: item.get("status") for item in items(status, "conditions")}
     if conditions.get("Complete") == "True":
         return "Complete"
@@ -205,7 +205,7 @@ def _job_state(job: Wire) -> str:
     return "Running"
 
 
-def _job_row(job: Wire, now: float) -> list[Any]:
+def _job_row(job: JsonObject, now: float) -> list[Any]:
     spec, status = job["spec"], section(job, "status")
     done = status.get("succeeded", 0)
     if spec.get("completions") is not None:
@@ -229,7 +229,7 @@ def _job_row(job: Wire, now: float) -> list[Any]:
     ]
 
 
-def _cron_job_row(job: Wire, now: float) -> list[Any]:
+def _cron_job_row(job: JsonObject, now: float) -> list[Any]:
     spec, status = job["spec"], section(job, "status")
     found, images = containers(spec["jobTemplate"]["spec"]["template"])
     last = status.get("lastScheduleTime")

@@ -9,7 +9,7 @@ from kubewright.devserver.builtin.admission_checks import (
     check_match,
     check_variable,
 )
-from kubewright.devserver.objects import Wire, items
+from kubewright.devserver.objects import JsonObject, items
 from kubewright.devserver.policy_expressions import PolicyCompiler
 
 # What is deleted cannot be changed.
@@ -17,7 +17,7 @@ _OPERATIONS = ("*", "CONNECT", "CREATE", "UPDATE")
 _FORMS = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
 
 
-def check_mutating_policy(spec: Wire) -> list[FieldError]:
+def check_mutating_policy(spec: JsonObject) -> list[FieldError]:
     """Check the expressions of a mutating policy, and when it is asked again."""
     compiler = PolicyCompiler(spec)
     errors = check_conditions(items(spec, "matchConditions"), "spec.matchConditions", compiler.condition)
@@ -32,7 +32,7 @@ def check_mutating_policy(spec: Wire) -> list[FieldError]:
     return errors + check.one_of("spec.reinvocationPolicy", spec["reinvocationPolicy"], ("IfNeeded", "Never"))
 
 
-def check_mutating_match(match: Wire, path: str) -> list[FieldError]:
+def check_mutating_match(match: JsonObject, path: str) -> list[FieldError]:
     """Check which writes a mutating policy or its binding is about."""
     errors = check_match(match, path)
     for rule in items(match, "resourceRules"):
@@ -41,7 +41,7 @@ def check_mutating_match(match: Wire, path: str) -> list[FieldError]:
     return errors
 
 
-def _check_mutation(mutation: Wire, path: str, compiler: PolicyCompiler) -> list[FieldError]:
+def _check_mutation(mutation: JsonObject, path: str, compiler: PolicyCompiler) -> list[FieldError]:
     form = mutation.get("patchType", "")
     if not form:
         return [problems.required(f"{path}.patchType")]

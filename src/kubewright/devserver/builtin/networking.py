@@ -8,7 +8,7 @@ from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin import ip_checks
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age, selector_text
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.strategy import Column, Strategy
 
 GROUP = "networking.k8s.io"
@@ -22,10 +22,10 @@ _POLICY_PROTOCOLS = ("TCP", "UDP", "SCTP")
 _SHOWN_HOSTS = 3
 
 
-def _validate_ingress(ingress: Wire) -> list[FieldError]:
-    spec: Wire = section(ingress, "spec")
-    rules: Sequence[Wire] = items(spec, "rules")
-    backend: Wire | None = spec.get("defaultBackend")
+def _validate_ingress(ingress: JsonObject) -> list[FieldError]:
+    spec: JsonObject = section(ingress, "spec")
+    rules: Sequence[JsonObject] = items(spec, "rules")
+    backend: JsonObject | None = spec.get("defaultBackend")
     errors: list[FieldError] = []
     if not rules and backend is None:
         text = "either `defaultBackend` or `rules` must be specified"
@@ -48,12 +48,12 @@ def _host_troubles(host: str) -> list[str]:
     return names.wildcard_dns1123_subdomain(host) if "*" in host else names.dns1123_subdomain(host)
 
 
-def _rule(rule: Wire, path: str) -> Iterator[FieldError]:
+def _rule(rule: JsonObject, path: str) -> Iterator[FieldError]:
     if host := rule.get("host"):
         if ip_checks.is_address(host):
             yield problems.invalid(f"{path}.host", host, "must be a DNS name, not an IP address")
         yield from check.named(f"{path}.host", host, _host_troubles(host))
-    http: Wire | None = rule.get("http")
+    http: JsonObject | None = rule.get("http")
     if http is None:
         return
     if not http.get("paths"):
@@ -62,7 +62,7 @@ def _rule(rule: Wire, path: str) -> Iterator[FieldError]:
         yield from _path(item, f"{path}.http.paths[{index}]")
 
 
-def _path(item: Wire, path: str) -> Iterator[FieldError]:
+def _path(item: JsonObject, path: str) -> Iterator[FieldError]:
     kind, text = item.get("pathType"), item.get("path", "")
     if kind is None:
         yield problems.required(f"{path}.pathType", "pathType must be specified")
@@ -81,7 +81,7 @@ def _path(item: Wire, path: str) -> Iterator[FieldError]:
     yield from _backend(section(item, "backend"), f"{path}.backend")
 
 
-def _backend(backend: Wire, path: str) -> Iterator[FieldError]:
+def _backend(backend: JsonObject, path: str) -> Iterator[FieldError]:
     service, resource = backend.get("service"), backend.get("resource")
     if service is not None and resource is not None:
         yield problems.invalid(path, "", "cannot set both resource and service backends")
@@ -95,7 +95,7 @@ def _backend(backend: Wire, path: str) -> Iterator[FieldError]:
             yield problems.required(f"{path}.service.name")
         else:
             yield from check.named(f"{path}.service.name", name, names.dns1123_label(name))
-        port: Wire = section(service, "port")
+        port: JsonObject = section(service, "port")
         if port.get("name") and port.get("number"):
             yield problems.invalid(path, "", "cannot set both port name & port number")
         elif port.get("name"):
@@ -106,7 +106,7 @@ def _backend(backend: Wire, path: str) -> Iterator[FieldError]:
             yield problems.required(path, "port name or number is required")
 
 
-def _ingress_warnings(new: Wire, old: Wire | None) -> list[str]:
+def _ingress_warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
     old_way = _OLD_CLASS in (new["metadata"].get("annotations") or {})
     if old is not None or not old_way or new["spec"].get("ingressClassName") is not None:
         return []
@@ -115,12 +115,12 @@ def _ingress_warnings(new: Wire, old: Wire | None) -> list[str]:
     ]
 
 
-def _ingress_row(ingress: Wire, now: float) -> list[Any]:
+def _ingress_row(ingress: JsonObject, now: float) -> list[Any]:
     spec, status = section(ingress, "spec"), section(ingress, "status")
     hosts = [rule["host"] for rule in items(spec, "rules") if rule.get("host")]
     more = len(hosts) - _SHOWN_HOSTS
     shown = ",".join(hosts[:_SHOWN_HOSTS]) or "*"
-    points: Sequence[Wire] = items(section(status, "loadBalancer"), "ingress")
+    points: Sequence[JsonObject] = items(section(status, "loadBalancer"), "ingress")
     addresses = {item.get("ip") or item.get("hostname") or "" for item in points} - {""}
     return [
         ingress["metadata"]["name"],
@@ -132,14 +132,14 @@ def _ingress_row(ingress: Wire, now: float) -> list[Any]:
     ]
 
 
-def _default_class(obj: Wire) -> None:
-    parameters: Wire | None = section(obj, "spec").get("parameters")
+def _default_class(obj: JsonObject) -> None:
+    parameters: JsonObject | None = section(obj, "spec").get("parameters")
     if parameters is not None:
         parameters["scope"] = "Cluster" if parameters.get("scope") is None else parameters["scope"]
 
 
-def _validate_class(obj: Wire) -> list[FieldError]:
-    spec: Wire = section(obj, "spec")
+def _validate_class(obj: JsonObject) -> list[FieldError]:
+    spec: JsonObject = section(obj, "spec")
     errors: list[FieldError] = []
     controller = spec.get("controller", "")
     if len(controller.encode()) > _MAX_CONTROLLER:
@@ -150,7 +150,7 @@ def _validate_class(obj: Wire) -> list[FieldError]:
     return errors
 
 
-def _parameters(parameters: Wire, path: str) -> Iterator[FieldError]:
+def _parameters(parameters: JsonObject, path: str) -> Iterator[FieldError]:
     yield from check.reference(parameters, path)
     scope, namespace, where = parameters.get("scope"), parameters.get("namespace"), f"{path}.namespace"
     if scope not in ("Cluster", "Namespace"):
@@ -163,14 +163,14 @@ def _parameters(parameters: Wire, path: str) -> Iterator[FieldError]:
         yield from check.named(where, namespace, names.dns1123_label(namespace))
 
 
-def _update_class(new: Wire, old: Wire) -> list[FieldError]:
+def _update_class(new: JsonObject, old: JsonObject) -> list[FieldError]:
     after, before = section(new, "spec"), section(old, "spec")
     errors = check.unchanged("spec.controller", after.get("controller", ""), before.get("controller", ""))
     return [*errors, *_validate_class(new)]
 
 
-def _class_row(obj: Wire, now: float) -> list[Any]:
-    spec: Wire = section(obj, "spec")
+def _class_row(obj: JsonObject, now: float) -> list[Any]:
+    spec: JsonObject = section(obj, "spec")
     name = obj["metadata"]["name"]
     if section(obj["metadata"], "annotations").get(_DEFAULT_CLASS) == "true":
         name += " (default)"
@@ -181,8 +181,8 @@ def _class_row(obj: Wire, now: float) -> list[Any]:
     return [name, spec.get("controller", ""), shown, object_age(obj, now)]
 
 
-def _default_policy(policy: Wire) -> None:
-    spec: Wire = policy.setdefault("spec", {})
+def _default_policy(policy: JsonObject) -> None:
+    spec: JsonObject = policy.setdefault("spec", {})
     for part in ("ingress", "egress"):
         for rule in items(spec, part):
             for port in items(rule, "ports"):
@@ -191,8 +191,8 @@ def _default_policy(policy: Wire) -> None:
         spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
 
 
-def _validate_policy(policy: Wire) -> list[FieldError]:
-    spec: Wire = section(policy, "spec")
+def _validate_policy(policy: JsonObject) -> list[FieldError]:
+    spec: JsonObject = section(policy, "spec")
     errors = check.label_selector("spec.podSelector", spec.get("podSelector"))
     for part, peers in (("ingress", "from"), ("egress", "to")):
         for index, rule in enumerate(items(spec, part)):
@@ -210,7 +210,7 @@ def _validate_policy(policy: Wire) -> list[FieldError]:
     return errors
 
 
-def _policy_port(port: Wire, path: str) -> Iterator[FieldError]:
+def _policy_port(port: JsonObject, path: str) -> Iterator[FieldError]:
     yield from check.one_of(f"{path}.protocol", port.get("protocol"), _POLICY_PROTOCOLS)
     number, end = port.get("port"), port.get("endPort")
     if number is None:
@@ -231,7 +231,7 @@ def _policy_port(port: Wire, path: str) -> Iterator[FieldError]:
             yield problems.invalid(f"{path}.endPort", end, text)
 
 
-def _peer(peer: Wire, path: str) -> Iterator[FieldError]:
+def _peer(peer: JsonObject, path: str) -> Iterator[FieldError]:
     given = [name for name in ("podSelector", "namespaceSelector", "ipBlock") if peer.get(name) is not None]
     if not given:
         yield problems.required(path, "must specify a peer")
@@ -242,7 +242,7 @@ def _peer(peer: Wire, path: str) -> Iterator[FieldError]:
         if name != "ipBlock":
             yield from check.label_selector(f"{path}.{name}", peer[name])
             continue
-        block: Wire = peer["ipBlock"]
+        block: JsonObject = peer["ipBlock"]
         if not block.get("cidr"):
             yield problems.required(f"{path}.ipBlock.cidr")
             continue
@@ -261,7 +261,7 @@ def _exceptions(given: Sequence[str], whole: ip_checks.Network, path: str) -> It
             yield problems.invalid(f"{path}[{index}]", item, "must be a strict subset of `cidr`")
 
 
-def _policy_row(policy: Wire, now: float) -> list[Any]:
+def _policy_row(policy: JsonObject, now: float) -> list[Any]:
     selector = selector_text(section(policy, "spec").get("podSelector"))
     return [policy["metadata"]["name"], selector, object_age(policy, now)]
 

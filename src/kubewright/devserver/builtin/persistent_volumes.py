@@ -13,7 +13,7 @@ from kubewright.devserver.builtin.scheduling import check_node_selector
 from kubewright.devserver.builtin.volume_sources import SHARED_CHECKS, check_driver
 from kubewright.devserver.builtin.volumes import default_source
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.strategy import Column, Strategy
 
 _RECLAIM = ("Delete", "Recycle", "Retain")
@@ -40,23 +40,23 @@ _SECRETS = (
 )
 
 
-def _default(volume: Wire) -> None:
-    spec: Wire = volume.setdefault("spec", {})
+def _default(volume: JsonObject) -> None:
+    spec: JsonObject = volume.setdefault("spec", {})
     spec["persistentVolumeReclaimPolicy"] = spec.get("persistentVolumeReclaimPolicy") or "Retain"
     spec.setdefault("volumeMode", "Filesystem")
     default_source(spec)
 
 
-def _new(volume: Wire) -> None:
+def _new(volume: JsonObject) -> None:
     volume["status"] = {"phase": "Pending"}
     volume["status"]["lastPhaseTransitionTime"] = volume["metadata"].get("creationTimestamp")
 
 
-def _sources(spec: Wire) -> dict[str, Any]:
+def _sources(spec: JsonObject) -> dict[str, Any]:
     return {name: value for name, value in spec.items() if name not in _NOT_SOURCES}
 
 
-def _validate(volume: Wire) -> list[FieldError]:
+def _validate(volume: JsonObject) -> list[FieldError]:
     spec = volume["spec"]
     modes: Sequence[str] = items(spec, "accessModes")
     errors: list[FieldError] = [] if modes else [problems.required("spec.accessModes")]
@@ -86,7 +86,7 @@ def _capacity(capacity: dict[str, Any] | None) -> Iterator[FieldError]:
             yield problems.invalid(path, str(value), check.NOT_POSITIVE)
 
 
-def _affinity(spec: Wire) -> Iterator[FieldError]:
+def _affinity(spec: JsonObject) -> Iterator[FieldError]:
     if spec.get("nodeAffinity") is None:
         return
     if (required := section(spec, "nodeAffinity").get("required")) is None:
@@ -96,7 +96,7 @@ def _affinity(spec: Wire) -> Iterator[FieldError]:
         yield from check_node_selector(required, "spec.nodeAffinity.required")
 
 
-def _source(spec: Wire) -> Iterator[FieldError]:
+def _source(spec: JsonObject) -> Iterator[FieldError]:
     kinds = list(_sources(spec))
     for extra in kinds[1:]:
         yield problems.forbidden(f"spec.{extra}", "may not specify more than 1 volume type")
@@ -118,12 +118,12 @@ def _source(spec: Wire) -> Iterator[FieldError]:
         yield problems.forbidden("spec.persistentVolumeReclaimPolicy", text)
 
 
-def _csi(source: Wire, path: str) -> Iterator[FieldError]:
+def _csi(source: JsonObject, path: str) -> Iterator[FieldError]:
     yield from check_driver(source.get("driver", ""), f"{path}.driver")
     if not source.get("volumeHandle"):
         yield problems.required(f"{path}.volumeHandle")
     for field in _SECRETS:
-        secret: Wire | None = source.get(field)
+        secret: JsonObject | None = source.get(field)
         for name, rule in (("name", names.dns1123_subdomain), ("namespace", names.dns1123_label)):
             if secret is not None and not secret.get(name):
                 yield problems.required(f"{path}.{field}.{name}")
@@ -131,7 +131,7 @@ def _csi(source: Wire, path: str) -> Iterator[FieldError]:
                 yield from check.named(f"{path}.{field}.{name}", secret[name], rule(secret[name]))
 
 
-def _local(source: Wire, spec: Wire) -> Iterator[FieldError]:
+def _local(source: JsonObject, spec: JsonObject) -> Iterator[FieldError]:
     folder = source.get("path", "")
     if not folder:
         yield problems.required("spec.local.path")
@@ -141,7 +141,7 @@ def _local(source: Wire, spec: Wire) -> Iterator[FieldError]:
         yield problems.required("spec.nodeAffinity", "Local volume requires node affinity")
 
 
-def _attributes(spec: Wire) -> Iterator[FieldError]:
+def _attributes(spec: JsonObject) -> Iterator[FieldError]:
     name, path = spec.get("volumeAttributesClassName"), "spec.volumeAttributesClassName"
     if name is None:
         return
@@ -153,7 +153,7 @@ def _attributes(spec: Wire) -> Iterator[FieldError]:
         yield problems.required("spec.csi", "has to be specified when using volumeAttributesClassName")
 
 
-def _update(new: Wire, old: Wire) -> list[FieldError]:
+def _update(new: JsonObject, old: JsonObject) -> list[FieldError]:
     after, before = new["spec"], old["spec"]
     # The real server, too, looks at a changed volume twice.
     errors = _validate(new) * 2
@@ -165,7 +165,7 @@ def _update(new: Wire, old: Wire) -> list[FieldError]:
     if sources != kept:
         errors.append(problems.forbidden("spec.persistentvolumesource", _SOURCE_RULE))
     errors += check.unchanged("volumeMode", after.get("volumeMode"), before.get("volumeMode"))
-    affinity: Wire | None = after.get("nodeAffinity")
+    affinity: JsonObject | None = after.get("nodeAffinity")
     if before.get("nodeAffinity") is not None and affinity != before["nodeAffinity"]:
         errors.append(invalid_struct("nodeAffinity", _shown(affinity), _AFFINITY_RULE))
     if before.get("volumeAttributesClassName") is not None and after.get("volumeAttributesClassName") is None:
@@ -174,7 +174,7 @@ def _update(new: Wire, old: Wire) -> list[FieldError]:
     return errors
 
 
-def _shown(affinity: Wire | None) -> Wire | None:
+def _shown(affinity: JsonObject | None) -> JsonObject | None:
     if affinity is None:
         return None
     terms = [
@@ -195,9 +195,9 @@ def _shown(affinity: Wire | None) -> Wire | None:
     return {"Required": {"NodeSelectorTerms": terms or None}}
 
 
-def _row(volume: Wire, now: float) -> list[Any]:
+def _row(volume: JsonObject, now: float) -> list[Any]:
     spec, status = volume["spec"], section(volume, "status")
-    claim: Wire | None = spec.get("claimRef")
+    claim: JsonObject | None = spec.get("claimRef")
     phase = "Terminating" if volume["metadata"].get("deletionTimestamp") else status.get("phase", "")
     return [
         volume["metadata"]["name"],
@@ -214,7 +214,7 @@ def _row(volume: Wire, now: float) -> list[Any]:
     ]
 
 
-def _date_phase(new: Wire, old: Wire, moment: str) -> None:
+def _date_phase(new: JsonObject, old: JsonObject, moment: str) -> None:
     status, before = new.setdefault("status", {}), section(old, "status")
     known = before.get("lastPhaseTransitionTime")
     if status.get("phase") == before.get("phase"):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kubewright.api import Quantity
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 
 Amounts = Mapping[str, Quantity]
 _ZERO = Quantity("0")
@@ -21,7 +21,7 @@ def add(total: Amounts, more: Amounts) -> dict[str, Quantity]:
     return {name: total.get(name, _ZERO) + more.get(name, _ZERO) for name in (*total, *more)}
 
 
-def pod_amounts(spec: Wire) -> tuple[dict[str, Quantity], dict[str, Quantity]]:
+def pod_amounts(spec: JsonObject) -> tuple[dict[str, Quantity], dict[str, Quantity]]:
     """Give the requests and limits of a whole Pod."""
     requests, limits = (_total(spec, field) for field in ("requests", "limits"))
     overhead = amounts(spec.get("overhead"))
@@ -31,12 +31,12 @@ def pod_amounts(spec: Wire) -> tuple[dict[str, Quantity], dict[str, Quantity]]:
     return requests, limits
 
 
-def _total(spec: Wire, field: str) -> dict[str, Quantity]:
+def _total(spec: JsonObject, field: str) -> dict[str, Quantity]:
     """Take what the Pod says of itself, else what its containers come to."""
     return {**container_amounts(spec, field), **amounts(section(spec, "resources").get(field))}
 
 
-def container_amounts(spec: Wire, field: str) -> dict[str, Quantity]:
+def container_amounts(spec: JsonObject, field: str) -> dict[str, Quantity]:
     """Add up containers and sidecars; other init containers run one by one before, beside the sidecars so far."""
     total: dict[str, Quantity] = {}
     for container in items(spec, "containers"):

@@ -4,7 +4,7 @@ import ipaddress
 from collections.abc import Mapping
 
 from kubewright.api import label_selector, problems
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.status import StatusError, success
 from kubewright.devserver.strategy import Endpoint, Invocation, Outcome
 from kubewright.http.server import Response
@@ -17,7 +17,7 @@ _UNGUARDED = ("Pending", "Succeeded", "Failed")
 async def bind(call: Invocation) -> Outcome:
     """Put a Pod on a node."""
     body = call.body or {}
-    metadata: Wire = section(body, "metadata")
+    metadata: JsonObject = section(body, "metadata")
     # POST bindings names the Pod only in the body.
     name = call.name or metadata.get("name", "")
     if metadata.get("name", name) != name:
@@ -27,7 +27,7 @@ async def bind(call: Invocation) -> Outcome:
         raise StatusError.unknown(str(problems.required("target.name")))
     await call.judge(body)
 
-    def assign(pod: Wire) -> None:
+    def assign(pod: JsonObject) -> None:
         if trouble := _unbindable(pod):
             raise StatusError.conflict("", "pods/binding", name, trouble)
         _assign(pod, node, metadata, call.clock.stamp())
@@ -46,12 +46,12 @@ async def bind(call: Invocation) -> Outcome:
     return Outcome(success({}, 201), 201)
 
 
-def _assign(pod: Wire, node: str, metadata: Wire, moment: str) -> None:
+def _assign(pod: JsonObject, node: str, metadata: JsonObject, moment: str) -> None:
     pod["spec"]["nodeName"] = node
     for name in ("annotations", "labels"):
         if metadata.get(name):
             pod["metadata"].setdefault(name, {}).update(metadata[name])
-    status: Wire = dict(section(pod, "status"))
+    status: JsonObject = dict(section(pod, "status"))
     status.pop("nominatedNodeName", None)
     others = [item for item in items(status, "conditions") if item["type"] != "PodScheduled"]
     scheduled = {
@@ -63,7 +63,7 @@ def _assign(pod: Wire, node: str, metadata: Wire, moment: str) -> None:
     pod["status"] = {**status, "conditions": [*others, scheduled]}
 
 
-def _unbindable(pod: Wire) -> str:
+def _unbindable(pod: JsonObject) -> str:
     name, node = pod["metadata"]["name"], pod["spec"].get("nodeName")
     if pod["metadata"].get("deletionTimestamp"):
         return f"pod {name} is being deleted, cannot be assigned to a host"
@@ -81,7 +81,7 @@ async def evict(call: Invocation) -> Outcome:
         raise StatusError.bad_request("name in URL does not match name in Eviction object")
     await call.judge(body)
     pod = call.api.get("", "pods", call.namespace, call.name)
-    options: Wire = dict(section(body, "deleteOptions"))
+    options: JsonObject = dict(section(body, "deleteOptions"))
     if call.options.dry_run:
         options["dryRun"] = ["All"]
     phase = section(pod, "status").get("phase")
@@ -91,7 +91,7 @@ async def evict(call: Invocation) -> Outcome:
     return Outcome(success({}, 201), 201)
 
 
-async def _spend_budget(call: Invocation, pod: Wire, *, dry_run: bool) -> None:
+async def _spend_budget(call: Invocation, pod: JsonObject, *, dry_run: bool) -> None:
     labels = section(pod["metadata"], "labels")
     budgets = [
         budget
@@ -113,7 +113,7 @@ async def _spend_budget(call: Invocation, pod: Wire, *, dry_run: bool) -> None:
     if dry_run:
         return
 
-    def spend(found: Wire) -> None:
+    def spend(found: JsonObject) -> None:
         status = found["status"]
         status["disruptionsAllowed"] -= 1
         status.setdefault("disruptedPods", {})[call.name] = call.clock.stamp()
@@ -124,12 +124,12 @@ async def _spend_budget(call: Invocation, pod: Wire, *, dry_run: bool) -> None:
     await call.api.update("policy", "poddisruptionbudgets", call.namespace, name, spend, subresource="status")
 
 
-def _note_spent(status: Wire, moment: str) -> None:
+def _note_spent(status: JsonObject, moment: str) -> None:
     before = next(
-        (item for item in items(status, "conditions") if item["type"] == "DisruptionAllowed"), Wire()
+        (item for item in items(status, "conditions") if item["type"] == "DisruptionAllowed"), JsonObject()
     )
     since = before.get("lastTransitionTime") if before.get("status") == "False" else None
-    spent: Wire = {
+    spent: JsonObject = {
         "type": "DisruptionAllowed",
         "status": "False",
         "observedGeneration": status.get("observedGeneration", 0),
@@ -141,19 +141,19 @@ def _note_spent(status: Wire, moment: str) -> None:
     status["conditions"] = [*others, spent]
 
 
-def _harmless(pod: Wire, budget: Wire) -> bool:
+def _harmless(pod: JsonObject, budget: JsonObject) -> bool:
     """Tell whether the Pod is not ready, so that losing it disrupts nothing."""
     conditions = {item["type"]: item.get("status") for item in items(pod["status"], "conditions")}
     if conditions.get("Ready") == "True":
         return False
     if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
-    status: Wire = section(budget, "status")
+    status: JsonObject = section(budget, "status")
     wanted = status.get("desiredHealthy", 0)
     return wanted > 0 and status.get("currentHealthy", 0) >= wanted
 
 
-def _refuse_disruption(budget: Wire) -> None:
+def _refuse_disruption(budget: JsonObject) -> None:
     name, status = budget["metadata"]["name"], section(budget, "status")
     if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
         raise _too_many(f"The disruption budget {name} is still being processed by the server.", 10)
@@ -167,7 +167,7 @@ def _refuse_disruption(budget: Wire) -> None:
 
 
 def _too_many(cause: str, retry_after: int) -> StatusError:
-    details: Wire = {"causes": [{"reason": "DisruptionBudget", "message": cause}]}
+    details: JsonObject = {"causes": [{"reason": "DisruptionBudget", "message": cause}]}
     if retry_after:
         details["retryAfterSeconds"] = retry_after
     message = "Cannot evict pod as it would violate the pod's disruption budget."
@@ -201,7 +201,7 @@ async def stream(call: Invocation) -> Response:
 async def proxy(call: Invocation) -> Response:
     """Refuse to pass a request on: nothing listens at a Pod's address."""
     pod = call.api.get("", "pods", call.namespace, call.name.split(":")[0])
-    addresses: list[Wire] = [*items(section(pod, "status"), "podIPs"), {}]
+    addresses: list[JsonObject] = [*items(section(pod, "status"), "podIPs"), {}]
     try:
         found = ipaddress.ip_address(addresses[0].get("ip", ""))
     except ValueError:
@@ -213,7 +213,7 @@ async def proxy(call: Invocation) -> Response:
     )
 
 
-def choose_container(pod: Wire, wanted: str) -> str:
+def choose_container(pod: JsonObject, wanted: str) -> str:
     """Name the container that a request means: the one it says, else the only one."""
     spec, name = pod["spec"], pod["metadata"]["name"]
     groups = ("initContainers", "containers", "ephemeralContainers")
@@ -222,7 +222,7 @@ def choose_container(pod: Wire, wanted: str) -> str:
         if wanted not in known:
             raise StatusError.bad_request(f"container {wanted} is not valid for pod {name}")
         return wanted
-    main: list[Wire] = items(spec, "containers")
+    main: list[JsonObject] = items(spec, "containers")
     if len(main) != 1:
         listed = " ".join(known)
         raise StatusError.bad_request(
@@ -231,7 +231,7 @@ def choose_container(pod: Wire, wanted: str) -> str:
     return str(main[0].get("name", ""))
 
 
-def _kubelet(call: Invocation, pod: Wire) -> str:
+def _kubelet(call: Invocation, pod: JsonObject) -> str:
     """Find where a Pod's kubelet should listen."""
     name = pod["spec"]["nodeName"]
     node = call.api.find("", "nodes", "", name)
@@ -239,7 +239,7 @@ def _kubelet(call: Invocation, pod: Wire) -> str:
         # The real server reports the missing node as if it were a Pod.
         raise StatusError.not_found("", "pods", name)
     status = section(node, "status")
-    addresses: list[Wire] = items(status, "addresses")
+    addresses: list[JsonObject] = items(status, "addresses")
     if not addresses:
         raise StatusError.unknown("no preferred addresses found; known addresses: []")
     port = section(section(status, "daemonEndpoints"), "kubeletEndpoint").get("Port") or _KUBELET_PORT

@@ -7,15 +7,15 @@ from kubewright.api import FieldError, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.containers import check_resources
 from kubewright.devserver.builtin.pod_amounts import amounts, container_amounts
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 
 _OVERCOMMITTED = ("cpu", "memory")
 _HUGE = "hugepages-"
 
 
-def default_whole(spec: Wire) -> None:
+def default_whole(spec: JsonObject) -> None:
     """Ask for a Pod as a whole what its containers ask for, or what it is allowed; in Pods, never in templates."""
-    whole: Wire | None = spec.get("resources")
+    whole: JsonObject | None = spec.get("resources")
     if not whole or not (whole.get("limits") or whole.get("requests")):
         return
     limits: dict[str, Any] = dict(section(whole, "limits"))
@@ -36,9 +36,9 @@ def default_whole(spec: Wire) -> None:
         whole["requests"] = dict(sorted(requests.items()))
 
 
-def check_whole(spec: Wire, path: str) -> Iterator[FieldError]:
+def check_whole(spec: JsonObject, path: str) -> Iterator[FieldError]:
     """Check what a Pod as a whole may use: at least what its containers ask for together."""
-    whole: Wire | None = spec.get("resources")
+    whole: JsonObject | None = spec.get("resources")
     if whole is None:
         return
     if section(spec, "os").get("name") == "windows":
@@ -58,7 +58,7 @@ def check_whole(spec: Wire, path: str) -> Iterator[FieldError]:
                 yield problems.invalid(f"{path}.containers[{index}][{name}].limits", str(limit), text)
 
 
-def _unknown_claims(spec: Wire, path: str) -> Iterator[FieldError]:
+def _unknown_claims(spec: JsonObject, path: str) -> Iterator[FieldError]:
     known = [item.get("name", "") for item in items(spec, "resourceClaims")]
     for index, claim in enumerate(items(section(spec, "resources"), "claims")):
         if (name := claim.get("name", "")) not in known:
@@ -67,7 +67,7 @@ def _unknown_claims(spec: Wire, path: str) -> Iterator[FieldError]:
             yield FieldError("FieldValueNotFound", f"{path}.claims[{index}]", name, text)
 
 
-def _enough(spec: Wire, path: str) -> Iterator[FieldError]:
+def _enough(spec: JsonObject, path: str) -> Iterator[FieldError]:
     for field in ("requests", "limits"):
         given = amounts(section(section(spec, "resources"), field))
         for name, total in container_amounts(spec, field).items():
@@ -78,7 +78,7 @@ def _enough(spec: Wire, path: str) -> Iterator[FieldError]:
                 yield problems.invalid(f"{path}.{field}[{name}]", str(given[name]), text)
 
 
-def check_resized(new: Wire, old: Wire) -> Iterator[FieldError]:
+def check_resized(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
     """Check what a resize does to a Pod as a whole: cpu and memory may change, and nothing may go."""
     after, before = new.get("resources"), old.get("resources")
     if not (after or before):
@@ -95,6 +95,6 @@ def check_resized(new: Wire, old: Wire) -> Iterator[FieldError]:
         yield problems.forbidden("spec", "only cpu and memory resources are mutable at pod-level")
 
 
-def _fixed(resources: Wire | None, kind: str) -> Wire:
+def _fixed(resources: JsonObject | None, kind: str) -> JsonObject:
     given = section(resources or {}, kind)
     return {name: check.quantity(value) for name, value in given.items() if name not in _OVERCOMMITTED}

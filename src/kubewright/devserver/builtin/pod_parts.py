@@ -7,7 +7,7 @@ from kubewright.devserver.builtin.pod_level import check_resized
 from kubewright.devserver.builtin.quality import quality_of
 from kubewright.devserver.builtin.templates import check_pod_spec
 from kubewright.devserver.builtin.writes import restore
-from kubewright.devserver.objects import Wire, copy, items, section
+from kubewright.devserver.objects import JsonObject, copy, items, section
 from kubewright.devserver.strategy import Part
 
 _GROUPS = ("containers", "initContainers")
@@ -15,7 +15,7 @@ _RESIZED = ("resources", "resizePolicy")
 _MUTABLE = ("cpu", "memory")
 
 
-def _only_ephemeral(new: Wire, old: Wire) -> None:
+def _only_ephemeral(new: JsonObject, old: JsonObject) -> None:
     added = new["spec"].get("ephemeralContainers")
     new["spec"] = copy(old["spec"])
     if added:
@@ -25,7 +25,7 @@ def _only_ephemeral(new: Wire, old: Wire) -> None:
     restore(new, old, "status")
 
 
-def _check_ephemeral(new: Wire, old: Wire) -> list[FieldError]:
+def _check_ephemeral(new: JsonObject, old: JsonObject) -> list[FieldError]:
     path = "spec.ephemeralContainers"
     errors = check_pod_spec(new["spec"], "spec", new)
     after = {item.get("name"): item for item in items(new["spec"], "ephemeralContainers")}
@@ -40,7 +40,7 @@ def _check_ephemeral(new: Wire, old: Wire) -> list[FieldError]:
     return errors
 
 
-def _only_resources(new: Wire, old: Wire) -> None:
+def _only_resources(new: JsonObject, old: JsonObject) -> None:
     wanted = {group: {item.get("name"): item for item in items(new["spec"], group)} for group in _GROUPS}
     whole = new["spec"].get("resources")
     given = {group: items(new["spec"], group) for group in _GROUPS}
@@ -58,11 +58,11 @@ def _only_resources(new: Wire, old: Wire) -> None:
     restore(new, old, "status")
 
 
-def _names(containers: Sequence[Wire]) -> list[str]:
+def _names(containers: Sequence[JsonObject]) -> list[str]:
     return [item.get("name", "") for item in containers]
 
 
-def _reordered(new: Wire, old: Wire) -> Iterator[FieldError]:
+def _reordered(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
     for group in _GROUPS:
         after, before = (_names(items(pod["spec"], group)) for pod in (new, old))
         if len(after) != len(before):
@@ -75,7 +75,7 @@ def _reordered(new: Wire, old: Wire) -> Iterator[FieldError]:
                 yield problems.forbidden(f"spec.{group}[{index}].name", text)
 
 
-def _check_resize(new: Wire, old: Wire) -> list[FieldError]:
+def _check_resize(new: JsonObject, old: JsonObject) -> list[FieldError]:
     errors = check_pod_spec(new["spec"], "spec", new)
     if quality_of(new) != quality_of(old):
         text = "Pod QOS Class may not change as a result of resizing"
@@ -89,11 +89,11 @@ def _check_resize(new: Wire, old: Wire) -> list[FieldError]:
     return errors
 
 
-def _amounts(container: Wire, kind: str) -> Wire:
+def _amounts(container: JsonObject, kind: str) -> JsonObject:
     return section(section(container, "resources"), kind)
 
 
-def _removed(new: Wire, old: Wire) -> list[FieldError]:
+def _removed(new: JsonObject, old: JsonObject) -> list[FieldError]:
     """Find amounts that a resize would take away: it may only change them."""
     return [
         problems.forbidden(f"spec.{group}[{index}].resources.{kind}", f"resource {kind} cannot be removed")
@@ -106,7 +106,7 @@ def _removed(new: Wire, old: Wire) -> list[FieldError]:
     ]
 
 
-def _fixed_amounts(pod: Wire) -> list[Wire]:
+def _fixed_amounts(pod: JsonObject) -> list[JsonObject]:
     return [
         {
             "policy": container.get("resizePolicy"),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age, wide
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.strategy import Column
 from kubewright.devserver.tables import age
 
@@ -32,13 +32,13 @@ class _Sum:
     restarts: int = 0
     restarted: str = ""
 
-    def count(self, status: Wire) -> None:
+    def count(self, status: JsonObject) -> None:
         self.restarts += status.get("restartCount", 0)
-        ended: Wire = section(section(status, "lastState"), "terminated")
+        ended: JsonObject = section(section(status, "lastState"), "terminated")
         self.restarted = max(self.restarted, ended.get("finishedAt") or "")
 
 
-def pod_row(pod: Wire, now: float) -> list[Any]:
+def pod_row(pod: JsonObject, now: float) -> list[Any]:
     """Give a Pod's cells."""
     spec, status = section(pod, "spec"), section(pod, "status")
     found = _sum_up(spec, status)
@@ -51,7 +51,7 @@ def pod_row(pod: Wire, now: float) -> list[Any]:
     restarts = str(found.restarts)
     if found.restarts and found.restarted:
         restarts = f"{restarts} ({age(found.restarted, now)} ago)"
-    addresses: list[Wire] = [*items(status, "podIPs"), {}]
+    addresses: list[JsonObject] = [*items(status, "podIPs"), {}]
     return [
         pod["metadata"]["name"],
         f"{found.ready}/{found.total}",
@@ -65,18 +65,18 @@ def pod_row(pod: Wire, now: float) -> list[Any]:
     ]
 
 
-def _conditions(status: Wire) -> dict[str, str]:
+def _conditions(status: JsonObject) -> dict[str, str]:
     return {item["type"]: item.get("status", "") for item in items(status, "conditions")}
 
 
-def _gates(spec: Wire, conditions: dict[str, str]) -> str:
-    gates: Sequence[Wire] = items(spec, "readinessGates")
+def _gates(spec: JsonObject, conditions: dict[str, str]) -> str:
+    gates: Sequence[JsonObject] = items(spec, "readinessGates")
     passed = sum(conditions.get(gate["conditionType"]) == "True" for gate in gates)
     return f"{passed}/{len(gates)}" if gates else NONE
 
 
-def _sum_up(spec: Wire, status: Wire) -> _Sum:
-    inits: Sequence[Wire] = items(spec, "initContainers")
+def _sum_up(spec: JsonObject, status: JsonObject) -> _Sum:
+    inits: Sequence[JsonObject] = items(spec, "initContainers")
     sidecars = {item.get("name", "") for item in inits if item.get("restartPolicy") == "Always"}
     found = _Sum(
         status.get("reason") or status.get("phase") or "", len(items(spec, "containers")) + len(sidecars)
@@ -95,12 +95,12 @@ def _sum_up(spec: Wire, status: Wire) -> _Sum:
     return found
 
 
-def _initialize(found: _Sum, statuses: Sequence[Wire], sidecars: set[str], inits: int) -> bool:
+def _initialize(found: _Sum, statuses: Sequence[JsonObject], sidecars: set[str], inits: int) -> bool:
     """Look at the init containers in turn; tell whether one of them holds the Pod up."""
     for index, item in enumerate(statuses):
         found.count(item)
-        state: Wire = section(item, "state")
-        ended: Wire | None = state.get("terminated")
+        state: JsonObject = section(item, "state")
+        ended: JsonObject | None = state.get("terminated")
         waiting: str = section(state, "waiting").get("reason", "")
         if ended is not None and ended.get("exitCode", 0) == 0:
             continue
@@ -117,13 +117,13 @@ def _initialize(found: _Sum, statuses: Sequence[Wire], sidecars: set[str], inits
     return False
 
 
-def _run(found: _Sum, statuses: Sequence[Wire], *, ready: bool) -> None:
+def _run(found: _Sum, statuses: Sequence[JsonObject], *, ready: bool) -> None:
     running, failure = False, ""
     for item in reversed(statuses):
         found.count(item)
-        state: Wire = section(item, "state")
+        state: JsonObject = section(item, "state")
         waiting: str = section(state, "waiting").get("reason", "")
-        ended: Wire | None = state.get("terminated")
+        ended: JsonObject | None = state.get("terminated")
         if waiting:
             found.reason = waiting
         elif ended is not None:
@@ -142,7 +142,7 @@ def _run(found: _Sum, statuses: Sequence[Wire], *, ready: bool) -> None:
             found.reason = "NotReady"
 
 
-def _ending(terminated: Wire) -> str:
+def _ending(terminated: JsonObject) -> str:
     if terminated.get("reason"):
         return str(terminated["reason"])
     if terminated.get("signal"):

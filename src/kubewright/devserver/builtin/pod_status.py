@@ -7,10 +7,10 @@ from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin import ip_checks
 from kubewright.devserver.builtin.go_structs import invalid_struct
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 
 
-def agree_on_addresses(status: Wire) -> None:
+def agree_on_addresses(status: JsonObject) -> None:
     """Let the one address and the list of them say the same; of two the older field is believed."""
     first, given = status.get("podIP"), items(status, "podIPs")
     if first and (not given or given[0].get("ip") != first):
@@ -19,7 +19,7 @@ def agree_on_addresses(status: Wire) -> None:
         status["podIP"] = given[0]["ip"]
 
 
-def check_pod_status(new: Wire, old: Wire) -> list[FieldError]:
+def check_pod_status(new: JsonObject, old: JsonObject) -> list[FieldError]:
     """Check what changed in a Pod's status."""
     status, before = section(new, "status"), section(old, "status")
     errors = [
@@ -39,14 +39,14 @@ def check_pod_status(new: Wire, old: Wire) -> list[FieldError]:
         errors.append(problems.invalid("status.observedGeneration", generation, text))
     for field in ("podIPs", "hostIPs"):
         errors += _addresses(items(status, field), items(before, field), f"status.{field}")
-    hosts: Sequence[Wire] = items(status, "hostIPs")
+    hosts: Sequence[JsonObject] = items(status, "hostIPs")
     if hosts and hosts[0].get("ip", "") != status.get("hostIP", ""):
         text = "must be equal to `hostIP`"
         errors.append(problems.invalid("status.hostIPs[0].ip", hosts[0].get("ip", ""), text))
     return errors
 
 
-def _addresses(given: Sequence[Wire], known: Sequence[Wire], path: str) -> Iterator[FieldError]:
+def _addresses(given: Sequence[JsonObject], known: Sequence[JsonObject], path: str) -> Iterator[FieldError]:
     kept = {item.get("ip", "") for item in known}
     found = [item.get("ip", "") for item in given]
     for index, address in enumerate(found):

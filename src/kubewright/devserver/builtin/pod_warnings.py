@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from kubewright.api import Quantity, names, problems
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 
-Warn = Callable[[Wire, Wire | None], list[str]]
+Warn = Callable[[JsonObject, JsonObject | None], list[str]]
 
 _RETIRED = {
     "photonPersistentDisk": "deprecated in v1.11, non-functional in v1.16+",
@@ -31,7 +31,7 @@ _BYTES = (
 _ADVICE = "which can result in surprising behavior; a DNS label is recommended"
 
 
-def warn_of_pod(new: Wire, old: Wire | None) -> list[str]:
+def warn_of_pod(new: JsonObject, old: JsonObject | None) -> list[str]:
     """Warn of a new Pod; changes of Pods are made by machines."""
     if old is not None:
         return []
@@ -41,7 +41,7 @@ def warn_of_pod(new: Wire, old: Wire | None) -> list[str]:
 def warn_of_template(*path: str, named: bool = False) -> Warn:
     """Make the warnings of a kind that has a Pod template at a path; `named` if Pods are named after it."""
 
-    def warn(new: Wire, old: Wire | None) -> list[str]:
+    def warn(new: JsonObject, old: JsonObject | None) -> list[str]:
         if old is not None and new["metadata"].get("generation") == old["metadata"].get("generation"):
             return []
         template = new
@@ -53,12 +53,12 @@ def warn_of_template(*path: str, named: bool = False) -> Warn:
     return warn
 
 
-def _name(obj: Wire, use: str) -> list[str]:
+def _name(obj: JsonObject, use: str) -> list[str]:
     trouble = names.dns1123_label(obj["metadata"].get("name", ""))
     return [f"metadata.name: this is used in {use}, {_ADVICE}: [{' '.join(trouble)}]"] if trouble else []
 
 
-def _spec(spec: Wire, path: str) -> Iterator[str]:
+def _spec(spec: JsonObject, path: str) -> Iterator[str]:
     yield from _node_preferences(
         section(section(spec, "affinity"), "nodeAffinity"), f"{path}.affinity.nodeAffinity"
     )
@@ -92,7 +92,7 @@ def _spec(spec: Wire, path: str) -> Iterator[str]:
         yield from warn_of_address(f"{path}.hostAliases[{index}].ip", alias.get("ip", ""))
 
 
-def _node_preferences(nodes: Wire, path: str) -> Iterator[str]:
+def _node_preferences(nodes: JsonObject, path: str) -> Iterator[str]:
     for index, term in enumerate(items(nodes, _PREFERRED)):
         where = f"{path}.{_PREFERRED}[{index}].preference.matchExpressions"
         for number, item in enumerate(items(section(term, "preference"), "matchExpressions")):
@@ -101,7 +101,7 @@ def _node_preferences(nodes: Wire, path: str) -> Iterator[str]:
                     yield f"{where}[{number}].values[{position}]: {value} is invalid, {text}"
 
 
-def _matching_nothing(pods: Wire, path: str) -> Iterator[str]:
+def _matching_nothing(pods: JsonObject, path: str) -> Iterator[str]:
     terms = [(f"{path}.{_REQUIRED}[{index}]", term) for index, term in enumerate(items(pods, _REQUIRED))]
     terms += [
         (f"{path}.{_PREFERRED}[{index}].podAffinityTerm", section(term, "podAffinityTerm"))
@@ -127,7 +127,7 @@ def warn_of_address(path: str, value: str) -> Iterator[str]:
         yield f"{path}: IPv6 address {shown} should be in RFC 5952 canonical format ({usual})"
 
 
-def _containers(spec: Wire, path: str) -> Iterator[tuple[str, Wire]]:
+def _containers(spec: JsonObject, path: str) -> Iterator[tuple[str, JsonObject]]:
     for group in ("initContainers", "containers", "ephemeralContainers"):
         for index, container in enumerate(items(spec, group)):
             yield f"{path}.{group}[{index}]", container
@@ -142,12 +142,12 @@ def _repeated(entries: list[Any], key: str, path: str) -> Iterator[str]:
         seen.add(value)
 
 
-def _amounts(resources: Wire, path: str) -> Iterator[str]:
+def _amounts(resources: JsonObject, path: str) -> Iterator[str]:
     for kind, name in _BYTES:
         yield from _fractions(section(resources, kind), (name,), f"{path}.{kind}")
 
 
-def _fractions(amounts: Wire, kinds: tuple[str, ...], path: str) -> Iterator[str]:
+def _fractions(amounts: JsonObject, kinds: tuple[str, ...], path: str) -> Iterator[str]:
     for name in kinds:
         if name in amounts and Quantity(amounts[name]).value % 1:
             text = problems.quoted(str(amounts[name]))
@@ -167,7 +167,7 @@ def _hidden(variables: list[Any], path: str) -> Iterator[str]:
         seen.add(name)
 
 
-def _ports(containers: list[tuple[str, Wire]]) -> Iterator[str]:
+def _ports(containers: list[tuple[str, JsonObject]]) -> Iterator[str]:
     ports = [
         (f"{place}.ports[{index}]", port)
         for place, container in containers
@@ -186,7 +186,7 @@ def _ports(containers: list[tuple[str, Wire]]) -> Iterator[str]:
                 yield f"{place}: duplicate port name {problems.quoted(name)} with {other_place}, {who}"
 
 
-def _clash(place: str, port: Wire, other_place: str, other: Wire) -> Iterator[str]:
+def _clash(place: str, port: JsonObject, other_place: str, other: JsonObject) -> Iterator[str]:
     (address, number), (other_address, other_number) = (
         (item.get("hostIP", ""), item.get("hostPort", 0)) for item in (port, other)
     )

@@ -16,7 +16,7 @@ from kubewright.devserver.builtin.templates import (
     template_of,
 )
 from kubewright.devserver.builtin.writes import flag_at, restore, text_at
-from kubewright.devserver.objects import Wire, copy, items, section
+from kubewright.devserver.objects import JsonObject, copy, items, section
 from kubewright.devserver.strategy import Column, Strategy
 
 # What may change in the spec of a Pod that exists; each is checked by itself.
@@ -28,36 +28,36 @@ _FORBIDDEN_CHANGE = (
 )
 
 
-def _default(pod: Wire) -> None:
-    spec: Wire = pod.setdefault("spec", {})
+def _default(pod: JsonObject) -> None:
+    spec: JsonObject = pod.setdefault("spec", {})
     default_pod_spec(spec)
     default_requests(spec)
     agree_on_addresses(section(pod, "status"))
     spec.setdefault("enableServiceLinks", True)
 
 
-def _prepare_create(pod: Wire) -> None:
+def _prepare_create(pod: JsonObject) -> None:
     _non_negative_grace(pod)
-    status: Wire = {"phase": "Pending", "qosClass": quality_of(pod)}
+    status: JsonObject = {"phase": "Pending", "qosClass": quality_of(pod)}
     pod["status"] = status
     if pod["spec"].get("schedulingGates"):
         text = "Scheduling is blocked due to non-empty scheduling gates"
-        gated: Wire = {"type": "PodScheduled", "status": "False", "lastProbeTime": None}
+        gated: JsonObject = {"type": "PodScheduled", "status": "False", "lastProbeTime": None}
         gated["lastTransitionTime"] = pod["metadata"].get("creationTimestamp")
         status["conditions"] = [{**gated, "reason": "SchedulingGated", "message": text}]
 
 
-def _prepare_update(new: Wire, old: Wire) -> None:
+def _prepare_update(new: JsonObject, old: JsonObject) -> None:
     _non_negative_grace(new)
     new["status"] = copy(section(old, "status"))
 
 
-def _non_negative_grace(pod: Wire) -> None:
+def _non_negative_grace(pod: JsonObject) -> None:
     if pod["spec"].get("terminationGracePeriodSeconds", 0) < 0:
         pod["spec"]["terminationGracePeriodSeconds"] = 1
 
 
-def _prepare_status_update(new: Wire, old: Wire) -> None:
+def _prepare_status_update(new: JsonObject, old: JsonObject) -> None:
     restore(new, old, "spec")
     new["metadata"].pop("deletionTimestamp", None)
     restore(new["metadata"], old["metadata"], "ownerReferences")
@@ -66,7 +66,7 @@ def _prepare_status_update(new: Wire, old: Wire) -> None:
         new.setdefault("status", {})["qosClass"] = quality
 
 
-def _grace_period(pod: Wire, wanted: int | None) -> int | None:
+def _grace_period(pod: JsonObject, wanted: int | None) -> int | None:
     spec, status = section(pod, "spec"), section(pod, "status")
     seconds = spec.get("terminationGracePeriodSeconds", 30) if wanted is None else wanted
     if not spec.get("nodeName") or status.get("phase") in ("Succeeded", "Failed"):
@@ -74,7 +74,7 @@ def _grace_period(pod: Wire, wanted: int | None) -> int | None:
     return 1 if seconds < 0 else int(seconds)
 
 
-def _validate(pod: Wire) -> list[FieldError]:
+def _validate(pod: JsonObject) -> list[FieldError]:
     errors = check_pod_spec(pod["spec"], "spec", pod) + _tokens_of_nobody(pod["spec"])
     errors += _padded_images(pod["spec"])
     if pod["spec"].get("ephemeralContainers"):
@@ -82,7 +82,7 @@ def _validate(pod: Wire) -> list[FieldError]:
     return errors
 
 
-def _validate_update(new: Wire, old: Wire) -> list[FieldError]:
+def _validate_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
     errors = check_pod_spec(new["spec"], "spec", new) + _tokens_of_nobody(new["spec"])
     for group in ("containers", "initContainers"):
         after, before = items(new["spec"], group), items(old["spec"], group)
@@ -99,7 +99,7 @@ def _validate_update(new: Wire, old: Wire) -> list[FieldError]:
     return errors
 
 
-def _tokens_of_nobody(spec: Wire) -> list[FieldError]:
+def _tokens_of_nobody(spec: JsonObject) -> list[FieldError]:
     if spec.get("serviceAccountName"):
         return []
     text = "must not be specified when serviceAccountName is not set"
@@ -111,7 +111,7 @@ def _tokens_of_nobody(spec: Wire) -> list[FieldError]:
     ]
 
 
-def _padded_images(spec: Wire) -> list[FieldError]:
+def _padded_images(spec: JsonObject) -> list[FieldError]:
     text = "must not have leading or trailing whitespace"
     return [
         problems.invalid(f"spec.{group}[{index}].image", item["image"], text)
@@ -121,7 +121,7 @@ def _padded_images(spec: Wire) -> list[FieldError]:
     ]
 
 
-def _later_deadline(new: Wire, old: Wire) -> list[FieldError]:
+def _later_deadline(new: JsonObject, old: JsonObject) -> list[FieldError]:
     path = "spec.activeDeadlineSeconds"
     after, before = new.get("activeDeadlineSeconds"), old.get("activeDeadlineSeconds")
     if before is None:
@@ -135,8 +135,8 @@ def _later_deadline(new: Wire, old: Wire) -> list[FieldError]:
     )
 
 
-def _only_added_tolerations(new: Wire, old: Wire) -> list[FieldError]:
-    def fixed(items: list[Wire]) -> list[Wire]:
+def _only_added_tolerations(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    def fixed(items: list[JsonObject]) -> list[JsonObject]:
         return [{key: value for key, value in item.items() if key != "tolerationSeconds"} for item in items]
 
     after, before = fixed(items(new, "tolerations")), fixed(items(old, "tolerations"))
@@ -146,7 +146,7 @@ def _only_added_tolerations(new: Wire, old: Wire) -> list[FieldError]:
     return [problems.forbidden("spec.tolerations", text)]
 
 
-def _only_removed_gates(new: Wire, old: Wire) -> list[FieldError]:
+def _only_removed_gates(new: JsonObject, old: JsonObject) -> list[FieldError]:
     before = [gate.get("name") for gate in items(old, "schedulingGates")]
     text = "only deletion is allowed, but found new scheduling gate"
     return [
@@ -156,27 +156,27 @@ def _only_removed_gates(new: Wire, old: Wire) -> list[FieldError]:
     ]
 
 
-def _comparable(spec: Wire, old: Wire) -> Wire:
+def _comparable(spec: JsonObject, old: JsonObject) -> JsonObject:
     kept = {name: value for name, value in spec.items() if name not in _MUTABLE}
     for group in ("containers", "initContainers"):
         if group in kept:
             kept[group] = [{**item, "image": ""} for item in kept[group]]
     if old.get("schedulingGates"):
         kept.pop("nodeSelector", None)
-        affinity: Wire = kept.pop("affinity", None) or {}
+        affinity: JsonObject = kept.pop("affinity", None) or {}
         kept["affinity"] = {name: value for name, value in affinity.items() if name != "nodeAffinity"}
     return kept
 
 
-def _addresses(pod: Wire) -> str:
+def _addresses(pod: JsonObject) -> str:
     return ",".join(item.get("ip", "") for item in items(section(pod, "status"), "podIPs"))
 
 
-def _default_template(obj: Wire) -> None:
+def _default_template(obj: JsonObject) -> None:
     default_pod_spec(template_of(obj)["spec"])
 
 
-def _validate_template(obj: Wire) -> list[FieldError]:
+def _validate_template(obj: JsonObject) -> list[FieldError]:
     return check_template(obj["template"], "template")
 
 

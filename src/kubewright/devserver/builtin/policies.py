@@ -8,7 +8,7 @@ from kubewright.devserver.builtin.cells import AGE, NAME, boolean, integer, obje
 from kubewright.devserver.builtin.conditions import check_conditions
 from kubewright.devserver.builtin.go_structs import invalid_struct
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec, text_at
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.strategy import Column, Strategy
 
 _HIGHEST_PRIORITY = 1000000000
@@ -16,8 +16,8 @@ _SYSTEM_PRIORITIES = {"system-cluster-critical": 2000000000, "system-node-critic
 _EVICTION_POLICIES = ("AlwaysAllow", "IfHealthyBudget")
 
 
-def _validate_budget(budget: Wire) -> list[FieldError]:
-    spec: Wire = section(budget, "spec")
+def _validate_budget(budget: JsonObject) -> list[FieldError]:
+    spec: JsonObject = section(budget, "spec")
     least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
     errors: list[FieldError] = []
     if least is not None and most is not None:
@@ -37,17 +37,17 @@ def _validate_budget(budget: Wire) -> list[FieldError]:
     return errors
 
 
-def _budget_row(budget: Wire, now: float) -> list[Any]:
+def _budget_row(budget: JsonObject, now: float) -> list[Any]:
     spec, status = section(budget, "spec"), section(budget, "status")
     bounds = [str(spec.get(name, "N/A")) for name in ("minAvailable", "maxUnavailable")]
     return [budget["metadata"]["name"], *bounds, status.get("disruptionsAllowed", 0), object_age(budget, now)]
 
 
-def _default_priority(obj: Wire) -> None:
+def _default_priority(obj: JsonObject) -> None:
     obj["preemptionPolicy"] = obj.get("preemptionPolicy") or "PreemptLowerPriority"
 
 
-def _validate_priority(obj: Wire) -> list[FieldError]:
+def _validate_priority(obj: JsonObject) -> list[FieldError]:
     name, value = obj["metadata"].get("name", ""), obj.get("value", 0)
     errors: list[FieldError] = []
     if name.startswith("system-"):
@@ -64,7 +64,7 @@ def _validate_priority(obj: Wire) -> list[FieldError]:
     return errors + check.one_of("preemptionPolicy", obj.get("preemptionPolicy"), choices)
 
 
-def _update_priority(new: Wire, old: Wire) -> list[FieldError]:
+def _update_priority(new: JsonObject, old: JsonObject) -> list[FieldError]:
     errors: list[FieldError] = []
     if new.get("value", 0) != old.get("value", 0):
         errors.append(problems.forbidden("value", "may not be changed in an update."))
@@ -72,7 +72,7 @@ def _update_priority(new: Wire, old: Wire) -> list[FieldError]:
     return errors + check.unchanged("preemptionPolicy", after, before)
 
 
-def _priority_row(obj: Wire, now: float) -> list[Any]:
+def _priority_row(obj: JsonObject, now: float) -> list[Any]:
     return [
         obj["metadata"]["name"],
         obj.get("value", 0),
@@ -82,29 +82,29 @@ def _priority_row(obj: Wire, now: float) -> list[Any]:
     ]
 
 
-def _validate_runtime(obj: Wire) -> list[FieldError]:
+def _validate_runtime(obj: JsonObject) -> list[FieldError]:
     handler = obj.get("handler", "")
     if not handler:
         return [problems.required("handler")]
     return check.named("handler", handler, names.dns1123_label(handler))
 
 
-def _update_runtime(new: Wire, old: Wire) -> list[FieldError]:
+def _update_runtime(new: JsonObject, old: JsonObject) -> list[FieldError]:
     return check.unchanged("handler", new.get("handler"), old.get("handler"))
 
 
-def _plain_lease(lease: Wire) -> None:
+def _plain_lease(lease: JsonObject) -> None:
     """Drop what only coordinated elections use, which are off."""
     for name in ("strategy", "preferredHolder"):
         section(lease, "spec").pop(name, None)
 
 
-def _keep_lease_plain(new: Wire, old: Wire) -> None:
+def _keep_lease_plain(new: JsonObject, old: JsonObject) -> None:
     _plain_lease(new)
 
 
-def _validate_lease(lease: Wire) -> list[FieldError]:
-    spec: Wire = section(lease, "spec")
+def _validate_lease(lease: JsonObject) -> list[FieldError]:
+    spec: JsonObject = section(lease, "spec")
     errors: list[FieldError] = []
     seconds = spec.get("leaseDurationSeconds")
     if seconds is not None and seconds <= 0:
@@ -112,24 +112,24 @@ def _validate_lease(lease: Wire) -> list[FieldError]:
     return errors + check.none_negative(spec, "spec", "leaseTransitions")
 
 
-def _lease_row(lease: Wire, now: float) -> list[Any]:
+def _lease_row(lease: JsonObject, now: float) -> list[Any]:
     holder = text_at("spec", "holderIdentity")(lease)
     return [lease["metadata"]["name"], holder, object_age(lease, now)]
 
 
-def _named_row(obj: Wire, now: float) -> list[Any]:
+def _named_row(obj: JsonObject, now: float) -> list[Any]:
     return [obj["metadata"]["name"], object_age(obj, now)]
 
 
-def _default_claim(claim: Wire) -> None:
+def _default_claim(claim: JsonObject) -> None:
     _default_requests(section(claim, "spec"))
 
 
-def _default_claim_template(template: Wire) -> None:
+def _default_claim_template(template: JsonObject) -> None:
     _default_requests(section(section(template, "spec"), "spec"))
 
 
-def _default_requests(spec: Wire) -> None:
+def _default_requests(spec: JsonObject) -> None:
     for request in items(section(spec, "devices"), "requests"):
         for wanted in (request.get("exactly"), *items(request, "firstAvailable")):
             if wanted is None:
@@ -139,8 +139,8 @@ def _default_requests(spec: Wire) -> None:
                 wanted["count"] = 1
 
 
-def _claim_state(claim: Wire) -> str:
-    status: Wire = section(claim, "status")
+def _claim_state(claim: JsonObject) -> str:
+    status: JsonObject = section(claim, "status")
     if claim["metadata"].get("deletionTimestamp"):
         return "deleted" + (",allocated" if status.get("allocation") else "")
     if not status.get("allocation"):
@@ -148,8 +148,8 @@ def _claim_state(claim: Wire) -> str:
     return "allocated,reserved" if status.get("reservedFor") else "allocated"
 
 
-def _slice_row(obj: Wire, now: float) -> list[Any]:
-    spec: Wire = section(obj, "spec")
+def _slice_row(obj: JsonObject, now: float) -> list[Any]:
+    spec: JsonObject = section(obj, "spec")
     pool = section(spec, "pool").get("name", "")
     return [
         obj["metadata"]["name"],
@@ -160,7 +160,7 @@ def _slice_row(obj: Wire, now: float) -> list[Any]:
     ]
 
 
-def _check_budget_status(new: Wire, old: Wire) -> list[FieldError]:
+def _check_budget_status(new: JsonObject, old: JsonObject) -> list[FieldError]:
     status = section(new, "status")
     counts = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
     return [

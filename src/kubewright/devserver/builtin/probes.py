@@ -5,17 +5,17 @@ from typing import Any
 
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 HOOKS = ("postStart", "preStop")
 _HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
 
 
-def check_handlers(container: Wire, path: str, spec: Wire) -> Iterator[FieldError]:
+def check_handlers(container: JsonObject, path: str, spec: JsonObject) -> Iterator[FieldError]:
     """Check a container's hooks and probes, in a Pod's spec that says how long it has to stop."""
     grace = spec.get("terminationGracePeriodSeconds")
-    lifecycle: Wire = section(container, "lifecycle")
+    lifecycle: JsonObject = section(container, "lifecycle")
     for name in HOOKS:
         if (hook := lifecycle.get(name)) is not None:
             yield from _handler(hook, f"{path}.lifecycle.{name}", grace)
@@ -24,7 +24,7 @@ def check_handlers(container: Wire, path: str, spec: Wire) -> Iterator[FieldErro
             yield from _probe(container[kind], f"{path}.{kind}", kind, grace)
 
 
-def _probe(probe: Wire, path: str, kind: str, grace: int | None) -> Iterator[FieldError]:
+def _probe(probe: JsonObject, path: str, kind: str, grace: int | None) -> Iterator[FieldError]:
     yield from _handler(probe, path, grace)
     yield from check.none_negative(
         probe,
@@ -45,7 +45,7 @@ def _probe(probe: Wire, path: str, kind: str, grace: int | None) -> Iterator[Fie
         yield problems.invalid(f"{path}.successThreshold", probe["successThreshold"], "must be 1")
 
 
-def _handler(action: Wire, path: str, grace: int | None) -> Iterator[FieldError]:
+def _handler(action: JsonObject, path: str, grace: int | None) -> Iterator[FieldError]:
     given = [name for name in _HANDLERS if action.get(name) is not None]
     if not given:
         yield problems.required(path, "must specify a handler type")
@@ -69,7 +69,7 @@ def _action(kind: str, action: Any, path: str, grace: int | None) -> Iterator[Fi
         yield problems.invalid(path, action["seconds"], text)
 
 
-def _http(action: Wire, path: str) -> Iterator[FieldError]:
+def _http(action: JsonObject, path: str) -> Iterator[FieldError]:
     if not action.get("path"):
         yield problems.required(f"{path}.path")
     yield from check.port_or_name(f"{path}.port", action.get("port"))

@@ -7,7 +7,7 @@ from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.cells import AGE, NAME, object_age, wide
 from kubewright.devserver.builtin.go_structs import invalid_struct
-from kubewright.devserver.objects import Wire, items
+from kubewright.devserver.objects import JsonObject, items
 from kubewright.devserver.strategy import Column, Strategy
 
 GROUP = "rbac.authorization.k8s.io"
@@ -15,7 +15,7 @@ _SUBJECTS = ("ServiceAccount", "User", "Group")
 _BINDING_COLUMNS = (NAME, Column("Role"), AGE, wide("Users"), wide("Groups"), wide("ServiceAccounts"))
 
 
-def _check_rules(rules: Sequence[Wire], path: str, *, namespaced: bool) -> list[FieldError]:
+def _check_rules(rules: Sequence[JsonObject], path: str, *, namespaced: bool) -> list[FieldError]:
     errors: list[FieldError] = []
     for index, rule in enumerate(rules):
         where = f"{path}[{index}]"
@@ -40,16 +40,16 @@ def _check_rules(rules: Sequence[Wire], path: str, *, namespaced: bool) -> list[
     return errors
 
 
-def _validate_role(role: Wire) -> list[FieldError]:
+def _validate_role(role: JsonObject) -> list[FieldError]:
     return _check_rules(items(role, "rules"), "rules", namespaced=True)
 
 
-def _validate_cluster_role(role: Wire) -> list[FieldError]:
+def _validate_cluster_role(role: JsonObject) -> list[FieldError]:
     errors = _check_rules(items(role, "rules"), "rules", namespaced=False)
-    aggregation: Wire | None = role.get("aggregationRule")
+    aggregation: JsonObject | None = role.get("aggregationRule")
     if aggregation is None:
         return errors
-    selectors: Sequence[Wire] = items(aggregation, "clusterRoleSelectors")
+    selectors: Sequence[JsonObject] = items(aggregation, "clusterRoleSelectors")
     path = "aggregationRule.clusterRoleSelectors"
     if not selectors:
         text = "at least one clusterRoleSelector required if aggregationRule is non-nil"
@@ -60,16 +60,16 @@ def _validate_cluster_role(role: Wire) -> list[FieldError]:
     return errors
 
 
-def _default_binding(binding: Wire) -> None:
-    reference: Wire = binding.setdefault("roleRef", {})
+def _default_binding(binding: JsonObject) -> None:
+    reference: JsonObject = binding.setdefault("roleRef", {})
     reference["apiGroup"] = reference.get("apiGroup") or GROUP
     for subject in items(binding, "subjects"):
         if not subject.get("apiGroup") and subject.get("kind") in ("User", "Group"):
             subject["apiGroup"] = GROUP
 
 
-def _check_binding(binding: Wire, kinds: Sequence[str], *, namespaced: bool) -> list[FieldError]:
-    reference: Wire = binding["roleRef"]
+def _check_binding(binding: JsonObject, kinds: Sequence[str], *, namespaced: bool) -> list[FieldError]:
+    reference: JsonObject = binding["roleRef"]
     errors = check.one_of("roleRef.apiGroup", reference.get("apiGroup"), (GROUP,))
     errors += check.one_of("roleRef.kind", reference.get("kind", ""), kinds)
     name = reference.get("name", "")
@@ -82,7 +82,7 @@ def _check_binding(binding: Wire, kinds: Sequence[str], *, namespaced: bool) -> 
     return errors
 
 
-def _check_subject(subject: Wire, path: str, *, namespaced: bool) -> list[FieldError]:
+def _check_subject(subject: JsonObject, path: str, *, namespaced: bool) -> list[FieldError]:
     kind, name, group = (subject.get(part, "") for part in ("kind", "name", "apiGroup"))
     errors: list[FieldError] = [] if name else [problems.required(f"{path}.name")]
     if kind == "ServiceAccount":
@@ -98,18 +98,18 @@ def _check_subject(subject: Wire, path: str, *, namespaced: bool) -> list[FieldE
     return errors
 
 
-def _validate_role_binding(binding: Wire) -> list[FieldError]:
+def _validate_role_binding(binding: JsonObject) -> list[FieldError]:
     return _check_binding(binding, ("Role", "ClusterRole"), namespaced=True)
 
 
-def _validate_cluster_role_binding(binding: Wire) -> list[FieldError]:
+def _validate_cluster_role_binding(binding: JsonObject) -> list[FieldError]:
     return _check_binding(binding, ("ClusterRole",), namespaced=False)
 
 
 def _same_role(
-    validate: Callable[[Wire], list[FieldError]],
-) -> Callable[[Wire, Wire], list[FieldError]]:
-    def run(new: Wire, old: Wire) -> list[FieldError]:
+    validate: Callable[[JsonObject], list[FieldError]],
+) -> Callable[[JsonObject, JsonObject], list[FieldError]]:
+    def run(new: JsonObject, old: JsonObject) -> list[FieldError]:
         errors = validate(new)
         after = new["roleRef"]
         if after != old["roleRef"]:
@@ -120,12 +120,12 @@ def _same_role(
     return run
 
 
-def _role_row(role: Wire, now: float) -> list[Any]:
+def _role_row(role: JsonObject, now: float) -> list[Any]:
     return [role["metadata"]["name"], role["metadata"].get("creationTimestamp")]
 
 
-def _binding_row(binding: Wire, now: float) -> list[Any]:
-    reference: Wire = binding["roleRef"]
+def _binding_row(binding: JsonObject, now: float) -> list[Any]:
+    reference: JsonObject = binding["roleRef"]
     found: dict[str, list[str]] = {kind: [] for kind in _SUBJECTS}
     for subject in items(binding, "subjects"):
         name, space = subject.get("name", ""), subject.get("namespace")

@@ -15,7 +15,7 @@ from kubewright.devserver.builtin.admission_checks import (
 )
 from kubewright.devserver.builtin.cells import AGE, NAME, integer, object_age, selector_text
 from kubewright.devserver.builtin.mutation_checks import check_mutating_match, check_mutating_policy
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.strategy import Column, Strategy
 from kubewright.schema import check_webhook_client
 
@@ -24,7 +24,7 @@ _REVIEWS = ("v1", "v1beta1")
 _SECONDS = range(1, 31)
 
 
-def _default_webhooks(obj: Wire) -> None:
+def _default_webhooks(obj: JsonObject) -> None:
     mutating = obj["kind"] == "MutatingWebhookConfiguration"
     for hook in items(obj, "webhooks"):
         for name, value in (("failurePolicy", "Fail"), ("matchPolicy", "Equivalent"), ("timeoutSeconds", 10)):
@@ -35,19 +35,19 @@ def _default_webhooks(obj: Wire) -> None:
                 hook[name] = {}
         if mutating and hook.get("reinvocationPolicy") is None:
             hook["reinvocationPolicy"] = "Never"
-        service: Wire | None = section(hook, "clientConfig").get("service")
+        service: JsonObject | None = section(hook, "clientConfig").get("service")
         if service is not None and service.get("port") is None:
             service["port"] = 443
         _default_rules(items(hook, "rules"))
 
 
-def _default_rules(rules: Sequence[Wire]) -> None:
+def _default_rules(rules: Sequence[JsonObject]) -> None:
     for rule in rules:
         if rule.get("scope") is None:
             rule["scope"] = "*"
 
 
-def _validate_webhooks(obj: Wire) -> list[FieldError]:
+def _validate_webhooks(obj: JsonObject) -> list[FieldError]:
     errors: list[FieldError] = []
     seen: set[str] = set()
     for index, hook in enumerate(items(obj, "webhooks")):
@@ -75,7 +75,7 @@ def _check_reviews(versions: Sequence[str], path: str) -> Iterator[FieldError]:
         yield from check.named(f"{path}[{index}]", version, names.dns1035_label(version))
 
 
-def _check_webhook(hook: Wire, path: str) -> list[FieldError]:
+def _check_webhook(hook: JsonObject, path: str) -> list[FieldError]:
     name = hook.get("name", "")
     if not name:
         errors = [problems.required(f"{path}.name")]
@@ -107,15 +107,15 @@ def _check_webhook(hook: Wire, path: str) -> list[FieldError]:
     return [*errors, *check_webhook_client(section(hook, "clientConfig"), f"{path}.clientConfig")]
 
 
-def _default_policy(obj: Wire) -> None:
-    spec: Wire = obj.setdefault("spec", {})
+def _default_policy(obj: JsonObject) -> None:
+    spec: JsonObject = obj.setdefault("spec", {})
     if spec.get("failurePolicy") is None:
         spec["failurePolicy"] = "Fail"
     if spec.get("matchConstraints") is not None:
         _default_match(spec["matchConstraints"])
 
 
-def _default_match(match: Wire) -> None:
+def _default_match(match: JsonObject) -> None:
     for name in ("namespaceSelector", "objectSelector"):
         if match.get(name) is None:
             match[name] = {}
@@ -125,14 +125,14 @@ def _default_match(match: Wire) -> None:
         _default_rules(items(match, name))
 
 
-def _default_binding(obj: Wire) -> None:
-    match: Wire | None = section(obj, "spec").get("matchResources")
+def _default_binding(obj: JsonObject) -> None:
+    match: JsonObject | None = section(obj, "spec").get("matchResources")
     if match is not None:
         _default_match(match)
 
 
-def _validate_policy(obj: Wire) -> list[FieldError]:
-    spec: Wire = section(obj, "spec")
+def _validate_policy(obj: JsonObject) -> list[FieldError]:
+    spec: JsonObject = section(obj, "spec")
     errors = check.one_of("spec.failurePolicy", spec.get("failurePolicy"), ("Fail", "Ignore"))
     judging = obj["kind"] == "ValidatingAdmissionPolicy"
     if (parameters := spec.get("paramKind")) is not None:
@@ -155,8 +155,8 @@ def _validate_policy(obj: Wire) -> list[FieldError]:
     return errors + check_mutating_policy(spec)
 
 
-def _validate_binding(obj: Wire) -> list[FieldError]:
-    spec: Wire = section(obj, "spec")
+def _validate_binding(obj: JsonObject) -> list[FieldError]:
+    spec: JsonObject = section(obj, "spec")
     name, judging = spec.get("policyName", ""), obj["kind"] == "ValidatingAdmissionPolicyBinding"
     errors: list[FieldError] = [] if name else [problems.required("spec.policyName")]
     if name:
@@ -187,21 +187,21 @@ def _check_actions(actions: Sequence[str], path: str) -> list[FieldError]:
     return errors
 
 
-def _count_row(obj: Wire, now: float) -> list[Any]:
+def _count_row(obj: JsonObject, now: float) -> list[Any]:
     return [obj["metadata"]["name"], len(items(obj, "webhooks")), object_age(obj, now)]
 
 
-def _policy_row(obj: Wire, now: float) -> list[Any]:
-    spec: Wire = section(obj, "spec")
-    kind: Wire | None = spec.get("paramKind")
+def _policy_row(obj: JsonObject, now: float) -> list[Any]:
+    spec: JsonObject = section(obj, "spec")
+    kind: JsonObject | None = spec.get("paramKind")
     shown = f"{kind.get('apiVersion', '')}/{kind.get('kind', '')}" if kind else "<unset>"
     rules = spec.get("validations") if obj["kind"].startswith("Validating") else spec.get("mutations")
     return [obj["metadata"]["name"], len(rules or ()), shown, object_age(obj, now)]
 
 
-def _binding_row(obj: Wire, now: float) -> list[Any]:
-    spec: Wire = section(obj, "spec")
-    found: Wire | None = spec.get("paramRef")
+def _binding_row(obj: JsonObject, now: float) -> list[Any]:
+    spec: JsonObject = section(obj, "spec")
+    found: JsonObject | None = spec.get("paramRef")
     shown = "<unset>"
     if found and found.get("name"):
         shown = f"{found.get('namespace') or '*'}/{found['name']}"

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
-from kubewright.devserver.objects import Wire, items
+from kubewright.devserver.objects import JsonObject, items
 
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -14,7 +14,7 @@ _POLICIES = ("Honor", "Ignore")
 _ACTIONS = ("DoNotSchedule", "ScheduleAnyway")
 
 
-def check_affinity(affinity: Wire | None, path: str) -> Iterator[FieldError]:
+def check_affinity(affinity: JsonObject | None, path: str) -> Iterator[FieldError]:
     """Check which nodes and which other Pods a Pod wants to be near to, or far from."""
     if not affinity:
         return
@@ -25,7 +25,7 @@ def check_affinity(affinity: Wire | None, path: str) -> Iterator[FieldError]:
             yield from _pod_affinity(pods, f"{path}.{name}")
 
 
-def _node_affinity(nodes: Wire, path: str) -> Iterator[FieldError]:
+def _node_affinity(nodes: JsonObject, path: str) -> Iterator[FieldError]:
     if (required := nodes.get(_REQUIRED)) is not None:
         yield from check_node_selector(required, f"{path}.{_REQUIRED}")
     for index, term in enumerate(items(nodes, _PREFERRED)):
@@ -34,23 +34,23 @@ def _node_affinity(nodes: Wire, path: str) -> Iterator[FieldError]:
         yield from _node_term(term.get("preference") or {}, f"{where}.preference", values=False)
 
 
-def check_node_selector(selector: Wire, path: str) -> Iterator[FieldError]:
+def check_node_selector(selector: JsonObject, path: str) -> Iterator[FieldError]:
     """Check a choice of nodes."""
-    terms: Sequence[Wire] = items(selector, "nodeSelectorTerms")
+    terms: Sequence[JsonObject] = items(selector, "nodeSelectorTerms")
     if not terms:
         yield problems.required(f"{path}.nodeSelectorTerms", "must have at least one node selector term")
     for index, term in enumerate(terms):
         yield from _node_term(term, f"{path}.nodeSelectorTerms[{index}]", values=True)
 
 
-def _node_term(term: Wire, path: str, *, values: bool) -> Iterator[FieldError]:
+def _node_term(term: JsonObject, path: str, *, values: bool) -> Iterator[FieldError]:
     for index, item in enumerate(items(term, "matchExpressions")):
         yield from _node_expression(item, f"{path}.matchExpressions[{index}]", values=values)
     for index, item in enumerate(items(term, "matchFields")):
         yield from _node_field(item, f"{path}.matchFields[{index}]")
 
 
-def _node_expression(item: Wire, path: str, *, values: bool) -> Iterator[FieldError]:
+def _node_expression(item: JsonObject, path: str, *, values: bool) -> Iterator[FieldError]:
     operator, given = item.get("operator", ""), items(item, "values")
     if operator in ("In", "NotIn"):
         if not given:
@@ -73,7 +73,7 @@ def _node_expression(item: Wire, path: str, *, values: bool) -> Iterator[FieldEr
             yield from check.named(f"{path}.values[{index}]", value, names.label_value(value))
 
 
-def _node_field(item: Wire, path: str) -> Iterator[FieldError]:
+def _node_field(item: JsonObject, path: str) -> Iterator[FieldError]:
     operator, given, key = item.get("operator", ""), items(item, "values"), item.get("key", "")
     if operator not in ("In", "NotIn"):
         yield problems.invalid(f"{path}.operator", operator, _NO_OPERATOR)
@@ -87,13 +87,13 @@ def _node_field(item: Wire, path: str) -> Iterator[FieldError]:
         yield from check.named(f"{path}.values[{index}]", value, names.dns1123_subdomain(value))
 
 
-def _weight(term: Wire, path: str) -> Iterator[FieldError]:
+def _weight(term: JsonObject, path: str) -> Iterator[FieldError]:
     weight = term.get("weight", 0)
     if not 0 < weight <= 100:
         yield problems.invalid(f"{path}.weight", weight, "must be in the range 1-100")
 
 
-def _pod_affinity(pods: Wire, path: str) -> Iterator[FieldError]:
+def _pod_affinity(pods: JsonObject, path: str) -> Iterator[FieldError]:
     for index, term in enumerate(items(pods, _REQUIRED)):
         yield from _pod_term(term, f"{path}.{_REQUIRED}[{index}]")
     for index, item in enumerate(items(pods, _PREFERRED)):
@@ -102,8 +102,8 @@ def _pod_affinity(pods: Wire, path: str) -> Iterator[FieldError]:
         yield from _pod_term(item.get("podAffinityTerm") or {}, f"{where}.podAffinityTerm")
 
 
-def _pod_term(term: Wire, path: str) -> Iterator[FieldError]:
-    selector: Wire | None = term.get("labelSelector")
+def _pod_term(term: JsonObject, path: str) -> Iterator[FieldError]:
+    selector: JsonObject | None = term.get("labelSelector")
     yield from check.label_selector(f"{path}.labelSelector", selector)
     yield from check.label_selector(f"{path}.namespaceSelector", term.get("namespaceSelector"))
     for name in items(term, "namespaces"):
@@ -117,7 +117,7 @@ def _pod_term(term: Wire, path: str) -> Iterator[FieldError]:
 
 
 def _label_keys(
-    matched: Sequence[str], mismatched: Sequence[str], selector: Wire | None, path: str
+    matched: Sequence[str], mismatched: Sequence[str], selector: JsonObject | None, path: str
 ) -> Iterator[FieldError]:
     for field, keys in (("matchLabelKeys", matched), ("mismatchLabelKeys", mismatched)):
         if keys and selector is None:
@@ -139,7 +139,7 @@ def _label_keys(
             yield problems.invalid(f"{path}.matchLabelKeys[{index}]", key, text)
 
 
-def check_spread(constraints: Sequence[Wire], path: str) -> Iterator[FieldError]:
+def check_spread(constraints: Sequence[JsonObject], path: str) -> Iterator[FieldError]:
     """Check how Pods spread over the parts of a cluster."""
     for index, item in enumerate(constraints):
         where, selector = f"{path}[{index}]", item.get("labelSelector")
@@ -172,7 +172,7 @@ def _least_domains(count: int | None, action: str, path: str) -> Iterator[FieldE
         yield problems.invalid(path, count, text)
 
 
-def check_topologies(terms: Sequence[Wire], path: str) -> Iterator[FieldError]:
+def check_topologies(terms: Sequence[JsonObject], path: str) -> Iterator[FieldError]:
     """Check the parts of a cluster that a class of storage is for."""
     seen: list[dict[str, frozenset[str]]] = []
     for index, term in enumerate(terms):
@@ -194,7 +194,7 @@ def check_topologies(terms: Sequence[Wire], path: str) -> Iterator[FieldError]:
         seen.append(found)
 
 
-def check_tolerations(tolerations: Sequence[Wire], path: str) -> Iterator[FieldError]:
+def check_tolerations(tolerations: Sequence[JsonObject], path: str) -> Iterator[FieldError]:
     """Check tolerations."""
     for index, item in enumerate(tolerations):
         where = f"{path}[{index}]"

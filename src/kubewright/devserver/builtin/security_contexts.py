@@ -7,7 +7,7 @@ from typing import Any
 from kubewright.api import FieldError, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.go_structs import invalid_struct
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 
 _PROFILES = ("Localhost", "RuntimeDefault", "Unconfined")
 _MAX_ID = 2147483647
@@ -62,7 +62,7 @@ _CONTAINER_FIELDS_OF_LINUX = (
 )
 
 
-def check_pod_security(spec: Wire, path: str) -> Iterator[FieldError]:
+def check_pod_security(spec: JsonObject, path: str) -> Iterator[FieldError]:
     """Check the security context of a whole Pod."""
     context, where = section(spec, "securityContext"), f"{path}.securityContext"
     yield from _identities(context, where, "fsGroup", "runAsUser", "runAsGroup")
@@ -79,7 +79,9 @@ def check_pod_security(spec: Wire, path: str) -> Iterator[FieldError]:
     yield from _choice(context, where, "seLinuxChangePolicy", "Recursive")
 
 
-def check_container_security(context: Wire | None, path: str, *, host_users: bool) -> Iterator[FieldError]:
+def check_container_security(
+    context: JsonObject | None, path: str, *, host_users: bool
+) -> Iterator[FieldError]:
     """Check the security context of a container."""
     if context is None:
         return
@@ -98,7 +100,7 @@ def check_container_security(context: Wire | None, path: str, *, host_users: boo
     yield from _app_armor(context.get("appArmorProfile"), f"{path}.appArmorProfile")
 
 
-def check_system(spec: Wire, path: str) -> Iterator[FieldError]:
+def check_system(spec: JsonObject, path: str) -> Iterator[FieldError]:
     """Check the operating system that a Pod is for, and that nothing of the other's is asked for."""
     if (system := spec.get("os")) is None:
         return
@@ -111,7 +113,7 @@ def check_system(spec: Wire, path: str) -> Iterator[FieldError]:
         yield from _foreign_fields(spec, path, name)
 
 
-def _foreign_fields(spec: Wire, path: str, system: str) -> Iterator[FieldError]:
+def _foreign_fields(spec: JsonObject, path: str, system: str) -> Iterator[FieldError]:
     linux = system == "linux"
     text = "windows options cannot be set for a linux pod" if linux else "cannot be set for a windows pod"
     context = section(spec, "securityContext")
@@ -129,7 +131,7 @@ def _foreign_fields(spec: Wire, path: str, system: str) -> Iterator[FieldError]:
                     yield problems.forbidden(f"{path}.{group}[{index}].securityContext.{field}", text)
 
 
-def _struct(context: Wire) -> Mapping[str, Any]:
+def _struct(context: JsonObject) -> Mapping[str, Any]:
     """Show a security context as Go does, where the parts are structs as well."""
     shown = {go_name: context.get(name) for name, go_name in _SECURITY_FIELDS.items()}
     for name, fields in _PARTS.items():
@@ -140,7 +142,7 @@ def _struct(context: Wire) -> Mapping[str, Any]:
     return shown
 
 
-def _identities(context: Wire, path: str, *fields: str) -> Iterator[FieldError]:
+def _identities(context: JsonObject, path: str, *fields: str) -> Iterator[FieldError]:
     for name in fields:
         if (value := context.get(name)) is not None:
             yield from _identity(value, f"{path}.{name}")
@@ -151,12 +153,12 @@ def _identity(value: int, path: str) -> Iterator[FieldError]:
         yield problems.invalid(path, value, f"must be between 0 and {_MAX_ID}, inclusive")
 
 
-def _choice(context: Wire, path: str, field: str, *choices: str) -> Iterator[FieldError]:
+def _choice(context: JsonObject, path: str, field: str, *choices: str) -> Iterator[FieldError]:
     if (value := context.get(field)) is not None:
         yield from check.one_of(f"{path}.{field}", value, choices)
 
 
-def _sysctls(context: Wire, spec: Wire, path: str) -> Iterator[FieldError]:
+def _sysctls(context: JsonObject, spec: JsonObject, path: str) -> Iterator[FieldError]:
     seen: set[str] = set()
     for index, item in enumerate(items(context, "sysctls")):
         name, where = item.get("name", ""), f"{path}[{index}].name"
@@ -175,7 +177,7 @@ def _sysctls(context: Wire, spec: Wire, path: str) -> Iterator[FieldError]:
         seen.add(name)
 
 
-def _seccomp(profile: Wire | None, path: str) -> Iterator[FieldError]:
+def _seccomp(profile: JsonObject | None, path: str) -> Iterator[FieldError]:
     if profile is None:
         return
     sort, file = profile.get("type", ""), profile.get("localhostProfile")
@@ -195,7 +197,7 @@ def _seccomp(profile: Wire | None, path: str) -> Iterator[FieldError]:
         yield from check.clean_relative_path(f"{path}.localhostProfile", file)
 
 
-def _app_armor(profile: Wire | None, path: str) -> Iterator[FieldError]:
+def _app_armor(profile: JsonObject | None, path: str) -> Iterator[FieldError]:
     if profile is None:
         return
     sort, file, where = profile.get("type", ""), profile.get("localhostProfile"), f"{path}.localhostProfile"

@@ -8,7 +8,7 @@ from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin import ip_checks
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age
 from kubewright.devserver.builtin.go_structs import invalid_struct
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.strategy import Column, Strategy
 
 GROUP = "networking.k8s.io"
@@ -19,9 +19,9 @@ def _address_name(name: str) -> list[str]:
     return [error.detail for error in ip_checks.canonical_address("", name)]
 
 
-def _validate_address(obj: Wire) -> list[FieldError]:
+def _validate_address(obj: JsonObject) -> list[FieldError]:
     path = "spec.parentRef"
-    parent: Wire | None = section(obj, "spec").get("parentRef")
+    parent: JsonObject | None = section(obj, "spec").get("parentRef")
     if parent is None:
         return [problems.required(path)]
     group = parent.get("group", "")
@@ -35,8 +35,8 @@ def _validate_address(obj: Wire) -> list[FieldError]:
     return errors
 
 
-def _update_address(new: Wire, old: Wire) -> list[FieldError]:
-    parent: Wire | None = section(new, "spec").get("parentRef")
+def _update_address(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    parent: JsonObject | None = section(new, "spec").get("parentRef")
     if parent == section(old, "spec").get("parentRef"):
         return []
     fields = ("group", "resource", "namespace", "name")
@@ -44,7 +44,7 @@ def _update_address(new: Wire, old: Wire) -> list[FieldError]:
     return [invalid_struct("spec.parentRef", shown, check.IMMUTABLE)]
 
 
-def _validate_range(obj: Wire) -> list[FieldError]:
+def _validate_range(obj: JsonObject) -> list[FieldError]:
     ranges: Sequence[str] = items(section(obj, "spec"), "cidrs")
     if not ranges:
         return [problems.required(_RANGES, "at least one CIDR required")]
@@ -62,7 +62,7 @@ def _validate_range(obj: Wire) -> list[FieldError]:
     return errors
 
 
-def _update_range(new: Wire, old: Wire) -> list[FieldError]:
+def _update_range(new: JsonObject, old: JsonObject) -> list[FieldError]:
     """Let a range get a second one of the other family; all else stays."""
     after, before = items(section(new, "spec"), "cidrs"), items(section(old, "spec"), "cidrs")
     widened = len(before) == 1 and len(after) == 2
@@ -76,12 +76,12 @@ def _update_range(new: Wire, old: Wire) -> list[FieldError]:
     return errors + (_validate_range(new) if widened else [])
 
 
-def _range_row(obj: Wire, now: float) -> list[Any]:
+def _range_row(obj: JsonObject, now: float) -> list[Any]:
     ranges = ",".join(items(section(obj, "spec"), "cidrs"))
     return [obj["metadata"]["name"], ranges, object_age(obj, now)]
 
 
-def _address_row(obj: Wire, now: float) -> list[Any]:
+def _address_row(obj: JsonObject, now: float) -> list[Any]:
     """Give an address's cells: one more than it has columns, as the real server does."""
     shown, parent = NONE, section(obj, "spec").get("parentRef")
     if parent is not None:

@@ -7,7 +7,7 @@ from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin import ip_checks
 from kubewright.devserver.builtin.conditions import check_conditions
 from kubewright.devserver.builtin.go_structs import duplicate_struct
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 
 _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _FAMILIES = ("IPv4", "IPv6")
@@ -17,12 +17,12 @@ _LONGEST_AFFINITY = 86400
 _ONLY_BALANCED = "may only be used when `type` is 'LoadBalancer'"
 
 
-def needs_health_port(spec: Wire) -> bool:
+def needs_health_port(spec: JsonObject) -> bool:
     """Tell whether nodes are asked if they have a Pod of the Service."""
     return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
 
 
-def check_service(service: Wire) -> list[FieldError]:
+def check_service(service: JsonObject) -> list[FieldError]:
     """Check a Service, be it before or after it was given what it did not ask for."""
     spec = service["spec"]
     kind, ports = spec.get("type", ""), items(spec, "ports")
@@ -51,7 +51,7 @@ def check_service(service: Wire) -> list[FieldError]:
     return errors + list(_traffic(spec))
 
 
-def _external_name(spec: Wire) -> Iterator[FieldError]:
+def _external_name(spec: JsonObject) -> Iterator[FieldError]:
     for name in ("clusterIPs", "ipFamilies", "ipFamilyPolicy"):
         if spec.get(name):
             yield problems.forbidden(f"spec.{name}", "may not be set for ExternalName services")
@@ -62,7 +62,7 @@ def _external_name(spec: Wire) -> Iterator[FieldError]:
         yield problems.required("spec.externalName")
 
 
-def _affinity(spec: Wire) -> Iterator[FieldError]:
+def _affinity(spec: JsonObject) -> Iterator[FieldError]:
     kind, config, path = (
         spec.get("sessionAffinity"),
         spec.get("sessionAffinityConfig"),
@@ -79,7 +79,7 @@ def _affinity(spec: Wire) -> Iterator[FieldError]:
         yield problems.invalid(f"{path}.clientIP.timeoutSeconds", seconds, text)
 
 
-def _addresses(spec: Wire) -> Iterator[FieldError]:
+def _addresses(spec: JsonObject) -> Iterator[FieldError]:
     first, given = spec.get("clusterIP") or "", items(spec, "clusterIPs")
     if first and given and given[0] != first:
         yield problems.invalid("spec.clusterIPs", given, "first value must match `clusterIP`")
@@ -103,7 +103,7 @@ def _addresses(spec: Wire) -> Iterator[FieldError]:
         yield problems.invalid("spec.clusterIPs", found, "may only hold up to 2 values")
 
 
-def _ports(ports: Sequence[Wire]) -> Iterator[FieldError]:
+def _ports(ports: Sequence[JsonObject]) -> Iterator[FieldError]:
     seen: set[str] = set()
     for index, port in enumerate(ports):
         path, name = f"spec.ports[{index}]", port.get("name", "")
@@ -121,7 +121,7 @@ def _ports(ports: Sequence[Wire]) -> Iterator[FieldError]:
             yield from check.named(f"{path}.appProtocol", protocol, names.qualified_name(protocol))
 
 
-def _node_ports(kind: str, ports: Sequence[Wire]) -> Iterator[FieldError]:
+def _node_ports(kind: str, ports: Sequence[JsonObject]) -> Iterator[FieldError]:
     given = [(index, port) for index, port in enumerate(ports) if port.get("nodePort")]
     for index, _ in given if kind == "ClusterIP" else ():
         text = "may not be used when `type` is 'ClusterIP'"
@@ -134,7 +134,7 @@ def _node_ports(kind: str, ports: Sequence[Wire]) -> Iterator[FieldError]:
         seen.add(key)
 
 
-def _repeated_ports(ports: Sequence[Wire]) -> Iterator[FieldError]:
+def _repeated_ports(ports: Sequence[JsonObject]) -> Iterator[FieldError]:
     seen: set[tuple[str, int]] = set()
     for index, port in enumerate(ports):
         protocol, number = key = (port.get("protocol", ""), port.get("port", 0))
@@ -144,7 +144,7 @@ def _repeated_ports(ports: Sequence[Wire]) -> Iterator[FieldError]:
         seen.add(key)
 
 
-def _balancing(spec: Wire) -> Iterator[FieldError]:
+def _balancing(spec: JsonObject) -> Iterator[FieldError]:
     balanced, ranges = spec.get("type") == "LoadBalancer", items(spec, "loadBalancerSourceRanges")
     # The real server, too, writes this field with a capital.
     path = "spec.LoadBalancerSourceRanges"
@@ -157,7 +157,7 @@ def _balancing(spec: Wire) -> Iterator[FieldError]:
     yield from _balancer_class(spec)
 
 
-def _balancer_class(spec: Wire) -> Iterator[FieldError]:
+def _balancer_class(spec: JsonObject) -> Iterator[FieldError]:
     found, path = spec.get("loadBalancerClass"), "spec.loadBalancerClass"
     if found is None:
         return
@@ -167,7 +167,7 @@ def _balancer_class(spec: Wire) -> Iterator[FieldError]:
         yield from check.named(path, found, names.qualified_name(found))
 
 
-def _traffic(spec: Wire) -> Iterator[FieldError]:
+def _traffic(spec: JsonObject) -> Iterator[FieldError]:
     kind, policy = spec.get("type"), spec.get("externalTrafficPolicy") or ""
     outside = kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and spec.get("externalIPs"))
     path = "spec.externalTrafficPolicy"
@@ -191,7 +191,7 @@ def _traffic(spec: Wire) -> Iterator[FieldError]:
         yield from check.one_of("spec.trafficDistribution", distribution, _DISTRIBUTIONS)
 
 
-def update_service(new: Wire, old: Wire) -> list[FieldError]:
+def update_service(new: JsonObject, old: JsonObject) -> list[FieldError]:
     """Check the change of a Service."""
     after, before = new["spec"], old["spec"]
     errors: list[FieldError] = []
@@ -212,9 +212,9 @@ def update_service(new: Wire, old: Wire) -> list[FieldError]:
     return errors + check_service(new)
 
 
-def service_status(new: Wire, old: Wire) -> list[FieldError]:
+def service_status(new: JsonObject, old: JsonObject) -> list[FieldError]:
     """Check what is told of a Service's load balancer."""
-    points: Sequence[Wire] = items(section(section(new, "status"), "loadBalancer"), "ingress")
+    points: Sequence[JsonObject] = items(section(section(new, "status"), "loadBalancer"), "ingress")
     path = "status.loadBalancer.ingress"
     errors = list(check_conditions(items(section(new, "status"), "conditions"), "status.conditions"))
     if points and new["spec"].get("type") != "LoadBalancer":
@@ -225,7 +225,7 @@ def service_status(new: Wire, old: Wire) -> list[FieldError]:
     return errors
 
 
-def _balancer_point(point: Wire, path: str) -> Iterator[FieldError]:
+def _balancer_point(point: JsonObject, path: str) -> Iterator[FieldError]:
     address, mode, host = point.get("ip"), point.get("ipMode"), point.get("hostname")
     if address:
         yield from ip_checks.address(f"{path}.ip", address)

@@ -4,14 +4,14 @@ import ipaddress
 from collections.abc import Iterator, Sequence
 
 from kubewright.api import FieldError, problems
-from kubewright.devserver.objects import Wire, items
+from kubewright.devserver.objects import JsonObject, items
 
 _HERE = "IPv4"
 _OTHER = {"IPv4": "IPv6", "IPv6": "IPv4"}
 _POLICY = "spec.ipFamilyPolicy"
 
 
-def choose_families(spec: Wire, old: Wire | None) -> list[FieldError]:
+def choose_families(spec: JsonObject, old: JsonObject | None) -> list[FieldError]:
     """Say which families a Service has where its author does not, or find why it cannot have those it wants."""
     free_standing = spec.get("clusterIP") == "None" and not spec.get("selector")
     if spec.get("ipFamilyPolicy") is None:
@@ -30,7 +30,7 @@ def choose_families(spec: Wire, old: Wire | None) -> list[FieldError]:
     return []
 
 
-def _mismatched(spec: Wire) -> Iterator[FieldError]:
+def _mismatched(spec: JsonObject) -> Iterator[FieldError]:
     """Find addresses that are not of the family that was asked for."""
     families: Sequence[str] = items(spec, "ipFamilies")
     for index, address in enumerate(items(spec, "clusterIPs")):
@@ -47,7 +47,7 @@ def _mismatched(spec: Wire) -> Iterator[FieldError]:
             yield problems.invalid(path, address, text)
 
 
-def _too_many(spec: Wire) -> Iterator[FieldError]:
+def _too_many(spec: JsonObject) -> Iterator[FieldError]:
     if spec["ipFamilyPolicy"] != "SingleStack":
         return
     for field, title in (("clusterIPs", "cluster IPs"), ("ipFamilies", "IP families")):
@@ -56,7 +56,7 @@ def _too_many(spec: Wire) -> Iterator[FieldError]:
             yield problems.invalid(_POLICY, spec["ipFamilyPolicy"], text)
 
 
-def _not_here(spec: Wire, families: Sequence[str]) -> Iterator[FieldError]:
+def _not_here(spec: JsonObject, families: Sequence[str]) -> Iterator[FieldError]:
     if spec["ipFamilyPolicy"] == "RequireDualStack":
         text = "this cluster is not configured for dual-stack services"
         yield problems.invalid(_POLICY, spec["ipFamilyPolicy"], text)

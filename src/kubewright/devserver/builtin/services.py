@@ -17,7 +17,7 @@ from kubewright.devserver.builtin.service_checks import (
 )
 from kubewright.devserver.builtin.service_families import choose_families
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec, text_at
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.strategy import Column, Strategy
 
@@ -29,14 +29,14 @@ _WITH_NODE_PORTS = ("NodePort", "LoadBalancer")
 _ADDRESS_FIELDS = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
 
 
-def _default(service: Wire) -> None:
-    spec: Wire = service.setdefault("spec", {})
+def _default(service: JsonObject) -> None:
+    spec: JsonObject = service.setdefault("spec", {})
     spec["sessionAffinity"] = spec.get("sessionAffinity") or "None"
     kind = spec["type"] = spec.get("type") or "ClusterIP"
     if spec["sessionAffinity"] == "None":
         spec.pop("sessionAffinityConfig", None)
     if spec["sessionAffinity"] == "ClientIP":
-        affinity: Wire = spec.setdefault("sessionAffinityConfig", {}).setdefault("clientIP", {})
+        affinity: JsonObject = spec.setdefault("sessionAffinityConfig", {}).setdefault("clientIP", {})
         affinity.setdefault("timeoutSeconds", 10800)
     for port in items(spec, "ports"):
         port["protocol"] = port.get("protocol") or "TCP"
@@ -46,7 +46,7 @@ def _default(service: Wire) -> None:
         spec["externalTrafficPolicy"] = spec.get("externalTrafficPolicy") or "Cluster"
     if kind == "LoadBalancer":
         spec.setdefault("allocateLoadBalancerNodePorts", True)
-        points: Sequence[Wire] = items(section(section(service, "status"), "loadBalancer"), "ingress")
+        points: Sequence[JsonObject] = items(section(section(service, "status"), "loadBalancer"), "ingress")
         for point in points:
             if point.get("ip"):
                 point.setdefault("ipMode", "VIP")
@@ -54,14 +54,14 @@ def _default(service: Wire) -> None:
         spec.setdefault("internalTrafficPolicy", "Cluster")
 
 
-def _prepare_create(service: Wire) -> None:
+def _prepare_create(service: JsonObject) -> None:
     service["status"] = {"loadBalancer": {}}
-    spec: Wire = service["spec"]
+    spec: JsonObject = service["spec"]
     if spec.get("clusterIP") and not spec.get("clusterIPs"):
         spec["clusterIPs"] = [spec["clusterIP"]]
 
 
-def _prepare_update(new: Wire, old: Wire) -> None:
+def _prepare_update(new: JsonObject, old: JsonObject) -> None:
     """Keep the addresses and ports that a client left out, as it may when it replaces a Service."""
     spec, before = new["spec"], section(old, "spec")
     _drop_what_its_type_had(spec, before)
@@ -88,7 +88,7 @@ def _prepare_update(new: Wire, old: Wire) -> None:
             port["nodePort"] = number
 
 
-def _follow_address(spec: Wire, before: Wire) -> None:
+def _follow_address(spec: JsonObject, before: JsonObject) -> None:
     """Let the list of addresses follow the one, where a client changed only that."""
     wanted, given = spec.get("clusterIP"), items(spec, "clusterIPs")
     if not given and wanted and wanted == before.get("clusterIP"):
@@ -97,7 +97,7 @@ def _follow_address(spec: Wire, before: Wire) -> None:
         spec["clusterIPs"] = [wanted] if wanted else []
 
 
-def _drop_what_its_type_had(spec: Wire, before: Wire) -> None:
+def _drop_what_its_type_had(spec: JsonObject, before: JsonObject) -> None:
     """Take away what only the old type had, unless the client gave it another value: that is its mistake."""
     kind, was = spec["type"], before.get("type")
     gone: list[str] = []
@@ -119,7 +119,7 @@ def _drop_what_its_type_had(spec: Wire, before: Wire) -> None:
             spec.pop(name, None)
 
 
-async def _allocate(api: Access, service: Wire, old: Wire | None) -> None:
+async def _allocate(api: Access, service: JsonObject, old: JsonObject | None) -> None:
     spec = service["spec"]
     # What is refused anyway gets no address; the checks that follow say why.
     if spec["type"] == "ExternalName" or check_service(service):
@@ -134,11 +134,11 @@ async def _allocate(api: Access, service: Wire, old: Wire | None) -> None:
     _allocate_health_port(spec, others)
 
 
-def _same(item: Wire, service: Wire) -> bool:
+def _same(item: JsonObject, service: JsonObject) -> bool:
     return all(item["metadata"].get(part) == service["metadata"].get(part) for part in ("namespace", "name"))
 
 
-def _allocate_address(spec: Wire, others: list[Wire], name: str) -> None:
+def _allocate_address(spec: JsonObject, others: list[JsonObject], name: str) -> None:
     wanted = spec.get("clusterIP") or ""
     taken = {item["spec"].get("clusterIP") for item in others}
     if wanted and wanted != "None":
@@ -161,7 +161,7 @@ def _allocate_address(spec: Wire, others: list[Wire], name: str) -> None:
     spec["clusterIPs"] = [wanted]
 
 
-def _allocate_ports(spec: Wire, others: list[Wire], name: str) -> None:
+def _allocate_ports(spec: JsonObject, others: list[JsonObject], name: str) -> None:
     taken = {
         (port.get("protocol"), port.get("nodePort"))
         for item in others
@@ -184,7 +184,7 @@ def _allocate_ports(spec: Wire, others: list[Wire], name: str) -> None:
         taken.add((protocol, port["nodePort"]))
 
 
-def _allocate_health_port(spec: Wire, others: list[Wire]) -> None:
+def _allocate_health_port(spec: JsonObject, others: list[JsonObject]) -> None:
     """Give a port at which nodes say whether they have a Pod, where traffic goes only to those that have."""
     if not needs_health_port(spec):
         return
@@ -207,7 +207,7 @@ def _allocate_health_port(spec: Wire, others: list[Wire]) -> None:
     spec["healthCheckNodePort"] = wanted or random.choice(free)
 
 
-def _warnings(new: Wire, old: Wire | None) -> list[str]:
+def _warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
     spec, named = new["spec"], new["spec"].get("type") == "ExternalName"
     headless, outside = spec.get("clusterIP") == "None", bool(spec.get("externalIPs"))
     old_hints, mode = "service.kubernetes.io/topology-aware-hints", "service.kubernetes.io/topology-mode"
@@ -240,7 +240,7 @@ def _warnings(new: Wire, old: Wire | None) -> list[str]:
     return [text for holds, text in said if holds]
 
 
-def _address_warnings(spec: Wire) -> list[str]:
+def _address_warnings(spec: JsonObject) -> list[str]:
     found: list[str] = []
     for field in ("externalIPs", "loadBalancerSourceRanges"):
         for index, text in enumerate(items(spec, field)):
@@ -248,7 +248,7 @@ def _address_warnings(spec: Wire) -> list[str]:
     return found
 
 
-def _row(service: Wire, now: float) -> list[Any]:
+def _row(service: JsonObject, now: float) -> list[Any]:
     spec = service["spec"]
     ports: list[str] = []
     for port in items(spec, "ports"):
@@ -265,14 +265,14 @@ def _row(service: Wire, now: float) -> list[Any]:
     ]
 
 
-def _external(service: Wire) -> str:
+def _external(service: JsonObject) -> str:
     spec = service["spec"]
     given: list[str] = list(items(spec, "externalIPs"))
     if spec.get("type") == "ExternalName":
         return spec.get("externalName") or ""
     if spec.get("type") != "LoadBalancer":
         return ",".join(given) or NONE
-    points: Sequence[Wire] = items(section(section(service, "status"), "loadBalancer"), "ingress")
+    points: Sequence[JsonObject] = items(section(section(service, "status"), "loadBalancer"), "ingress")
     found = {point.get("ip") or point.get("hostname") or "" for point in points} - {""}
     return ",".join([*sorted(found), *given]) or "<pending>"
 

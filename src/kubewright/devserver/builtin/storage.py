@@ -9,7 +9,7 @@ from kubewright.devserver.builtin.claim_specs import check_claim_spec
 from kubewright.devserver.builtin.scheduling import check_topologies
 from kubewright.devserver.builtin.volumes import default_claim_spec
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.strategy import Column, Strategy
 
 GROUP = "storage.k8s.io"
@@ -17,16 +17,16 @@ _DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 _CLAIM_RULE = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
 
 
-def _default_claim(claim: Wire) -> None:
+def _default_claim(claim: JsonObject) -> None:
     default_claim_spec(claim.setdefault("spec", {}))
-    status: Wire = claim.setdefault("status", {})
+    status: JsonObject = claim.setdefault("status", {})
     status["phase"] = status.get("phase") or "Pending"
 
 
-def _new_claim(claim: Wire) -> None:
+def _new_claim(claim: JsonObject) -> None:
     claim["status"] = {"phase": "Pending"}
-    spec: Wire = claim["spec"]
-    source: Wire | None = spec.get("dataSource")
+    spec: JsonObject = claim["spec"]
+    source: JsonObject | None = spec.get("dataSource")
     # Anything else is left to the newer field, which takes all kinds.
     known = ("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot")
     if source is not None and (source.get("apiGroup") or "", source.get("kind", "")) not in known:
@@ -34,16 +34,16 @@ def _new_claim(claim: Wire) -> None:
     if source is not None and spec.get("dataSourceRef") is None:
         spec["dataSourceRef"] = dict(source)
     elif source is None and spec.get("dataSourceRef") is not None:
-        newer: Wire = spec["dataSourceRef"]
+        newer: JsonObject = spec["dataSourceRef"]
         if not newer.get("namespace"):
             spec["dataSource"] = {name: value for name, value in newer.items() if name != "namespace"}
 
 
-def _validate_claim(claim: Wire) -> list[FieldError]:
+def _validate_claim(claim: JsonObject) -> list[FieldError]:
     return list(check_claim_spec(claim["spec"]))
 
 
-def _update_claim(new: Wire, old: Wire) -> list[FieldError]:
+def _update_claim(new: JsonObject, old: JsonObject) -> list[FieldError]:
     errors = _validate_claim(new)
     after, before = dict(new["spec"]), dict(old["spec"])
     # A controller binds a claim by giving it a volume, once.
@@ -67,11 +67,11 @@ def _update_claim(new: Wire, old: Wire) -> list[FieldError]:
     return errors
 
 
-def _storage(amounts: Wire | None) -> Quantity:
+def _storage(amounts: JsonObject | None) -> Quantity:
     return Quantity((amounts or {}).get("storage", 0))
 
 
-def _claim_row(claim: Wire, now: float) -> list[Any]:
+def _claim_row(claim: JsonObject, now: float) -> list[Any]:
     spec, status = claim["spec"], section(claim, "status")
     bound = bool(spec.get("volumeName"))
     phase = "Terminating" if claim["metadata"].get("deletionTimestamp") else status.get("phase", "")
@@ -88,12 +88,12 @@ def _claim_row(claim: Wire, now: float) -> list[Any]:
     ]
 
 
-def _default_class(obj: Wire) -> None:
+def _default_class(obj: JsonObject) -> None:
     obj.setdefault("reclaimPolicy", "Delete")
     obj.setdefault("volumeBindingMode", "Immediate")
 
 
-def _validate_class(obj: Wire) -> list[FieldError]:
+def _validate_class(obj: JsonObject) -> list[FieldError]:
     errors: list[FieldError] = []
     provisioner = obj.get("provisioner", "")
     if not provisioner:
@@ -109,14 +109,14 @@ def _validate_class(obj: Wire) -> list[FieldError]:
     return errors + list(check_topologies(items(obj, "allowedTopologies"), "allowedTopologies"))
 
 
-def _update_class(new: Wire, old: Wire) -> list[FieldError]:
+def _update_class(new: JsonObject, old: JsonObject) -> list[FieldError]:
     errors = _validate_class(new)
     for name in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
         errors += check.unchanged(name, new.get(name), old.get(name))
     return errors
 
 
-def _class_row(obj: Wire, now: float) -> list[Any]:
+def _class_row(obj: JsonObject, now: float) -> list[Any]:
     name = obj["metadata"]["name"]
     if section(obj["metadata"], "annotations").get(_DEFAULT_CLASS) == "true":
         name += " (default)"

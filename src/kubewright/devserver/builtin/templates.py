@@ -18,7 +18,7 @@ from kubewright.devserver.builtin.scheduling import check_affinity, check_spread
 from kubewright.devserver.builtin.security_contexts import check_pod_security, check_system
 from kubewright.devserver.builtin.volume_sources import check_volumes
 from kubewright.devserver.builtin.volumes import default_volume, pull_policy
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
 DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
@@ -31,15 +31,15 @@ _NOT_EPHEMERAL = ("ports", "resources", "resizePolicy", "restartPolicy", *PROBES
 _PLAIN_STRUCTS = ("ports", "resources", "resizePolicy")
 
 
-def template_of(holder: Wire) -> Wire:
+def template_of(holder: JsonObject) -> JsonObject:
     """Give the Pod template in a workload's spec, which is put there when it is missing."""
-    template: Wire = holder.setdefault("template", {})
+    template: JsonObject = holder.setdefault("template", {})
     template.setdefault("metadata", {})
     template.setdefault("spec", {})
     return template
 
 
-def default_pod_spec(spec: Wire) -> None:
+def default_pod_spec(spec: JsonObject) -> None:
     """Fill in what a Pod's author may leave out."""
     for name, value in (
         ("restartPolicy", "Always"),
@@ -60,7 +60,7 @@ def default_pod_spec(spec: Wire) -> None:
             default_container(container, host_network=bool(spec.get("hostNetwork")))
 
 
-def default_container(container: Wire, *, host_network: bool = False) -> None:
+def default_container(container: JsonObject, *, host_network: bool = False) -> None:
     """Fill in what a container's author may leave out."""
     container.setdefault("terminationMessagePath", "/dev/termination-log")
     container.setdefault("terminationMessagePolicy", "File")
@@ -77,7 +77,7 @@ def default_container(container: Wire, *, host_network: bool = False) -> None:
     for name in PROBES:
         if container.get(name):
             _default_probe(container[name])
-    lifecycle: Wire = section(container, "lifecycle")
+    lifecycle: JsonObject = section(container, "lifecycle")
     # The server does not know this field yet: it is behind a gate that is closed.
     if lifecycle.pop("stopSignal", None) is not None and not lifecycle:
         del container["lifecycle"]
@@ -87,11 +87,11 @@ def default_container(container: Wire, *, host_network: bool = False) -> None:
             _default_http(hook["httpGet"])
 
 
-def default_requests(spec: Wire) -> None:
+def default_requests(spec: JsonObject) -> None:
     """Ask for as much as is allowed where a container does not say; in Pods, never in templates."""
     for group in ("containers", "initContainers"):
         for container in items(spec, group):
-            resources: Wire = section(container, "resources")
+            resources: JsonObject = section(container, "resources")
             limits: dict[str, Any] = section(resources, "limits")
             requests: dict[str, Any] = section(resources, "requests")
             missing = {name: value for name, value in limits.items() if name not in requests}
@@ -100,7 +100,7 @@ def default_requests(spec: Wire) -> None:
     default_whole(spec)
 
 
-def _default_probe(probe: Wire) -> None:
+def _default_probe(probe: JsonObject) -> None:
     probe.setdefault("timeoutSeconds", 1)
     probe.setdefault("periodSeconds", 10)
     probe.setdefault("successThreshold", 1)
@@ -111,12 +111,12 @@ def _default_probe(probe: Wire) -> None:
         probe["grpc"]["service"] = probe["grpc"].get("service") or ""
 
 
-def _default_http(action: Wire) -> None:
+def _default_http(action: JsonObject) -> None:
     action.setdefault("path", "/")
     action.setdefault("scheme", "HTTP")
 
 
-def check_pod_spec(spec: Wire, path: str, pod: Wire | None = None) -> list[FieldError]:
+def check_pod_spec(spec: JsonObject, path: str, pod: JsonObject | None = None) -> list[FieldError]:
     """Check the spec of a Pod, which is given, or of a template."""
     errors: list[FieldError] = []
     if spec.get("terminationGracePeriodSeconds") is None:
@@ -147,9 +147,9 @@ def check_pod_spec(spec: Wire, path: str, pod: Wire | None = None) -> list[Field
     return errors
 
 
-def check_template(template: Wire, path: str) -> list[FieldError]:
+def check_template(template: JsonObject, path: str) -> list[FieldError]:
     """Check a Pod template."""
-    metadata: Wire = section(template, "metadata")
+    metadata: JsonObject = section(template, "metadata")
     errors = check.labels(f"{path}.labels", metadata.get("labels"))
     for key in section(metadata, "annotations"):
         errors += check.named(f"{path}.annotations", key, names.qualified_name(key.lower()))
@@ -160,8 +160,8 @@ def check_template(template: Wire, path: str) -> list[FieldError]:
     return errors
 
 
-def _containers(spec: Wire, path: str, volumes: Volumes) -> Iterator[FieldError]:
-    containers: Sequence[Wire] = items(spec, "containers")
+def _containers(spec: JsonObject, path: str, volumes: Volumes) -> Iterator[FieldError]:
+    containers: Sequence[JsonObject] = items(spec, "containers")
     if not containers:
         yield problems.required(path)
     seen: set[str] = set()
@@ -176,12 +176,12 @@ def _containers(spec: Wire, path: str, volumes: Volumes) -> Iterator[FieldError]
     yield from host_port_conflicts(containers, path)
 
 
-def _restart_policy(container: Wire, path: str) -> Iterator[FieldError]:
+def _restart_policy(container: JsonObject, path: str) -> Iterator[FieldError]:
     if (policy := container.get("restartPolicy")) is not None:
         yield from check.one_of(f"{path}.restartPolicy", policy, ("Always", "Never", "OnFailure"))
 
 
-def _init_containers(spec: Wire, path: str, volumes: Volumes) -> Iterator[FieldError]:
+def _init_containers(spec: JsonObject, path: str, volumes: Volumes) -> Iterator[FieldError]:
     seen = {container.get("name", "") for container in items(spec, "containers")}
     for index, container in enumerate(items(spec, "initContainers")):
         where, name = f"{path}[{index}]", container.get("name", "")
@@ -205,7 +205,7 @@ def _init_containers(spec: Wire, path: str, volumes: Volumes) -> Iterator[FieldE
                 yield problems.invalid(place, "RestartContainer", text)
 
 
-def _ephemeral_containers(spec: Wire, path: str, volumes: Volumes) -> Iterator[FieldError]:
+def _ephemeral_containers(spec: JsonObject, path: str, volumes: Volumes) -> Iterator[FieldError]:
     others = [item.get("name", "") for group in _GROUPS for item in items(spec, group)]
     seen = set(others)
     for index, container in enumerate(items(spec, "ephemeralContainers")):
@@ -228,7 +228,7 @@ def _ephemeral_containers(spec: Wire, path: str, volumes: Volumes) -> Iterator[F
                     yield problems.forbidden(place, _NEVER_EPHEMERAL)
 
 
-def _host_ports(spec: Wire, path: str, *, always: bool) -> Iterator[FieldError]:
+def _host_ports(spec: JsonObject, path: str, *, always: bool) -> Iterator[FieldError]:
     for index, container in enumerate(items(spec, "containers")):
         for position, port in enumerate(items(container, "ports")):
             wanted = port.get("hostPort", 0)
@@ -238,8 +238,8 @@ def _host_ports(spec: Wire, path: str, *, always: bool) -> Iterator[FieldError]:
                 yield problems.invalid(where, wanted, text)
 
 
-def _dns_config(spec: Wire, path: str) -> Iterator[FieldError]:
-    config: Wire | None = spec.get("dnsConfig")
+def _dns_config(spec: JsonObject, path: str) -> Iterator[FieldError]:
+    config: JsonObject | None = spec.get("dnsConfig")
     servers, searches = items(config or {}, "nameservers"), items(config or {}, "searches")
     if spec.get("dnsPolicy") == "None":
         if config is None:
@@ -266,7 +266,7 @@ def _dns_config(spec: Wire, path: str) -> Iterator[FieldError]:
             yield problems.required(f"{path}.options[{index}]", "must not be empty")
 
 
-def _gates(spec: Wire, path: str) -> Iterator[FieldError]:
+def _gates(spec: JsonObject, path: str) -> Iterator[FieldError]:
     for index, gate in enumerate(items(spec, "readinessGates")):
         kind = gate.get("conditionType", "")
         where = f"{path}.readinessGates[{index}].conditionType"
@@ -280,7 +280,7 @@ def _gates(spec: Wire, path: str) -> Iterator[FieldError]:
         seen.add(name)
 
 
-def _host_users(spec: Wire, path: str) -> Iterator[FieldError]:
+def _host_users(spec: JsonObject, path: str) -> Iterator[FieldError]:
     if spec.get("hostUsers") is not False:
         return
     for field, shown in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
@@ -293,7 +293,7 @@ def _host_users(spec: Wire, path: str) -> Iterator[FieldError]:
                 yield problems.forbidden(where, "when `hostUsers` is false")
 
 
-def _names(spec: Wire, path: str) -> Iterator[FieldError]:
+def _names(spec: JsonObject, path: str) -> Iterator[FieldError]:
     for field in ("serviceAccountName", "nodeName"):
         if value := spec.get(field):
             yield from check.named(f"{path}.{field}", value, names.dns1123_subdomain(value))
@@ -306,7 +306,7 @@ def _names(spec: Wire, path: str) -> Iterator[FieldError]:
             yield from check.named(f"{path}.{field}", value, names.dns1123_label(value))
 
 
-def _host_aliases(aliases: Sequence[Wire], path: str) -> Iterator[FieldError]:
+def _host_aliases(aliases: Sequence[JsonObject], path: str) -> Iterator[FieldError]:
     for index, alias in enumerate(aliases):
         yield from ip_checks.address(f"{path}[{index}].ip", alias.get("ip", ""))
         for position, name in enumerate(items(alias, "hostnames")):
@@ -314,7 +314,7 @@ def _host_aliases(aliases: Sequence[Wire], path: str) -> Iterator[FieldError]:
             yield from check.named(where, name, names.dns1123_subdomain(name))
 
 
-def _classes(spec: Wire, path: str) -> Iterator[FieldError]:
+def _classes(spec: JsonObject, path: str) -> Iterator[FieldError]:
     if value := spec.get("priorityClassName"):
         yield from check.named(f"{path}.priorityClassName", value, names.dns1123_subdomain(value))
     if (value := spec.get("runtimeClassName")) is not None:

@@ -8,9 +8,9 @@ from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.claim_specs import check_claim_spec
 from kubewright.devserver.builtin.containers import PULL_POLICIES
 from kubewright.devserver.builtin.environment import VOLUME_FIELDS, check_field, check_resource
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 
-Check = Callable[[Wire, str], Iterator[FieldError]]
+Check = Callable[[JsonObject, str], Iterator[FieldError]]
 
 _MODE_RULE = "must be a number between 0 and 0777 (octal), both inclusive"
 _HOST_TYPES = (
@@ -37,11 +37,11 @@ _LONGEST_TOKEN = 1 << 32
 
 
 def check_volumes(
-    volumes: Sequence[Wire], path: str, pod: str = ""
-) -> tuple[dict[str, Wire], list[FieldError]]:
+    volumes: Sequence[JsonObject], path: str, pod: str = ""
+) -> tuple[dict[str, JsonObject], list[FieldError]]:
     """Check volumes, of a Pod whose name is known or of a template; also give those that can be mounted."""
     errors: list[FieldError] = []
-    usable: dict[str, Wire] = {}
+    usable: dict[str, JsonObject] = {}
     made = {f"{pod}-{item.get('name', '')}" for item in volumes if pod and item.get("ephemeral") is not None}
     for index, volume in enumerate(volumes):
         where, name = f"{path}[{index}]", volume.get("name", "")
@@ -63,7 +63,7 @@ def check_volumes(
     return usable, errors
 
 
-def _source(volume: Wire, path: str, pod: str) -> Iterator[FieldError]:
+def _source(volume: JsonObject, path: str, pod: str) -> Iterator[FieldError]:
     kinds = sorted((kind for kind in volume if kind != "name"), key=_rank)
     if not kinds:
         yield problems.required(path, "must specify a volume type")
@@ -87,7 +87,7 @@ def _rank(kind: str) -> int:
 
 
 def _needs(*fields: str) -> Check:
-    def run(source: Wire, path: str) -> Iterator[FieldError]:
+    def run(source: JsonObject, path: str) -> Iterator[FieldError]:
         for name in fields:
             if not source.get(name):
                 yield problems.required(f"{path}.{name}")
@@ -95,13 +95,13 @@ def _needs(*fields: str) -> Check:
     return run
 
 
-def _empty(source: Wire, path: str) -> Iterator[FieldError]:
+def _empty(source: JsonObject, path: str) -> Iterator[FieldError]:
     if check.quantity(source.get("sizeLimit") or "0") < check.quantity("0"):
         text = "SizeLimit field must be a valid resource quantity"
         yield problems.forbidden(f"{path}.sizeLimit", text)
 
 
-def _host_path(source: Wire, path: str) -> Iterator[FieldError]:
+def _host_path(source: JsonObject, path: str) -> Iterator[FieldError]:
     folder = source.get("path", "")
     if not folder:
         yield problems.required(f"{path}.path")
@@ -111,13 +111,13 @@ def _host_path(source: Wire, path: str) -> Iterator[FieldError]:
     yield from check.one_of(f"{path}.type", source.get("type") or "", _HOST_TYPES)
 
 
-def _git(source: Wire, path: str) -> Iterator[FieldError]:
+def _git(source: JsonObject, path: str) -> Iterator[FieldError]:
     yield from _needs("repository")(source, path)
     yield from check.clean_relative_path(f"{path}.directory", source.get("directory", ""))
 
 
 def _disk(field: str) -> Check:
-    def run(source: Wire, path: str) -> Iterator[FieldError]:
+    def run(source: JsonObject, path: str) -> Iterator[FieldError]:
         yield from _needs(field)(source, path)
         partition = source.get("partition", 0)
         if not 0 <= partition <= 255:
@@ -127,7 +127,7 @@ def _disk(field: str) -> Check:
 
 
 def _file_source(name_field: str) -> Check:
-    def run(source: Wire, path: str) -> Iterator[FieldError]:
+    def run(source: JsonObject, path: str) -> Iterator[FieldError]:
         if not source.get(name_field):
             yield problems.required(f"{path}.{name_field}")
         yield from _mode(f"{path}.defaultMode", source.get("defaultMode"))
@@ -137,14 +137,14 @@ def _file_source(name_field: str) -> Check:
     return run
 
 
-def _key_to_path(item: Wire, path: str) -> Iterator[FieldError]:
+def _key_to_path(item: JsonObject, path: str) -> Iterator[FieldError]:
     if not item.get("key"):
         yield problems.required(f"{path}.key")
     yield from _file(item, f"{path}.path")
     yield from _mode(f"{path}.mode", item.get("mode"))
 
 
-def _file(item: Wire, path: str) -> Iterator[FieldError]:
+def _file(item: JsonObject, path: str) -> Iterator[FieldError]:
     file = item.get("path", "")
     if not file:
         yield problems.required(path)
@@ -162,14 +162,14 @@ def _mode(path: str, mode: int | None) -> Iterator[FieldError]:
         yield problems.invalid(path, mode, _MODE_RULE)
 
 
-def _nfs(source: Wire, path: str) -> Iterator[FieldError]:
+def _nfs(source: JsonObject, path: str) -> Iterator[FieldError]:
     yield from _needs("server", "path")(source, path)
     folder = source.get("path", "")
     if not folder.startswith("/"):
         yield problems.invalid(f"{path}.path", folder, "must be an absolute path")
 
 
-def _iscsi(source: Wire, path: str) -> Iterator[FieldError]:
+def _iscsi(source: JsonObject, path: str) -> Iterator[FieldError]:
     yield from _needs("targetPortal", "iqn")(source, path)
     if name := source.get("iqn"):
         yield from _iscsi_name(name, f"{path}.iqn")
@@ -193,7 +193,7 @@ def _lun(number: int, path: str) -> Iterator[FieldError]:
         yield problems.invalid(path, number, "must be between 0 and 255, inclusive")
 
 
-def _fibre_channel(source: Wire, path: str) -> Iterator[FieldError]:
+def _fibre_channel(source: JsonObject, path: str) -> Iterator[FieldError]:
     ports, disks = items(source, "targetWWNs"), items(source, "wwids")
     where = f"{path}.targetWWNs"
     if not ports and not disks:
@@ -207,7 +207,7 @@ def _fibre_channel(source: Wire, path: str) -> Iterator[FieldError]:
         yield from _lun(source["lun"], f"{path}.lun")
 
 
-def _azure_disk(source: Wire, path: str) -> Iterator[FieldError]:
+def _azure_disk(source: JsonObject, path: str) -> Iterator[FieldError]:
     yield from _needs("diskName", "diskURI")(source, path)
     yield from check.one_of(
         f"{path}.cachingMode", source.get("cachingMode"), ("None", "ReadOnly", "ReadWrite")
@@ -219,9 +219,9 @@ def _azure_disk(source: Wire, path: str) -> Iterator[FieldError]:
         yield problems.not_supported(f"{path}.diskURI", address, (form,))
 
 
-def _csi(source: Wire, path: str) -> Iterator[FieldError]:
+def _csi(source: JsonObject, path: str) -> Iterator[FieldError]:
     yield from check_driver(source.get("driver", ""), f"{path}.driver")
-    secret: Wire | None = source.get("nodePublishSecretRef")
+    secret: JsonObject | None = source.get("nodePublishSecretRef")
     if secret is None:
         return
     name = secret.get("name", "")
@@ -241,13 +241,13 @@ def check_driver(name: str, path: str) -> Iterator[FieldError]:
     yield from check.named(path, name, names.dns1123_subdomain(name.lower()))
 
 
-def _downward(source: Wire, path: str) -> Iterator[FieldError]:
+def _downward(source: JsonObject, path: str) -> Iterator[FieldError]:
     yield from _mode(f"{path}.defaultMode", source.get("defaultMode"))
     for item in items(source, "items"):
         yield from _downward_file(item, path)
 
 
-def _downward_file(item: Wire, path: str) -> Iterator[FieldError]:
+def _downward_file(item: JsonObject, path: str) -> Iterator[FieldError]:
     yield from _file(item, f"{path}.path")
     field, resource = item.get("fieldRef"), item.get("resourceFieldRef")
     if field is not None:
@@ -262,7 +262,7 @@ def _downward_file(item: Wire, path: str) -> Iterator[FieldError]:
     yield from _mode(f"{path}.mode", item.get("mode"))
 
 
-def _projected(source: Wire, path: str) -> Iterator[FieldError]:
+def _projected(source: JsonObject, path: str) -> Iterator[FieldError]:
     yield from _mode(f"{path}.defaultMode", source.get("defaultMode"))
     taken: set[str] = set()
     for index, part in enumerate(items(source, "sources")):
@@ -279,7 +279,7 @@ def _projected(source: Wire, path: str) -> Iterator[FieldError]:
             yield problems.forbidden(where, "may not specify more than 1 volume type per source")
 
 
-def _projected_files(files: Wire, path: str, volume: str, taken: set[str]) -> Iterator[FieldError]:
+def _projected_files(files: JsonObject, path: str, volume: str, taken: set[str]) -> Iterator[FieldError]:
     name = files.get("name", "")
     if not name:
         yield problems.required(f"{path}.name")
@@ -295,7 +295,7 @@ def _once(file: str, shown: str, path: str, taken: set[str]) -> Iterator[FieldEr
         taken.add(file)
 
 
-def _token(token: Wire, path: str, volume: str) -> Iterator[FieldError]:
+def _token(token: JsonObject, path: str, volume: str) -> Iterator[FieldError]:
     yield from check_token_life(token.get("expirationSeconds", 0), f"{path}.expirationSeconds")
     yield from _file(token, f"{volume}.path")
 
@@ -308,13 +308,13 @@ def check_token_life(seconds: int, path: str) -> Iterator[FieldError]:
         yield problems.invalid(path, seconds, "may not specify a duration larger than 2^32 seconds")
 
 
-def _ephemeral(source: Wire, path: str) -> Iterator[FieldError]:
-    template: Wire | None = source.get("volumeClaimTemplate")
+def _ephemeral(source: JsonObject, path: str) -> Iterator[FieldError]:
+    template: JsonObject | None = source.get("volumeClaimTemplate")
     where = f"{path}.volumeClaimTemplate"
     if template is None:
         yield problems.required(where)
         return
-    metadata: Wire = section(template, "metadata")
+    metadata: JsonObject = section(template, "metadata")
     for key in section(metadata, "annotations"):
         yield from check.named(f"{where}.metadata.annotations", key, names.qualified_name(key.lower()))
     yield from check.labels(f"{where}.metadata.labels", metadata.get("labels"))
@@ -324,7 +324,7 @@ def _ephemeral(source: Wire, path: str) -> Iterator[FieldError]:
     yield from check_claim_spec(section(template, "spec"), f"{where}.spec")
 
 
-def _image(source: Wire, path: str) -> Iterator[FieldError]:
+def _image(source: JsonObject, path: str) -> Iterator[FieldError]:
     yield from _needs("reference")(source, path)
     yield from check.choice(f"{path}.pullPolicy", source.get("pullPolicy", ""), PULL_POLICIES)
 

@@ -2,7 +2,7 @@
 
 import re
 
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 
 DEFAULT_MODE = 0o644
 _LONGEST_IMAGE = 255
@@ -15,7 +15,7 @@ _IMAGE = re.compile(
     r"(?:@(?P<digest>[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}))?"
 )
 _MODED = ("secret", "configMap", "downwardAPI", "projected")
-_SOURCE_DEFAULTS: dict[str, Wire] = {
+_SOURCE_DEFAULTS: dict[str, JsonObject] = {
     "iscsi": {"iscsiInterface": "default"},
     "rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
     "azureDisk": {"cachingMode": "ReadWrite", "kind": "Shared", "fsType": "ext4", "readOnly": False},
@@ -37,7 +37,7 @@ def pull_policy(image: str) -> str:
     return "Always" if not digest and tag in (None, "latest") else "IfNotPresent"
 
 
-def default_volume(volume: Wire) -> None:
+def default_volume(volume: JsonObject) -> None:
     """Fill in what a volume's author may leave out."""
     if all(name == "name" for name in volume):
         volume["emptyDir"] = {}
@@ -52,14 +52,14 @@ def default_volume(volume: Wire) -> None:
         _default_downward_items(source.get("downwardAPI"))
     _default_downward_items(volume.get("downwardAPI"))
     if volume.get("ephemeral") is not None:
-        template: Wire | None = volume["ephemeral"].get("volumeClaimTemplate")
+        template: JsonObject | None = volume["ephemeral"].get("volumeClaimTemplate")
         if template is not None:
             default_claim_spec(template.setdefault("spec", {}))
     if volume.get("image") is not None:
         volume["image"].setdefault("pullPolicy", pull_policy(volume["image"].get("reference", "")))
 
 
-def default_source(holder: Wire) -> None:
+def default_source(holder: JsonObject) -> None:
     """Fill in what the makers of a volume's storage have for defaults."""
     for kind, defaults in _SOURCE_DEFAULTS.items():
         source = holder.get(kind)
@@ -70,12 +70,12 @@ def default_source(holder: Wire) -> None:
                     source[name] = value
 
 
-def default_claim_spec(spec: Wire) -> None:
+def default_claim_spec(spec: JsonObject) -> None:
     """Fill in what a volume claim's author may leave out."""
     spec.setdefault("volumeMode", "Filesystem")
 
 
-def _default_downward_items(source: Wire | None) -> None:
+def _default_downward_items(source: JsonObject | None) -> None:
     for item in items(source or {}, "items"):
         if item.get("fieldRef") is not None:
             item["fieldRef"].setdefault("apiVersion", "v1")

@@ -9,7 +9,7 @@ from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.claim_specs import check_claim_spec
 from kubewright.devserver.builtin.go_structs import invalid_struct, unsupported_struct
 from kubewright.devserver.builtin.templates import check_template
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 
 _MISMATCH = "`selector` does not match template `labels`"
 _STATEFUL_MUTABLE = (
@@ -29,7 +29,7 @@ _UNUSABLE = {"deployment": "invalid label selector", "statefulset": ""}
 """What workloads add to the trouble with a selector that cannot be used; DaemonSets add nothing."""
 
 
-def check_deployment(obj: Wire) -> list[FieldError]:
+def check_deployment(obj: JsonObject) -> list[FieldError]:
     """Check a Deployment."""
     spec = obj["spec"]
     errors = check.none_negative(spec, "spec", "replicas")
@@ -48,7 +48,7 @@ def check_deployment(obj: Wire) -> list[FieldError]:
     return errors
 
 
-def check_replica_set(obj: Wire) -> list[FieldError]:
+def check_replica_set(obj: JsonObject) -> list[FieldError]:
     """Check a ReplicaSet."""
     spec = obj["spec"]
     errors = check.none_negative(spec, "spec", "replicas", "minReadySeconds")
@@ -56,7 +56,7 @@ def check_replica_set(obj: Wire) -> list[FieldError]:
     return errors + found + (_replicated_template(spec) if usable else [])
 
 
-def check_stateful_set(obj: Wire) -> list[FieldError]:
+def check_stateful_set(obj: JsonObject) -> list[FieldError]:
     """Check a new StatefulSet."""
     spec = obj["spec"]
     errors = _stateful_policies(spec)
@@ -67,7 +67,7 @@ def check_stateful_set(obj: Wire) -> list[FieldError]:
     return errors + _stateful_rest(spec, named)
 
 
-def _stateful_rest(spec: Wire, named: list[FieldError]) -> list[FieldError]:
+def _stateful_rest(spec: JsonObject, named: list[FieldError]) -> list[FieldError]:
     errors = check.none_negative(spec, "spec", "replicas", "minReadySeconds")
     errors += check.none_negative(section(spec, "ordinals"), "spec.ordinals", "start")
     errors += named
@@ -84,13 +84,13 @@ def _stateful_rest(spec: Wire, named: list[FieldError]) -> list[FieldError]:
     return errors + list(_lasting(spec, "StatefulSet", always=True))
 
 
-def _with_claims(spec: Wire) -> Wire:
+def _with_claims(spec: JsonObject) -> JsonObject:
     """Give the template with a volume for each claim, as the Pods will have."""
     claims: list[str] = [
         section(claim, "metadata").get("name", "") for claim in items(spec, "volumeClaimTemplates")
     ]
     claims = list(dict.fromkeys(claims))
-    template: Wire = spec["template"]
+    template: JsonObject = spec["template"]
     pod = {name: value for name, value in template["spec"].items() if name not in ("hostname", "subdomain")}
     if claims:
         own = [volume for volume in items(pod, "volumes") if volume.get("name", "") not in claims]
@@ -99,14 +99,14 @@ def _with_claims(spec: Wire) -> Wire:
     return {**template, "spec": pod}
 
 
-def _stateful_policies(spec: Wire) -> list[FieldError]:
+def _stateful_policies(spec: JsonObject) -> list[FieldError]:
     errors: list[FieldError] = []
     policy = spec.get("podManagementPolicy", "")
     if policy not in ("OrderedReady", "Parallel"):
         text = "must be 'OrderedReady' or 'Parallel'"
         errors.append(problems.invalid("spec.podManagementPolicy", policy, text))
-    update: Wire = section(spec, "updateStrategy")
-    rolling: Wire | None = update.get("rollingUpdate")
+    update: JsonObject = section(spec, "updateStrategy")
+    rolling: JsonObject | None = update.get("rollingUpdate")
     shown = {"Partition": (rolling or {}).get("partition", 0), "MaxUnavailable": None}
     if update.get("type") == "OnDelete":
         if rolling is not None:
@@ -123,10 +123,10 @@ def _stateful_policies(spec: Wire) -> list[FieldError]:
     return errors
 
 
-def check_daemon_set(obj: Wire) -> list[FieldError]:
+def check_daemon_set(obj: JsonObject) -> list[FieldError]:
     """Check a DaemonSet."""
     spec = obj["spec"]
-    selector: Wire | None = spec.get("selector")
+    selector: JsonObject | None = spec.get("selector")
     errors = check.label_selector("spec.selector", selector)
     if selector is None or check.selects(selector, {}) is not None:
         errors += _matches(spec)
@@ -139,8 +139,8 @@ def check_daemon_set(obj: Wire) -> list[FieldError]:
     return errors + check.none_negative(spec, "spec", "revisionHistoryLimit")
 
 
-def _daemon_update(update: Wire, path: str) -> Iterator[FieldError]:
-    rolling: Wire | None = update.get("rollingUpdate")
+def _daemon_update(update: JsonObject, path: str) -> Iterator[FieldError]:
+    rolling: JsonObject | None = update.get("rollingUpdate")
     if update.get("type") == "OnDelete":
         return
     if update.get("type") != "RollingUpdate":
@@ -164,11 +164,11 @@ def _daemon_update(update: Wire, path: str) -> Iterator[FieldError]:
 _AMOUNTS = ("maxUnavailable", "maxSurge")
 
 
-def _rolling(rolling: Wire | None) -> Wire | None:
+def _rolling(rolling: JsonObject | None) -> JsonObject | None:
     return None if rolling is None else {name[0].upper() + name[1:]: rolling.get(name) for name in _AMOUNTS}
 
 
-def check_replication_controller(obj: Wire) -> list[FieldError]:
+def check_replication_controller(obj: JsonObject) -> list[FieldError]:
     """Check a ReplicationController."""
     spec = obj["spec"]
     errors = check.none_negative(spec, "spec", "minReadySeconds")
@@ -176,7 +176,7 @@ def check_replication_controller(obj: Wire) -> list[FieldError]:
     if not selector:
         errors.append(problems.required("spec.selector"))
     errors += check.none_negative(spec, "spec", "replicas")
-    template: Wire | None = spec.get("template")
+    template: JsonObject | None = spec.get("template")
     if template is None:
         return [*errors, problems.required("spec.template")]
     labels: dict[str, str] = section(template["metadata"], "labels")
@@ -187,9 +187,9 @@ def check_replication_controller(obj: Wire) -> list[FieldError]:
     return errors + list(_lasting(spec, "ReplicationController", always=False))
 
 
-def _selector(spec: Wire, kind: str) -> tuple[list[FieldError], bool]:
+def _selector(spec: JsonObject, kind: str) -> tuple[list[FieldError], bool]:
     """Check the selector; also tell whether it can be matched against labels."""
-    selector: Wire | None = spec.get("selector")
+    selector: JsonObject | None = spec.get("selector")
     path = "spec.selector"
     if selector is None:
         return [problems.required(path)], True
@@ -202,22 +202,22 @@ def _selector(spec: Wire, kind: str) -> tuple[list[FieldError], bool]:
     return errors, False
 
 
-def _matches(spec: Wire) -> list[FieldError]:
-    selector: Wire | None = spec.get("selector")
-    metadata: Wire = spec["template"]["metadata"]
+def _matches(spec: JsonObject) -> list[FieldError]:
+    selector: JsonObject | None = spec.get("selector")
+    metadata: JsonObject = spec["template"]["metadata"]
     matched = selector is not None and check.selects(selector, section(metadata, "labels"))
     path = "spec.template.metadata.labels"
     return [] if matched else [problems.invalid(path, metadata.get("labels"), _MISMATCH)]
 
 
-def _replicated_template(spec: Wire) -> list[FieldError]:
+def _replicated_template(spec: JsonObject) -> list[FieldError]:
     errors = _matches(spec) + check_template(spec["template"], "spec.template")
     return errors + list(_lasting(spec, "ReplicaSet", always=True))
 
 
-def _lasting(spec: Wire, kind: str, *, always: bool) -> Iterator[FieldError]:
+def _lasting(spec: JsonObject, kind: str, *, always: bool) -> Iterator[FieldError]:
     """Check that Pods are meant to run on; some kinds complain even where the policy is no policy at all."""
-    pod: Wire = spec["template"]["spec"]
+    pod: JsonObject = spec["template"]["spec"]
     policy = pod.get("restartPolicy", "")
     if policy != "Always" and (always or policy in ("OnFailure", "Never")):
         yield problems.not_supported("spec.template.spec.restartPolicy", policy, ("Always",))
@@ -226,7 +226,7 @@ def _lasting(spec: Wire, kind: str, *, always: bool) -> Iterator[FieldError]:
         yield problems.forbidden("spec.template.spec.activeDeadlineSeconds", text)
 
 
-def _strategy(strategy: Wire) -> list[FieldError]:
+def _strategy(strategy: JsonObject) -> list[FieldError]:
     kind, rolling = strategy.get("type", ""), strategy.get("rollingUpdate")
     path = "spec.strategy.rollingUpdate"
     if kind == "Recreate":
@@ -256,27 +256,27 @@ def _is_zero(amount: Any) -> bool:
     return found is None or not int(found[1] or found[2])
 
 
-def _same_selector(new: Wire, old: Wire) -> list[FieldError]:
+def _same_selector(new: JsonObject, old: JsonObject) -> list[FieldError]:
     after, before = new["spec"].get("selector"), old["spec"].get("selector")
     return [] if after == before else [invalid_struct("spec.selector", after, check.IMMUTABLE)]
 
 
-def update_deployment(new: Wire, old: Wire) -> list[FieldError]:
+def update_deployment(new: JsonObject, old: JsonObject) -> list[FieldError]:
     """Check the change of a Deployment."""
     return check_deployment(new) + _same_selector(new, old)
 
 
-def update_replica_set(new: Wire, old: Wire) -> list[FieldError]:
+def update_replica_set(new: JsonObject, old: JsonObject) -> list[FieldError]:
     """Check the change of a ReplicaSet."""
     return check_replica_set(new) + _same_selector(new, old)
 
 
-def update_daemon_set(new: Wire, old: Wire) -> list[FieldError]:
+def update_daemon_set(new: JsonObject, old: JsonObject) -> list[FieldError]:
     """Check the change of a DaemonSet."""
     return _same_selector(new, old) + check_daemon_set(new)
 
 
-def update_stateful_set(new: Wire, old: Wire) -> list[FieldError]:
+def update_stateful_set(new: JsonObject, old: JsonObject) -> list[FieldError]:
     """Check the change of a StatefulSet: most of it may not."""
     fixed = [
         {key: value for key, value in obj["spec"].items() if key not in _STATEFUL_MUTABLE}
@@ -286,9 +286,9 @@ def update_stateful_set(new: Wire, old: Wire) -> list[FieldError]:
     return errors if fixed[0] == fixed[1] else [*errors, problems.forbidden("spec", _STATEFUL_RULE)]
 
 
-def deployment_status(new: Wire, old: Wire) -> list[FieldError]:
+def deployment_status(new: JsonObject, old: JsonObject) -> list[FieldError]:
     """Check what is told of a Deployment."""
-    status: Wire = section(new, "status")
+    status: JsonObject = section(new, "status")
     counts = ("updatedReplicas", "readyReplicas", "availableReplicas")
     errors = check.none_negative(
         status,
@@ -304,17 +304,17 @@ def deployment_status(new: Wire, old: Wire) -> list[FieldError]:
     return errors + _never_less(status, section(old, "status"))
 
 
-def replica_set_status(new: Wire, old: Wire) -> list[FieldError]:
+def replica_set_status(new: JsonObject, old: JsonObject) -> list[FieldError]:
     """Check what is told of a ReplicaSet or a ReplicationController."""
-    status: Wire = section(new, "status")
+    status: JsonObject = section(new, "status")
     counts = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
     numbers = ("replicas", *counts, "observedGeneration", "terminatingReplicas")
     return check.none_negative(status, "status", *numbers) + _no_more(status, counts, "readyReplicas")
 
 
-def stateful_set_status(new: Wire, old: Wire) -> list[FieldError]:
+def stateful_set_status(new: JsonObject, old: JsonObject) -> list[FieldError]:
     """Check what is told of a StatefulSet."""
-    status: Wire = section(new, "status")
+    status: JsonObject = section(new, "status")
     counts = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
     numbers = ("replicas", *counts, "observedGeneration", "collisionCount")
     errors = check.none_negative(status, "status", *numbers)
@@ -322,9 +322,9 @@ def stateful_set_status(new: Wire, old: Wire) -> list[FieldError]:
     return errors + _never_less(status, section(old, "status"))
 
 
-def daemon_set_status(new: Wire, old: Wire) -> list[FieldError]:
+def daemon_set_status(new: JsonObject, old: JsonObject) -> list[FieldError]:
     """Check what is told of a DaemonSet."""
-    status: Wire = section(new, "status")
+    status: JsonObject = section(new, "status")
     errors = check.none_negative(
         status,
         "status",
@@ -341,7 +341,7 @@ def daemon_set_status(new: Wire, old: Wire) -> list[FieldError]:
     return errors + _never_less(status, section(old, "status"))
 
 
-def _no_more(status: Wire, counts: Sequence[str], ready: str) -> list[FieldError]:
+def _no_more(status: JsonObject, counts: Sequence[str], ready: str) -> list[FieldError]:
     total = status.get("replicas", 0)
     errors = [
         problems.invalid(f"status.{name}", status.get(name, 0), "cannot be greater than status.replicas")
@@ -355,7 +355,7 @@ def _no_more(status: Wire, counts: Sequence[str], ready: str) -> list[FieldError
     return errors
 
 
-def _never_less(status: Wire, before: Wire) -> list[FieldError]:
+def _never_less(status: JsonObject, before: JsonObject) -> list[FieldError]:
     count, earlier = status.get("collisionCount"), before.get("collisionCount")
     if earlier is None or (count or 0) >= earlier:
         return []

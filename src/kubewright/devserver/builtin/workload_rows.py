@@ -13,7 +13,7 @@ from kubewright.devserver.builtin.cells import (
     selector_text,
     wide,
 )
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.strategy import Column
 
 _WIDE = (wide("Containers"), wide("Images"), wide("Selector"))
@@ -30,12 +30,12 @@ DAEMON_SET = (
 REVISION = (NAME, Column("Controller"), Column("Revision"), AGE)
 
 
-def _counts(obj: Wire, *names: str) -> list[int]:
-    status: Wire = section(obj, "status")
+def _counts(obj: JsonObject, *names: str) -> list[int]:
+    status: JsonObject = section(obj, "status")
     return [status.get(name, 0) for name in names]
 
 
-def deployment_row(obj: Wire, now: float) -> list[Any]:
+def deployment_row(obj: JsonObject, now: float) -> list[Any]:
     """Give a Deployment's cells."""
     names, images = containers(section(obj["spec"], "template"))
     updated, available, ready = _counts(obj, "updatedReplicas", "availableReplicas", "readyReplicas")
@@ -44,24 +44,24 @@ def deployment_row(obj: Wire, now: float) -> list[Any]:
     return [obj["metadata"]["name"], shown, updated, available, object_age(obj, now), names, images, selector]
 
 
-def replica_set_row(obj: Wire, now: float) -> list[Any]:
+def replica_set_row(obj: JsonObject, now: float) -> list[Any]:
     """Give a ReplicaSet's cells."""
     return _replica_row(obj, now, selector_text(obj["spec"].get("selector")))
 
 
-def replication_controller_row(obj: Wire, now: float) -> list[Any]:
+def replication_controller_row(obj: JsonObject, now: float) -> list[Any]:
     """Give a ReplicationController's cells."""
     return _replica_row(obj, now, labels_text(obj["spec"].get("selector")))
 
 
-def _replica_row(obj: Wire, now: float, selector: str) -> list[Any]:
+def _replica_row(obj: JsonObject, now: float, selector: str) -> list[Any]:
     names, images = containers(section(obj["spec"], "template"))
     current, ready = _counts(obj, "replicas", "readyReplicas")
     wanted = obj["spec"].get("replicas", 0)
     return [obj["metadata"]["name"], wanted, current, ready, object_age(obj, now), names, images, selector]
 
 
-def stateful_set_row(obj: Wire, now: float) -> list[Any]:
+def stateful_set_row(obj: JsonObject, now: float) -> list[Any]:
     """Give a StatefulSet's cells."""
     names, images = containers(section(obj["spec"], "template"))
     (ready,) = _counts(obj, "readyReplicas")
@@ -69,7 +69,7 @@ def stateful_set_row(obj: Wire, now: float) -> list[Any]:
     return [obj["metadata"]["name"], shown, object_age(obj, now), names, images]
 
 
-def daemon_set_row(obj: Wire, now: float) -> list[Any]:
+def daemon_set_row(obj: JsonObject, now: float) -> list[Any]:
     """Give a DaemonSet's cells."""
     names, images = containers(section(obj["spec"], "template"))
     counts = _counts(
@@ -85,7 +85,7 @@ def daemon_set_row(obj: Wire, now: float) -> list[Any]:
     return [obj["metadata"]["name"], *counts, nodes, object_age(obj, now), names, images, selector]
 
 
-def revision_row(obj: Wire, now: float) -> list[Any]:
+def revision_row(obj: JsonObject, now: float) -> list[Any]:
     """Give a ControllerRevision's cells."""
     owners = [owner for owner in items(obj["metadata"], "ownerReferences") if owner.get("controller")]
     owner = NONE

@@ -8,53 +8,53 @@ from kubewright.devserver.builtin.pod_warnings import warn_of_template
 from kubewright.devserver.builtin.templates import default_pod_spec, template_of
 from kubewright.devserver.builtin.volumes import default_claim_spec
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec, keep_spec_and_labels, number_at
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.strategy import ScaleAccess, Strategy
 
 _TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 
 
-def _spec(obj: Wire) -> Wire:
-    spec: Wire = obj.setdefault("spec", {})
+def _spec(obj: JsonObject) -> JsonObject:
+    spec: JsonObject = obj.setdefault("spec", {})
     return spec
 
 
-def _default_template(spec: Wire) -> None:
+def _default_template(spec: JsonObject) -> None:
     default_pod_spec(template_of(spec)["spec"])
 
 
-def _default_deployment(obj: Wire) -> None:
+def _default_deployment(obj: JsonObject) -> None:
     spec = _spec(obj)
     spec.setdefault("replicas", 1)
     spec.setdefault("revisionHistoryLimit", 10)
     spec.setdefault("progressDeadlineSeconds", 600)
-    strategy: Wire = spec.setdefault("strategy", {})
+    strategy: JsonObject = spec.setdefault("strategy", {})
     strategy["type"] = strategy.get("type") or "RollingUpdate"
     if strategy["type"] == "RollingUpdate":
-        rolling: Wire = strategy.setdefault("rollingUpdate", {})
+        rolling: JsonObject = strategy.setdefault("rollingUpdate", {})
         rolling.setdefault("maxUnavailable", "25%")
         rolling.setdefault("maxSurge", "25%")
     _default_template(spec)
 
 
-def _default_replica_set(obj: Wire) -> None:
+def _default_replica_set(obj: JsonObject) -> None:
     spec = _spec(obj)
     spec.setdefault("replicas", 1)
     _default_template(spec)
 
 
-def _default_stateful_set(obj: Wire) -> None:
+def _default_stateful_set(obj: JsonObject) -> None:
     spec = _spec(obj)
     spec.setdefault("replicas", 1)
     spec.setdefault("revisionHistoryLimit", 10)
     spec["podManagementPolicy"] = spec.get("podManagementPolicy") or "OrderedReady"
-    update: Wire = spec.setdefault("updateStrategy", {})
+    update: JsonObject = spec.setdefault("updateStrategy", {})
     if not update.get("type"):
         update["type"] = "RollingUpdate"
         update.setdefault("rollingUpdate", {})
     if update["type"] == "RollingUpdate" and update.get("rollingUpdate") is not None:
         update["rollingUpdate"].setdefault("partition", 0)
-    policy: Wire = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
+    policy: JsonObject = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
     for name in ("whenDeleted", "whenScaled"):
         policy[name] = policy.get(name) or "Retain"
     for claim in items(spec, "volumeClaimTemplates"):
@@ -65,20 +65,20 @@ def _default_stateful_set(obj: Wire) -> None:
     _default_template(spec)
 
 
-def _default_daemon_set(obj: Wire) -> None:
+def _default_daemon_set(obj: JsonObject) -> None:
     spec = _spec(obj)
     spec.setdefault("revisionHistoryLimit", 10)
-    update: Wire = spec.setdefault("updateStrategy", {})
+    update: JsonObject = spec.setdefault("updateStrategy", {})
     update["type"] = update.get("type") or "RollingUpdate"
     if update["type"] == "RollingUpdate":
-        rolling: Wire = update.setdefault("rollingUpdate", {})
+        rolling: JsonObject = update.setdefault("rollingUpdate", {})
         rolling.setdefault("maxUnavailable", 1)
         rolling.setdefault("maxSurge", 0)
     _default_template(spec)
     obj["metadata"].setdefault("annotations", {}).setdefault(_TEMPLATE_GENERATION, "0")
 
 
-def _default_replication_controller(obj: Wire) -> None:
+def _default_replication_controller(obj: JsonObject) -> None:
     spec = _spec(obj)
     spec.setdefault("replicas", 1)
     if spec.get("template") is None:
@@ -94,7 +94,7 @@ def _default_replication_controller(obj: Wire) -> None:
 _warn_of_pods = warn_of_template("spec", "template")
 
 
-def _warn_of_stateful_set(new: Wire, old: Wire | None) -> list[str]:
+def _warn_of_stateful_set(new: JsonObject, old: JsonObject | None) -> list[str]:
     found = _warn_of_pods(new, old)
     if (new["spec"].get("revisionHistoryLimit") or 0) < 0:
         text = "a negative value retains all historical revisions; a value >= 0 is recommended"
@@ -102,18 +102,18 @@ def _warn_of_stateful_set(new: Wire, old: Wire | None) -> list[str]:
     return found
 
 
-def _new_daemon_set(obj: Wire) -> None:
+def _new_daemon_set(obj: JsonObject) -> None:
     obj["metadata"].setdefault("annotations", {})[_TEMPLATE_GENERATION] = "1"
 
 
-def _changed_daemon_set(new: Wire, old: Wire) -> None:
+def _changed_daemon_set(new: JsonObject, old: JsonObject) -> None:
     annotations: dict[str, str] = new["metadata"].setdefault("annotations", {})
     count = int(section(old["metadata"], "annotations").get(_TEMPLATE_GENERATION, "1"))
     changed = new["spec"].get("template") != old["spec"].get("template")
     annotations[_TEMPLATE_GENERATION] = str(count + changed)
 
 
-def _validate_revision(revision: Wire) -> list[FieldError]:
+def _validate_revision(revision: JsonObject) -> list[FieldError]:
     errors = check.not_negative("revision", revision.get("revision"))
     data = revision.get("data")
     if data is None:
@@ -123,18 +123,18 @@ def _validate_revision(revision: Wire) -> list[FieldError]:
     return errors
 
 
-def _read_scale(obj: Wire) -> tuple[int, int, str]:
+def _read_scale(obj: JsonObject) -> tuple[int, int, str]:
     spec, status = section(obj, "spec"), section(obj, "status")
     return spec.get("replicas", 0), status.get("replicas", 0), str(label_selector(spec.get("selector")))
 
 
-def _read_controller_scale(obj: Wire) -> tuple[int, int, str]:
+def _read_controller_scale(obj: JsonObject) -> tuple[int, int, str]:
     spec, status = section(obj, "spec"), section(obj, "status")
     selector = label_selector({"matchLabels": section(spec, "selector")})
     return spec.get("replicas", 0), status.get("replicas", 0), str(selector)
 
 
-def _write_scale(obj: Wire, replicas: int) -> None:
+def _write_scale(obj: JsonObject, replicas: int) -> None:
     obj["spec"]["replicas"] = replicas
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import JsonObject
 
 Paths = frozenset[tuple[str, ...]]
 
@@ -11,18 +11,18 @@ Paths = frozenset[tuple[str, ...]]
 SPEC_AND_STATUS: Mapping[str, Paths] = {"": frozenset({("status",)}), "status": frozenset({("spec",)})}
 
 
-def keep_spec(new: Wire, old: Wire) -> None:
+def keep_spec(new: JsonObject, old: JsonObject) -> None:
     """Take anything but the spec from a status write."""
     restore(new, old, "spec")
 
 
-def keep_spec_and_labels(new: Wire, old: Wire) -> None:
+def keep_spec_and_labels(new: JsonObject, old: JsonObject) -> None:
     """Take anything but the spec and the labels from a status write."""
     restore(new, old, "spec")
     restore(new["metadata"], old["metadata"], "labels")
 
 
-def restore(new: Wire, old: Wire, name: str) -> None:
+def restore(new: JsonObject, old: JsonObject, name: str) -> None:
     """Put a field back to what it was."""
     if name in old:
         new[name] = old[name]
@@ -30,10 +30,10 @@ def restore(new: Wire, old: Wire, name: str) -> None:
         new.pop(name, None)
 
 
-def text_at(*path: str) -> Callable[[Wire], str]:
+def text_at(*path: str) -> Callable[[JsonObject], str]:
     """Make the reader of a field selector; what is not there is empty."""
 
-    def read(obj: Wire) -> str:
+    def read(obj: JsonObject) -> str:
         value: Any = obj
         for name in path:
             value = None if value is None else value.get(name)
@@ -44,13 +44,13 @@ def text_at(*path: str) -> Callable[[Wire], str]:
     return read
 
 
-def number_at(*path: str) -> Callable[[Wire], str]:
+def number_at(*path: str) -> Callable[[JsonObject], str]:
     """Make the reader of a field selector on a number."""
     read = text_at(*path)
     return lambda obj: read(obj) or "0"
 
 
-def flag_at(*path: str) -> Callable[[Wire], str]:
+def flag_at(*path: str) -> Callable[[JsonObject], str]:
     """Make the reader of a field selector on a boolean."""
     read = text_at(*path)
     return lambda obj: read(obj) or "false"

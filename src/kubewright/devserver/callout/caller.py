@@ -7,7 +7,7 @@ from urllib.parse import quote as quoted
 from kubewright.devserver.access import Access
 from kubewright.devserver.callout.destinations import Destination, destination
 from kubewright.devserver.callout.failures import CallFailed, connection_failure, status_failure
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.status import quote
 from kubewright.http.client import (
     Answer,
@@ -40,7 +40,7 @@ class Caller:
         self._pools: dict[_Peer, Pool] = {}
         self._contexts: dict[str, ssl.SSLContext] = {}
 
-    async def post(self, config: Wire, body: bytes, seconds: float, query: str = "") -> bytes:
+    async def post(self, config: JsonObject, body: bytes, seconds: float, query: str = "") -> bytes:
         """Post a body to where a client configuration leads; gives the body of a good answer."""
         place = destination(config, query, self._api)
         try:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from kubewright.devserver.access import Access
 from kubewright.devserver.callout.failures import CallFailed
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.status import quote
 
 
@@ -26,7 +26,7 @@ class Destination:
     """The PEM of the certificates that vouch for it; empty for the machine's own."""
 
 
-def destination(config: Wire, query: str, api: Access) -> Destination:
+def destination(config: JsonObject, query: str, api: Access) -> Destination:
     """Find where a client configuration leads."""
     authority = _authority(config.get("caBundle", ""))
     service = config.get("service")

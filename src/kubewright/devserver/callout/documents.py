@@ -3,7 +3,7 @@
 from typing import Any, cast
 
 from kubewright.devserver.callout.failures import CallFailed
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.wire import DecodeError, parse_json, parse_yaml
 
 _GO_TYPE = (
@@ -11,14 +11,14 @@ _GO_TYPE = (
 )
 
 
-def read_document(body: bytes) -> Wire:
+def read_document(body: bytes) -> JsonObject:
     """Read an answer as the real server does: as JSON, else as YAML; it has to be an object."""
     try:
         value = _value(body)
     except DecodeError as error:
         raise CallFailed(str(error)) from None
     if isinstance(value, dict):
-        return cast(Wire, value)
+        return cast(JsonObject, value)
     sorts: dict[type[object], str] = {list: "array", str: "string", bool: "bool"}
     sort = sorts.get(type(cast(object, value)), "number")
     raise CallFailed(

@@ -4,7 +4,7 @@ from collections.abc import Set
 
 from kubewright.devserver.access import Access
 from kubewright.devserver.clock import Clock
-from kubewright.devserver.objects import Wire, meta
+from kubewright.devserver.objects import JsonObject, meta
 
 GROUP, PLURAL = "apiregistration.k8s.io", "apiservices"
 _MANAGED = "kube-aggregator.kubernetes.io/automanaged"
@@ -39,7 +39,7 @@ class ApiServices:
         await self._api.create(GROUP, PLURAL, {"metadata": metadata, "spec": spec})
         await self._api.update(GROUP, PLURAL, "", name, self._mark_available, subresource="status")
 
-    def _mark_available(self, service: Wire) -> None:
+    def _mark_available(self, service: JsonObject) -> None:
         available = {
             "type": "Available",
             "status": "True",

@@ -13,7 +13,7 @@ from kubewright.devserver.definitions.api_services import ApiServices
 from kubewright.devserver.definitions.conditions import is_true, set_condition
 from kubewright.devserver.definitions.kind import CLEANUP
 from kubewright.devserver.definitions.naming import Naming, accept_names
-from kubewright.devserver.objects import Wire, decode, meta
+from kubewright.devserver.objects import JsonObject, decode, meta
 from kubewright.devserver.registry import Resource, custom_resources
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.storage import Collection
@@ -86,7 +86,7 @@ class DefinitionController:
         except StatusError as error:
             _log.warning("custom resource definition %s: %s", name, error)
 
-    async def _look_at(self, name: str, crd: Wire) -> None:
+    async def _look_at(self, name: str, crd: JsonObject) -> None:
         if meta(crd).get("deletionTimestamp"):
             self._begin_end(name, crd)
         else:
@@ -100,7 +100,7 @@ class DefinitionController:
             if crd["spec"]["group"] == group and not is_true(crd, "NamesAccepted"):
                 await self._establish(crd)
 
-    async def _establish(self, crd: Wire) -> None:
+    async def _establish(self, crd: JsonObject) -> None:
         naming = accept_names(crd, self._others(crd))
         if not self._settled(crd, naming):
             await self._pause(NAMING_SECONDS)
@@ -111,21 +111,21 @@ class DefinitionController:
         if is_true(crd, "Established"):
             self._serve(crd)
 
-    def _others(self, crd: Wire) -> list[Wire]:
+    def _others(self, crd: JsonObject) -> list[JsonObject]:
         found = [decode(record.data) for record in self._definitions.records()]
         group, name = crd["spec"]["group"], crd["metadata"]["name"]
         return [item for item in found if item["spec"]["group"] == group and item["metadata"]["name"] != name]
 
     @staticmethod
-    def _settled(crd: Wire, naming: Naming) -> bool:
-        status: Wire = crd.get("status") or {}
-        conditions: list[Wire] = status.get("conditions") or []
+    def _settled(crd: JsonObject, naming: Naming) -> bool:
+        status: JsonObject = crd.get("status") or {}
+        conditions: list[JsonObject] = status.get("conditions") or []
         known = any(
             item["type"] == "NamesAccepted" and item.get("reason") == naming.reason for item in conditions
         )
         return known and (status.get("acceptedNames") or {}) == naming.accepted
 
-    def _accept(self, crd: Wire, naming: Naming) -> None:
+    def _accept(self, crd: JsonObject, naming: Naming) -> None:
         stamp = self._core.clock.stamp()
         crd.setdefault("status", {})["acceptedNames"] = naming.accepted
         status = "True" if naming.fine else "False"
@@ -143,11 +143,11 @@ class DefinitionController:
             )
             set_condition(crd, "Established", "False", reason, text, stamp)
 
-    def _mark_established(self, crd: Wire) -> None:
+    def _mark_established(self, crd: JsonObject) -> None:
         text = "the initial names have been accepted"
         set_condition(crd, "Established", "True", "InitialNamesAccepted", text, self._core.clock.stamp())
 
-    async def _write(self, crd: Wire, change: Callable[[Wire], None]) -> Wire:
+    async def _write(self, crd: JsonObject, change: Callable[[JsonObject], None]) -> JsonObject:
         return await self._api.update(
             GROUP, PLURAL, "", crd["metadata"]["name"], change, subresource="status"
         )
@@ -156,7 +156,7 @@ class DefinitionController:
         if self._core.realistic:
             await asyncio.sleep(seconds)
 
-    def _serve(self, crd: Wire) -> None:
+    def _serve(self, crd: JsonObject) -> None:
         name, generation = crd["metadata"]["name"], crd["metadata"].get("generation", 0)
         before = self._served.get(name)
         if before is not None and before[0] == generation:
@@ -190,14 +190,14 @@ class DefinitionController:
         for collection in {resource.collection for resource in resources}:
             collection.end_watches()
 
-    def _begin_end(self, name: str, crd: Wire) -> None:
+    def _begin_end(self, name: str, crd: JsonObject) -> None:
         if CLEANUP in (meta(crd).get("finalizers") or ()) and name not in self._ending:
             self._ending.add(name)
             for resource in self._served.get(name, (0, list[Resource]()))[1]:
                 resource.terminating = True
             self._spawn(self._end(name, crd))
 
-    async def _end(self, name: str, crd: Wire) -> None:
+    async def _end(self, name: str, crd: JsonObject) -> None:
         """Delete all objects of a definition, then let it go."""
         try:
             group, plural = crd["spec"]["group"], crd["spec"]["names"]["plural"]
@@ -210,7 +210,7 @@ class DefinitionController:
             self._ending.discard(name)
 
     @staticmethod
-    def _release(crd: Wire) -> None:
+    def _release(crd: JsonObject) -> None:
         metadata = meta(crd)
         metadata["finalizers"] = [item for item in metadata.get("finalizers") or () if item != CLEANUP]
 

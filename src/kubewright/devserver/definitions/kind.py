@@ -3,7 +3,7 @@
 from kubewright.api import FieldError
 from kubewright.devserver.clock import Clock
 from kubewright.devserver.definitions.conditions import set_condition
-from kubewright.devserver.objects import Wire, items, meta, section
+from kubewright.devserver.objects import JsonObject, items, meta, section
 from kubewright.devserver.strategy import MetaChecks, Strategy
 from kubewright.schema import check_crd, crd_warnings
 
@@ -13,7 +13,7 @@ CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 def definition_strategy(clock: Clock) -> Strategy:
     """Make the strategy of CustomResourceDefinition."""
 
-    def begin_delete(crd: Wire) -> None:
+    def begin_delete(crd: JsonObject) -> None:
         finalizers: list[str] = meta(crd).setdefault("finalizers", [])
         if CLEANUP not in finalizers:
             finalizers.append(CLEANUP)
@@ -34,25 +34,25 @@ def definition_strategy(clock: Clock) -> Strategy:
     )
 
 
-def default(crd: Wire) -> None:
+def default(crd: JsonObject) -> None:
     """Fill in names, the conversion and the stored version."""
-    spec: Wire = crd.setdefault("spec", {})
-    names: Wire = spec.setdefault("names", {})
+    spec: JsonObject = crd.setdefault("spec", {})
+    names: JsonObject = spec.setdefault("names", {})
     kind = names.get("kind", "")
     if not names.get("singular"):
         names["singular"] = kind.lower()
     if not names.get("listKind") and kind:
         names["listKind"] = f"{kind}List"
-    conversion: Wire = spec.setdefault("conversion", {"strategy": "None"})
+    conversion: JsonObject = spec.setdefault("conversion", {"strategy": "None"})
     if service := section(conversion, "webhook", "clientConfig", "service"):
         service.setdefault("port", 443)
     if not section(crd, "status").get("storedVersions"):
         note_stored_version(crd)
 
 
-def note_stored_version(crd: Wire) -> None:
+def note_stored_version(crd: JsonObject) -> None:
     """Remember that objects are now stored in the storage version."""
-    status: Wire = crd.setdefault("status", {})
+    status: JsonObject = crd.setdefault("status", {})
     stored: list[str] = list(items(status, "storedVersions"))
     for version in items(crd["spec"], "versions"):
         if version.get("storage"):
@@ -62,6 +62,6 @@ def note_stored_version(crd: Wire) -> None:
     status["storedVersions"] = stored or None
 
 
-def check_update(new: Wire, old: Wire) -> list[FieldError]:
+def check_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
     """Check a changed definition; its name is fixed, so a plural that no longer fits is told as the change it is."""
     return [error for error in check_crd(new, old=old) if error.field != "metadata.name"]

@@ -3,14 +3,14 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from kubewright.devserver.objects import Wire, items, section
+from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.status import quote
 
 
 class Naming(NamedTuple):
     """The names a definition may use, and why it does not get the others."""
 
-    accepted: Wire
+    accepted: JsonObject
     reason: str
     message: str
 
@@ -20,16 +20,16 @@ class Naming(NamedTuple):
         return self.reason == "NoConflicts"
 
 
-def accept_names(crd: Wire, others: Iterable[Wire]) -> Naming:
+def accept_names(crd: JsonObject, others: Iterable[JsonObject]) -> Naming:
     """Work out the names of a definition beside the others of its group."""
     resources, kinds = set[str](), set[str]()
     for other in others:
         taken = section(other, "status", "acceptedNames")
         resources.update([taken.get("plural", ""), taken.get("singular", ""), *items(taken, "shortNames")])
         kinds.update([taken.get("kind", ""), taken.get("listKind", "")])
-    wanted: Wire = crd["spec"]["names"]
+    wanted: JsonObject = crd["spec"]["names"]
     present = section(crd, "status", "acceptedNames")
-    accepted: Wire = {name: value for name, value in present.items() if value}
+    accepted: JsonObject = {name: value for name, value in present.items() if value}
     reason, message = "NoConflicts", "no conflicts found"
     for name, used in (
         ("plural", resources),

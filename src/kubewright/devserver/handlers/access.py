@@ -9,7 +9,7 @@ from kubewright.devserver.handlers.delete import delete
 from kubewright.devserver.handlers.scope import Scope
 from kubewright.devserver.handlers.update import update
 from kubewright.devserver.identity import SYSTEM, User
-from kubewright.devserver.objects import Wire, copy, decode, meta
+from kubewright.devserver.objects import JsonObject, copy, decode, meta
 from kubewright.devserver.options import read_delete_options
 from kubewright.devserver.registry import Resource
 from kubewright.devserver.status import StatusError
@@ -34,24 +34,24 @@ class StoreAccess:
             raise StatusError.no_such_path()
         return found
 
-    def find(self, group: str, resource: str, namespace: str, name: str) -> Wire | None:
+    def find(self, group: str, resource: str, namespace: str, name: str) -> JsonObject | None:
         """Read an object, or None when there is none."""
         target = self._core.registry.stored(group, resource)
         record = target.collection.get(target.key(namespace, name)) if target is not None else None
         return None if target is None or record is None else target.read(record)
 
-    def get(self, group: str, resource: str, namespace: str, name: str) -> Wire:
+    def get(self, group: str, resource: str, namespace: str, name: str) -> JsonObject:
         """Read an object, or refuse as the API would."""
         found = self.find(group, resource, namespace, name)
         if found is None:
             raise StatusError.not_found(group, resource, name)
         return found
 
-    def list(self, group: str, resource: str, namespace: str = "", labels: str = "") -> list[Wire]:
+    def list(self, group: str, resource: str, namespace: str = "", labels: str = "") -> list[JsonObject]:
         """Read all objects of a resource, in all namespaces by default."""
         return list(self._matching(group, resource, namespace, labels))
 
-    def _matching(self, group: str, resource: str, namespace: str, labels: str) -> Iterator[Wire]:
+    def _matching(self, group: str, resource: str, namespace: str, labels: str) -> Iterator[JsonObject]:
         target = self._core.registry.stored(group, resource)
         if target is None:
             return
@@ -72,8 +72,8 @@ class StoreAccess:
         return Scope(self._core, target, namespace, name, user, options, MANAGER, subresource)
 
     async def create(
-        self, group: str, resource: str, obj: Wire, *, user: User = SYSTEM, dry_run: bool = False
-    ) -> Wire:
+        self, group: str, resource: str, obj: JsonObject, *, user: User = SYSTEM, dry_run: bool = False
+    ) -> JsonObject:
         """Create an object."""
         target = self._resource(group, resource)
         new, _ = target.codec.decode({"kind": target.kind, "apiVersion": target.api_version, **copy(obj)})
@@ -88,19 +88,19 @@ class StoreAccess:
         resource: str,
         namespace: str,
         name: str,
-        change: Callable[[Wire], Wire | None],
+        change: Callable[[JsonObject], JsonObject | None],
         *,
         subresource: str = "",
         user: User = SYSTEM,
         dry_run: bool = False,
         admitted: bool = False,
-    ) -> Wire:
+    ) -> JsonObject:
         """Change an object; `change` may be called again after a race."""
         target = self._resource(group, resource)
         scope = self._scope(target, namespace, name, user, dry_run=dry_run, subresource=subresource)
         scope.admitted = admitted
 
-        def managed(old: Wire | None) -> Wire:
+        def managed(old: JsonObject | None) -> JsonObject:
             if old is None:
                 raise scope.not_found()
             draft = copy(old)
@@ -118,11 +118,11 @@ class StoreAccess:
         resource: str,
         namespace: str,
         name: str,
-        options: Wire | None = None,
+        options: JsonObject | None = None,
         *,
         user: User = SYSTEM,
         admitted: bool = False,
-    ) -> Wire:
+    ) -> JsonObject:
         """Delete an object; gives what the API would answer."""
         target = self._resource(group, resource)
         parsed = read_delete_options(options or {})

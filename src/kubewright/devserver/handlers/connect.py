@@ -9,7 +9,7 @@ from kubewright.devserver.handlers.call import Call
 from kubewright.devserver.merge import update_managed_fields
 from kubewright.devserver.metadata import wipe_system_fields
 from kubewright.devserver.negotiation import Format
-from kubewright.devserver.objects import Wire, encode, order_object, section
+from kubewright.devserver.objects import JsonObject, encode, order_object, section
 from kubewright.devserver.operation import Operation
 from kubewright.devserver.options import write_options
 from kubewright.devserver.status import StatusError
@@ -35,7 +35,7 @@ async def connect(call: Call, endpoint: Endpoint | None) -> Answer:
         return await _invoke(call, endpoint, WriteOptions(), call.format(), gvk, None)
     form = call.format()
     options = write_options(call.request, "CreateOptions")
-    body: Wire = {}
+    body: JsonObject = {}
     if call.core.types.has(gvk):
         body = read_kind(call.core, call.request, gvk, options.field_validation, call.warnings).object
     body["kind"], body["apiVersion"] = gvk.kind, gvk.api_version
@@ -53,7 +53,12 @@ async def create_transient(call: Call, endpoint: Endpoint) -> Answer:
 
 
 async def _make(
-    call: Call, endpoint: Endpoint, options: WriteOptions, form: Format, gvk: GroupVersionKind, body: Wire
+    call: Call,
+    endpoint: Endpoint,
+    options: WriteOptions,
+    form: Format,
+    gvk: GroupVersionKind,
+    body: JsonObject,
 ) -> Answer:
     scope = call.scope(options, subresource=call.info.subresource)
     if gvk.kind != _KEEPS_SYSTEM_FIELDS:
@@ -80,10 +85,10 @@ async def _open(call: Call, endpoint: Endpoint | None, gvk: GroupVersionKind) ->
     return await _invoke(call, endpoint, WriteOptions(), call.format(), gvk, None)
 
 
-def _connection(call: Call, gvk: GroupVersionKind) -> Wire:
+def _connection(call: Call, gvk: GroupVersionKind) -> JsonObject:
     """Read from a query what a connection is to be like."""
     request = call.request
-    options: Wire = {"kind": gvk.kind, "apiVersion": gvk.api_version}
+    options: JsonObject = {"kind": gvk.kind, "apiVersion": gvk.api_version}
     if gvk.kind.endswith("ProxyOptions"):
         path = f"/{'/'.join(call.info.rest)}" if call.info.rest else request.one("path")
         return options | ({"path": path} if path else {})
@@ -102,7 +107,7 @@ def _operation(
     call: Call,
     gvk: GroupVersionKind,
     verb: Literal["CREATE", "CONNECT"],
-    obj: Wire,
+    obj: JsonObject,
     options: WriteOptions | None,
 ) -> Operation:
     return Operation(
@@ -127,9 +132,9 @@ async def _invoke(
     options: WriteOptions,
     form: Format,
     gvk: GroupVersionKind,
-    body: Wire | None,
+    body: JsonObject | None,
 ) -> Answer:
-    async def judge(made: Wire) -> None:
+    async def judge(made: JsonObject) -> None:
         await call.core.admission.validate(_operation(call, gvk, "CREATE", made, options))
 
     outcome = await endpoint(

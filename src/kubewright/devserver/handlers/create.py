@@ -10,7 +10,7 @@ from kubewright.devserver.metadata import (
     generate_name,
     wipe_system_fields,
 )
-from kubewright.devserver.objects import Wire, copy, decode, meta
+from kubewright.devserver.objects import JsonObject, copy, decode, meta
 from kubewright.devserver.registry import converting
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.storage import Conflict
@@ -18,7 +18,7 @@ from kubewright.devserver.storage import Conflict
 MAX_NAME_ATTEMPTS = 8
 
 
-async def create(scope: Scope, obj: Wire, api: Access) -> bytes:
+async def create(scope: Scope, obj: JsonObject, api: Access) -> bytes:
     """Create a client's decoded object; gives its bytes as stored."""
     resource = scope.resource
     if resource.terminating:
@@ -46,7 +46,7 @@ async def create(scope: Scope, obj: Wire, api: Access) -> bytes:
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
-async def insert(scope: Scope, obj: Wire, api: Access) -> bytes:
+async def insert(scope: Scope, obj: JsonObject, api: Access) -> bytes:
     """Complete, check and store an object that admission has let pass."""
     core, resource, strategy = scope.core, scope.resource, scope.resource.strategy
     metadata = meta(obj)
@@ -68,7 +68,7 @@ async def insert(scope: Scope, obj: Wire, api: Access) -> bytes:
     return await _store(scope, obj)
 
 
-def _reset_status(scope: Scope, obj: Wire) -> None:
+def _reset_status(scope: Scope, obj: JsonObject) -> None:
     obj.pop("status", None)
     if not scope.resource.custom:
         zero = scope.core.types.zero(scope.resource.gvk)
@@ -76,7 +76,7 @@ def _reset_status(scope: Scope, obj: Wire) -> None:
             obj["status"] = zero["status"]
 
 
-def _check(scope: Scope, obj: Wire) -> None:
+def _check(scope: Scope, obj: JsonObject) -> None:
     resource, strategy = scope.resource, scope.resource.strategy
     kind = obj.get("kind", resource.kind)
     if kind != resource.kind:
@@ -98,7 +98,7 @@ def _check(scope: Scope, obj: Wire) -> None:
         raise StatusError.invalid(resource.home_group, resource.kind, scope.name, errors)
 
 
-async def _store(scope: Scope, obj: Wire) -> bytes:
+async def _store(scope: Scope, obj: JsonObject) -> bytes:
     resource = scope.resource
     existing = scope.record()
     if existing is not None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from kubewright.devserver.clock import format_time, parse_time
 from kubewright.devserver.handlers.scope import Scope
 from kubewright.devserver.metadata import FOREGROUND, ORPHAN
-from kubewright.devserver.objects import Wire, copy, encode, meta
+from kubewright.devserver.objects import JsonObject, copy, encode, meta
 from kubewright.devserver.options import DeleteOptions
 from kubewright.devserver.status import StatusError, success
 from kubewright.devserver.storage import Conflict, Record
@@ -59,21 +59,23 @@ async def _delete(scope: Scope, record: Record, options: DeleteOptions) -> Delet
     return _remove(scope, record, new if grace == 0 else old, options)
 
 
-def _remove(scope: Scope, record: Record, last: Wire, options: DeleteOptions) -> Deletion:
+def _remove(scope: Scope, record: Record, last: JsonObject, options: DeleteOptions) -> Deletion:
     if not options.dry_run:
         revision = scope.core.store.delete(scope.resource.collection, record)
         meta(last)["resourceVersion"] = str(revision)
     return Deletion(_answer(scope, last), gone=True)
 
 
-async def _ask(scope: Scope, old: Wire, options: DeleteOptions) -> None:
+async def _ask(scope: Scope, old: JsonObject, options: DeleteOptions) -> None:
     operation = scope.operation("DELETE", None, copy(old), options.wire())
     if not scope.collective:
         await scope.core.admission.admit(operation)
     await scope.core.admission.validate(operation)
 
 
-async def _begin(scope: Scope, record: Record, new: Wire, old: Wire, options: DeleteOptions) -> Deletion:
+async def _begin(
+    scope: Scope, record: Record, new: JsonObject, old: JsonObject, options: DeleteOptions
+) -> Deletion:
     """Start the deletion of a kind that others bring to its end, such as a namespace."""
     strategy = scope.resource.strategy
     if not meta(new).get("deletionTimestamp"):
@@ -88,7 +90,7 @@ async def _begin(scope: Scope, record: Record, new: Wire, old: Wire, options: De
     return _remove(scope, record, old, options)
 
 
-def _check_preconditions(scope: Scope, old: Wire, options: DeleteOptions) -> None:
+def _check_preconditions(scope: Scope, old: JsonObject, options: DeleteOptions) -> None:
     metadata = meta(old)
     checks = (
         ("UID", options.uid, metadata.get("uid"), "The object might have been deleted and then recreated"),
@@ -105,7 +107,7 @@ def _check_preconditions(scope: Scope, old: Wire, options: DeleteOptions) -> Non
             raise StatusError.conflict(scope.resource.group, scope.resource.kind, scope.name, why)
 
 
-def _grace(scope: Scope, obj: Wire, options: DeleteOptions) -> tuple[bool, int | None]:
+def _grace(scope: Scope, obj: JsonObject, options: DeleteOptions) -> tuple[bool, int | None]:
     """Work out the grace period, in place; gives (already pending, seconds or None when not graceful)."""
     metadata = meta(obj)
     wanted = options.grace_period
@@ -135,7 +137,7 @@ def _grace(scope: Scope, obj: Wire, options: DeleteOptions) -> tuple[bool, int |
     return False, seconds
 
 
-def _finalizers(scope: Scope, obj: Wire, options: DeleteOptions) -> list[str]:
+def _finalizers(scope: Scope, obj: JsonObject, options: DeleteOptions) -> list[str]:
     """Give the finalizers with which the object waits for the garbage collector, if it must."""
     present: list[str] = meta(obj).get("finalizers") or []
     strategy = scope.resource.strategy
@@ -159,7 +161,7 @@ def _finalizers(scope: Scope, obj: Wire, options: DeleteOptions) -> list[str]:
     return present if set(kept) == set(present) else kept
 
 
-def _mark_deleting(scope: Scope, obj: Wire) -> None:
+def _mark_deleting(scope: Scope, obj: JsonObject) -> None:
     metadata = meta(obj)
     now = scope.core.clock.seconds()
     present = metadata.get("deletionTimestamp")
@@ -170,7 +172,9 @@ def _mark_deleting(scope: Scope, obj: Wire) -> None:
     metadata["deletionGracePeriodSeconds"] = 0
 
 
-async def _write(scope: Scope, record: Record, new: Wire, old: Wire, options: DeleteOptions) -> bytes:
+async def _write(
+    scope: Scope, record: Record, new: JsonObject, old: JsonObject, options: DeleteOptions
+) -> bytes:
     resource = scope.resource
     if new == old:
         return resource.render(record)
@@ -179,7 +183,7 @@ async def _write(scope: Scope, record: Record, new: Wire, old: Wire, options: De
     return await scope.commit(new, record)
 
 
-def _answer(scope: Scope, obj: Wire) -> bytes:
+def _answer(scope: Scope, obj: JsonObject) -> bytes:
     resource = scope.resource
     if resource.strategy.returns_deleted:
         return resource.codec.encode(obj)

@@ -8,7 +8,7 @@ from kubewright.devserver.bodies import media_type
 from kubewright.devserver.handlers.scope import Scope
 from kubewright.devserver.handlers.update import Change
 from kubewright.devserver.merge import ApplyConflicts, ApplyError, apply, resets_ownership
-from kubewright.devserver.objects import Wire, encode, encode_sorted, meta, section
+from kubewright.devserver.objects import JsonObject, encode, encode_sorted, meta, section
 from kubewright.devserver.options import APPLY_PATCH
 from kubewright.devserver.registry import Resource
 from kubewright.devserver.status import StatusError
@@ -26,15 +26,15 @@ _MALFORMED = "invalid patch format"
 class Patched(NamedTuple):
     """A patched document, and what was wrong with the patch strictly speaking."""
 
-    document: Wire
+    document: JsonObject
     strict: list[str]
-    touched: Wire
+    touched: JsonObject
     """The objects that the patch reaches into, as nested objects."""
-    strategic: Wire | None = None
+    strategic: JsonObject | None = None
     """The patch itself where it was a strategic one: what is wrong then is told of it and not of the document."""
 
 
-Patch = Callable[[Wire], Patched]
+Patch = Callable[[JsonObject], Patched]
 """Patch a document, which stays as it is."""
 
 
@@ -59,7 +59,7 @@ def document_patch(kind: str, body: bytes, schema: Any) -> Patch:
         operations = _operations(value, doing)
         touched = _reached(operations)
 
-        def patch_by_operations(document: Wire) -> Patched:
+        def patch_by_operations(document: JsonObject) -> Patched:
             try:
                 return Patched(
                     json_patch(document, operations), [f"json patch {text}" for text in strict], touched
@@ -72,11 +72,11 @@ def document_patch(kind: str, body: bytes, schema: Any) -> Patch:
         raise StatusError.bad_request("Invalid JSON Patch")
     if value is not None and not isinstance(value, dict):
         raise _undecodable(value, "map[string]interface {}", doing)
-    patch = cast(Wire, value or {})
+    patch = cast(JsonObject, value or {})
     if kind == MERGE_PATCH:
         return lambda document: Patched(merge_patch(document, patch), strict, patch)
 
-    def patch_strategically(document: Wire) -> Patched:
+    def patch_strategically(document: JsonObject) -> Patched:
         try:
             return Patched(strategic_patch(document, patch, schema), strict, patch, patch)
         except PatchError as error:
@@ -124,7 +124,7 @@ def _operations(value: Any, doing: str) -> list[Any]:
 def patched(scope: Scope, patch: Patch) -> Change:
     """Make the change that a document patch asks for."""
 
-    def change(old: Wire | None) -> Wire:
+    def change(old: JsonObject | None) -> JsonObject:
         if old is None:
             raise scope.not_found()
         made = patch(old)
@@ -134,7 +134,7 @@ def patched(scope: Scope, patch: Patch) -> Change:
     return change
 
 
-def read_patched(scope: Scope, made: Patched, old: Wire) -> Wire:
+def read_patched(scope: Scope, made: Patched, old: JsonObject) -> JsonObject:
     """Bring a patched document into form; what is wrong with it is told as wrong with the patch."""
     resource, document = scope.resource, made.document
     if made.strategic is not None:
@@ -174,19 +174,19 @@ def _echo(value: Any, touched: Any) -> str:
         return encode_sorted(value).decode()
     if not isinstance(touched, dict) or not isinstance(value, dict | list):
         return encode(value).decode()
-    reached = cast(Wire, touched)
+    reached = cast(JsonObject, touched)
     if isinstance(value, list):
         items = enumerate(cast(list[Any], value))
         return f"[{','.join(_echo(item, reached.get(str(index))) for index, item in items)}]"
-    parts = sorted(cast(Wire, value).items())
+    parts = sorted(cast(JsonObject, value).items())
     return (
         f"{{{','.join(f'{encode(name).decode()}:{_echo(item, reached.get(name))}' for name, item in parts)}}}"
     )
 
 
-def _reached(operations: list[Wire]) -> Wire:
+def _reached(operations: list[JsonObject]) -> JsonObject:
     """Give the objects that a JSON patch reaches into, as nested objects."""
-    reached: Wire = {}
+    reached: JsonObject = {}
     for operation in operations:
         for pointer in (operation.get("from", ""), operation.get("path", "")):
             level = reached
@@ -198,7 +198,7 @@ def _reached(operations: list[Wire]) -> Wire:
 def _as_go(value: Any) -> str:
     """Write a value as Go prints it."""
     if isinstance(value, dict):
-        pairs = sorted(cast(Wire, value).items())
+        pairs = sorted(cast(JsonObject, value).items())
         return f"map[{' '.join(f'{name}:{_as_go(item)}' for name, item in pairs)}]"
     if isinstance(value, list):
         return f"[{' '.join(map(_as_go, cast(list[Any], value)))}]"
@@ -215,7 +215,7 @@ def applied(scope: Scope, body: bytes) -> Change:
     check_configuration(scope, config, scope.resource.gvk)
     empty = scope.empty()
 
-    def change(old: Wire | None) -> Wire:
+    def change(old: JsonObject | None) -> JsonObject:
         merged = telling_conflicts(
             lambda: apply(
                 scope.resource.codec.merge_schema,
@@ -236,7 +236,7 @@ def applied(scope: Scope, body: bytes) -> Change:
     return change
 
 
-def _only_owners_differ(new: Wire, old: Wire) -> bool:
+def _only_owners_differ(new: JsonObject, old: JsonObject) -> bool:
     before, after = (
         {**obj, "metadata": {name: part for name, part in meta(obj).items() if name != "managedFields"}}
         for obj in (old, new)
@@ -244,7 +244,7 @@ def _only_owners_differ(new: Wire, old: Wire) -> bool:
     return encode_sorted(before) == encode_sorted(after)
 
 
-def telling_conflicts(merge: Callable[[], Wire]) -> Wire:
+def telling_conflicts(merge: Callable[[], JsonObject]) -> JsonObject:
     """Merge; tell conflicts and values that do not fit their schema as the real server does."""
     try:
         return merge()
@@ -258,7 +258,7 @@ def telling_conflicts(merge: Callable[[], Wire]) -> Wire:
         raise StatusError.unknown(str(error)) from None
 
 
-def configuration(body: bytes) -> Wire:
+def configuration(body: bytes) -> JsonObject:
     """Read the configuration that is applied."""
     try:
         value, _ = parse_yaml(body)
@@ -270,10 +270,10 @@ def configuration(body: bytes) -> Wire:
         raise StatusError.bad_request(
             "error decoding YAML: error unmarshaling JSON: json: cannot unmarshal into Go value"
         )
-    return cast(Wire, value)
+    return cast(JsonObject, value)
 
 
-def check_configuration(scope: Scope, config: Wire, wanted: GroupVersionKind) -> None:
+def check_configuration(scope: Scope, config: JsonObject, wanted: GroupVersionKind) -> None:
     """Refuse a configuration of another kind, or one that claims to know the owners."""
     group, _, version = str(config.get("apiVersion") or "").rpartition("/")
     kind = str(config.get("kind") or "")
@@ -295,7 +295,7 @@ def _wrong_type(group: str, version: str, kind: str) -> StatusError:
     return StatusError.bad_request(f"invalid object type: {group}/{version}, Kind={kind}")
 
 
-def read_applied(scope: Scope, merged: Wire, old: Wire | None, namespace: str = "") -> Wire:
+def read_applied(scope: Scope, merged: JsonObject, old: JsonObject | None, namespace: str = "") -> JsonObject:
     """Bring a merged object into form; it is named with the namespace that its author gave."""
     resource = scope.resource
     try:

@@ -7,7 +7,7 @@ from kubewright.api import problems
 from kubewright.devserver.core import Core
 from kubewright.devserver.handlers.selection import Selection
 from kubewright.devserver.negotiation import Format
-from kubewright.devserver.objects import Wire, decode, encode
+from kubewright.devserver.objects import JsonObject, decode, encode
 from kubewright.devserver.options import ListOptions, parse_revision
 from kubewright.devserver.registry import Resource
 from kubewright.devserver.status import StatusError
@@ -166,9 +166,9 @@ def _token(chosen: Selection, last: Record, revision: int) -> str:
     return encode_token(revision, last.key.removeprefix(chosen.prefix))
 
 
-def page_meta(page: Page, *, custom: bool) -> Wire:
+def page_meta(page: Page, *, custom: bool) -> JsonObject:
     """Build the metadata of a list."""
-    metadata: Wire = {"continue": page.token} if custom else {}
+    metadata: JsonObject = {"continue": page.token} if custom else {}
     metadata["resourceVersion"] = str(page.revision)
     if page.token:
         metadata["continue"] = page.token

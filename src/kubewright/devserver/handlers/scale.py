@@ -16,7 +16,7 @@ from kubewright.devserver.handlers.patch import (
 from kubewright.devserver.handlers.scope import Scope, View
 from kubewright.devserver.handlers.update import Change, update
 from kubewright.devserver.merge import apply_scale, scale_owners
-from kubewright.devserver.objects import Wire, copy, decode, encode, items, meta, order_meta, section
+from kubewright.devserver.objects import JsonObject, copy, decode, encode, items, meta, order_meta, section
 from kubewright.devserver.registry import Resource
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.storage import Record
@@ -29,14 +29,14 @@ _REPLICAS = (Column("Desired", "integer"), Column("Available", "integer"))
 _IDENTITY = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
-def scale_of(access: ScaleAccess, obj: Wire) -> Wire:
+def scale_of(access: ScaleAccess, obj: JsonObject) -> JsonObject:
     """Build the Scale of an object."""
     wanted, present, selector = access.read(obj)
-    status: Wire = {"replicas": present}
+    status: JsonObject = {"replicas": present}
     if selector:
         status["selector"] = selector
     metadata = {name: value for name, value in meta(obj).items() if name in _IDENTITY}
-    spec: Wire = {"replicas": wanted} if wanted else {}
+    spec: JsonObject = {"replicas": wanted} if wanted else {}
     return {
         "kind": "Scale",
         "apiVersion": SCALE.api_version,
@@ -51,7 +51,7 @@ def read_scale(resource: Resource, record: Record) -> bytes:
     return encode(scale_of(_access(resource), resource.read(record)))
 
 
-def _row(scale: Wire, now: float) -> list[Any]:
+def _row(scale: JsonObject, now: float) -> list[Any]:
     metadata = meta(scale)
     wanted, present = (section(scale, part).get("replicas", 0) for part in ("spec", "status"))
     return [metadata["name"], wanted, present, age(metadata.get("creationTimestamp"), now)]
@@ -72,7 +72,7 @@ def _access(resource: Resource) -> ScaleAccess:
     return resource.strategy.scale
 
 
-async def replace_scale(scope: Scope, body: Wire, api: Access) -> bytes:
+async def replace_scale(scope: Scope, body: JsonObject, api: Access) -> bytes:
     """Take the replicas from a whole Scale."""
     named = {"name": scope.name, **meta(body)}
     whole = {**copy(body), "kind": SCALE.kind, "apiVersion": SCALE.api_version, "metadata": named}
@@ -85,7 +85,7 @@ async def apply_to_scale(scope: Scope, body: bytes, api: Access) -> bytes:
     config = configuration(body)
     check_configuration(scope, config, SCALE)
 
-    def change(old: Wire | None) -> Wire:
+    def change(old: JsonObject | None) -> JsonObject:
         if old is None:
             raise scope.not_found()
         merged = telling_conflicts(
@@ -114,7 +114,7 @@ async def patch_scale(scope: Scope, patch: Patch, api: Access) -> bytes:
 async def _write(scope: Scope, api: Access, patch: Patch) -> bytes:
     access = _access(scope.resource)
 
-    def change(old: Wire | None) -> Wire:
+    def change(old: JsonObject | None) -> JsonObject:
         if old is None:
             raise scope.not_found()
         document = scale_of(access, old)
@@ -145,13 +145,13 @@ async def _update(scope: Scope, access: ScaleAccess, change: Change, api: Access
     return encode(scale_of(access, decode(stored)))
 
 
-def _forget_scalers(obj: Wire) -> None:
+def _forget_scalers(obj: JsonObject) -> None:
     """Drop who owns replicas through scale: for custom resources the real server only takes them from others."""
     kept = [entry for entry in items(meta(obj), "managedFields") if entry.get("subresource") != "scale"]
     meta(obj)["managedFields"] = kept
 
 
-def _keep_times(new: Wire, old: Wire) -> None:
+def _keep_times(new: JsonObject, old: JsonObject) -> None:
     """Leave who scales the times the object knew: scaling gives it no time of its own, as on the real server."""
     known = {_scaler(entry): entry.get("time") for entry in items(meta(old), "managedFields")}
     for entry in items(meta(new), "managedFields"):
@@ -163,11 +163,11 @@ def _keep_times(new: Wire, old: Wire) -> None:
                 entry["time"] = time
 
 
-def _scaler(entry: Wire) -> tuple[Any, ...]:
+def _scaler(entry: JsonObject) -> tuple[Any, ...]:
     return tuple(entry.get(name) for name in ("manager", "operation", "apiVersion", "subresource"))
 
 
-def _read(scope: Scope, made: Patched) -> Wire:
+def _read(scope: Scope, made: Patched) -> JsonObject:
     document = made.document
     kind, version = document.get("kind", ""), document.get("apiVersion", "")
     if (kind, version) != (SCALE.kind, SCALE.api_version):

@@ -9,7 +9,7 @@ from kubewright.devserver.core import Core
 from kubewright.devserver.identity import User
 from kubewright.devserver.merge import ApplyError, MergeSchema, Write, update_managed_fields
 from kubewright.devserver.metadata import place_in_namespace
-from kubewright.devserver.objects import Wire, copy, encode_sorted, labels_of, meta, split_api_version
+from kubewright.devserver.objects import JsonObject, copy, encode_sorted, labels_of, meta, split_api_version
 from kubewright.devserver.operation import Operation
 from kubewright.devserver.registry import Resource, Unconverted
 from kubewright.devserver.status import OPTIMISTIC_LOCK, StatusError
@@ -22,8 +22,8 @@ class View:
     """A small object that stands for a bigger one before admission, as a Scale does."""
 
     kind: GroupVersionKind
-    show: Callable[[Wire], Wire]
-    take: Callable[[Wire, Wire], None]
+    show: Callable[[JsonObject], JsonObject]
+    take: Callable[[JsonObject, JsonObject], None]
     """Put into (object, view) what admission has changed in the view."""
 
 
@@ -45,7 +45,9 @@ class Scope:
     admitted: bool = False
     """Part of a request that admission has seen as a whole: it is not asked about this write."""
     warnings: list[str] = field(default_factory=list[str])
-    _converted: dict[tuple[bytes, str], Wire] = field(default_factory=dict[tuple[bytes, str], Wire])
+    _converted: dict[tuple[bytes, str], JsonObject] = field(
+        default_factory=dict[tuple[bytes, str], JsonObject]
+    )
     """What a converter has made of the objects that this write had to see in another version."""
 
     @property
@@ -57,12 +59,12 @@ class Scope:
         """Find the present record."""
         return self.resource.collection.get(self.key)
 
-    async def read(self, record: Record) -> Wire:
+    async def read(self, record: Record) -> JsonObject:
         """Give a record's object in the version of the request."""
         await self.resource.prepare([record], again=True)
         return self.resource.read(record)
 
-    def place(self, obj: Wire) -> None:
+    def place(self, obj: JsonObject) -> None:
         """Put an object where the URL says, or refuse it."""
         place_in_namespace(obj, self.namespace if self.resource.namespaced else "")
 
@@ -78,9 +80,9 @@ class Scope:
     def operation(
         self,
         operation: Literal["CREATE", "UPDATE", "DELETE", "CONNECT"],
-        obj: Wire | None,
-        old: Wire | None,
-        options: Wire | None = None,
+        obj: JsonObject | None,
+        old: JsonObject | None,
+        options: JsonObject | None = None,
     ) -> Operation:
         """Show the write to admission."""
         kind = {"CREATE": "CreateOptions", "DELETE": "DeleteOptions"}.get(operation, "UpdateOptions")
@@ -109,8 +111,12 @@ class Scope:
         )
 
     async def admit(
-        self, operation: Literal["CREATE", "UPDATE"], obj: Wire, old: Wire | None, options: Wire | None = None
-    ) -> Wire:
+        self,
+        operation: Literal["CREATE", "UPDATE"],
+        obj: JsonObject,
+        old: JsonObject | None,
+        options: JsonObject | None = None,
+    ) -> JsonObject:
         """Let admission change the object; gives what became of it."""
         if self.admitted:
             return obj
@@ -123,7 +129,9 @@ class Scope:
         self.view.take(obj, shown.object)
         return obj
 
-    async def judge(self, operation: Literal["CREATE", "UPDATE"], obj: Wire, old: Wire | None) -> None:
+    async def judge(
+        self, operation: Literal["CREATE", "UPDATE"], obj: JsonObject, old: JsonObject | None
+    ) -> None:
         """Let admission refuse the object."""
         if not self.admitted:
             await self.core.admission.validate(self.operation(operation, obj, old))
@@ -132,14 +140,14 @@ class Scope:
         """Tell field management who writes."""
         return Write(self.manager, self.resource.api_version, self.core.clock.stamp(), self.subresource)
 
-    def empty(self) -> Wire:
+    def empty(self) -> JsonObject:
         """Give the kind's empty object, from which a new one starts."""
         gvk = self.resource.gvk
         if self.resource.custom:
             return {"apiVersion": gvk.api_version, "kind": gvk.kind}
         return self.core.types.zero(gvk)
 
-    def manage_fields(self, live: Wire | None, new: Wire, *, reset: bool = False) -> Wire:
+    def manage_fields(self, live: JsonObject | None, new: JsonObject, *, reset: bool = False) -> JsonObject:
         """Write down who owns the fields that a plain write sets; `reset` forgets all owners."""
         try:
             owned = update_managed_fields(
@@ -153,13 +161,13 @@ class Scope:
             )
         except ApplyError:
             # What cannot be owned, as an element without its key, is no reason to refuse a plain write.
-            owned: Wire = {}
+            owned: JsonObject = {}
         metadata = {name: part for name, part in meta(new).items() if name != "managedFields"}
         if entries := meta(owned).get("managedFields"):
             metadata["managedFields"] = entries
         return {**new, "metadata": metadata}
 
-    def _there_and_back(self, obj: Wire) -> Wire:
+    def _there_and_back(self, obj: JsonObject) -> JsonObject:
         """Give a built-in object as it comes back from its stored version, which adds to some what it stands for."""
         resource = self.resource
         stored = resource.storage_codec.gvk
@@ -168,7 +176,7 @@ class Scope:
         convert = resource.strategy.convert
         return convert(convert(obj, stored), resource.gvk)
 
-    def convert(self, obj: Wire, version: str) -> tuple[Wire, MergeSchema] | None:
+    def convert(self, obj: JsonObject, version: str) -> tuple[JsonObject, MergeSchema] | None:
         """Give an object in another served version of its kind, with that version's schema."""
         other = self.core.registry.find(*split_api_version(version), self.resource.plural)
         if other is None or other.collection is not self.resource.collection:
@@ -180,7 +188,7 @@ class Scope:
             raise Unconverted(lambda: self._supply(key, obj, other))
         return copy(self._converted[key]), other.codec.merge_schema
 
-    async def _supply(self, key: tuple[bytes, str], obj: Wire, version: Resource) -> None:
+    async def _supply(self, key: tuple[bytes, str], obj: JsonObject, version: Resource) -> None:
         self._converted[key] = await version.convert(obj)
 
     def reset_fields(self) -> frozenset[tuple[str, ...]]:
@@ -193,7 +201,7 @@ class Scope:
             return frozenset((name,) for name in ("spec", "metadata"))
         return frozenset({("status",)}) if resource.has_status and not self.subresource else frozenset()
 
-    async def rehearse(self, obj: Wire) -> bytes:
+    async def rehearse(self, obj: JsonObject) -> bytes:
         """Give the bytes that writing an object would answer with."""
         resource = self.resource
         storage = resource.storage_codec
@@ -204,14 +212,14 @@ class Scope:
         await resource.prepare([record])
         return resource.render(record)
 
-    async def commit(self, obj: Wire, expected: Record | None) -> bytes:
+    async def commit(self, obj: JsonObject, expected: Record | None) -> bytes:
         """Write an object in its stored version; gives its bytes in the requested one."""
         stored = await self.resource.to_storage(obj)
         # Formed before its revision is known, it has a place for it.
         meta(stored)["resourceVersion"] = "0"
         return await self.put(self.resource.storage_codec.form(stored), expected)
 
-    async def put(self, formed: Wire, expected: Record | None) -> bytes:
+    async def put(self, formed: JsonObject, expected: Record | None) -> bytes:
         """Write an object that has its stored version and form."""
         resource = self.resource
         storage = resource.storage_codec

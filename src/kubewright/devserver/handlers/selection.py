@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kubewright.api import FieldSelector, Selector, SelectorError, parse_fields, parse_labels
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.registry import Resource
 from kubewright.devserver.status import StatusError, quote
 from kubewright.devserver.storage import Record
@@ -80,7 +80,7 @@ def _check_fields(resource: Resource, fields: FieldSelector) -> None:
 
 def _field_reader(resource: Resource, record: Record) -> Callable[[str], str]:
     namespace, slash, name = record.key.rpartition("/")
-    document: Wire | None = None
+    document: JsonObject | None = None
 
     def read(label: str) -> str:
         nonlocal document

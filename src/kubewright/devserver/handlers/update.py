@@ -13,13 +13,13 @@ from kubewright.devserver.metadata import (
     check_qualified_finalizers,
     drop_repeated_owners,
 )
-from kubewright.devserver.objects import Wire, copy, encode_sorted, meta
+from kubewright.devserver.objects import JsonObject, copy, encode_sorted, meta
 from kubewright.devserver.options import parse_revision
 from kubewright.devserver.registry import converting
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.storage import Conflict, Record
 
-Change = Callable[[Wire | None], Wire]
+Change = Callable[[JsonObject | None], JsonObject]
 """Make the new object from a copy of the old one, field ownership included; None when there is none."""
 
 MAX_RACES = 100
@@ -76,7 +76,7 @@ async def _replace(scope: Scope, record: Record, change: Change, api: Access, ui
     return await _store(scope, record, new, old)
 
 
-async def _store(scope: Scope, record: Record, new: Wire, old: Wire) -> bytes:
+async def _store(scope: Scope, record: Record, new: JsonObject, old: JsonObject) -> bytes:
     resource = scope.resource
     if scope.record() is not record:
         raise Conflict
@@ -96,14 +96,14 @@ async def _store(scope: Scope, record: Record, new: Wire, old: Wire) -> bytes:
     return await scope.commit(new, record)
 
 
-def _ends_deletion(scope: Scope, new: Wire, old: Wire) -> bool:
+def _ends_deletion(scope: Scope, new: JsonObject, old: JsonObject) -> bool:
     before = old["metadata"]
     if meta(new).get("finalizers") or not before.get("deletionTimestamp"):
         return False
     return not before.get("deletionGracePeriodSeconds") and scope.resource.strategy.deletable(new)
 
 
-def _check_name(scope: Scope, obj: Wire) -> None:
+def _check_name(scope: Scope, obj: JsonObject) -> None:
     name = meta(obj).get("name", "")
     if not name:
         raise StatusError.bad_request(
@@ -115,7 +115,7 @@ def _check_name(scope: Scope, obj: Wire) -> None:
         )
 
 
-def _check_revision(scope: Scope, new: Wire, record: Record) -> None:
+def _check_revision(scope: Scope, new: JsonObject, record: Record) -> None:
     resource = scope.resource
     try:
         revision = parse_revision(str(meta(new).get("resourceVersion", "")))
@@ -130,7 +130,7 @@ def _check_revision(scope: Scope, new: Wire, record: Record) -> None:
         raise scope.conflict()
 
 
-def _prepare(scope: Scope, new: Wire, old: Wire) -> None:
+def _prepare(scope: Scope, new: JsonObject, old: JsonObject) -> None:
     resource, strategy = scope.resource, scope.resource.strategy
     metadata, before = meta(new), meta(old)
     _restore(metadata, before, "generation")
@@ -158,14 +158,14 @@ def _prepare(scope: Scope, new: Wire, old: Wire) -> None:
         metadata["deletionGracePeriodSeconds"] = before["deletionGracePeriodSeconds"]
 
 
-def _restore(new: Wire, old: Wire, name: str) -> None:
+def _restore(new: JsonObject, old: JsonObject, name: str) -> None:
     if name in old:
         new[name] = old[name]
     else:
         new.pop(name, None)
 
 
-def _changed(scope: Scope, new: Wire, old: Wire) -> bool:
+def _changed(scope: Scope, new: JsonObject, old: JsonObject) -> bool:
     ignored = {"metadata", "status"} if scope.resource.has_status else {"metadata"}
     strategy = scope.resource.strategy
     if strategy.generation_sees_annotations and meta(new).get("annotations") != meta(old).get("annotations"):
@@ -175,19 +175,19 @@ def _changed(scope: Scope, new: Wire, old: Wire) -> bool:
     return not _alike(scope, after, before)
 
 
-def _alike(scope: Scope, new: Wire, old: Wire) -> bool:
+def _alike(scope: Scope, new: JsonObject, old: JsonObject) -> bool:
     """Tell whether parts of an object would be stored as the parts there are: Python takes 1, 1.0 and True for equal."""
     differing = [name for name in new | old if encode_sorted(new.get(name)) != encode_sorted(old.get(name))]
     if not differing or scope.resource.custom:
         return not differing
     # What Go stores of a built-in kind does not tell an empty list from none.
     gvk = scope.resource.gvk
-    named: Wire = {"kind": gvk.kind, "apiVersion": gvk.api_version}
+    named: JsonObject = {"kind": gvk.kind, "apiVersion": gvk.api_version}
     formed = scope.resource.codec.form(named | {name: new[name] for name in differing if name in new})
     return all(encode_sorted(formed.get(name)) == encode_sorted(old.get(name)) for name in differing)
 
 
-def _errors(scope: Scope, new: Wire, old: Wire) -> list[FieldError]:
+def _errors(scope: Scope, new: JsonObject, old: JsonObject) -> list[FieldError]:
     resource, strategy = scope.resource, scope.resource.strategy
     if (kind := new.get("kind", resource.kind)) != resource.kind:
         return [problems.invalid("kind", kind, f"must be {resource.kind}")]
@@ -201,7 +201,7 @@ def _errors(scope: Scope, new: Wire, old: Wire) -> list[FieldError]:
     return errors + strategy.validate_update(new, old) + resource.codec.validate(new, old)
 
 
-def _check_meta_again(scope: Scope, new: Wire, old: Wire) -> list[FieldError]:
+def _check_meta_again(scope: Scope, new: JsonObject, old: JsonObject) -> list[FieldError]:
     """Check metadata once more for the kind: clients see the same causes again, as often as the real server finds them."""
     resource, strategy = scope.resource, scope.resource.strategy
     if resource.custom or scope.subresource:
@@ -216,10 +216,10 @@ def _check_meta_again(scope: Scope, new: Wire, old: Wire) -> list[FieldError]:
     return whole * checks.whole + changes * checks.changes
 
 
-def replacement(scope: Scope, body: Wire, *, forget: bool) -> Change:
+def replacement(scope: Scope, body: JsonObject, *, forget: bool) -> Change:
     """Make the change that a PUT asks for; it may ask to forget who owns what."""
 
-    def change(old: Wire | None) -> Wire:
+    def change(old: JsonObject | None) -> JsonObject:
         return scope.manage_fields(old, copy(body), reset=forget)
 
     return change

@@ -10,7 +10,7 @@ from kubewright.devserver.core import Core
 from kubewright.devserver.handlers.read import object_revision
 from kubewright.devserver.handlers.selection import Selection
 from kubewright.devserver.negotiation import Format
-from kubewright.devserver.objects import Wire, decode, encode, with_revision
+from kubewright.devserver.objects import JsonObject, decode, encode, with_revision
 from kubewright.devserver.options import ListOptions
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.storage import ADDED, DELETED, MODIFIED, Event, Record
@@ -188,7 +188,7 @@ class Watch:
             data = self._form(decode(data))
         return b'{"type":"%b","object":%b}\n' % (kind.encode(), data)
 
-    def _form(self, obj: Wire) -> bytes:
+    def _form(self, obj: JsonObject) -> bytes:
         version = self.format.version
         if self.format.form != "Table":
             return encode(partial(obj, version))
@@ -206,18 +206,18 @@ class Watch:
             )
         )
 
-    def _bookmark(self, revision: int, annotations: Wire | None = None) -> bytes:
+    def _bookmark(self, revision: int, annotations: JsonObject | None = None) -> bytes:
         resource = self.chosen.resource
-        metadata: Wire = {"resourceVersion": str(revision)}
+        metadata: JsonObject = {"resourceVersion": str(revision)}
         if annotations:
             metadata["annotations"] = annotations
-        obj: Wire = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
+        obj: JsonObject = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
         if not resource.custom:
             obj = {**self.core.types.zero(resource.gvk), **obj}
         if self.format.form == "PartialObjectMetadata":
             obj = partial(obj, self.format.version)
         elif self.format.form == "Table":
-            nameless: Wire = {**obj, "metadata": {"name": "", **metadata}}
+            nameless: JsonObject = {**obj, "metadata": {"name": "", **metadata}}
             cells = cells_of(resource.strategy, nameless, self.core.clock.seconds())
             shown = partial(obj, self.format.version) if self.include != "None" else None
             obj = {

@@ -10,7 +10,7 @@ from kubewright.devserver.merge.membership import fields_of
 from kubewright.devserver.merge.schema import MergeSchema
 from kubewright.devserver.merge.validation import check
 from kubewright.devserver.merge.values import is_object, metadata_of
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import JsonObject
 
 # The one manager whose earlier client-side applies count as its own.
 KUBECTL = "kubectl"
@@ -18,7 +18,7 @@ ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 _MAX_ANNOTATIONS = 256 * 1024
 
 
-def may_be_taken(live: Wire, schema: MergeSchema, api_version: str) -> Fields:
+def may_be_taken(live: JsonObject, schema: MergeSchema, api_version: str) -> Fields:
     """Return the fields that kubectl applied on the client side and that still are as it left them."""
     last = _last_applied(live)
     if last is None or last.get("apiVersion") != api_version:
@@ -34,7 +34,7 @@ def may_be_taken(live: Wire, schema: MergeSchema, api_version: str) -> Fields:
     return fields
 
 
-def with_annotation(value: Wire, config: Wire) -> Wire:
+def with_annotation(value: JsonObject, config: JsonObject) -> JsonObject:
     """Keep the annotation of an object that has it in step with what was applied."""
     annotations = _annotations(value)
     if not annotations.get(ANNOTATION):
@@ -45,11 +45,11 @@ def with_annotation(value: Wire, config: Wire) -> Wire:
     return {**value, "metadata": {**metadata_of(value), "annotations": annotations}}
 
 
-def _annotations(value: Wire) -> dict[str, str]:
+def _annotations(value: JsonObject) -> dict[str, str]:
     return metadata_of(value).get("annotations") or {}
 
 
-def _last_applied(live: Wire) -> Wire | None:
+def _last_applied(live: JsonObject) -> JsonObject | None:
     text = _annotations(live).get(ANNOTATION)
     try:
         value = json.loads(text) if text else None
@@ -58,7 +58,7 @@ def _last_applied(live: Wire) -> Wire | None:
     return value if is_object(value) else None
 
 
-def _without_annotation(config: Wire) -> Wire:
+def _without_annotation(config: JsonObject) -> JsonObject:
     annotations = _annotations(config)
     if ANNOTATION not in annotations:
         return config

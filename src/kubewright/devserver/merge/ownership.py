@@ -22,7 +22,7 @@ from kubewright.devserver.merge.schema import MergeSchema
 from kubewright.devserver.merge.updater import Convert, Updater
 from kubewright.devserver.merge.validation import check
 from kubewright.devserver.merge.values import is_list, is_object, metadata_of, same
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import JsonObject
 
 # An object that existed before anybody applied to it: its fields belong to this manager from then on.
 BEFORE_FIRST_APPLY = "before-first-apply"
@@ -72,14 +72,14 @@ def resets_ownership(value: Any) -> bool:
 
 def update_managed_fields(
     schema: MergeSchema,
-    live: Wire,
-    new: Wire,
+    live: JsonObject,
+    new: JsonObject,
     write: Write,
     *,
     reset_fields: Iterable[Sequence[str]] = (),
     reset: bool = False,
     convert: Convert | None = None,
-) -> Wire:
+) -> JsonObject:
     """Return the new object with its managedFields.
 
     On creation `live` is the kind's empty object. `reset` says that the request asked to forget all ownership,
@@ -93,7 +93,7 @@ def update_managed_fields(
     return _with_managers(new, _update(updater, live, new, managers, write))
 
 
-def check_applied(config: Wire, schema: MergeSchema) -> None:
+def check_applied(config: JsonObject, schema: MergeSchema) -> None:
     """Refuse a configuration that does not fit its schema."""
     try:
         check(config, schema)
@@ -103,15 +103,15 @@ def check_applied(config: Wire, schema: MergeSchema) -> None:
 
 def apply(
     schema: MergeSchema,
-    live: Wire,
-    config: Wire,
+    live: JsonObject,
+    config: JsonObject,
     write: Write,
     *,
     force: bool = False,
-    empty: Wire | None = None,
+    empty: JsonObject | None = None,
     reset_fields: Iterable[Sequence[str]] = (),
     convert: Convert | None = None,
-) -> Wire:
+) -> JsonObject:
     """Return the live object with a configuration applied to it, and its managedFields.
 
     `live` is the kind's empty object when there is none yet; `empty` is that object, for kinds whose empty
@@ -136,7 +136,7 @@ def apply(
     return with_annotation(result, config)
 
 
-def keep_timestamps(new: Wire, old: Wire) -> Wire:
+def keep_timestamps(new: JsonObject, old: JsonObject) -> JsonObject:
     """Return the new object with the old managedFields when it differs from the old one in nothing but their times."""
     fresh, former = metadata_of(new).get("managedFields"), metadata_of(old).get("managedFields")
     if not fresh or not former or len(fresh) != len(former) or fresh == former:
@@ -149,8 +149,8 @@ def keep_timestamps(new: Wire, old: Wire) -> Wire:
 
 
 def _apply(
-    updater: Updater, live: Wire, config: Wire, managers: Managers, write: Write, *, force: bool
-) -> Wire:
+    updater: Updater, live: JsonObject, config: JsonObject, managers: Managers, write: Write, *, force: bool
+) -> JsonObject:
     applier = manager_id(write.manager, APPLY, write.api_version, write.subresource)
     new, managers = updater.apply(_without_managers(live), config, managers, applier, force=force)
     owned = managers.get(applier)
@@ -164,7 +164,9 @@ def _apply(
     return _with_managers(live if new is None else new, managers)
 
 
-def _update(updater: Updater, live: Wire, new: Wire, managers: Managers, write: Write) -> Managers:
+def _update(
+    updater: Updater, live: JsonObject, new: JsonObject, managers: Managers, write: Write
+) -> Managers:
     managers, changed = updater.update(_without_managers(live), _without_managers(new), managers)
     changed = difference(changed, _STRIPPED)
     if changed:
@@ -176,7 +178,7 @@ def _update(updater: Updater, live: Wire, new: Wire, managers: Managers, write: 
     return managers
 
 
-def _managers_for_update(live: Wire, new: Wire, write: Write, *, reset: bool) -> Managers:
+def _managers_for_update(live: JsonObject, new: JsonObject, write: Write, *, reset: bool) -> Managers:
     if not write.subresource:
         if reset:
             return {}
@@ -185,32 +187,32 @@ def _managers_for_update(live: Wire, new: Wire, write: Write, *, reset: bool) ->
     return _readable_managers(live)
 
 
-def _readable_managers(value: Wire) -> Managers:
+def _readable_managers(value: JsonObject) -> Managers:
     try:
         return read_managers(metadata_of(value).get("managedFields") or ())
     except ApplyError:
         return {}
 
 
-def _without_managers(value: Wire) -> Wire:
+def _without_managers(value: JsonObject) -> JsonObject:
     metadata = metadata_of(value)
     if "managedFields" not in metadata:
         return value
     return {**value, "metadata": {key: item for key, item in metadata.items() if key != "managedFields"}}
 
 
-def _with_managers(value: Wire, managers: Managers) -> Wire:
+def _with_managers(value: JsonObject, managers: Managers) -> JsonObject:
     value = _without_managers(value)
     if not managers:
         return value
     return {**value, "metadata": {**metadata_of(value), "managedFields": write_managers(managers)}}
 
 
-def _timeless(entry: Wire) -> Wire:
+def _timeless(entry: JsonObject) -> JsonObject:
     return {key: item for key, item in entry.items() if key != "time"}
 
 
-def _described(value: Wire) -> str:
+def _described(value: JsonObject) -> str:
     metadata = metadata_of(value)
     where = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
     group, _, version = value.get("apiVersion", "").rpartition("/")

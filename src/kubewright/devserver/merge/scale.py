@@ -7,7 +7,7 @@ from kubewright.devserver.merge.conflicts import ApplyConflicts, Conflict
 from kubewright.devserver.merge.ownership import Write, apply, check_applied
 from kubewright.devserver.merge.schema import MergeSchema
 from kubewright.devserver.merge.values import is_object, metadata_of
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import JsonObject
 
 SCALE_VERSION = "autoscaling/v1"
 _REPLICAS = ("f:spec", "f:replicas")
@@ -15,23 +15,23 @@ _REPLICAS = ("f:spec", "f:replicas")
 
 def apply_scale(
     schema: MergeSchema,
-    live: Wire,
+    live: JsonObject,
     replicas: Sequence[str],
-    config: Wire,
+    config: JsonObject,
     scale_schema: MergeSchema,
     write: Write,
     *,
     force: bool = False,
-    empty: Wire | None = None,
-) -> Wire:
+    empty: JsonObject | None = None,
+) -> JsonObject:
     """Return the live object with a Scale applied to it; `replicas` names the fields that lead to its number.
 
     The Scale itself is read by `scale_schema`. `write` is in the object's own version with the subresource `scale`; conflicts are told in the Scale's terms.
     """
     check_applied(config, scale_schema)
-    part: Wire = {key: live[key] for key in ("apiVersion", "kind") if key in live}
+    part: JsonObject = {key: live[key] for key in ("apiVersion", "kind") if key in live}
     part["metadata"] = {key: item for key, item in metadata_of(live).items() if key in {"name", "namespace"}}
-    spec: Wire = config.get("spec") or {}
+    spec: JsonObject = config.get("spec") or {}
     wanted = spec.get("replicas")
     if wanted is not None:
         _set(part, replicas, wanted)
@@ -43,7 +43,7 @@ def apply_scale(
         ) from None
 
 
-def scale_owners(live: Wire, replicas: Sequence[str]) -> list[Wire]:
+def scale_owners(live: JsonObject, replicas: Sequence[str]) -> list[JsonObject]:
     """Give who owns the number, as the managedFields of a Scale tell it."""
     return [
         {
@@ -72,7 +72,7 @@ def _retold(conflict: Conflict, api_version: str) -> Conflict:
     return Conflict(name if name == conflict.manager else f"{name} using {SCALE_VERSION}", _REPLICAS)
 
 
-def _set(value: Wire, path: Sequence[str], item: object) -> None:
+def _set(value: JsonObject, path: Sequence[str], item: object) -> None:
     *parents, last = path
     for name in parents:
         value = value.setdefault(name, {})

@@ -11,10 +11,10 @@ from kubewright.devserver.merge.membership import fields_of, reconciled, with_pa
 from kubewright.devserver.merge.merging import merge, remove
 from kubewright.devserver.merge.schema import MergeSchema
 from kubewright.devserver.merge.values import ABSENT, same
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import JsonObject
 
 # (object, apiVersion) -> the object in that version and its schema; None when there is no such version any more
-Convert = Callable[[Wire, str], tuple[Wire, MergeSchema] | None]
+Convert = Callable[[JsonObject, str], tuple[JsonObject, MergeSchema] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Updater:
     ignored: Fields
     convert: Convert | None
 
-    def update(self, live: Wire, new: Wire, managers: Managers) -> tuple[Managers, Fields]:
+    def update(self, live: JsonObject, new: JsonObject, managers: Managers) -> tuple[Managers, Fields]:
         """Return the managers after an update, and what the update itself changed."""
         managers = self._reconcile(live, managers)
         comparison = self._share(live, new, managers, applier=None, force=True)
@@ -34,8 +34,8 @@ class Updater:
         return managers, without_below(changed, self.ignored)
 
     def apply(
-        self, live: Wire, config: Wire, managers: Managers, applier: ManagerId, *, force: bool
-    ) -> tuple[Wire | None, Managers]:
+        self, live: JsonObject, config: JsonObject, managers: Managers, applier: ManagerId, *, force: bool
+    ) -> tuple[JsonObject | None, Managers]:
         """Return the object after an apply, None when it is as it was, and the managers."""
         managers = self._reconcile(live, managers)
         merged = merge(live, config, self.schema)
@@ -46,7 +46,7 @@ class Updater:
         self._share(live, new, managers, applier=applier, force=force)
         return (None if same(live, new) else new), managers
 
-    def _reconcile(self, live: Wire, managers: Managers) -> Managers:
+    def _reconcile(self, live: JsonObject, managers: Managers) -> Managers:
         out: Managers = {}
         for who, managed in managers.items():
             version = self._in_version(live, managed.api_version)
@@ -54,13 +54,13 @@ class Updater:
                 out[who] = managed.owning(reconciled(managed.fields, version[1]))
         return out
 
-    def _in_version(self, value: Wire, api_version: str) -> tuple[Wire, MergeSchema] | None:
+    def _in_version(self, value: JsonObject, api_version: str) -> tuple[JsonObject, MergeSchema] | None:
         if self.convert is None or api_version == self.api_version == value.get("apiVersion"):
             return value, self.schema
         return self.convert(value, api_version)
 
     def _share(
-        self, live: Wire, new: Wire, managers: Managers, *, applier: ManagerId | None, force: bool
+        self, live: JsonObject, new: JsonObject, managers: Managers, *, applier: ManagerId | None, force: bool
     ) -> Comparison:
         """Take what changed from those who owned it; without force an applier may take nothing."""
         here = compare(live, new, self.schema).without(self.ignored)
@@ -89,13 +89,15 @@ class Updater:
             del managers[who]
         return here
 
-    def _compare_in(self, live: Wire, new: Wire, api_version: str) -> Comparison | None:
+    def _compare_in(self, live: JsonObject, new: JsonObject, api_version: str) -> Comparison | None:
         old_version, new_version = self._in_version(live, api_version), self._in_version(new, api_version)
         if old_version is None or new_version is None:
             return None
         return compare(old_version[0], new_version[0], new_version[1]).without(self.ignored)
 
-    def _prune(self, merged: Wire, managers: Managers, applier: ManagerId, last: Managed | None) -> Wire:
+    def _prune(
+        self, merged: JsonObject, managers: Managers, applier: ManagerId, last: Managed | None
+    ) -> JsonObject:
         """Take out what the applier owned, left out this time, and nobody else owns."""
         if last is None or not last.fields:
             return merged
@@ -116,7 +118,9 @@ class Updater:
         back = self._in_version(remove(value, dangling, schema) or {}, self.api_version)
         return back[0] if back is not None else merged
 
-    def _add_back_owned(self, merged: Wire, pruned: Wire, api_version: str, managers: Managers) -> Wire:
+    def _add_back_owned(
+        self, merged: JsonObject, pruned: JsonObject, api_version: str, managers: Managers
+    ) -> JsonObject:
         """Put back what anybody owns, the applier's new configuration included."""
         by_version: dict[str, Fields] = {api_version: {}}
         for managed in managers.values():

@@ -6,7 +6,7 @@ from typing import Any, Final, TypeGuard
 import msgspec
 
 from kubewright.devserver.merge.schema import MergeSchema
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import JsonObject
 
 
 class Absent(Enum):
@@ -69,6 +69,6 @@ def encoded_same(left: Any, right: Any) -> bool:
     return left is right or msgspec.json.encode(left) == msgspec.json.encode(right)
 
 
-def metadata_of(value: Wire) -> Wire:
+def metadata_of(value: JsonObject) -> JsonObject:
     """Return an object's metadata, empty when it has none."""
     return value.get("metadata") or {}

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from kubewright.api import FieldError, GroupVersionKind
 from kubewright.devserver.merge import MergeSchema, merge_schema_of_crd
-from kubewright.devserver.objects import Wire, encode, encode_sorted, order_object, unchanged
+from kubewright.devserver.objects import JsonObject, encode, encode_sorted, order_object, unchanged
 from kubewright.devserver.registry.scale_checks import check_scale_spec, check_scale_status
 from kubewright.devserver.strategy import Strategy
 from kubewright.devserver.wire import TypeTable, untyped
@@ -37,42 +37,42 @@ class Codec(Protocol):
         """Tell how many bytes at the start of an object are left out in lists."""
         ...
 
-    def decode(self, value: Wire, old: Wire | None = None) -> tuple[Wire, list[str]]:
+    def decode(self, value: JsonObject, old: JsonObject | None = None) -> tuple[JsonObject, list[str]]:
         """Give a client's object in canonical form, and what the kind does not have of it.
 
         What it has in common with `old`, which has its form, need not be looked at.
         """
         ...
 
-    def default(self, obj: Wire) -> None:
+    def default(self, obj: JsonObject) -> None:
         """Fill in defaults, in place."""
         ...
 
-    def default_merged(self, obj: Wire) -> None:
+    def default_merged(self, obj: JsonObject) -> None:
         """Fill in the defaults of what apply has merged: a null that does not fit is left, to be refused."""
         ...
 
-    def validate(self, obj: Wire, old: Wire | None) -> list[FieldError]:
+    def validate(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
         """Check an object against the version's schema."""
         ...
 
-    def validate_status(self, obj: Wire, old: Wire) -> list[FieldError]:
+    def validate_status(self, obj: JsonObject, old: JsonObject) -> list[FieldError]:
         """Check an object whose status was written."""
         ...
 
-    def from_storage(self, obj: Wire) -> Wire:
+    def from_storage(self, obj: JsonObject) -> JsonObject:
         """Make an object that was stored in another shape fit this one."""
         ...
 
-    def form(self, obj: Wire, old: Wire | None = None) -> Wire:
+    def form(self, obj: JsonObject, old: JsonObject | None = None) -> JsonObject:
         """Give an object as it is written, whatever defaulting and admission have added where; `old` as above."""
         ...
 
-    def write(self, formed: Wire) -> bytes:
+    def write(self, formed: JsonObject) -> bytes:
         """Write an object that has its form."""
         ...
 
-    def encode(self, obj: Wire) -> bytes:
+    def encode(self, obj: JsonObject) -> bytes:
         """Form an object and write it."""
         ...
 
@@ -89,41 +89,41 @@ class BuiltinCodec:
         # Lists of built-in kinds leave kind and apiVersion out; `encode` puts them first.
         self.list_prefix: int = len(f'{{"kind":"{gvk.kind}","apiVersion":"{gvk.api_version}",')
 
-    def decode(self, value: Wire, old: Wire | None = None) -> tuple[Wire, list[str]]:
+    def decode(self, value: JsonObject, old: JsonObject | None = None) -> tuple[JsonObject, list[str]]:
         """Round-trip a client's object through the kind's Go type."""
         obj, unknown = self.types.decode_request(self.gvk, value, unchanged(value, old))
         obj["kind"], obj["apiVersion"] = self.gvk.kind, self.gvk.api_version
         return obj, unknown
 
-    def default(self, obj: Wire) -> None:
+    def default(self, obj: JsonObject) -> None:
         """Fill in the kind's defaults."""
         self._strategy.default(obj)
 
-    def default_merged(self, obj: Wire) -> None:
+    def default_merged(self, obj: JsonObject) -> None:
         """Fill in the kind's defaults; Go's types know no null."""
         self._strategy.default(obj)
 
-    def validate(self, obj: Wire, old: Wire | None) -> list[FieldError]:
+    def validate(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
         """Find nothing: the Go types were enforced when decoding, the rest is the strategy's."""
         return []
 
-    def validate_status(self, obj: Wire, old: Wire) -> list[FieldError]:
+    def validate_status(self, obj: JsonObject, old: JsonObject) -> list[FieldError]:
         """Find nothing either."""
         return []
 
-    def from_storage(self, obj: Wire) -> Wire:
+    def from_storage(self, obj: JsonObject) -> JsonObject:
         """Take stored objects as they are."""
         return obj
 
-    def form(self, obj: Wire, old: Wire | None = None) -> Wire:
+    def form(self, obj: JsonObject, old: JsonObject | None = None) -> JsonObject:
         """Give what Go's type would write, in its order."""
         return order_object(self.types.decode(self.gvk, obj, unchanged(obj, old))[0])
 
-    def write(self, formed: Wire) -> bytes:
+    def write(self, formed: JsonObject) -> bytes:
         """Write the fields as they stand."""
         return encode(formed)
 
-    def encode(self, obj: Wire) -> bytes:
+    def encode(self, obj: JsonObject) -> bytes:
         """Form an object and write it."""
         return encode(self.form(obj))
 
@@ -140,7 +140,9 @@ class CustomCodec:
 
     list_prefix = 0
 
-    def __init__(self, types: TypeTable, gvk: GroupVersionKind, schema: Wire, scale: Wire) -> None:
+    def __init__(
+        self, types: TypeTable, gvk: GroupVersionKind, schema: JsonObject, scale: JsonObject
+    ) -> None:
         self.gvk = gvk
         self.schema = schema
         self._scale = scale
@@ -150,49 +152,54 @@ class CustomCodec:
         self._validator = compile_schema(schema)
         self._merge_schema: MergeSchema | None = None
 
-    def decode(self, value: Wire, old: Wire | None = None) -> tuple[Wire, list[str]]:
+    def decode(self, value: JsonObject, old: JsonObject | None = None) -> tuple[JsonObject, list[str]]:
         """Prune what the schema does not know and bring metadata into form."""
         body = untyped({name: item for name, item in value.items() if name != "metadata"})
         unknown = [f'unknown field "{path}"' for path in self._validator.prune(body)]
         found = value.get("metadata")
         typed, unknown_meta = self._types.decode_struct(OBJECT_META, {} if found is None else found)
-        obj: Wire = {**body, "apiVersion": self.gvk.api_version, "kind": self.gvk.kind, "metadata": typed}
+        obj: JsonObject = {
+            **body,
+            "apiVersion": self.gvk.api_version,
+            "kind": self.gvk.kind,
+            "metadata": typed,
+        }
         return obj, [*(text.replace('"', '"metadata.', 1) for text in unknown_meta), *unknown]
 
-    def default(self, obj: Wire) -> None:
+    def default(self, obj: JsonObject) -> None:
         """Fill in the schema's defaults."""
         self._validator.apply_defaults(obj)
 
-    def default_merged(self, obj: Wire) -> None:
+    def default_merged(self, obj: JsonObject) -> None:
         """Fill in the schema's defaults and keep other nulls."""
         self._validator.apply_defaults(obj, keep_nulls=True)
 
-    def validate(self, obj: Wire, old: Wire | None) -> list[FieldError]:
+    def validate(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
         """Check against the schema; what was wrong before and has not changed passes."""
         counts = [*check_scale_spec(self._scale, obj), *check_scale_status(self._scale, obj)]
         if old is None:
             return self._validator.validate(obj, beside=counts)
         return self._validator.validate(obj, old=old, beside=counts)
 
-    def validate_status(self, obj: Wire, old: Wire) -> list[FieldError]:
+    def validate_status(self, obj: JsonObject, old: JsonObject) -> list[FieldError]:
         """Check what the status subresource does."""
         return self._validator.validate_status(obj, old, beside=check_scale_status(self._scale, obj))
 
-    def from_storage(self, obj: Wire) -> Wire:
+    def from_storage(self, obj: JsonObject) -> JsonObject:
         """Prune and default an object that was stored under another schema."""
         fitted, _ = self.decode(obj)
         self.default(fitted)
         return fitted
 
-    def form(self, obj: Wire, old: Wire | None = None) -> Wire:
+    def form(self, obj: JsonObject, old: JsonObject | None = None) -> JsonObject:
         """Take the object as it is: decoding has pruned it."""
         return obj
 
-    def write(self, formed: Wire) -> bytes:
+    def write(self, formed: JsonObject) -> bytes:
         """Write all fields in alphabetical order."""
         return encode_sorted(formed)
 
-    def encode(self, obj: Wire) -> bytes:
+    def encode(self, obj: JsonObject) -> bytes:
         """Write it."""
         return encode_sorted(obj)
 

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeVar
 
 from kubewright.api import GroupVersionKind, KubewrightError
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import JsonObject
 
 T = TypeVar("T")
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 class Converter(Protocol):
     """Bring objects of one kind into another version."""
 
-    async def convert(self, objects: Sequence[Wire], target: GroupVersionKind) -> list[Wire]:
+    async def convert(self, objects: Sequence[JsonObject], target: GroupVersionKind) -> list[JsonObject]:
         """Convert objects of any version, in their order."""
         ...
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 from kubewright.api import GroupVersionKind
 from kubewright.devserver.jsonpath import compile_path
 from kubewright.devserver.metadata import finalizer_warnings
-from kubewright.devserver.objects import Wire, api_version, items, section
+from kubewright.devserver.objects import JsonObject, api_version, items, section
 from kubewright.devserver.registry.codecs import CustomCodec
 from kubewright.devserver.registry.conversion import Converter
 from kubewright.devserver.registry.resources import Resource, Subresource
@@ -23,13 +23,13 @@ SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
 
 
 def custom_resources(
-    types: TypeTable, store: Store, crd: Wire, converter: Converter | None
+    types: TypeTable, store: Store, crd: JsonObject, converter: Converter | None
 ) -> Iterator[Resource]:
     """Give the resources of a definition, one for each served version."""
     spec = crd["spec"]
     names = crd["status"]["acceptedNames"]
     kind = names["kind"]
-    versions: list[Wire] = spec["versions"]
+    versions: list[JsonObject] = spec["versions"]
     codecs = {item["name"]: _codec(types, spec["group"], kind, item) for item in versions}
     stored = next(item["name"] for item in versions if item.get("storage"))
     for item in versions:
@@ -40,14 +40,19 @@ def custom_resources(
             yield resource
 
 
-def _codec(types: TypeTable, group: str, kind: str, version: Wire) -> CustomCodec:
+def _codec(types: TypeTable, group: str, kind: str, version: JsonObject) -> CustomCodec:
     schema = section(version, "schema", "openAPIV3Schema") or {"type": "object"}
     scale = section(version, "subresources", "scale")
     return CustomCodec(types, GroupVersionKind(group, version["name"], kind), schema, scale)
 
 
 def _resource(
-    store: Store, spec: Wire, names: Wire, version: Wire, codec: CustomCodec, stored: CustomCodec
+    store: Store,
+    spec: JsonObject,
+    names: JsonObject,
+    version: JsonObject,
+    codec: CustomCodec,
+    stored: CustomCodec,
 ) -> Resource:
     group, name, kind = spec["group"], version["name"], names["kind"]
     parts = section(version, "subresources")
@@ -77,7 +82,7 @@ def _resource(
     )
 
 
-def _deprecation(spec: Wire, kind: str, version: Wire) -> str:
+def _deprecation(spec: JsonObject, kind: str, version: JsonObject) -> str:
     if not version.get("deprecated"):
         return ""
     if version.get("deprecationWarning"):
@@ -96,7 +101,7 @@ def _deprecation(spec: Wire, kind: str, version: Wire) -> str:
     return f"{text}; use {api_version(group, max(better, key=version_priority))} {kind}"
 
 
-def _strategy(version: Wire, parts: Wire) -> Strategy:
+def _strategy(version: JsonObject, parts: JsonObject) -> Strategy:
     columns = CustomColumns(items(version, "additionalPrinterColumns"))
     scale = section(parts, "scale")
     selectable = {
@@ -114,20 +119,20 @@ def _strategy(version: Wire, parts: Wire) -> Strategy:
     )
 
 
-def _one(path: str) -> Callable[[Wire], Any]:
+def _one(path: str) -> Callable[[JsonObject], Any]:
     find = compile_path(path)
 
-    def first(obj: Wire) -> Any:
+    def first(obj: JsonObject) -> Any:
         values = find(obj)
         return values[0] if values else None
 
     return first
 
 
-def _selectable(path: str) -> Callable[[Wire], str]:
+def _selectable(path: str) -> Callable[[JsonObject], str]:
     find = _one(path)
 
-    def read(obj: Wire) -> str:
+    def read(obj: JsonObject) -> str:
         value = find(obj)
         if isinstance(value, bool):
             return "true" if value else "false"
@@ -136,20 +141,20 @@ def _selectable(path: str) -> Callable[[Wire], str]:
     return read
 
 
-def _scale_access(scale: Wire) -> ScaleAccess:
+def _scale_access(scale: JsonObject) -> ScaleAccess:
     wanted, present = _one(scale["specReplicasPath"]), _one(scale["statusReplicasPath"])
     path = tuple(scale["specReplicasPath"].removeprefix(".").split("."))
     selector = _one(scale["labelSelectorPath"]) if scale.get("labelSelectorPath") else None
 
-    def read(obj: Wire) -> tuple[int, int, str]:
+    def read(obj: JsonObject) -> tuple[int, int, str]:
         text = selector(obj) if selector is not None else ""
         return int(wanted(obj) or 0), int(present(obj) or 0), str(text or "")
 
-    def write(obj: Wire, replicas: int) -> None:
+    def write(obj: JsonObject, replicas: int) -> None:
         *parents, last = path
         place = obj
         for name in parents:
-            place = cast(Wire, place.setdefault(name, {}))
+            place = cast(JsonObject, place.setdefault(name, {}))
         place[last] = replicas
 
     return ScaleAccess(read, write, path)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kubewright.api import GroupVersionKind
-from kubewright.devserver.objects import Wire, api_version, encode
+from kubewright.devserver.objects import JsonObject, api_version, encode
 from kubewright.devserver.registry.resources import Registry, Resource
 from kubewright.schema import version_priority
 
@@ -44,7 +44,7 @@ class Discovery:
         self._generation = -1
         self.address = ""
 
-    def _document(self, name: str, build: Wire | None) -> Document | None:
+    def _document(self, name: str, build: JsonObject | None) -> Document | None:
         if build is None:
             return None
         body = encode(build)
@@ -67,7 +67,7 @@ class Discovery:
     def groups(self) -> Document:
         """Give `/apis`."""
         groups = [self._group(name) for name in self._group_names()]
-        document: Wire = {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+        document: JsonObject = {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
         found = self._known("/apis") or self._document("/apis", document)
         assert found is not None
         return found
@@ -94,7 +94,7 @@ class Discovery:
         found = self._known(key)
         if found is None:
             names: Sequence[str] = ("",) if core else self._group_names()
-            document: Wire = {
+            document: JsonObject = {
                 "kind": "APIGroupDiscoveryList",
                 "apiVersion": f"apidiscovery.k8s.io/{version}",
                 "metadata": {},
@@ -119,28 +119,28 @@ class Discovery:
         found = [version for group, version in self._registry.group_versions() if group == name]
         return sorted(found, key=version_priority, reverse=True)
 
-    def _core_versions(self) -> Wire:
+    def _core_versions(self) -> JsonObject:
         addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": self.address}]
         return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses}
 
-    def _group(self, name: str) -> Wire:
+    def _group(self, name: str) -> JsonObject:
         versions = [
             {"groupVersion": api_version(name, version), "version": version}
             for version in self._group_versions(name)
         ]
         return {"name": name, "versions": versions, "preferredVersion": versions[0]}
 
-    def _resource_list(self, group: str, version: str) -> Wire:
-        entries: list[Wire] = []
+    def _resource_list(self, group: str, version: str) -> JsonObject:
+        entries: list[JsonObject] = []
         for resource in self._registry.resources(group, version):
             entries += _legacy_entries(resource)
-        document: Wire = {"kind": "APIResourceList"}
+        document: JsonObject = {"kind": "APIResourceList"}
         if group:
             document["apiVersion"] = "v1"
         return {**document, "groupVersion": api_version(group, version), "resources": entries}
 
-    def _aggregated_group(self, name: str) -> Wire:
-        metadata: Wire = {"name": name} if name else {}
+    def _aggregated_group(self, name: str) -> JsonObject:
+        metadata: JsonObject = {"name": name} if name else {}
         versions = [
             {
                 "version": version,
@@ -152,8 +152,8 @@ class Discovery:
         return {"metadata": metadata, "versions": versions}
 
 
-def _legacy_entries(resource: Resource) -> Iterable[Wire]:
-    entry: Wire = {
+def _legacy_entries(resource: Resource) -> Iterable[JsonObject]:
+    entry: JsonObject = {
         "name": resource.plural,
         "singularName": resource.singular,
         "namespaced": resource.namespaced,
@@ -168,7 +168,7 @@ def _legacy_entries(resource: Resource) -> Iterable[Wire]:
         entry["storageVersionHash"] = storage_version_hash(resource)
     yield entry
     for sub in resource.subresources.values():
-        part: Wire = {
+        part: JsonObject = {
             "name": f"{resource.plural}/{sub.name}",
             "singularName": "",
             "namespaced": resource.namespaced,
@@ -178,8 +178,8 @@ def _legacy_entries(resource: Resource) -> Iterable[Wire]:
         yield {**part, "kind": sub.gvk.kind, "verbs": list(sub.verbs)}
 
 
-def _aggregated_entry(resource: Resource) -> Wire:
-    entry: Wire = {
+def _aggregated_entry(resource: Resource) -> JsonObject:
+    entry: JsonObject = {
         "resource": resource.plural,
         "responseKind": _response_kind(resource, resource.gvk),
         "scope": "Namespaced" if resource.namespaced else "Cluster",
@@ -202,7 +202,7 @@ def _aggregated_entry(resource: Resource) -> Wire:
     return entry
 
 
-def _response_kind(resource: Resource, gvk: GroupVersionKind) -> Wire:
+def _response_kind(resource: Resource, gvk: GroupVersionKind) -> JsonObject:
     """Name a kind; built-in resources leave out the group version they are served in."""
     if not resource.custom and (gvk.group, gvk.version) == (resource.group, resource.version):
         return {"group": "", "version": "", "kind": gvk.kind}

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
-from kubewright.devserver.objects import Wire, api_version, copy, encode
+from kubewright.devserver.objects import JsonObject, api_version, copy, encode
 from kubewright.devserver.registry.codecs import CustomCodec
 from kubewright.devserver.registry.resources import Registry, Resource
 from kubewright.devserver.registry.swagger import swagger_protobuf
@@ -28,7 +28,7 @@ _PARAMETERS = ("dryRun", "fieldManager", "fieldValidation", "force", "pretty")
 @cache
 def bundle_hashes() -> dict[str, str]:
     """Read the hashes of the bundled documents, once."""
-    bundle: Wire = msgspec.json.decode(_BUNDLE.read_bytes())
+    bundle: JsonObject = msgspec.json.decode(_BUNDLE.read_bytes())
     return cast(dict[str, str], bundle["sha256"])
 
 
@@ -101,10 +101,10 @@ class OpenApi:
         swagger = await self._swagger()
         return await asyncio.to_thread(swagger_protobuf, swagger) if protobuf else encode(swagger)
 
-    async def _swagger(self) -> Wire:
-        definitions: Wire = {}
+    async def _swagger(self) -> JsonObject:
+        definitions: JsonObject = {}
         for path in self._paths():
-            document: Wire = msgspec.json.decode(await self.document(path) or b"{}")
+            document: JsonObject = msgspec.json.decode(await self.document(path) or b"{}")
             definitions.update(document.get("components", {}).get("schemas", {}))
         return {
             "swagger": "2.0",
@@ -116,8 +116,8 @@ class OpenApi:
 
 def _as_version2(value: Any) -> Any:
     if isinstance(value, dict):
-        found: Wire = {}
-        for name, item in cast(Wire, value).items():
+        found: JsonObject = {}
+        for name, item in cast(JsonObject, value).items():
             if name == "allOf" and isinstance(item, list) and len(cast(list[Any], item)) == 1:
                 found.update(_as_version2(item[0]))
             elif name == "$ref" and isinstance(item, str):
@@ -135,10 +135,10 @@ def schema_name(resource: Resource) -> str:
     return ".".join([*reversed(resource.group.split(".")), resource.version, resource.kind])
 
 
-def custom_document(resources: list[Resource]) -> Wire:
+def custom_document(resources: list[Resource]) -> JsonObject:
     """Build the document of a group version of custom resources."""
-    schemas: Wire = _meta_schemas()
-    paths: Wire = {}
+    schemas: JsonObject = _meta_schemas()
+    paths: JsonObject = {}
     for resource in resources:
         name = schema_name(resource)
         schemas[name] = _kind_schema(resource)
@@ -153,16 +153,16 @@ def custom_document(resources: list[Resource]) -> Wire:
     return {"openapi": "3.0.0", "info": _INFO, "paths": paths, "components": {"schemas": schemas}}
 
 
-def _gvk(resource: Resource) -> Wire:
+def _gvk(resource: Resource) -> JsonObject:
     return {"group": resource.group, "kind": resource.kind, "version": resource.version}
 
 
-def _kind_schema(resource: Resource) -> Wire:
-    schema: Wire = (
+def _kind_schema(resource: Resource) -> JsonObject:
+    schema: JsonObject = (
         copy(resource.codec.schema) if isinstance(resource.codec, CustomCodec) else {"type": "object"}
     )
-    properties: Wire = schema.setdefault("properties", {})
-    own: Wire = {
+    properties: JsonObject = schema.setdefault("properties", {})
+    own: JsonObject = {
         "apiVersion": {"type": "string", "description": "The version of the schema of this object."},
         "kind": {"type": "string", "description": "The kind of this object."},
         "metadata": {
@@ -175,7 +175,7 @@ def _kind_schema(resource: Resource) -> Wire:
     return schema
 
 
-def _meta_schemas() -> Wire:
+def _meta_schemas() -> JsonObject:
     text, texts = {"type": "string"}, {"type": "object", "additionalProperties": {"type": "string"}}
     moment = {"type": "string", "format": "date-time"}
     number = {"type": "integer", "format": "int64"}
@@ -212,17 +212,21 @@ def _meta_schemas() -> Wire:
             "controller": flag,
         },
     }
-    schemas: Wire = {name: {"type": "object", "properties": fields} for name, fields in properties.items()}
+    schemas: JsonObject = {
+        name: {"type": "object", "properties": fields} for name, fields in properties.items()
+    }
     schemas[f"{_META}OwnerReference"]["required"] = list(_OWNER)
     return schemas
 
 
-def _paths_of(resource: Resource) -> Wire:
+def _paths_of(resource: Resource) -> JsonObject:
     base = f"/apis/{api_version(resource.group, resource.version)}"
     if resource.namespaced:
         base = f"{base}/namespaces/{{namespace}}"
     one = f"{base}/{resource.plural}/{{name}}"
-    found: Wire = {f"{base}/{resource.plural}": dict(_operations(resource, {"get": "list", "post": "post"}))}
+    found: JsonObject = {
+        f"{base}/{resource.plural}": dict(_operations(resource, {"get": "list", "post": "post"}))
+    }
     found[one] = dict(
         _operations(resource, {"get": "get", "put": "put", "patch": "patch", "delete": "delete"})
     )
@@ -231,10 +235,10 @@ def _paths_of(resource: Resource) -> Wire:
     return found
 
 
-def _operations(resource: Resource, methods: dict[str, str]) -> Iterator[tuple[str, Wire]]:
+def _operations(resource: Resource, methods: dict[str, str]) -> Iterator[tuple[str, JsonObject]]:
     parameters = [{"name": name, "in": "query", "schema": {"type": "string"}} for name in _PARAMETERS]
     for method, action in methods.items():
-        operation: Wire = {
+        operation: JsonObject = {
             "responses": {"200": {"description": "OK", "content": _BODY}},
             "x-kubernetes-action": action,
             "x-kubernetes-group-version-kind": _gvk(resource),

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kubewright.api import GroupVersionKind
-from kubewright.devserver.objects import Wire, api_version, decode
+from kubewright.devserver.objects import JsonObject, api_version, decode
 from kubewright.devserver.operation import GroupVersionResource
 from kubewright.devserver.registry.codecs import Codec
 from kubewright.devserver.registry.conversion import Converter, Unconverted
@@ -93,7 +93,7 @@ class Resource:
             return record.data
         return record.form(self.codec.shape, self._convert)
 
-    def read(self, record: Record) -> Wire:
+    def read(self, record: Record) -> JsonObject:
         """Give a record's object in this version, for the caller to change."""
         return decode(self.render(record))
 
@@ -102,13 +102,13 @@ class Resource:
             raise Unconverted(lambda: self.prepare([record]))
         return self._fit(record, self.strategy.convert(self._complete(record), self.gvk))
 
-    def _complete(self, record: Record) -> Wire:
+    def _complete(self, record: Record) -> JsonObject:
         """Give a record's object as the present schema of the version it is stored in has it."""
         stored = decode(record.data)
         home = self.versions.get(stored.get("apiVersion", ""))
         return stored if home is None or home.shape == record.shape else home.from_storage(stored)
 
-    def _fit(self, record: Record, converted: Wire) -> bytes:
+    def _fit(self, record: Record, converted: JsonObject) -> bytes:
         """Write a converted object; the defaults are those of the version it is stored in."""
         if self.custom and version_of_shape(record.shape) != version_of_shape(self.codec.shape):
             converted, _ = self.codec.decode(converted)
@@ -132,7 +132,7 @@ class Resource:
         for record, obj in zip(due, converted, strict=True):
             record.keep(shape, self._fit(record, obj))
 
-    async def convert(self, obj: Wire) -> Wire:
+    async def convert(self, obj: JsonObject) -> JsonObject:
         """Give an object of another version of the kind in this one."""
         if obj.get("apiVersion") == self.api_version:
             return obj
@@ -140,7 +140,7 @@ class Resource:
             return self.strategy.convert(obj, self.gvk)
         return (await self.converter.convert([obj], self.gvk))[0]
 
-    async def to_storage(self, obj: Wire) -> Wire:
+    async def to_storage(self, obj: JsonObject) -> JsonObject:
         """Give an object in the version it is stored in, as that version's schema has it."""
         storage = self.storage_codec
         if storage is self.codec:

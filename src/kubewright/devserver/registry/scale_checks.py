@@ -3,7 +3,7 @@
 from typing import Any, cast
 
 from kubewright.api import FieldError, problems
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import JsonObject
 
 _LARGEST = 2**31 - 1
 _SORTS: dict[type[object], str] = {
@@ -15,12 +15,12 @@ _SORTS: dict[type[object], str] = {
 }
 
 
-def check_scale_spec(scale: Wire, obj: Wire) -> list[FieldError]:
+def check_scale_spec(scale: JsonObject, obj: JsonObject) -> list[FieldError]:
     """Check the wanted replicas of an object; nothing without a scale subresource."""
     return _count(obj, scale["specReplicasPath"]) if scale else []
 
 
-def check_scale_status(scale: Wire, obj: Wire) -> list[FieldError]:
+def check_scale_status(scale: JsonObject, obj: JsonObject) -> list[FieldError]:
     """Check the present replicas and the selector."""
     if not scale:
         return []
@@ -33,7 +33,7 @@ def check_scale_status(scale: Wire, obj: Wire) -> list[FieldError]:
     return errors
 
 
-def _count(obj: Wire, path: str) -> list[FieldError]:
+def _count(obj: JsonObject, path: str) -> list[FieldError]:
     value, trouble = _find(obj, path, int, "int64")
     if trouble:
         return [problems.invalid(path, 0, trouble)]
@@ -44,7 +44,7 @@ def _count(obj: Wire, path: str) -> list[FieldError]:
     return []
 
 
-def _find(obj: Wire, path: str, wanted: type[object], sort: str) -> tuple[Any, str]:
+def _find(obj: JsonObject, path: str, wanted: type[object], sort: str) -> tuple[Any, str]:
     """Give what is at a path, and what is wrong with it; None when nothing is there."""
     value: Any = obj
     for name in path.removeprefix(".").split("."):
@@ -52,7 +52,7 @@ def _find(obj: Wire, path: str, wanted: type[object], sort: str) -> tuple[Any, s
             return None, _accessor_error(path, value, "map[string]interface{}")
         if name not in value:
             return None, ""
-        value = cast(Wire, value)[name]
+        value = cast(JsonObject, value)[name]
     if type(cast(object, value)) is not wanted:
         return None, _accessor_error(path, value, sort)
     return value, ""

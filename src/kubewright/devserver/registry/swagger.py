@@ -5,14 +5,14 @@ import struct
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import JsonObject
 
 Encode = Callable[[int, Any], bytes]
 
 _VARINT, _FIXED64, _BYTES = 0, 1, 2
 
 
-def swagger_protobuf(document: Wire) -> bytes:
+def swagger_protobuf(document: JsonObject) -> bytes:
     """Encode an OpenAPI v2 document of definitions."""
     info = _text(1, document["info"]["title"]) + _text(2, document["info"]["version"])
     definitions = b"".join(_named_schema(1, name, schema) for name, schema in document["definitions"].items())
@@ -74,7 +74,7 @@ def _enum(number: int, values: Iterable[Any]) -> bytes:
     return b"".join(_any(number, value) for value in values)
 
 
-def _properties(number: int, values: Wire) -> bytes:
+def _properties(number: int, values: JsonObject) -> bytes:
     return _message(number, b"".join(_named_schema(1, name, schema) for name, schema in values.items()))
 
 
@@ -117,7 +117,7 @@ _FIELDS: dict[str, tuple[int, Encode]] = {
 _EXTENSION = 31
 
 
-def _schema(schema: Wire) -> bytes:
+def _schema(schema: JsonObject) -> bytes:
     parts: list[bytes] = []
     extensions: list[bytes] = []
     for name, value in schema.items():

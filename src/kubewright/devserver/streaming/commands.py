@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from kubewright.devserver.builtin.pod_endpoints import choose_container
 from kubewright.devserver.identity import Attributes, Authorizer, forbidden
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.strategy import Endpoint, Invocation
 from kubewright.devserver.streaming.containers import CommandRequest, Containers, Run, Terminal
@@ -41,7 +41,7 @@ def command_endpoints(containers: Containers, authorizer: Authorizer) -> Mapping
     return {"exec": execute, "attach": attach, "portforward": forward}
 
 
-def _asked(call: Invocation, authorizer: Authorizer) -> tuple[Wire, str, CommandRequest]:
+def _asked(call: Invocation, authorizer: Authorizer) -> tuple[JsonObject, str, CommandRequest]:
     _check_create(call, authorizer)
     pod = call.api.get("", "pods", call.namespace, call.name)
     container = choose_container(pod, call.request.one("container"))
@@ -107,7 +107,7 @@ def _upgrade(
     )
 
 
-async def _outcome(run: Run, terminal: Terminal) -> Wire:
+async def _outcome(run: Run, terminal: Terminal) -> JsonObject:
     """Run a command and tell of its end in a Status."""
     try:
         code = await run(terminal)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NamedTuple, Protocol
 
-from kubewright.devserver.objects import Wire
+from kubewright.devserver.objects import JsonObject
 
 OutputStream = Literal["stdout", "stderr"]
 
@@ -70,18 +70,18 @@ Dial = Callable[[int], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWrite
 class Containers(Protocol):
     """Run containers. Each of these raises `StatusError` where it cannot do what is asked."""
 
-    def logs(self, pod: Wire, container: str, request: LogRequest) -> AsyncIterator[bytes]:
+    def logs(self, pod: JsonObject, container: str, request: LogRequest) -> AsyncIterator[bytes]:
         """Give a container's output in pieces."""
         ...
 
-    def execute(self, pod: Wire, container: str, request: CommandRequest) -> Run:
+    def execute(self, pod: JsonObject, container: str, request: CommandRequest) -> Run:
         """Prepare a command beside a container."""
         ...
 
-    def attach(self, pod: Wire, container: str, request: CommandRequest) -> Run:
+    def attach(self, pod: JsonObject, container: str, request: CommandRequest) -> Run:
         """Prepare a connection to a container's own streams."""
         ...
 
-    def forward(self, pod: Wire) -> Dial:
+    def forward(self, pod: JsonObject) -> Dial:
         """Prepare connections to a Pod's ports."""
         ...

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from kubewright.devserver.objects import Wire, encode
+from kubewright.devserver.objects import JsonObject, encode
 from kubewright.devserver.streaming.containers import OutputStream, Size
 from kubewright.devserver.streaming.websocket import NORMAL, WebSocket
 
@@ -95,7 +95,7 @@ class Session(WebSocket):
         self.send(bytes([_OUTPUT[stream]]) + data)
         await self.writable()
 
-    async def serve(self, run: Callable[["Session"], Awaitable[Wire]]) -> None:
+    async def serve(self, run: Callable[["Session"], Awaitable[JsonObject]]) -> None:
         """Run a command until it ends or the client is gone, and tell the client how it ended."""
         # kubectl waits for a first message to know that the command is under way.
         self.send(bytes([STDOUT]))
@@ -114,5 +114,5 @@ class Session(WebSocket):
             self.abort()
 
 
-async def _awaited(work: Awaitable[Wire]) -> Wire:
+async def _awaited(work: Awaitable[JsonObject]) -> JsonObject:
     return await work

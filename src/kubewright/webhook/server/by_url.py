@@ -12,9 +12,9 @@ from kubewright.api import (
     ApiError,
     Conflict,
     ConnectionFailed,
+    JsonObject,
     Kind,
     NotFound,
-    Wire,
 )
 from kubewright.client import Client
 from kubewright.webhook import Endpoints, WebhookNames
@@ -87,18 +87,18 @@ class UrlRegistration(Registration):
         """Keep what was deployed."""
         return msgspec.json.encode(before).decode()
 
-    async def configure(self, document: Wire, place: Place) -> None:
+    async def configure(self, document: JsonObject, place: Place) -> None:
         """Bring the whole configuration."""
         kind, name = CONFIGURATIONS[document["kind"]], document["metadata"]["name"]
         live = await _live(self.client, kind, name)
         if live is None:
             await self.client.apply(document, field_manager=self.manager, kind=kind)
             return
-        entries: list[Wire] = live.get("webhooks") or []
+        entries: list[JsonObject] = live.get("webhooks") or []
         deployed = any(place.other in found for found in places_of(live))
         if entries and not deployed and not self._ours(live):
             _log.info("Taking over %s, which another run has registered", name)
-        patch: Wire = {"webhooks": document["webhooks"]}
+        patch: JsonObject = {"webhooks": document["webhooks"]}
         if deployed:
             patch["metadata"] = {"annotations": {REPLACED: self.replaced(entries)}}
         if deployed or not covers(entries, document["webhooks"]):
@@ -138,15 +138,15 @@ class UrlRegistration(Registration):
                 _warn_of(left)
             return
 
-    def _ours(self, live: Wire) -> bool:
+    def _ours(self, live: JsonObject) -> bool:
         return any(self._is_here(place) for place in places_of(live))
 
-    def _is_here(self, place: Wire) -> bool:
+    def _is_here(self, place: JsonObject) -> bool:
         return str(place.get("url", "")).startswith(f"{self._base}/")
 
     async def _asked_elsewhere(self) -> str:
         """Name where the API server asks instead of here, if anybody answers there."""
-        found: list[Wire] = []
+        found: list[JsonObject] = []
         for document in configurations(self.endpoints, self.names, self.place(b"")):
             live = await _live(self.client, CONFIGURATIONS[document["kind"]], document["metadata"]["name"])
             found += places_of(live) if live is not None else []
@@ -159,13 +159,13 @@ class UrlRegistration(Registration):
         return urls[0] if urls and all([await listens(url) for url in urls]) else ""
 
 
-async def give_back(client: Client, kind: Kind, live: Wire, names: WebhookNames) -> Wire | None:
+async def give_back(client: Client, kind: Kind, live: JsonObject, names: WebhookNames) -> JsonObject | None:
     """Put what a run by URL took the place of back there; without that, remove its configuration.
 
     A conversion is led to the Service of an operator that may be deployed later. Returns what was put there.
     Only as long as nobody else wrote since `live` was read: raises Conflict.
     """
-    metadata: Wire = live["metadata"]
+    metadata: JsonObject = live["metadata"]
     name, version = metadata["name"], metadata["resourceVersion"]
     before = _replaced(live)
     if kind == CUSTOM_RESOURCE_DEFINITION:
@@ -192,9 +192,9 @@ async def listens(url: str) -> bool:
     return True
 
 
-def _warn_of(definition: Wire) -> None:
+def _warn_of(definition: JsonObject) -> None:
     """Warn of versions that nobody converts from now on, unless an operator that was deployed does."""
-    spec: Wire = definition["spec"]
+    spec: JsonObject = definition["spec"]
     # Who served through the Service has written there whom to trust.
     if "caBundle" in client_config(spec["conversion"]):
         return
@@ -207,7 +207,7 @@ def _warn_of(definition: Wire) -> None:
     )
 
 
-def _replaced(live: Wire) -> Any:
+def _replaced(live: JsonObject) -> Any:
     """Give what a run by URL took the place of; None where there was nothing, or it cannot be told any more."""
     annotations: dict[str, str] = live["metadata"].get("annotations") or {}
     try:
@@ -216,17 +216,17 @@ def _replaced(live: Wire) -> Any:
         return None
 
 
-async def _live(client: Client, kind: Kind, name: str) -> Wire | None:
+async def _live(client: Client, kind: Kind, name: str) -> JsonObject | None:
     try:
         return await client.get(kind, name)
     except NotFound:
         return None
 
 
-def places_of(live: Wire) -> list[Wire]:
+def places_of(live: JsonObject) -> list[JsonObject]:
     """Give where a configuration or a CRD has the API server ask."""
     if "spec" not in live:
-        entries: list[Wire] = live.get("webhooks") or []
+        entries: list[JsonObject] = live.get("webhooks") or []
         return [entry["clientConfig"] for entry in entries]
     config = client_config(live["spec"].get("conversion") or {})
     return [config] if config else []

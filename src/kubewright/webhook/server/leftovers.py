@@ -1,6 +1,6 @@
 """What a run by URL leaves in a cluster when it is killed: webhooks at an address where nobody answers."""
 
-from kubewright.api import CUSTOM_RESOURCE_DEFINITION, Conflict, Kind, NotFound, Wire
+from kubewright.api import CUSTOM_RESOURCE_DEFINITION, Conflict, JsonObject, Kind, NotFound
 from kubewright.client import Client
 from kubewright.webhook import Endpoints, WebhookNames
 from kubewright.webhook.server.by_url import give_back, places_of
@@ -9,14 +9,14 @@ from kubewright.webhook.server.registration import CONFIGURATIONS
 
 async def find_leftovers(
     client: Client, endpoints: Endpoints, names: WebhookNames
-) -> list[tuple[Kind, Wire]]:
+) -> list[tuple[Kind, JsonObject]]:
     """Find what runs by URL have registered: configurations, and CRDs that are converted there."""
     registered = [
         (CONFIGURATIONS["MutatingWebhookConfiguration"], names.mutating),
         (CONFIGURATIONS["ValidatingWebhookConfiguration"], names.validating),
         *((CUSTOM_RESOURCE_DEFINITION, name) for name in endpoints.converted),
     ]
-    found: list[tuple[Kind, Wire]] = []
+    found: list[tuple[Kind, JsonObject]] = []
     for kind, name in registered:
         try:
             live = await client.get(kind, name)

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import Any, cast
 
-from kubewright.api import CUSTOM_RESOURCE_DEFINITION, Kind, KubewrightError, NotFound, Wire
+from kubewright.api import CUSTOM_RESOURCE_DEFINITION, JsonObject, Kind, KubewrightError, NotFound
 from kubewright.client import Client
 from kubewright.webhook import Endpoints, WebhookNames
 from kubewright.webhook.configurations import (
@@ -55,7 +55,7 @@ class Registration(ABC):
         """Say where the API server finds us."""
 
     @abstractmethod
-    async def configure(self, document: Wire, place: Place) -> None:
+    async def configure(self, document: JsonObject, place: Place) -> None:
         """Put one configuration right."""
 
     def replaced(self, before: Any) -> str | None:
@@ -64,7 +64,7 @@ class Registration(ABC):
 
     async def convert(self, name: str, place: Place) -> None:
         """Put the conversion of one CRD right."""
-        before: Wire = (await self.definition(name))["spec"].get("conversion") or {}
+        before: JsonObject = (await self.definition(name))["spec"].get("conversion") or {}
         wanted = conversion(place)
         if place.other in client_config(before):
             patch = switched(wanted, place.other, self.replaced(before))
@@ -73,7 +73,7 @@ class Registration(ABC):
             document = _document(CUSTOM_RESOURCE_DEFINITION, name) | {"spec": {"conversion": wanted}}
             await self.client.apply(document, field_manager=self.manager, kind=CUSTOM_RESOURCE_DEFINITION)
 
-    async def definition(self, name: str) -> Wire:
+    async def definition(self, name: str) -> JsonObject:
         """Read a CRD."""
         try:
             return await self.client.get(CUSTOM_RESOURCE_DEFINITION, name)
@@ -100,7 +100,7 @@ class ServiceRegistration(Registration):
         """Point to the Service."""
         return ByService(self._service.namespace, self._service.name, ca_bundle, self._service.port)
 
-    async def configure(self, document: Wire, place: Place) -> None:
+    async def configure(self, document: JsonObject, place: Place) -> None:
         """Set address and authorities; everything else is as it was deployed."""
         kind, name = CONFIGURATIONS[document["kind"]], document["metadata"]["name"]
         way = "apply what `kubewright manifests --only webhooks` prints"
@@ -108,7 +108,7 @@ class ServiceRegistration(Registration):
             live = await self.client.get(kind, name)
         except NotFound as error:
             raise NotRegistered(f"{kind.kind} {name} is not in the cluster: {way}") from error
-        entries: dict[str, Wire] = {entry["name"]: entry for entry in live.get("webhooks") or ()}
+        entries: dict[str, JsonObject] = {entry["name"]: entry for entry in live.get("webhooks") or ()}
         wanted = {entry["name"]: entry["clientConfig"] for entry in document["webhooks"]}
         for missing in wanted.keys() - entries.keys():
             raise NotRegistered(f"{kind.kind} {name} has no webhook {missing}: {way}")
@@ -142,11 +142,11 @@ class GivenRegistration(Registration):
         """Say nothing: the place is not ours to know."""
         raise NotRegistered(f"the webhooks of {self.names.operator} are registered by somebody else")
 
-    async def configure(self, document: Wire, place: Place) -> None:
+    async def configure(self, document: JsonObject, place: Place) -> None:
         """Leave it to whoever registered them."""
 
 
-def _document(kind: Kind, name: str) -> Wire:
+def _document(kind: Kind, name: str) -> JsonObject:
     return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": name}}
 
 
@@ -154,8 +154,10 @@ def covers(live: Any, wanted: Any) -> bool:
     """Say whether a live value holds everything that is wanted; defaults of the server's may stand beside."""
     match wanted, live:
         case dict(), dict():
-            have = cast(Wire, live)
-            return all(key in have and covers(have[key], value) for key, value in cast(Wire, wanted).items())
+            have = cast(JsonObject, live)
+            return all(
+                key in have and covers(have[key], value) for key, value in cast(JsonObject, wanted).items()
+            )
         case list(), list():
             wants, haves = cast("list[Any]", wanted), cast("list[Any]", live)
             return len(haves) == len(wants) and all(map(covers, haves, wants))
