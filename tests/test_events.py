@@ -16,7 +16,7 @@ from kubewright.api import (
     UnexpectedAnswer,
     names,
 )
-from kubewright.client import Answer, Client, Request
+from kubewright.client import Client, ClientResponse, Request
 from kubewright.events import BURST, MAX_PENDING, MAX_REMEMBERED, EventRecorder, Reference
 from kubewright.http.client import Headers
 from kubewright.metrics import Registry
@@ -32,12 +32,12 @@ class Wire:
         self.sent: list[tuple[str, str, dict[str, Any]]] = []
         self.failures: list[Exception] = []
 
-    async def raw(self, request: Request) -> Answer:
+    async def raw(self, request: Request) -> ClientResponse:
         await asyncio.sleep(0.01)
         if self.failures:
             raise self.failures.pop(0)
         self.sent.append((request.method, request.path, msgspec.json.decode(request.body)))
-        return Answer(200, "OK", Headers(), b"{}")
+        return ClientResponse(200, "OK", Headers(), b"{}")
 
 
 class Recording:

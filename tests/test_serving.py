@@ -11,16 +11,16 @@ from http_wire import connected, trusting_anybody
 from prometheus_client.parser import text_string_to_metric_families
 
 from kubewright.api import Forbidden, Status
-from kubewright.client import Answer, Client, Request
+from kubewright.client import Client, ClientResponse, Request
 from kubewright.http.client import Headers
-from kubewright.http.server import Routes
+from kubewright.http.server import Router
 from kubewright.metrics import Registry
 from kubewright.serving import (
     Address,
     BindError,
+    BoundHttpServer,
     Checks,
     Guard,
-    HttpServer,
     parse_address,
 )
 from kubewright.serving.certificates import ServingCertificate
@@ -30,7 +30,7 @@ LOOPBACK = Address("127.0.0.1", 0)
 
 
 @asynccontextmanager
-async def asking(server: HttpServer, tls: ssl.SSLContext | None = None) -> AsyncIterator[Any]:
+async def asking(server: BoundHttpServer, tls: ssl.SSLContext | None = None) -> AsyncIterator[Any]:
     async with server, connected(server.port, tls) as wire:
 
         async def ask(path: str, **headers: str) -> tuple[int, str]:
@@ -61,9 +61,9 @@ def test_an_address_that_is_none_is_refused_with_an_example(text: str) -> None:
 
 
 async def test_a_port_that_is_taken_is_named() -> None:
-    async with HttpServer(LOOPBACK, Routes([])) as first:
+    async with BoundHttpServer(LOOPBACK, Router([])) as first:
         with pytest.raises(BindError, match=f"cannot listen on 127.0.0.1:{first.port}"):
-            async with HttpServer(Address("127.0.0.1", first.port), Routes([])):
+            async with BoundHttpServer(Address("127.0.0.1", first.port), Router([])):
                 pass
 
 
@@ -71,7 +71,7 @@ async def test_checks_tell_what_is_wrong() -> None:
     checks = Checks("readyz")
     trouble: list[str] = []
     checks.add("caches", lambda: trouble[0] if trouble else None)
-    async with asking(HttpServer(LOOPBACK, Routes(checks.routes))) as ask:
+    async with asking(BoundHttpServer(LOOPBACK, Router(checks.routes))) as ask:
         assert await ask("/readyz") == (200, "ok")
         assert await ask("/readyz?verbose") == (200, "[+]ping ok\n[+]caches ok\nreadyz check passed\n")
         trouble.append("pods: forbidden")
@@ -90,7 +90,7 @@ async def test_metrics_are_shown_in_the_text_format() -> None:
     registry.counter("jobs_total", "Jobs done", ("kind",)).labels(kind="a").inc(3)
     registry.gauge("depth", "Now waiting").labels().set(2)
     registry.histogram("seconds", "Time taken", buckets=(1.0, 5.0)).labels().observe(3)
-    async with asking(HttpServer(LOOPBACK, Routes(MetricsPage(registry).routes))) as ask:
+    async with asking(BoundHttpServer(LOOPBACK, Router(MetricsPage(registry).routes))) as ask:
         status, text = await ask("/metrics")
     assert status == 200
     families = {family.name: family for family in text_string_to_metric_families(text)}
@@ -114,7 +114,7 @@ class Authority:
         self.asked: list[str] = []
         self.allowed = True
 
-    async def raw(self, request: Request) -> Answer:
+    async def raw(self, request: Request) -> ClientResponse:
         self.asked.append(request.resource)
         spec = msgspec.json.decode(request.body)["spec"]
         if request.resource.startswith("tokenreviews"):
@@ -127,7 +127,7 @@ class Authority:
             assert spec["groups"] == ["scrapers"]
             assert spec["nonResourceAttributes"] == {"path": "/metrics", "verb": "get"}
             status = {"allowed": self.allowed}
-        return Answer(201, "Created", Headers(), msgspec.json.encode({"status": status}))
+        return ClientResponse(201, "Created", Headers(), msgspec.json.encode({"status": status}))
 
 
 async def test_secure_metrics_ask_the_cluster_who_may_read_and_remember_the_answer() -> None:
@@ -135,7 +135,7 @@ async def test_secure_metrics_ask_the_cluster_who_may_read_and_remember_the_answ
     page = MetricsPage(Registry(), Guard(cast(Client, authority)))
     certificate = await asyncio.to_thread(ServingCertificate)
     async with asking(
-        HttpServer(LOOPBACK, Routes(page.routes), tls=certificate.context), trusting_anybody()
+        BoundHttpServer(LOOPBACK, Router(page.routes), tls=certificate.context), trusting_anybody()
     ) as ask:
         assert (await ask("/metrics"))[0] == 401
         assert (await ask("/metrics", Authorization="Basic eA=="))[0] == 401
@@ -154,7 +154,7 @@ async def test_who_may_not_read_is_told_so() -> None:
     authority = Authority()
     authority.allowed = False
     page = MetricsPage(Registry(), Guard(cast(Client, authority)))
-    async with asking(HttpServer(LOOPBACK, Routes(page.routes))) as ask:
+    async with asking(BoundHttpServer(LOOPBACK, Router(page.routes))) as ask:
         status, text = await ask("/metrics", Authorization="Bearer good")
     assert (status, text) == (403, "Authorization denied for user prometheus\n")
 
@@ -170,7 +170,7 @@ USERS: dict[str, dict[str, Any]] = {
 class Mute:
     """A cluster that does not let us ask about others."""
 
-    async def raw(self, request: Request) -> Answer:
+    async def raw(self, request: Request) -> ClientResponse:
         raise Forbidden(Status(reason="Forbidden", code=403, message="cannot create tokenreviews"))
 
 
@@ -178,7 +178,7 @@ async def test_nobody_reads_and_the_log_says_why_while_the_cluster_does_not_tell
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     page = MetricsPage(Registry(), Guard(cast(Client, Mute())))
-    async with asking(HttpServer(LOOPBACK, Routes(page.routes))) as ask:
+    async with asking(BoundHttpServer(LOOPBACK, Router(page.routes))) as ask:
         assert (await ask("/metrics", Authorization="Bearer known"))[0] == 500
     assert "who may read /metrics: cannot create tokenreviews" in caplog.text
 
@@ -186,18 +186,18 @@ async def test_nobody_reads_and_the_log_says_why_while_the_cluster_does_not_tell
 class Crowd:
     """Answers reviews as a cluster of which one user may read."""
 
-    async def raw(self, request: Request) -> Answer:
+    async def raw(self, request: Request) -> ClientResponse:
         spec = msgspec.json.decode(request.body)["spec"]
         if request.resource.startswith("tokenreviews"):
             status: dict[str, Any] = {"authenticated": True, "user": USERS[spec["token"]]}
         else:
             status = {"allowed": spec["groups"] == ["scrapers", "staff"] and not spec["extra"]}
-        return Answer(201, "Created", Headers(), msgspec.json.encode({"status": status}))
+        return ClientResponse(201, "Created", Headers(), msgspec.json.encode({"status": status}))
 
 
 async def test_what_is_remembered_of_one_user_is_not_taken_for_another() -> None:
     page = MetricsPage(Registry(), Guard(cast(Client, Crowd())))
-    async with asking(HttpServer(LOOPBACK, Routes(page.routes))) as ask:
+    async with asking(BoundHttpServer(LOOPBACK, Router(page.routes))) as ask:
         found = {name: (await ask("/metrics", Authorization=f"Bearer {name}"))[0] for name in USERS}
     assert found == {"insider": 200, "one-group": 403, "other-uid": 403, "restricted": 403}
 
@@ -207,7 +207,7 @@ async def test_what_is_remembered_of_one_user_is_not_taken_for_another() -> None
 )
 async def test_no_spelling_of_the_path_is_a_way_around_the_guard(path: str) -> None:
     page = MetricsPage(Registry(), Guard(cast(Client, Authority())))
-    async with asking(HttpServer(LOOPBACK, Routes([*page.routes, *Checks("healthz").routes]))) as ask:
+    async with asking(BoundHttpServer(LOOPBACK, Router([*page.routes, *Checks("healthz").routes]))) as ask:
         assert (await ask(path))[0] in (401, 404)
 
 

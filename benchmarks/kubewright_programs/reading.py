@@ -11,7 +11,7 @@ from coldcache import Sample
 from kubewright.api import kind_of
 from kubewright.client import load_config
 from kubewright.client.tls import tls_context
-from kubewright.http.client import Place
+from kubewright.http.client import Origin
 
 QUERY = "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
 ADDED = b'{"type":"ADDED"'
@@ -20,7 +20,7 @@ END = b'"k8s.io/initial-events-end":"true"'
 
 def read(kubeconfig: Path) -> dict[str, float]:
     config, kind = load_config(kubeconfig), kind_of(Sample)
-    place = Place.of(config.server)
+    place = Origin.of(config.server)
     context = tls_context(config, config.client_cert_data, config.client_key_data)
     started, objects, last = time.perf_counter(), 0, b""
     with (

@@ -14,17 +14,17 @@ import yaml
 from acceptance_ports import lasting_port
 
 from kubewright.client import ClusterConfig
-from kubewright.http.client import Body, ExchangeFailed, Place, Pool, Route, head_of, request_of
+from kubewright.http.client import Body, ExchangeFailed, Origin, Pool, Route, encode_headers, encode_request
 from kubewright.http.server import (
     Answer,
-    Connection,
+    BodyWriter,
     Handler,
     HangUp,
     HttpServer,
     Request,
     Response,
+    ServerConnection,
     Stream,
-    Writer,
 )
 from kubewright.testing import Cluster
 
@@ -59,7 +59,7 @@ class Exchange:
     code: int = 0
     cut: bool = False
     """It has to end, answered or not."""
-    connection: Connection | None = None
+    connection: ServerConnection | None = None
 
     @property
     def right(self) -> Right | None:
@@ -94,7 +94,7 @@ class Gateway(Handler):
     async def to(cls, config: ClusterConfig) -> AsyncGenerator[Self, None]:
         """Open a way to a cluster; who takes it shows credentials of his own."""
         trust = ssl.create_default_context(cadata=config.ca_data.decode())
-        gateway = cls(Pool(Route(Place.of(config.server), tls=trust)))
+        gateway = cls(Pool(Route(Origin.of(config.server), tls=trust)))
         await gateway.restore()
         try:
             yield gateway
@@ -204,7 +204,7 @@ class Gateway(Handler):
             return Response(200, GONE)
         self._open.append(exchange)
         try:
-            answer, body = await self._pool.begin(*self._forwarded(request), PATIENCE)
+            answer, body = await self._pool.stream(*self._forwarded(request), PATIENCE)
         except BaseException as error:
             self._open.remove(exchange)
             if isinstance(error, ExchangeFailed):
@@ -215,8 +215,8 @@ class Gateway(Handler):
         fields = [(name, value) for name, value in kept if name.lower() not in _HOP_BY_HOP]
         return Stream(partial(self._stream, exchange, body), "", answer.status, fields)
 
-    async def _stream(self, exchange: Exchange, body: Body, writer: Writer) -> None:
-        exchange.connection = cast(Connection, writer)
+    async def _stream(self, exchange: Exchange, body: Body, writer: BodyWriter) -> None:
+        exchange.connection = cast(ServerConnection, writer)
         try:
             while not exchange.cut and (piece := await body.read(PATIENCE)):
                 await writer.write(piece)
@@ -224,12 +224,12 @@ class Gateway(Handler):
             raise HangUp from error
         finally:
             self._open.remove(exchange)
-            body.leave()
+            body.release()
         if exchange.cut:
             raise HangUp
 
     def _forwarded(self, request: Request) -> tuple[bytes, bytes]:
         target = quote(request.path) + (f"?{urlencode(request.query, doseq=True)}" if request.query else "")
         fields = [(name, value) for name, value in request.fields if name not in _HOP_BY_HOP]
-        head = head_of([*self._pool.route.head(), *fields])
-        return request_of(request.method, target, head, request.body), request.body
+        head = encode_headers([*self._pool.route.head(), *fields])
+        return encode_request(request.method, target, head, request.body), request.body

@@ -10,7 +10,7 @@ from kubewright.api.builtin import core_v1
 from kubewright.client import Client, ClusterConfig
 from kubewright.devcluster.loopback import HIGH_WATER, Loopback, Pipe
 from kubewright.devserver import Match, Server
-from kubewright.http.client import Broken, Silent
+from kubewright.http.client import ConnectionBroken, ReadTimeout
 from kubewright.testing.virtual_time import settle, virtual_time
 
 
@@ -100,7 +100,7 @@ async def test_a_pipe_waits_for_a_slow_reader_and_keeps_the_order() -> None:
         writing = group.create_task(write())
         await asyncio.sleep(1)
         assert not writing.done()
-        found = await pipe.rest(100.0)
+        found = await pipe.read_all(100.0)
     assert [found[at] for at in range(0, len(found), HIGH_WATER // 2)] == list(range(8))
 
 
@@ -108,7 +108,7 @@ async def test_a_pipe_waits_for_a_slow_reader_and_keeps_the_order() -> None:
 async def test_nothing_written_to_a_pipe_is_not_its_end() -> None:
     pipe = Pipe()
     await pipe.write(b"")
-    with pytest.raises(Silent):
+    with pytest.raises(ReadTimeout):
         await pipe.read(5.0)
     await pipe.write(b"some")
     assert await pipe.read(5.0) == b"some"
@@ -117,10 +117,10 @@ async def test_nothing_written_to_a_pipe_is_not_its_end() -> None:
 @virtual_time
 async def test_a_pipe_tells_silence_from_a_break() -> None:
     pipe = Pipe()
-    with pytest.raises(Silent):
+    with pytest.raises(ReadTimeout):
         await pipe.read(5.0)
     await pipe.write(b"some")
     pipe.end(broken=True)
     assert await pipe.read(5.0) == b"some"
-    with pytest.raises(Broken):
+    with pytest.raises(ConnectionBroken):
         await pipe.read(5.0)

@@ -8,7 +8,7 @@ import pytest
 from devserver_http import MERGE, Http
 
 from kubewright.devserver import Server
-from kubewright.http.server import Connection
+from kubewright.http.server import ServerConnection
 from kubewright.testing.virtual_time import virtual_time
 
 P = "/api/v1/namespaces/default/configmaps"
@@ -98,16 +98,16 @@ async def test_bookmarks_come_each_minute_and_before_the_end() -> None:
 @virtual_time
 async def test_what_changes_while_a_bookmark_waits_for_its_reader_is_told_after_it() -> None:
     async with Server() as server, Http(server) as http:
-        write = Connection.write
+        write = ServerConnection.write
 
-        async def slow(self: Connection, data: bytes) -> None:
+        async def slow(self: ServerConnection, data: bytes) -> None:
             await write(self, data)
             if b'"BOOKMARK"' in data and not made:
                 made.append(await http.create(P, {"metadata": {"name": "meanwhile"}}))
 
         made: list[Any] = []
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(Connection, "write", slow)
+            patched.setattr(ServerConnection, "write", slow)
             now = (await http.get(P))["metadata"]["resourceVersion"]
             wire = await http.open()
             wire.send("GET", f"{P}?watch=1&timeoutSeconds=90&allowWatchBookmarks=true&resourceVersion={now}")

@@ -48,15 +48,15 @@ from kubewright.client.discovery import ApiResource, ServerVersion
 from kubewright.client.kubeconfig import config_from_kubeconfig, in_cluster_config, load_config
 from kubewright.client.reader import ObjectList
 from kubewright.client.requests import Request, Selection, WriteOptions
-from kubewright.http.client import Answer
+from kubewright.http.client import ClientResponse
 
 __all__ = [
     "AlreadyExists",
-    "Answer",
     "ApiError",
     "ApiResource",
     "BadRequest",
     "Client",
+    "ClientResponse",
     "ClusterConfig",
     "ConfigError",
     "Conflict",

@@ -14,7 +14,7 @@ from kubewright.api import (
     UnexpectedAnswer,
 )
 from kubewright.client.requests import JSON, Request, get_path
-from kubewright.http.client import Answer
+from kubewright.http.client import ClientResponse
 
 T = TypeVar("T")
 _AGGREGATED = "as=APIGroupDiscoveryList"
@@ -126,7 +126,7 @@ _legacy_versions = msgspec.json.Decoder(_LegacyVersions)
 class Discovery:
     """Ask a server what it serves; a kind that was found is remembered, one that was not is asked for again."""
 
-    def __init__(self, send: Callable[[Request], Awaitable[Answer]]) -> None:
+    def __init__(self, send: Callable[[Request], Awaitable[ClientResponse]]) -> None:
         self._send = send
         self._kinds: dict[GroupVersionKind, Kind] = {}
         self._aggregated: dict[str, tuple[str, list[ApiResource]]] = {}
@@ -169,7 +169,7 @@ class Discovery:
         self._aggregated[path] = (answer.headers.get("ETag", ""), found)
         return found
 
-    async def _legacy(self, path: str, answer: Answer) -> list[ApiResource]:
+    async def _legacy(self, path: str, answer: ClientResponse) -> list[ApiResource]:
         if path == "/api":
             versions = [("", version) for version in _read(_legacy_versions, answer, path).versions or ()]
         else:
@@ -237,7 +237,7 @@ def _from_legacy(group: str, version: str, document: _LegacyResources) -> Iterat
         yield ApiResource(kind, tuple(resource.verbs or ()), subresources)
 
 
-def _read(decoder: msgspec.json.Decoder[T], answer: Answer, path: str) -> T:
+def _read(decoder: msgspec.json.Decoder[T], answer: ClientResponse, path: str) -> T:
     try:
         return decoder.decode(answer.body)
     except (msgspec.DecodeError, UnicodeDecodeError):

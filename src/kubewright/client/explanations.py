@@ -17,15 +17,15 @@ from kubewright.client.redaction import hide_secret_data
 from kubewright.client.requests import JSON, Request
 from kubewright.client.tls import explain_tls
 from kubewright.http.client import (
-    Answer,
-    Broken,
-    ConnectTimedOut,
+    ClientResponse,
+    ConnectionBroken,
+    ConnectTimeout,
     ExchangeFailed,
     HandshakeFailed,
-    Malformed,
+    MalformedResponse,
     NotSent,
     ProxyRefused,
-    Silent,
+    ReadTimeout,
     Unreachable,
 )
 
@@ -33,16 +33,14 @@ _GATEWAY = (429, 502, 503, 504)
 _EXCERPT = 200
 
 
-def explain_failure(
-    error: ExchangeFailed, request: Request, server: str, patience: float
-) -> ConnectionFailed:
+def explain_failure(error: ExchangeFailed, request: Request, server: str, timeout: float) -> ConnectionFailed:
     """Say why no whole answer came."""
     asked = f"{request.verb} {request.object}"
     match error:
-        case ConnectTimedOut():
+        case ConnectTimeout():
             return TimedOut(f"{asked}: no connection to {server} in time")
-        case Silent():
-            return TimedOut(f"{asked}: {server} did not answer within {patience:g} s", sent=True)
+        case ReadTimeout():
+            return TimedOut(f"{asked}: {server} did not answer within {timeout:g} s", sent=True)
         case HandshakeFailed():
             return ConnectionFailed(f"{asked}: {explain_tls(error.cause, server)}")
         case Unreachable():
@@ -50,15 +48,15 @@ def explain_failure(
             return ConnectionFailed(f"{asked}: {what} cannot be reached: {_os_text(error.cause)}")
         case ProxyRefused():
             return ConnectionFailed(f"{asked}: the proxy to {server} refused with HTTP {error.status}")
-        case Malformed():
+        case MalformedResponse():
             return ConnectionFailed(f"{asked}: {server} does not answer in HTTP", sent=True)
         case NotSent():
             return ConnectionLost(
                 f"{asked}: the connection to {server} was closed before the request was out"
             )
-        case Broken(cause=ssl.SSLError() as cause):
+        case ConnectionBroken(cause=ssl.SSLError() as cause):
             return ConnectionFailed(f"{asked}: {explain_tls(cause, server)}", sent=True)
-        case Broken(begun=True):
+        case ConnectionBroken(begun=True):
             return ConnectionLost(
                 f"{asked}: the connection to {server} broke in the middle of the answer", sent=True
             )
@@ -66,7 +64,7 @@ def explain_failure(
             return ConnectionLost(f"{asked}: the connection to {server} broke", sent=True)
 
 
-def explain_refusal(request: Request, answer: Answer, body: bytes, server: str) -> Exception:
+def explain_refusal(request: Request, answer: ClientResponse, body: bytes, server: str) -> Exception:
     """Make the error of an answer that says no."""
     content_type = answer.headers.get("Content-Type")
     status = Status(code=answer.status)
@@ -95,7 +93,7 @@ def explain_refusal(request: Request, answer: Answer, body: bytes, server: str) 
     )
 
 
-def explain_surprise(request: Request, answer: Answer, server: str) -> UnexpectedAnswer:
+def explain_surprise(request: Request, answer: ClientResponse, server: str) -> UnexpectedAnswer:
     """Say that what answered is no API server."""
     what = answer.headers.get("Content-Type") or "no content type"
     return UnexpectedAnswer(

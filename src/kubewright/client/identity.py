@@ -13,9 +13,9 @@ from kubewright.client.config import OidcProvider
 from kubewright.client.credentials import basic_authorization
 from kubewright.client.proxies import proxy_for
 from kubewright.client.tls import trusting_only
-from kubewright.http.client import ExchangeFailed, Place, Pool, Route, head_of, request_of
+from kubewright.http.client import ExchangeFailed, Origin, Pool, Route, encode_headers, encode_request
 
-PATIENCE = 30.0
+TIMEOUT = 30.0
 
 
 async def ask_provider(
@@ -23,9 +23,9 @@ async def ask_provider(
 ) -> tuple[int, bytes]:
     """GET a URL, or POST a form to it, and return the answer's status and body."""
     try:
-        server = Place.of(url)
+        server = Origin.of(url)
         proxy = proxy_for(url, "", os.environ)
-        route = Route(server, Place.of(proxy) if proxy else None)
+        route = Route(server, Origin.of(proxy) if proxy else None)
         if route.needs_tls:
             route = replace(route, tls=await asyncio.to_thread(_trust, provider))
         return await _exchange(route, url, form, basic)
@@ -45,10 +45,10 @@ async def _exchange(
         fields.append(("Authorization", basic_authorization(*basic)))
     parts = urlsplit(url)
     target = route.target((parts.path or "/") + (f"?{parts.query}" if parts.query else ""))
-    head = request_of("POST" if form else "GET", target, head_of(fields), body)
+    head = encode_request("POST" if form else "GET", target, encode_headers(fields), body)
     pool = Pool(route)
     try:
-        answer = await pool.ask(head, body, PATIENCE)
+        answer = await pool.send(head, body, TIMEOUT)
     finally:
         await pool.close()
     return answer.status, answer.body

@@ -35,7 +35,7 @@ from kubewright.client.discovery import ApiResource, Discovery, ServerVersion
 from kubewright.client.lines import LineSplitter
 from kubewright.client.requests import Request, Selection
 from kubewright.client.transport import Transport
-from kubewright.http.client import Answer
+from kubewright.http.client import ClientResponse
 from kubewright.metrics import Registry
 
 T = TypeVar("T", bound=Object)
@@ -103,7 +103,7 @@ class Reader:
     async def __aexit__(self, *failure: object) -> None:
         await self._transport.__aexit__(*failure)
 
-    async def raw(self, request: Request) -> Answer:
+    async def raw(self, request: Request) -> ClientResponse:
         """Send any request and return its answer as it came."""
         if self._span is None or request.method == "GET":
             return await self._transport.send(request, self._fence)

@@ -36,17 +36,17 @@ from kubewright.client.retries import retry_delay
 from kubewright.client.server_warnings import WarningLog
 from kubewright.client.tls import certificate_expiry, tls_context
 from kubewright.http.client import (
-    Answer,
     Body,
+    ClientResponse,
     Exchange,
     ExchangeFailed,
     Fence,
-    Place,
+    Origin,
     Pool,
+    ReadTimeout,
     Route,
-    Silent,
-    head_of,
-    request_of,
+    encode_headers,
+    encode_request,
 )
 from kubewright.metrics import Counter, Registry
 
@@ -64,7 +64,7 @@ class Stream:
         """Return all that has come since the last call, waiting if nothing has, or nothing at the end."""
         try:
             return await self.body.read(self.idle)
-        except Silent:
+        except ReadTimeout:
             raise TimedOut(f"{self._about}: the stream was silent for {self.idle:.0f} s", sent=True) from None
         except ExchangeFailed:
             raise ConnectionLost(
@@ -72,7 +72,7 @@ class Stream:
             ) from None
 
 
-T = TypeVar("T", Answer, Stream)
+T = TypeVar("T", ClientResponse, Stream)
 
 
 class Transport:
@@ -115,7 +115,7 @@ class Transport:
             exchange, self._exchange = self._exchange, None
             await exchange.close()
 
-    async def send(self, request: Request, fence: Fence | None = None) -> Answer:
+    async def send(self, request: Request, fence: Fence | None = None) -> ClientResponse:
         """Send a request and return its whole answer, or raise what went wrong."""
         if request.method == "GET" or fence is None:
             return await self._repeated(request, self._whole, None)
@@ -129,7 +129,7 @@ class Transport:
         try:
             yield stream
         finally:
-            stream.body.leave()
+            stream.body.release()
 
     async def _repeated(
         self,
@@ -140,7 +140,7 @@ class Transport:
         """Attempt until it succeeds, may not be repeated, or the request's time is over."""
         if self._limiter is not None:
             await self._limiter.wait_turn()
-        left = patience = request.timeout or self._timeout
+        left = timeout = request.timeout or self._timeout
         started = asyncio.get_running_loop().time()
         attempts, renewed = 0, False
         while True:
@@ -160,7 +160,7 @@ class Transport:
                 if self._config.observer is not None and isinstance(error, ApiError):
                     self._config.observer(request, error.status.code, error)
                 delay = retry_delay(request, error, attempts)
-                left = patience - (asyncio.get_running_loop().time() - started)
+                left = timeout - (asyncio.get_running_loop().time() - started)
                 if delay is None or delay >= left:
                     raise
                 attempts += 1
@@ -172,13 +172,13 @@ class Transport:
         request: Request,
         exchange: Exchange,
         head: bytes,
-        patience: float,
+        timeout: float,
         fence: Fence | None = None,
-    ) -> Answer:
+    ) -> ClientResponse:
         """Make one attempt and return the whole answer."""
         try:
             # A connection may take seconds to open, or the whole process may be stopped meanwhile.
-            answer = await exchange.ask(head, request.body, patience, fence)
+            answer = await exchange.send(head, request.body, timeout, fence)
         except ExchangeFailed as error:
             raise self._explained(error, request) from None
         except BaseException:
@@ -193,11 +193,11 @@ class Transport:
             return answer
         raise explain_refusal(request, answer, answer.body, self._server)
 
-    async def _begin(self, request: Request, exchange: Exchange, head: bytes, patience: float) -> Stream:
+    async def _begin(self, request: Request, exchange: Exchange, head: bytes, timeout: float) -> Stream:
         """Make one attempt and return once the answer's headers are there."""
-        due = asyncio.get_running_loop().time() + patience
+        deadline = asyncio.get_running_loop().time() + timeout
         try:
-            answer, body = await exchange.begin(head, request.body, patience)
+            answer, body = await exchange.stream(head, request.body, timeout)
         except ExchangeFailed as error:
             raise self._explained(error, request) from None
         except BaseException:
@@ -206,14 +206,14 @@ class Transport:
         try:
             self._note(request, answer)
             if answer.status >= 300:
-                raise explain_refusal(request, answer, await body.rest(due), self._server)
+                raise explain_refusal(request, answer, await body.read_all(deadline), self._server)
             if request.accept.startswith(JSON):
                 self._check_json(request, answer)
         except ExchangeFailed as error:
-            body.leave()
+            body.release()
             raise explain_failure(error, request, self._server, request.timeout or self._timeout) from None
         except BaseException:
-            body.leave()
+            body.release()
             raise
         return Stream(body, answer.status, f"{request.verb} {request.object}")
 
@@ -229,7 +229,7 @@ class Transport:
             fence()
         path = f"{self._prefix}{request.path}"
         target = self._route.target(f"{path}?{request.query}" if request.query else path)
-        head = request_of(request.method, target, self._head_of(request, credential), request.body)
+        head = encode_request(request.method, target, self._head_of(request, credential), request.body)
         return exchange, head, credential
 
     async def _prepare(self, exchange: Exchange, credential: Credential) -> None:
@@ -258,18 +258,18 @@ class Transport:
         if head is None:
             fields = _fields_of(self._config, self._route, self._user_agent, request, credential)
             try:
-                head = head_of(fields)
+                head = encode_headers(fields)
             except ValueError as error:
                 raise ConfigError(f"{self._config.source} cannot be used: {error}") from None
             if credential is self._prepared_for:
                 self._heads[request.accept, request.content_type] = head
-        return head + head_of(request.headers) if request.headers else head
+        return head + encode_headers(request.headers) if request.headers else head
 
     def _explained(self, error: ExchangeFailed, request: Request) -> ConnectionFailed:
         self._count("<error>", request.method)
         return explain_failure(error, request, self._server, request.timeout or self._timeout)
 
-    def _note(self, request: Request, answer: Answer) -> None:
+    def _note(self, request: Request, answer: ClientResponse) -> None:
         self._count(str(answer.status), request.method)
         if "Warning" in answer.headers:
             self._warnings.deliver(answer.headers.all("Warning"), f"{request.verb} {request.object}")
@@ -286,7 +286,7 @@ class Transport:
             ).labels(code=code, method=method, host=self._route.server.authority)
         counter.inc()
 
-    def _check_json(self, request: Request, answer: Answer) -> None:
+    def _check_json(self, request: Request, answer: ClientResponse) -> None:
         if not answer.headers.get("Content-Type").startswith(JSON):
             raise explain_surprise(request, answer, self._server)
 
@@ -302,11 +302,11 @@ class Transport:
 
 def _route_of(config: ClusterConfig) -> Route:
     try:
-        server = Place.of(config.server)
+        server = Origin.of(config.server)
     except ValueError:
         raise ConfigError(f"the server of {config.source} is no http(s) URL") from None
     proxy = proxy_for(config.server, config.proxy_url, os.environ)
-    return Route(server, Place.of(proxy) if proxy else None, server_name=config.tls_server_name)
+    return Route(server, Origin.of(proxy) if proxy else None, server_name=config.tls_server_name)
 
 
 def _source_of(config: ClusterConfig) -> CredentialSource:

@@ -10,7 +10,14 @@ from collections.abc import Callable, Coroutine
 from functools import lru_cache
 from typing import Any
 
-from kubewright.http.client import Answer, Broken, Fence, Headers, Malformed, Silent
+from kubewright.http.client import (
+    ClientResponse,
+    ConnectionBroken,
+    Fence,
+    Headers,
+    MalformedResponse,
+    ReadTimeout,
+)
 from kubewright.http.server import Answer as Served
 from kubewright.http.server import Request, Response, Stream, Upgrade, split_target
 
@@ -57,30 +64,30 @@ class Pipe:
         """Return what has come since the last call; wait if nothing has; nothing is the end."""
         return await self._take(asyncio.get_running_loop().time() + idle)
 
-    async def rest(self, due: float) -> bytes:
+    async def read_all(self, deadline: float) -> bytes:
         """Return all that was not read yet."""
         found: list[bytes] = []
-        while piece := await self._take(due):
+        while piece := await self._take(deadline):
             found.append(piece)
         return b"".join(found)
 
-    def leave(self) -> None:
+    def release(self) -> None:
         """Want no more of it."""
         if self.task is not None:
             self.task.cancel()
 
-    async def _take(self, due: float) -> bytes:
+    async def _take(self, deadline: float) -> bytes:
         while not self._pieces:
             if self._broken:
-                raise Broken(begun=True)
+                raise ConnectionBroken(begun=True)
             if self._ended:
                 return b""
             self._news = asyncio.get_running_loop().create_future()
             try:
-                async with asyncio.timeout_at(due):
+                async with asyncio.timeout_at(deadline):
                     await self._news
             except TimeoutError:
-                raise Silent from None
+                raise ReadTimeout from None
         data = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
         self._pieces.clear()
         self._held = 0
@@ -101,18 +108,20 @@ class Loopback:
         self._spawn = spawn
         self._open: dict[asyncio.Task[None], Pipe] = {}
 
-    async def ask(self, head: bytes, body: bytes, patience: float, fence: Fence | None = None) -> Answer:
+    async def send(
+        self, head: bytes, body: bytes, timeout: float, fence: Fence | None = None
+    ) -> ClientResponse:
         """Send a request and return its whole answer."""
         if fence is not None:
             fence()
-        served = await self._served(head, body, patience)
+        served = await self._served(head, body, timeout)
         if not isinstance(served, Response):
-            raise Malformed("a stream where a whole answer was asked for")
+            raise MalformedResponse("a stream where a whole answer was asked for")
         return _answer(served, served.body)
 
-    async def begin(self, head: bytes, body: bytes, patience: float) -> tuple[Answer, Pipe]:
+    async def stream(self, head: bytes, body: bytes, timeout: float) -> tuple[ClientResponse, Pipe]:
         """Return the head of an answer, and its body to be read."""
-        served = await self._served(head, body, patience)
+        served = await self._served(head, body, timeout)
         if isinstance(served, Response):
             return _answer(served, b""), Pipe(served.body, ended=True)
         pipe = Pipe()
@@ -133,33 +142,33 @@ class Loopback:
         # A task that is cancelled before its first step runs nothing of its own.
         self._open.pop(task).end(broken=task.cancelled())
 
-    async def _served(self, head: bytes, body: bytes, patience: float) -> Response | Stream:
+    async def _served(self, head: bytes, body: bytes, timeout: float) -> Response | Stream:
         request = _request(head, body)
         # As on a connection, others get their turn between a request and its answer.
         await asyncio.sleep(0)
         served = self._handle(request)
         if isinstance(served, Coroutine):
-            served = await self._awaited(served, request, patience)
+            served = await self._awaited(served, request, timeout)
         if isinstance(served, Upgrade):
-            raise Malformed("another protocol where an answer was asked for")
+            raise MalformedResponse("another protocol where an answer was asked for")
         return served
 
     async def _awaited(
-        self, pending: Coroutine[Any, Any, Served], request: Request, patience: float
+        self, pending: Coroutine[Any, Any, Served], request: Request, timeout: float
     ) -> Served:
-        limit = asyncio.timeout(patience)
+        limit = asyncio.timeout(timeout)
         try:
             async with limit:
                 return await pending
         except TimeoutError:
             if limit.expired():
-                raise Silent from None
-            raise Broken(begun=False) from None
+                raise ReadTimeout from None
+            raise ConnectionBroken(begun=False) from None
         except ConnectionError:
-            raise Broken(begun=False) from None
+            raise ConnectionBroken(begun=False) from None
         except Exception:
             _log.exception("answering %s %s failed", request.method, request.path)
-            raise Broken(begun=False) from None
+            raise ConnectionBroken(begun=False) from None
 
 
 async def _feed(stream: Stream, pipe: Pipe) -> None:
@@ -196,7 +205,7 @@ def _fields(block: bytes) -> tuple[dict[str, str], list[tuple[str, str]]]:
     return headers, fields
 
 
-def _answer(served: Response | Stream, body: bytes) -> Answer:
+def _answer(served: Response | Stream, body: bytes) -> ClientResponse:
     fields = [(b"Content-Type", served.content_type.encode())]
     fields += [(name.encode(), value.encode()) for name, value in served.headers]
-    return Answer(served.status, "", Headers(fields), body)
+    return ClientResponse(served.status, "", Headers(fields), body)

@@ -19,7 +19,7 @@ from kubewright.devserver.objects import encode
 from kubewright.devserver.request import RequestInfo
 from kubewright.devserver.status import StatusError, group_resource
 from kubewright.devserver.storage import Store
-from kubewright.http.server import Answer, HangUp, Request, Stream, Writer
+from kubewright.http.server import Answer, BodyWriter, HangUp, Request, Stream
 
 Failure = int | Literal["reset"]
 """An HTTP status, or a connection that is reset instead of an answer."""
@@ -241,7 +241,7 @@ class Faults:
         """Keep a hand on a stream, so that it can be cut."""
         run = stream.run
 
-        async def guarded(writer: Writer) -> None:
+        async def guarded(writer: BodyWriter) -> None:
             entry = _OpenStream(attempt, asyncio.timeout(None))
             self._streams.add(entry)
             try:
@@ -260,5 +260,5 @@ class Faults:
         stream.run = guarded
 
 
-async def _send_error(writer: Writer, error: StatusError) -> None:
+async def _send_error(writer: BodyWriter, error: StatusError) -> None:
     await writer.write(b'{"type":"ERROR","object":%b}\n' % encode(error.wire()))

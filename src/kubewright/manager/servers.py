@@ -8,11 +8,11 @@ from typing import Protocol
 
 from kubewright.client import Client
 from kubewright.controller import Operator
-from kubewright.http.server import Routes
+from kubewright.http.server import Router
 from kubewright.manager.options import ManagerOptions
 from kubewright.manager.parts import Part
 from kubewright.metrics import Registry
-from kubewright.serving import BindError, Checks, Guard, HttpServer, parse_address
+from kubewright.serving import BindError, BoundHttpServer, Checks, Guard, parse_address
 
 _log = logging.getLogger("kubewright.manager")
 
@@ -32,7 +32,7 @@ async def serve_probes(stack: AsyncExitStack, options: ManagerOptions, *checks: 
     address = parse_address(options.health_probe_bind_address)
     if address is None:
         return 0
-    server = HttpServer(address, Routes([route for each in checks for route in each.routes]))
+    server = BoundHttpServer(address, Router([route for each in checks for route in each.routes]))
     with _naming("--health-probe-bind-address"):
         return (await stack.enter_async_context(server)).port
 
@@ -50,13 +50,13 @@ async def serve_metrics(
         return 0
     page_type = (await Part.METRICS_PAGE.load()).MetricsPage
     if not options.metrics_secure:
-        server = HttpServer(address, Routes(page_type(metrics).routes))
+        server = BoundHttpServer(address, Router(page_type(metrics).routes))
     else:
         serving = await Part.SERVING_CERTIFICATES.load()
         certificate = await asyncio.to_thread(serving.ServingCertificate, options.metrics_cert_dir)
         stack.callback(group.create_task(certificate.follow(), name="certificate").cancel)
         page = page_type(metrics, Guard(client))
-        server = HttpServer(address, Routes(page.routes), tls=certificate.context)
+        server = BoundHttpServer(address, Router(page.routes), tls=certificate.context)
     with _naming("--metrics-bind-address"):
         return (await stack.enter_async_context(server)).port
 

@@ -6,14 +6,14 @@
 
 from kubewright.serving.checks import Check, Checks
 from kubewright.serving.guard import Guard
-from kubewright.serving.http import Address, BindError, HttpServer, parse_address
+from kubewright.serving.http import Address, BindError, BoundHttpServer, parse_address
 
 __all__ = [
     "Address",
     "BindError",
+    "BoundHttpServer",
     "Check",
     "Checks",
     "Guard",
-    "HttpServer",
     "parse_address",
 ]

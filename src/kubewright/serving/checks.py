@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from kubewright.http.server import Request, Response, Route, text
+from kubewright.http.server import Endpoint, Request, Response, text
 
 Check = Callable[[], str | None]
 """Returns None when all is well, else what is wrong."""
@@ -26,12 +26,12 @@ class Checks:
         return {name: reason for name, reason in found if reason is not None}
 
     @property
-    def routes(self) -> list[Route]:
+    def routes(self) -> list[Endpoint]:
         """Return the paths to serve."""
         return [
-            Route(f"/{self.name}", self._serve_all),
-            Route(f"/{self.name}/", self._serve_all),
-            Route(f"/{self.name}/*", self._serve_one),
+            Endpoint(f"/{self.name}", self._serve_all),
+            Endpoint(f"/{self.name}/", self._serve_all),
+            Endpoint(f"/{self.name}/*", self._serve_one),
         ]
 
     def _serve_all(self, request: Request) -> Response:

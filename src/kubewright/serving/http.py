@@ -32,7 +32,7 @@ def parse_address(text: str) -> Address | None:
     return Address(host.removeprefix("[").removesuffix("]"), int(port))
 
 
-class HttpServer(server.HttpServer):
+class BoundHttpServer(server.HttpServer):
     """Serve on one address, from `async with` to its end."""
 
     def __init__(

@@ -2,14 +2,14 @@
 
 import asyncio
 
-from kubewright.http.client.connection import Connection
+from kubewright.http.client.connection import ClientConnection
 
 
 class MemoryWire:
     """Stand at a connection's other end."""
 
     def __init__(self) -> None:
-        self.connection = Connection(asyncio.get_running_loop())
+        self.connection = ClientConnection(asyncio.get_running_loop())
         self.connection.attach(self)
         self.written = bytearray()
         self.closing = False

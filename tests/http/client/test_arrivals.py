@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubewright.http.client import Answer, Broken, ExchangeFailed, Malformed
+from kubewright.http.client import ClientResponse, ConnectionBroken, ExchangeFailed, MalformedResponse
 from kubewright.testing.virtual_time import VirtualTimeLoop
 
 from .http_texts import Written, answers, split
@@ -15,13 +15,13 @@ from .memory_wire import MemoryWire
 REQUEST = b"GET / HTTP/1.1\r\n\r\n"
 
 
-def asked(arrivals: list[bytes], *, ended: bool = False) -> tuple[Answer, bool]:
+def asked(arrivals: list[bytes], *, ended: bool = False) -> tuple[ClientResponse, bool]:
     """Return what a connection makes of these arrivals, and whether it would be used again."""
 
-    async def scenario() -> tuple[Answer, bool]:
+    async def scenario() -> tuple[ClientResponse, bool]:
         wire = MemoryWire()
         async with asyncio.TaskGroup() as group:
-            asking = group.create_task(wire.connection.ask(REQUEST, b"", 10.0))
+            asking = group.create_task(wire.connection.send(REQUEST, b"", 10.0))
             await asyncio.sleep(0)
             wire.feed(*arrivals)
             if ended:
@@ -42,7 +42,7 @@ def streamed(arrivals: list[bytes]) -> tuple[int, bytes]:
         wire = MemoryWire()
 
         async def reading() -> tuple[int, bytes]:
-            answer = await wire.connection.begin(REQUEST, b"", 10.0)
+            answer = await wire.connection.stream(REQUEST, b"", 10.0)
             body = b""
             while piece := await wire.connection.read(10.0):
                 body += piece
@@ -93,7 +93,7 @@ def test_what_comes_after_the_answer_ends_the_connection(
 @given(st.data(), answers(delimited=True))
 def test_a_cut_answer_is_never_taken_for_a_whole_one(data: st.DataObject, written: Written) -> None:
     end = data.draw(st.integers(0, len(written.wire) - 1))
-    with pytest.raises(Broken) as caught:
+    with pytest.raises(ConnectionBroken) as caught:
         asked(data.draw(split(written.wire[:end])), ended=True)
     headed = b"\r\n\r\n" in written.wire[written.wire.rindex(b"HTTP/1.1") : end]
     assert caught.value.begun == headed
@@ -117,5 +117,5 @@ def test_garbage_is_an_error(data: st.DataObject, garbage: bytes) -> None:
     ],
 )
 def test_what_is_no_http_is_malformed(garbage: bytes) -> None:
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedResponse):
         asked([garbage])

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from kubewright.http.client import Answer, Broken, Malformed, NotSent, Silent
-from kubewright.http.client.connection import BREATH, FLOOD_READS, HIGH_WATER, PIECE, Connection
+from kubewright.http.client import ClientResponse, ConnectionBroken, MalformedResponse, NotSent, ReadTimeout
+from kubewright.http.client.connection import BREATH, FLOOD_READS, HIGH_WATER, PIECE, ClientConnection
 from kubewright.testing.virtual_time import virtual_time
 
 from .memory_wire import MemoryWire
@@ -27,7 +27,7 @@ def now() -> float:
 async def streaming(wire: MemoryWire) -> None:
     """Begin an answer in chunks."""
     async with asyncio.TaskGroup() as group:
-        group.create_task(wire.connection.begin(REQUEST, b"", now() + 10))
+        group.create_task(wire.connection.stream(REQUEST, b"", now() + 10))
         await asyncio.sleep(0)
         wire.feed(CHUNKS)
 
@@ -35,8 +35,8 @@ async def streaming(wire: MemoryWire) -> None:
 @virtual_time
 async def test_an_answer_that_does_not_come_is_waited_for_until_it_is_due() -> None:
     wire = MemoryWire()
-    with pytest.raises(Silent):
-        await wire.connection.ask(REQUEST, b"", 7.0)
+    with pytest.raises(ReadTimeout):
+        await wire.connection.send(REQUEST, b"", 7.0)
     assert now() == pytest.approx(7.0)
     assert wire.aborted
 
@@ -46,14 +46,14 @@ async def test_each_request_has_its_own_time() -> None:
     wire = MemoryWire()
     for seconds in (30.0, 20.0, 5.0):
         async with asyncio.TaskGroup() as group:
-            asking = group.create_task(wire.connection.ask(REQUEST, b"", now() + seconds))
+            asking = group.create_task(wire.connection.send(REQUEST, b"", now() + seconds))
             await asyncio.sleep(4.0)
             wire.feed(EMPTY)
         assert asking.result().status == 200
         assert wire.connection.finish(60.0)
     started = now()
-    with pytest.raises(Silent):
-        await wire.connection.ask(REQUEST, b"", started + 3.0)
+    with pytest.raises(ReadTimeout):
+        await wire.connection.send(REQUEST, b"", started + 3.0)
     assert now() == pytest.approx(started + 3.0)
 
 
@@ -61,7 +61,7 @@ async def test_each_request_has_its_own_time() -> None:
 async def test_a_connection_that_nobody_wants_is_closed_after_its_time() -> None:
     wire = MemoryWire()
     async with asyncio.TaskGroup() as group:
-        group.create_task(wire.connection.ask(REQUEST, b"", 5.0))
+        group.create_task(wire.connection.send(REQUEST, b"", 5.0))
         await asyncio.sleep(0)
         wire.feed(EMPTY)
     assert wire.connection.finish(60.0)
@@ -71,14 +71,14 @@ async def test_a_connection_that_nobody_wants_is_closed_after_its_time() -> None
     assert not wire.connection.usable
     assert not wire.aborted
     with pytest.raises(NotSent):
-        await wire.connection.ask(REQUEST, b"", now() + 5.0)
+        await wire.connection.send(REQUEST, b"", now() + 5.0)
 
 
 @virtual_time
 async def test_words_that_nobody_asked_for_end_an_idle_connection() -> None:
     wire = MemoryWire()
     async with asyncio.TaskGroup() as group:
-        group.create_task(wire.connection.ask(REQUEST, b"", 5.0))
+        group.create_task(wire.connection.send(REQUEST, b"", 5.0))
         await asyncio.sleep(0)
         wire.feed(EMPTY)
     assert wire.connection.finish(60.0)
@@ -86,14 +86,14 @@ async def test_words_that_nobody_asked_for_end_an_idle_connection() -> None:
     assert not wire.connection.usable
 
 
-@pytest.mark.parametrize("way", [Connection.begin, Connection.ask])
-def test_headers_without_end_are_refused(way: Callable[..., Awaitable[Answer]]) -> None:
+@pytest.mark.parametrize("way", [ClientConnection.stream, ClientConnection.send])
+def test_headers_without_end_are_refused(way: Callable[..., Awaitable[ClientResponse]]) -> None:
     @virtual_time
     async def scenario() -> None:
         wire = MemoryWire()
 
         async def asking() -> None:
-            with pytest.raises(Malformed):
+            with pytest.raises(MalformedResponse):
                 await way(wire.connection, REQUEST, b"", now() + 10)
 
         async with asyncio.TaskGroup() as group:
@@ -112,7 +112,7 @@ def test_headers_without_end_are_refused(way: Callable[..., Awaitable[Answer]]) 
 async def test_a_cancelled_request_gives_its_connection_up() -> None:
     wire = MemoryWire()
     async with asyncio.TaskGroup() as group:
-        asking = group.create_task(wire.connection.ask(REQUEST, b"", 10.0))
+        asking = group.create_task(wire.connection.send(REQUEST, b"", 10.0))
         await asyncio.sleep(0)
         asking.cancel()
     assert not wire.connection.finish(60.0)
@@ -124,8 +124,8 @@ async def test_a_body_that_we_broke_off_ourselves_is_not_taken_for_whole() -> No
     wire = MemoryWire()
 
     async def asking() -> None:
-        with pytest.raises(Broken):
-            await wire.connection.ask(REQUEST, b"", now() + 10)
+        with pytest.raises(ConnectionBroken):
+            await wire.connection.send(REQUEST, b"", now() + 10)
 
     async with asyncio.TaskGroup() as group:
         group.create_task(asking())
@@ -139,8 +139,8 @@ async def test_a_body_in_chunks_ends_with_the_last_of_them_however_else_it_is_co
     wire = MemoryWire()
 
     async def asking() -> None:
-        with pytest.raises(Broken):
-            await wire.connection.ask(REQUEST, b"", now() + 10)
+        with pytest.raises(ConnectionBroken):
+            await wire.connection.send(REQUEST, b"", now() + 10)
 
     async with asyncio.TaskGroup() as group:
         group.create_task(asking())
@@ -217,7 +217,7 @@ async def test_a_connection_that_ends_in_a_flood_is_read_to_its_end() -> None:
         await asyncio.sleep(0)
         wire.end()
     assert reading.result() == b"last words"
-    with pytest.raises(Broken):
+    with pytest.raises(ConnectionBroken):
         await wire.connection.read(10.0)
 
 
@@ -232,7 +232,7 @@ async def test_silence_is_noticed_whether_it_was_long_or_short_before() -> None:
             wire.feed(chunk(b"still here"))
         assert reading.result() == b"still here"
     started = now()
-    with pytest.raises(Silent):
+    with pytest.raises(ReadTimeout):
         await wire.connection.read(20.0)
     assert now() == pytest.approx(started + 20.0)
 
@@ -256,7 +256,7 @@ async def test_what_came_before_a_break_is_read_first() -> None:
     wire.feed(chunk(b"last words"))
     wire.end(ConnectionResetError())
     assert await wire.connection.read(10.0) == b"last words"
-    with pytest.raises(Broken):
+    with pytest.raises(ConnectionBroken):
         await wire.connection.read(10.0)
 
 
@@ -267,7 +267,7 @@ async def test_the_rest_of_a_body_is_read_whole_however_long() -> None:
     while wire.reading:
         wire.feed(chunk(b"x" * 65536))
     async with asyncio.TaskGroup() as group:
-        reading = group.create_task(wire.connection.rest(now() + 10))
+        reading = group.create_task(wire.connection.read_all(now() + 10))
         await asyncio.sleep(0)
         assert wire.reading
         for _ in range(40):
@@ -285,7 +285,7 @@ async def test_a_long_body_waits_for_room() -> None:
     wire.full_after = 3 * PIECE
     body = b"x" * (20 * PIECE + 7)
     async with asyncio.TaskGroup() as group:
-        asking = group.create_task(wire.connection.ask(REQUEST, body, now() + 10))
+        asking = group.create_task(wire.connection.send(REQUEST, body, now() + 10))
         await asyncio.sleep(1)
         assert len(wire.written) < 5 * PIECE
         wire.drained()
@@ -300,7 +300,7 @@ async def test_a_server_that_refuses_a_long_body_is_heard() -> None:
     wire = MemoryWire()
     wire.full_after = PIECE
     async with asyncio.TaskGroup() as group:
-        asking = group.create_task(wire.connection.ask(REQUEST, b"x" * (20 * PIECE), now() + 10))
+        asking = group.create_task(wire.connection.send(REQUEST, b"x" * (20 * PIECE), now() + 10))
         await asyncio.sleep(1)
         wire.feed(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")
     assert asking.result().status == 413
@@ -313,7 +313,7 @@ async def test_half_a_body_is_not_followed_by_another_request_whenever_it_was_ca
     wire = MemoryWire()
     wire.full_after = PIECE
     async with asyncio.TaskGroup() as group:
-        asking = group.create_task(wire.connection.ask(REQUEST, b"x" * (20 * PIECE), now() + 10))
+        asking = group.create_task(wire.connection.send(REQUEST, b"x" * (20 * PIECE), now() + 10))
         await asyncio.sleep(1)
         wire.feed(EMPTY)
         asking.cancel()
@@ -324,8 +324,8 @@ async def test_half_a_body_is_not_followed_by_another_request_whenever_it_was_ca
 async def test_a_long_body_that_finds_no_room_runs_out_of_time() -> None:
     wire = MemoryWire()
     wire.full_after = PIECE
-    with pytest.raises(Silent):
-        await wire.connection.ask(REQUEST, b"x" * (20 * PIECE), 10.0)
+    with pytest.raises(ReadTimeout):
+        await wire.connection.send(REQUEST, b"x" * (20 * PIECE), 10.0)
 
 
 @virtual_time
@@ -333,7 +333,7 @@ async def test_an_answer_that_is_long_before_the_request_is_out_is_read_on() -> 
     wire = MemoryWire()
     wire.full_after = PIECE
     async with asyncio.TaskGroup() as group:
-        asking = group.create_task(wire.connection.ask(REQUEST, b"x" * (20 * PIECE), now() + 10))
+        asking = group.create_task(wire.connection.send(REQUEST, b"x" * (20 * PIECE), now() + 10))
         await asyncio.sleep(1)
         wire.feed(CHUNKS)
         for _ in range(20):

@@ -6,7 +6,7 @@ import zlib
 
 import pytest
 
-from kubewright.http.client import Broken, Malformed
+from kubewright.http.client import ConnectionBroken, MalformedResponse
 from kubewright.http.client.inflation import MOST_AT_ONCE
 from kubewright.testing.virtual_time import virtual_time
 
@@ -29,7 +29,7 @@ async def test_a_packed_body_is_unpacked_as_it_comes() -> None:
     wire = MemoryWire()
     packer = zlib.compressobj(wbits=31)
     async with asyncio.TaskGroup() as group:
-        group.create_task(wire.connection.begin(REQUEST, b"", now() + 10))
+        group.create_task(wire.connection.stream(REQUEST, b"", now() + 10))
         await asyncio.sleep(0)
         wire.feed(PACKED)
     wire.feed(chunk(packer.compress(b"one") + packer.flush(zlib.Z_SYNC_FLUSH)))
@@ -45,7 +45,7 @@ async def test_a_packed_answer_is_unpacked_whole() -> None:
     body = bytes(range(256)) * 4000
     packed = gzip.compress(body)
     async with asyncio.TaskGroup() as group:
-        asking = group.create_task(wire.connection.ask(REQUEST, b"", now() + 10))
+        asking = group.create_task(wire.connection.send(REQUEST, b"", now() + 10))
         await asyncio.sleep(0)
         wire.feed(PACKED, *(chunk(packed[start : start + 1000]) for start in range(0, len(packed), 1000)))
         wire.feed(b"0\r\n\r\n")
@@ -56,9 +56,9 @@ async def test_a_packed_answer_is_unpacked_whole() -> None:
 @pytest.mark.parametrize(
     ("body", "error"),
     [
-        (gzip.compress(b"hello")[:-4], Broken),
-        (b"not packed", Malformed),
-        (gzip.compress(bytes(MOST_AT_ONCE + 1)), Malformed),
+        (gzip.compress(b"hello")[:-4], ConnectionBroken),
+        (b"not packed", MalformedResponse),
+        (gzip.compress(bytes(MOST_AT_ONCE + 1)), MalformedResponse),
     ],
     ids=["cut", "not packed", "a bomb"],
 )
@@ -69,7 +69,7 @@ def test_a_packed_body_that_does_harm_is_an_error(body: bytes, error: type[Excep
 
         async def asking() -> None:
             with pytest.raises(error):
-                await wire.connection.ask(REQUEST, b"", now() + 10)
+                await wire.connection.send(REQUEST, b"", now() + 10)
 
         async with asyncio.TaskGroup() as group:
             group.create_task(asking())
@@ -84,12 +84,12 @@ async def test_packed_bytes_are_never_handed_out_as_they_are() -> None:
     wire = MemoryWire()
     packer = zlib.compressobj(wbits=31)
     async with asyncio.TaskGroup() as group:
-        group.create_task(wire.connection.begin(REQUEST, b"", now() + 10))
+        group.create_task(wire.connection.stream(REQUEST, b"", now() + 10))
         await asyncio.sleep(0)
         wire.feed(PACKED)
     wire.feed(chunk(packer.compress(b"one") + packer.flush(zlib.Z_SYNC_FLUSH)) + b"no chunk\r\n")
     assert await wire.connection.read(10.0) == b"one"
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedResponse):
         await wire.connection.read(10.0)
 
 
@@ -99,7 +99,7 @@ async def test_a_body_that_was_packed_in_parts_is_unpacked_to_its_end() -> None:
     parts = gzip.compress(b"one") + gzip.compress(b"two")
     for cut in range(len(parts)):
         async with asyncio.TaskGroup() as group:
-            asking = group.create_task(wire.connection.ask(REQUEST, b"", now() + 10))
+            asking = group.create_task(wire.connection.send(REQUEST, b"", now() + 10))
             await asyncio.sleep(0)
             wire.feed(PACKED, *(chunk(it) for it in (parts[:cut], parts[cut:]) if it), b"0\r\n\r\n")
         assert asking.result().body == b"onetwo"
@@ -110,7 +110,7 @@ async def test_a_body_that_was_packed_in_parts_is_unpacked_to_its_end() -> None:
 async def test_nothing_need_not_be_packed() -> None:
     wire = MemoryWire()
     async with asyncio.TaskGroup() as group:
-        asking = group.create_task(wire.connection.ask(REQUEST, b"", now() + 10))
+        asking = group.create_task(wire.connection.send(REQUEST, b"", now() + 10))
         await asyncio.sleep(0)
         wire.feed(b"HTTP/1.1 304 Not Modified\r\nContent-Encoding: gzip\r\n\r\n")
     assert (asking.result().status, asking.result().body) == (304, b"")

@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 import pytest
 
-from kubewright.http.client import Broken, Place, Pool, Route, Unreachable, request_of
+from kubewright.http.client import ConnectionBroken, Origin, Pool, Route, Unreachable, encode_request
 
 from .http_servers import HELLO, Listener, hello
 
-REQUEST = request_of("GET", "/", b"Host: a\r\n", b"")
+REQUEST = encode_request("GET", "/", b"Host: a\r\n", b"")
 
 Loop = Callable[[], asyncio.AbstractEventLoop]
 
@@ -28,14 +28,14 @@ def loops() -> list[Loop]:
 
 
 def route_to(server: Listener) -> Route:
-    return Route(Place.of(server.url))
+    return Route(Origin.of(server.url))
 
 
 async def test_a_connection_serves_many_requests() -> None:
     async with Listener() as server:
         pool = Pool(route_to(server))
         for _ in range(5):
-            assert (await pool.ask(REQUEST, b"", 5.0)).body == b"hello"
+            assert (await pool.send(REQUEST, b"", 5.0)).body == b"hello"
         assert len(server.writers) == 1
         await pool.close()
 
@@ -45,10 +45,10 @@ async def test_requests_at_once_have_a_connection_each_and_the_last_one_used_is_
         pool = Pool(route_to(server))
         async with asyncio.TaskGroup() as group:
             for _ in range(4):
-                group.create_task(pool.ask(REQUEST, b"", 5.0))
+                group.create_task(pool.send(REQUEST, b"", 5.0))
         assert len(server.writers) == 4
         for _ in range(3):
-            await pool.ask(REQUEST, b"", 5.0)
+            await pool.send(REQUEST, b"", 5.0)
         assert len(server.writers) == 4
         await pool.close()
 
@@ -69,7 +69,7 @@ async def test_a_connection_that_the_server_closed_is_not_used() -> None:
         pool = Pool(route_to(server))
         for _ in range(3):
             closed.clear()
-            assert (await pool.ask(REQUEST, b"", 5.0)).status == 200
+            assert (await pool.send(REQUEST, b"", 5.0)).status == 200
             await closed.wait()
             while any(connection.usable for connection in pool._idle):
                 await asyncio.sleep(0)
@@ -80,13 +80,13 @@ async def test_a_connection_that_the_server_closed_is_not_used() -> None:
 async def test_another_way_is_taken_by_new_requests_only() -> None:
     async with Listener() as old, Listener() as new:
         pool = Pool(route_to(old))
-        answer, body = await pool.begin(REQUEST, b"", 5.0)
-        await pool.ask(REQUEST, b"", 5.0)
+        answer, body = await pool.stream(REQUEST, b"", 5.0)
+        await pool.send(REQUEST, b"", 5.0)
         pool.reroute(route_to(new))
         assert (await body.read(5.0), answer.status) == (b"hello", 200)
-        body.leave()
+        body.release()
         for _ in range(3):
-            await pool.ask(REQUEST, b"", 5.0)
+            await pool.send(REQUEST, b"", 5.0)
         assert (len(old.writers), len(new.writers)) == (2, 1)
         await pool.close()
 
@@ -95,14 +95,14 @@ async def test_a_server_that_is_gone_is_unreachable() -> None:
     async with Listener() as server:
         pass
     with pytest.raises(Unreachable) as caught:
-        await Pool(route_to(server)).ask(REQUEST, b"", 5.0)
+        await Pool(route_to(server)).send(REQUEST, b"", 5.0)
     assert isinstance(caught.value.cause, ConnectionRefusedError)
     assert not caught.value.proxy
 
 
 async def test_a_name_that_is_none_is_unreachable() -> None:
     with pytest.raises(Unreachable):
-        await Pool(Route(Place.of("http://.."))).ask(REQUEST, b"", 5.0)
+        await Pool(Route(Origin.of("http://.."))).send(REQUEST, b"", 5.0)
 
 
 async def test_closing_ends_what_is_under_way() -> None:
@@ -116,8 +116,8 @@ async def test_closing_ends_what_is_under_way() -> None:
         pool = Pool(route_to(server))
 
         async def asking() -> None:
-            with pytest.raises(Broken):
-                await pool.ask(REQUEST, b"", 50.0)
+            with pytest.raises(ConnectionBroken):
+                await pool.send(REQUEST, b"", 50.0)
 
         async with asyncio.TaskGroup() as group:
             group.create_task(asking())
@@ -127,11 +127,11 @@ async def test_closing_ends_what_is_under_way() -> None:
 
 async def test_a_connection_that_comes_about_after_closing_is_closed() -> None:
     with socket.create_server(("127.0.0.1", 0)) as unattended:
-        pool = Pool(Route(Place.of(f"http://127.0.0.1:{unattended.getsockname()[1]}")))
+        pool = Pool(Route(Origin.of(f"http://127.0.0.1:{unattended.getsockname()[1]}")))
 
         async def asking() -> None:
-            with pytest.raises(Broken):
-                await pool.ask(REQUEST, b"", 50.0)
+            with pytest.raises(ConnectionBroken):
+                await pool.send(REQUEST, b"", 50.0)
 
         async with asyncio.TaskGroup() as group:
             group.create_task(asking())
@@ -146,7 +146,7 @@ def test_nothing_is_open_when_closing_is_over(loop: Loop) -> None:
     async def scenario() -> list[socket.socket]:
         async with Listener() as server:
             pool = Pool(route_to(server))
-            await pool.ask(REQUEST, b"", 5.0)
+            await pool.send(REQUEST, b"", 5.0)
             await pool.close()
             assert pool._sockets._open == 0
             return [
@@ -167,27 +167,27 @@ def peer(it: socket.socket) -> int:
 async def test_what_a_cancelled_request_had_received_is_no_part_of_the_next_answer() -> None:
     async with Listener() as server:
         pool = Pool(route_to(server))
-        await pool.ask(REQUEST, b"", 5.0)
+        await pool.send(REQUEST, b"", 5.0)
         (connection,) = pool._idle
-        asked = asyncio.create_task(pool.ask(REQUEST, b"", 5.0))
+        asked = asyncio.create_task(pool.send(REQUEST, b"", 5.0))
         while not connection._done or not connection._pieces:
             await asyncio.sleep(0)
         asked.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asked
-        assert (await pool.ask(REQUEST, b"", 5.0)).body == b"hello"
+        assert (await pool.send(REQUEST, b"", 5.0)).body == b"hello"
         await pool.close()
 
 
 async def test_a_body_that_nobody_read_is_no_part_of_the_next_answer() -> None:
     async with Listener() as server:
         pool = Pool(route_to(server))
-        _, body = await pool.begin(REQUEST, b"", 5.0)
+        _, body = await pool.stream(REQUEST, b"", 5.0)
         (connection,) = pool._busy
         while not connection._done:
             await asyncio.sleep(0)
-        body.leave()
-        assert (await pool.ask(REQUEST, b"", 5.0)).body == b"hello"
+        body.release()
+        assert (await pool.send(REQUEST, b"", 5.0)).body == b"hello"
         await pool.close()
 
 
@@ -205,11 +205,11 @@ async def test_a_goodbye_that_came_while_the_loop_stood_still_is_seen_before_the
             accepted.sendall(HELLO)
 
     with listening:
-        pool = Pool(Route(Place.of(f"http://127.0.0.1:{listening.getsockname()[1]}")))
+        pool = Pool(Route(Origin.of(f"http://127.0.0.1:{listening.getsockname()[1]}")))
         for _ in range(3):
             server = threading.Thread(target=serve_once, daemon=True)
             server.start()
-            assert (await pool.ask(REQUEST, b"", 5.0)).body == b"hello"
+            assert (await pool.send(REQUEST, b"", 5.0)).body == b"hello"
             # The loop stands still, as that of a process that was suspended, until the server has gone.
             server.join()
         await pool.close()
@@ -221,8 +221,8 @@ async def test_a_connection_of_the_old_way_that_is_looked_at_meanwhile_is_left_t
     monkeypatch.setattr("kubewright.http.client.pool.RESTED", 0.0)
     async with Listener() as old, Listener() as new, asyncio.TaskGroup() as group:
         pool = Pool(route_to(old))
-        await pool.ask(REQUEST, b"", 5.0)
-        asked = group.create_task(pool.ask(REQUEST, b"", 5.0))
+        await pool.send(REQUEST, b"", 5.0)
+        asked = group.create_task(pool.send(REQUEST, b"", 5.0))
         await asyncio.sleep(0)
         pool.reroute(route_to(new))
         assert (await asked).body == b"hello"
@@ -236,10 +236,10 @@ async def test_a_connection_that_is_looked_at_while_the_pool_closes_is_closed_to
     monkeypatch.setattr("kubewright.http.client.pool.RESTED", 0.0)
     async with Listener() as server:
         pool = Pool(route_to(server))
-        await pool.ask(REQUEST, b"", 5.0)
-        asked = asyncio.ensure_future(pool.ask(REQUEST, b"", 5.0))
+        await pool.send(REQUEST, b"", 5.0)
+        asked = asyncio.ensure_future(pool.send(REQUEST, b"", 5.0))
         await asyncio.sleep(0)
         await pool.close()
-        with pytest.raises(Broken):
+        with pytest.raises(ConnectionBroken):
             await asked
         assert len(server.heads) == 1

@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from kubewright.http.client import Place, Route, head_of, request_of
+from kubewright.http.client import Origin, Route, encode_headers, encode_request
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from kubewright.http.client import Place, Route, head_of, request_of
     ],
 )
 def test_a_url_says_where_to_connect(url: str, host: str, port: int, authority: str) -> None:
-    place = Place.of(url)
+    place = Origin.of(url)
     assert (place.host, place.port, place.authority) == (host, port, authority)
     assert place.secure == url.startswith("https")
 
@@ -31,17 +31,17 @@ def test_a_url_says_where_to_connect(url: str, host: str, port: int, authority: 
 )
 def test_what_leads_nowhere_is_a_value_error(url: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011  (its text is for nobody: the caller says whose URL it was)
-        Place.of(url)
+        Origin.of(url)
 
 
 def test_credentials_in_a_url_are_basic_ones() -> None:
-    given = Place.of("http://us%40er:p%3Ass@a").authorization
+    given = Origin.of("http://us%40er:p%3Ass@a").authorization
     assert base64.b64decode(given.removeprefix("Basic ")) == b"us@er:p:ss"
 
 
 def test_only_a_proxy_in_the_clear_is_told_the_server_and_our_credentials_for_it() -> None:
-    proxy = Place.of("http://u:p@proxy:3128")
-    plain, secure = Place.of("http://server:8080"), Place.of("https://server")
+    proxy = Origin.of("http://u:p@proxy:3128")
+    plain, secure = Origin.of("http://server:8080"), Origin.of("https://server")
     assert Route(plain).target("/a?b") == "/a?b"
     assert Route(plain, proxy).target("/a?b") == "http://server:8080/a?b"
     assert Route(secure, proxy).target("/a?b") == "/a?b"
@@ -52,16 +52,16 @@ def test_only_a_proxy_in_the_clear_is_told_the_server_and_our_credentials_for_it
 @pytest.mark.parametrize("value", ["a\r\nX: y", "a\nb", "a\0b"])
 def test_no_value_begins_another_header(value: str) -> None:
     with pytest.raises(ValueError, match="the header X-A would hold a line break"):
-        head_of([("X-A", value)])
+        encode_headers([("X-A", value)])
 
 
 @pytest.mark.parametrize("target", ["/a b", "/a\r\nX: y", "/\u00e4", "/a\0"])
 def test_no_target_ends_its_line(target: str) -> None:
     with pytest.raises(ValueError, match="not quoted"):
-        request_of("GET", target, b"", b"")
+        encode_request("GET", target, b"", b"")
 
 
 def test_a_request_says_how_long_its_body_is() -> None:
-    assert request_of("GET", "/a", b"X: y\r\n", b"") == b"GET /a HTTP/1.1\r\nX: y\r\n\r\n"
-    assert request_of("POST", "/a", b"", b"") == b"POST /a HTTP/1.1\r\nContent-Length: 0\r\n\r\n"
-    assert request_of("DELETE", "/a", b"", b"{}") == b"DELETE /a HTTP/1.1\r\nContent-Length: 2\r\n\r\n"
+    assert encode_request("GET", "/a", b"X: y\r\n", b"") == b"GET /a HTTP/1.1\r\nX: y\r\n\r\n"
+    assert encode_request("POST", "/a", b"", b"") == b"POST /a HTTP/1.1\r\nContent-Length: 0\r\n\r\n"
+    assert encode_request("DELETE", "/a", b"", b"{}") == b"DELETE /a HTTP/1.1\r\nContent-Length: 2\r\n\r\n"

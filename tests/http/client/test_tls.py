@@ -11,14 +11,14 @@ import pytest
 from msgspec.structs import replace
 
 from kubewright.http.client import (
-    Broken,
-    ConnectTimedOut,
-    Place,
+    ConnectionBroken,
+    ConnectTimeout,
+    Origin,
     Pool,
     ProxyRefused,
     Route,
     Unreachable,
-    request_of,
+    encode_request,
 )
 from kubewright.testing.virtual_time import VirtualTimeLoop
 
@@ -38,9 +38,9 @@ async def mirrored(head: bytes, reader: asyncio.StreamReader, writer: asyncio.St
 
 async def test_long_bodies_go_both_ways(server_tls: ssl.SSLContext, trust: ssl.SSLContext) -> None:
     async with Listener(mirrored, server_tls) as server:
-        pool = Pool(Route(Place.of(server.url), tls=trust))
+        pool = Pool(Route(Origin.of(server.url), tls=trust))
         for _ in range(2):
-            assert (await pool.ask(request_of("POST", "/", b"", LONG), LONG, 30.0)).body == LONG
+            assert (await pool.send(encode_request("POST", "/", b"", LONG), LONG, 30.0)).body == LONG
         assert len(server.writers) == 1
         await pool.close()
 
@@ -51,8 +51,8 @@ async def test_both_versions_are_spoken(
 ) -> None:
     server_tls.maximum_version = version
     async with Listener(tls=server_tls) as server:
-        pool = Pool(Route(Place.of(server.url), tls=trust))
-        assert (await pool.ask(request_of("GET", "/", b"", b""), b"", 5.0)).body == b"hello"
+        pool = Pool(Route(Origin.of(server.url), tls=trust))
+        assert (await pool.send(encode_request("GET", "/", b"", b""), b"", 5.0)).body == b"hello"
         await pool.close()
 
 
@@ -73,9 +73,9 @@ async def test_the_next_connection_takes_the_session_up_again(
 ) -> None:
     server_tls.maximum_version = version
     async with Listener(sessions := Resumptions(), server_tls) as server:
-        pool = Pool(Route(Place.of(server.url), tls=trust))
+        pool = Pool(Route(Origin.of(server.url), tls=trust))
         for _ in range(3):
-            assert (await pool.ask(request_of("GET", "/", b"", b""), b"", 5.0)).body == b"hello"
+            assert (await pool.send(encode_request("GET", "/", b"", b""), b"", 5.0)).body == b"hello"
         await pool.close()
     assert sessions.noted == [False, True, True]
 
@@ -84,12 +84,12 @@ async def test_another_way_to_the_server_begins_a_session_of_its_own(
     server_tls: ssl.SSLContext, trust: ssl.SSLContext
 ) -> None:
     async with Listener(sessions := Resumptions(), server_tls) as server:
-        route = Route(Place.of(server.url), tls=trust)
+        route = Route(Origin.of(server.url), tls=trust)
         pool = Pool(route)
-        await pool.ask(request_of("GET", "/", b"", b""), b"", 5.0)
+        await pool.send(encode_request("GET", "/", b"", b""), b"", 5.0)
         # As with a new certificate of ours: what the server knows of the old one must not live on.
         pool.reroute(replace(route))
-        await pool.ask(request_of("GET", "/", b"", b""), b"", 5.0)
+        await pool.send(encode_request("GET", "/", b"", b""), b"", 5.0)
         await pool.close()
     assert sessions.noted == [False, False]
 
@@ -107,8 +107,8 @@ async def test_a_body_that_ends_with_the_connection_is_read_to_its_end(
         writer.close()
 
     async with Listener(until_end, server_tls) as server:
-        pool = Pool(Route(Place.of(server.url), tls=trust))
-        assert (await pool.ask(request_of("GET", "/", b"", b""), b"", 5.0)).body == b"all of it"
+        pool = Pool(Route(Origin.of(server.url), tls=trust))
+        assert (await pool.send(encode_request("GET", "/", b"", b""), b"", 5.0)).body == b"all of it"
         await pool.close()
 
 
@@ -127,9 +127,9 @@ async def test_a_connection_that_the_server_left_is_not_used(
             writer.transport.abort()
 
     async with Listener(hello_and_goodbye, server_tls) as server:
-        pool = Pool(Route(Place.of(server.url), tls=trust))
+        pool = Pool(Route(Origin.of(server.url), tls=trust))
         for _ in range(3):
-            assert (await pool.ask(request_of("GET", "/", b"", b""), b"", 5.0)).body == b"hello"
+            assert (await pool.send(encode_request("GET", "/", b"", b""), b"", 5.0)).body == b"hello"
             while any(connection.usable for connection in pool._idle):
                 await asyncio.sleep(0)
         assert len(server.writers) == 3
@@ -154,9 +154,9 @@ async def test_what_tls_says_after_the_handshake_is_why_it_broke(
     server = await asyncio.start_server(particular, "127.0.0.1", 0)
     async with server:
         port = server.sockets[0].getsockname()[1]
-        pool = Pool(Route(Place.of(f"https://127.0.0.1:{port}"), tls=trust))
-        with pytest.raises(Broken) as caught:
-            await pool.ask(request_of("GET", "/", b"", b""), b"", 5.0)
+        pool = Pool(Route(Origin.of(f"https://127.0.0.1:{port}"), tls=trust))
+        with pytest.raises(ConnectionBroken) as caught:
+            await pool.send(encode_request("GET", "/", b"", b""), b"", 5.0)
         assert caught.value.cause is not None
         assert caught.value.cause.reason == "TLSV13_ALERT_CERTIFICATE_REQUIRED"
         await pool.close()
@@ -170,9 +170,9 @@ async def test_a_server_that_hangs_up_in_the_handshake_is_unreachable(trust: ssl
     server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
     async with server:
         port = server.sockets[0].getsockname()[1]
-        pool = Pool(Route(Place.of(f"https://127.0.0.1:{port}"), tls=trust))
+        pool = Pool(Route(Origin.of(f"https://127.0.0.1:{port}"), tls=trust))
         with pytest.raises(Unreachable) as caught:
-            await pool.ask(b"", b"", 5.0)
+            await pool.send(b"", b"", 5.0)
         assert isinstance(caught.value.cause, ConnectionResetError)
         await pool.close()
 
@@ -188,9 +188,9 @@ def test_a_handshake_that_is_not_answered_runs_out_of_time(trust: ssl.SSLContext
         server = await asyncio.start_server(silent, "127.0.0.1", 0)
         async with server:
             port = server.sockets[0].getsockname()[1]
-            pool = Pool(Route(Place.of(f"https://127.0.0.1:{port}"), tls=trust))
-            with pytest.raises(ConnectTimedOut):
-                await pool.ask(b"", b"", 60.0)
+            pool = Pool(Route(Origin.of(f"https://127.0.0.1:{port}"), tls=trust))
+            with pytest.raises(ConnectTimeout):
+                await pool.send(b"", b"", 60.0)
             stopped.set()
             await pool.close()
         return asyncio.get_running_loop().time()
@@ -207,8 +207,8 @@ async def test_nobody_hears_of_a_connection_that_was_given_up_while_it_was_opene
     with socket.create_server(("127.0.0.1", 0)) as unattended:
         port = unattended.getsockname()[1]
         for turns in range(10):
-            pool = Pool(Route(Place.of(f"https://127.0.0.1:{port}"), tls=trust))
-            asking = asyncio.create_task(pool.ask(b"", b"", 50.0))
+            pool = Pool(Route(Origin.of(f"https://127.0.0.1:{port}"), tls=trust))
+            asking = asyncio.create_task(pool.send(b"", b"", 50.0))
             for _ in range(turns):
                 await asyncio.sleep(0)
             asking.cancel()
@@ -224,10 +224,10 @@ async def test_a_proxy_may_be_spoken_to_in_tls_itself(
     server_tls: ssl.SSLContext, trust: ssl.SSLContext
 ) -> None:
     async with Listener(mirrored, server_tls) as server, Listener(tunnelled, server_tls) as proxy:
-        route = Route(Place.of(server.url), Place.of(proxy.url.replace("//", "//u:p@")), trust)
+        route = Route(Origin.of(server.url), Origin.of(proxy.url.replace("//", "//u:p@")), trust)
         pool = Pool(route)
         for _ in range(2):
-            assert (await pool.ask(request_of("POST", "/", b"", LONG), LONG, 30.0)).body == LONG
+            assert (await pool.send(encode_request("POST", "/", b"", LONG), LONG, 30.0)).body == LONG
         assert proxy.heads[0].startswith(f"CONNECT 127.0.0.1:{server.port} HTTP/1.1\r\n".encode())
         assert b"Proxy-Authorization: Basic dTpw\r\n" in proxy.heads[0]
         assert len(proxy.heads) == 1
@@ -239,9 +239,9 @@ async def test_a_proxy_says_no_without_being_asked_again(trust: ssl.SSLContext) 
         writer.write(b"HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n")
 
     async with Listener(no) as proxy:
-        pool = Pool(Route(Place.of("https://server.example"), Place.of(proxy.url), trust))
+        pool = Pool(Route(Origin.of("https://server.example"), Origin.of(proxy.url), trust))
         with pytest.raises(ProxyRefused) as caught:
-            await pool.ask(b"", b"", 5.0)
+            await pool.send(b"", b"", 5.0)
         assert caught.value.status == 407
         await pool.close()
 
@@ -251,9 +251,9 @@ async def test_a_proxy_that_hangs_up_is_called_unreachable(trust: ssl.SSLContext
         writer.transport.abort()
 
     async with Listener(gone) as proxy:
-        pool = Pool(Route(Place.of("https://server.example"), Place.of(proxy.url), trust))
+        pool = Pool(Route(Origin.of("https://server.example"), Origin.of(proxy.url), trust))
         with pytest.raises(Unreachable) as caught:
-            await pool.ask(b"", b"", 5.0)
+            await pool.send(b"", b"", 5.0)
         assert caught.value.proxy
         assert caught.value.cause.errno == errno.ECONNRESET
         await pool.close()

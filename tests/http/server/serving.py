@@ -9,6 +9,7 @@ from http_wire import Wire, connected
 
 from kubewright.http.server import (
     Answer,
+    BodyWriter,
     Handler,
     HangUp,
     HttpServer,
@@ -16,7 +17,6 @@ from kubewright.http.server import (
     Request,
     Response,
     Stream,
-    Writer,
     text,
 )
 
@@ -71,11 +71,11 @@ class Paths(Handler):
     async def _fail(self, error: BaseException) -> Answer:
         raise error
 
-    async def _stream(self, writer: Writer) -> None:
+    async def _stream(self, writer: BodyWriter) -> None:
         for piece in (b"one", b"", b"two"):
             await writer.write(piece)
 
-    async def _break(self, writer: Writer) -> None:
+    async def _break(self, writer: BodyWriter) -> None:
         await writer.write(b"one")
         raise KeyError("secret")
 

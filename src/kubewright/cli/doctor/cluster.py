@@ -9,7 +9,7 @@ from importlib.metadata import version
 from kubewright.api import KubewrightError
 from kubewright.api.builtin import authentication_v1
 from kubewright.cli.doctor.finding import Finding, doubtful, failed, skipped, well
-from kubewright.client import Answer, Client, ClusterConfig, ServerVersion, requests
+from kubewright.client import Client, ClientResponse, ClusterConfig, ServerVersion, requests
 
 OLDEST_PYTHON = (3, 11)
 OLDEST_SERVER, NEWEST_SERVER = 31, 36
@@ -63,7 +63,7 @@ async def _identity(client: Client) -> Finding:
     return well("identity", f"{user.username} of {', '.join(user.groups)}")
 
 
-def _clock(answer: Answer) -> Finding:
+def _clock(answer: ClientResponse) -> Finding:
     text = answer.headers.get("Date", "")
     if not text:
         return skipped("clock", "the server tells no time")

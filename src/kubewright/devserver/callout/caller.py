@@ -10,15 +10,15 @@ from kubewright.devserver.callout.failures import CallFailed, connection_failure
 from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.status import quote
 from kubewright.http.client import (
-    Answer,
-    Broken,
+    ClientResponse,
+    ConnectionBroken,
     ExchangeFailed,
     NotSent,
-    Place,
+    Origin,
     Pool,
     Route,
-    head_of,
-    request_of,
+    encode_headers,
+    encode_request,
 )
 
 MAX_ANSWER = 64 * 1024 * 1024
@@ -60,17 +60,17 @@ class Caller:
             )
         return content
 
-    async def _send(self, place: Destination, body: bytes, seconds: float) -> tuple[Answer, bytes]:
+    async def _send(self, place: Destination, body: bytes, seconds: float) -> tuple[ClientResponse, bytes]:
         host = place.url.removeprefix("https://").partition("/")[0]
         target = quoted(place.target, safe="/?&=%:@!$'()*+,;~")
-        head = request_of("POST", target, head_of((("Host", host), *_HEAD)), body)
+        head = encode_request("POST", target, encode_headers((("Host", host), *_HEAD)), body)
         pool = self._pool(place)
         while True:
             try:
                 return await _exchange(pool, head, body, seconds)
             except NotSent:
                 pass
-            except Broken as error:
+            except ConnectionBroken as error:
                 # The other side may close a connection that was kept: ask again on another.
                 if error.begun or not error.stale:
                     raise
@@ -79,7 +79,7 @@ class Caller:
         peer = place.host, place.port, place.server_name, place.authority
         found = self._pools.get(peer)
         if found is None:
-            server = Place(True, place.host, place.port, place.host, place.host)
+            server = Origin(True, place.host, place.port, place.host, place.host)
             route = Route(server, tls=self._context(place.authority), server_name=place.server_name)
             found = self._pools[peer] = Pool(route)
         return found
@@ -106,8 +106,8 @@ class Caller:
         self._pools.clear()
 
 
-async def _exchange(pool: Pool, head: bytes, body: bytes, seconds: float) -> tuple[Answer, bytes]:
-    answer, reply = await pool.begin(head, body, seconds)
+async def _exchange(pool: Pool, head: bytes, body: bytes, seconds: float) -> tuple[ClientResponse, bytes]:
+    answer, reply = await pool.stream(head, body, seconds)
     content = bytearray()
     try:
         while piece := await reply.read(seconds):
@@ -115,7 +115,7 @@ async def _exchange(pool: Pool, head: bytes, body: bytes, seconds: float) -> tup
             if len(content) > MAX_ANSWER:
                 raise CallFailed("the answer is too large")
     finally:
-        reply.leave()
+        reply.release()
     return answer, bytes(content)
 
 

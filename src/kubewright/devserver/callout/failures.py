@@ -7,7 +7,14 @@ import msgspec
 
 from kubewright.api import KubewrightError
 from kubewright.devserver.status import quote
-from kubewright.http.client import Broken, ConnectTimedOut, HandshakeFailed, Malformed, Silent, Unreachable
+from kubewright.http.client import (
+    ConnectionBroken,
+    ConnectTimeout,
+    HandshakeFailed,
+    MalformedResponse,
+    ReadTimeout,
+    Unreachable,
+)
 
 _BY_STATUS = {
     400: "the server rejected our request for an unknown reason",
@@ -38,12 +45,12 @@ class CallFailed(KubewrightError):
 def connection_failure(error: Exception, address: str, name: str) -> str:
     """Tell why an exchange with an address, for a server of a name, brought no answer."""
     match error:
-        case TimeoutError() | Silent() | ConnectTimedOut():
+        case TimeoutError() | ReadTimeout() | ConnectTimeout():
             return "context deadline exceeded"
-        case Malformed():
+        case MalformedResponse():
             shown = quote(error.shown.decode("latin-1"))
             return f"net/http: HTTP/1.x transport connection broken: malformed HTTP response {shown}"
-        case HandshakeFailed() | Unreachable() | Broken():
+        case HandshakeFailed() | Unreachable() | ConnectionBroken():
             return _cause(error.cause, address, name)
         case _:
             return "EOF"

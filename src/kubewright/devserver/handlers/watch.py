@@ -15,7 +15,7 @@ from kubewright.devserver.options import ListOptions
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.storage import ADDED, DELETED, MODIFIED, Event, Record
 from kubewright.devserver.tables import cells_of, partial, table
-from kubewright.http.server import Stream, Writer
+from kubewright.http.server import BodyWriter, Stream
 
 MIN_SECONDS = 1800
 BOOKMARK_SECONDS = 60.0
@@ -44,14 +44,14 @@ class Watch:
         revision = object_revision(self.options.resource_version)
         return Stream(lambda writer: self._serve(writer, revision), self.format.media)
 
-    async def _serve(self, writer: Writer, revision: int) -> None:
+    async def _serve(self, writer: BodyWriter, revision: int) -> None:
         seconds = self.options.timeout or MIN_SECONDS * (1 + random.random())
         self.deadline = asyncio.get_running_loop().time() + seconds
         # Who is still not told of what nobody converts when the time is up is told nothing, as by the real server.
         with contextlib.suppress(StatusError):
             await self._run(writer, revision)
 
-    async def _run(self, writer: Writer, revision: int) -> None:
+    async def _run(self, writer: BodyWriter, revision: int) -> None:
         loop, deadline = asyncio.get_running_loop(), self.deadline
         collection = self.chosen.resource.collection
         epoch = collection.epoch
@@ -108,7 +108,7 @@ class Watch:
             return self.options.send_initial_events
         return self.options.resource_version in ("", "0")
 
-    async def _send_state(self, writer: Writer, revision: int) -> None:
+    async def _send_state(self, writer: BodyWriter, revision: int) -> None:
         pieces: list[bytes] = []
         size = 0
         records = self._records(revision)
@@ -126,7 +126,7 @@ class Watch:
         if pieces:
             await writer.write(b"".join(pieces))
 
-    async def _send_events(self, writer: Writer, events: list[Event]) -> int:
+    async def _send_events(self, writer: BodyWriter, events: list[Event]) -> int:
         """Send as many events as go well in one piece; gives the revision that was reached."""
         pieces: list[bytes] = []
         size = 0
@@ -229,6 +229,6 @@ class Watch:
             }
         return b'{"type":"BOOKMARK","object":%b}\n' % encode(obj)
 
-    async def _send_expired(self, writer: Writer, revision: int, oldest: int) -> None:
+    async def _send_expired(self, writer: BodyWriter, revision: int, oldest: int) -> None:
         status = StatusError.expired(f"too old resource version: {revision} ({oldest})").wire()
         await writer.write(b'{"type":"ERROR","object":%b}\n' % encode(status))

@@ -8,7 +8,7 @@ from kubewright.devserver.builtin.pod_endpoints import choose_container
 from kubewright.devserver.status import StatusError
 from kubewright.devserver.strategy import Endpoint, Invocation
 from kubewright.devserver.streaming.containers import Containers, LogRequest, OutputStream
-from kubewright.http.server import Request, Response, Stream, Writer
+from kubewright.http.server import BodyWriter, Request, Response, Stream
 
 PLAIN = "text/plain"
 _STREAMS: dict[str, OutputStream | None] = {"": None, "All": None, "Stdout": "stdout", "Stderr": "stderr"}
@@ -29,7 +29,7 @@ def log_endpoint(containers: Containers) -> Endpoint:
     return answer
 
 
-async def _copy(pieces: AsyncIterator[bytes], writer: Writer) -> None:
+async def _copy(pieces: AsyncIterator[bytes], writer: BodyWriter) -> None:
     async for piece in pieces:
         await writer.write(piece)
 

@@ -1,40 +1,40 @@
 """Ask HTTP/1.1 servers: connections kept between requests, proxies, TLS, answers whole or piece by piece."""
 
-from kubewright.http.client.exchange import Answer, Body, Exchange, Fence
+from kubewright.http.client.exchange import Body, ClientResponse, Exchange, Fence
 from kubewright.http.client.failures import (
-    Broken,
-    ConnectTimedOut,
+    ConnectionBroken,
+    ConnectTimeout,
     ExchangeFailed,
     HandshakeFailed,
-    Malformed,
+    MalformedResponse,
     NotSent,
     ProxyRefused,
-    Silent,
+    ReadTimeout,
     Unreachable,
 )
 from kubewright.http.client.headers import Headers
-from kubewright.http.client.heads import head_of, request_of
+from kubewright.http.client.heads import encode_headers, encode_request
 from kubewright.http.client.pool import Pool
-from kubewright.http.client.route import Place, Route
+from kubewright.http.client.route import Origin, Route
 
 __all__ = [
-    "Answer",
     "Body",
-    "Broken",
-    "ConnectTimedOut",
+    "ClientResponse",
+    "ConnectTimeout",
+    "ConnectionBroken",
     "Exchange",
     "ExchangeFailed",
     "Fence",
     "HandshakeFailed",
     "Headers",
-    "Malformed",
+    "MalformedResponse",
     "NotSent",
-    "Place",
+    "Origin",
     "Pool",
     "ProxyRefused",
+    "ReadTimeout",
     "Route",
-    "Silent",
     "Unreachable",
-    "head_of",
-    "request_of",
+    "encode_headers",
+    "encode_request",
 ]

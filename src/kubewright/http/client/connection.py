@@ -7,8 +7,14 @@ from typing import cast
 
 import httptools
 
-from kubewright.http.client.exchange import Answer
-from kubewright.http.client.failures import Broken, ExchangeFailed, Malformed, NotSent, Silent
+from kubewright.http.client.exchange import ClientResponse
+from kubewright.http.client.failures import (
+    ConnectionBroken,
+    ExchangeFailed,
+    MalformedResponse,
+    NotSent,
+    ReadTimeout,
+)
 from kubewright.http.client.headers import Field, Headers
 from kubewright.http.client.inflation import Inflater
 from kubewright.http.client.wire import ARRIVAL, Wire
@@ -33,7 +39,7 @@ class _Goal(Enum):
     ROOM = auto()
 
 
-class Connection(asyncio.BufferedProtocol):
+class ClientConnection(asyncio.BufferedProtocol):
     """Ask one thing after the other; whoever asks sees to it that nobody else does meanwhile."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -46,9 +52,9 @@ class Connection(asyncio.BufferedProtocol):
         self._parser: httptools.HttpResponseParser | None = httptools.HttpResponseParser(self)
         self._waiter: asyncio.Future[None] | None = None
         self._goal = _Goal.HEAD
-        self._due: float | None = None
+        self._deadline: float | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._timer_due = 0.0
+        self._timer_deadline = 0.0
         self._asking = False
         self._sending = False
         self._served = False
@@ -87,22 +93,22 @@ class Connection(asyncio.BufferedProtocol):
 
     # The side that asks.
 
-    async def ask(self, head: bytes, body: bytes, due: float) -> Answer:
+    async def send(self, head: bytes, body: bytes, deadline: float) -> ClientResponse:
         """Send a request and return its whole answer."""
-        await self._send(head, body, due)
-        await self._reach(_Goal.WHOLE, due)
+        await self._send(head, body, deadline)
+        await self._reach(_Goal.WHOLE, deadline)
         return self._answer(self._gathered())
 
-    async def begin(self, head: bytes, body: bytes, due: float) -> Answer:
+    async def stream(self, head: bytes, body: bytes, deadline: float) -> ClientResponse:
         """Send a request and return once the answer's headers are there."""
-        await self._send(head, body, due)
-        await self._reach(_Goal.HEAD, due)
+        await self._send(head, body, deadline)
+        await self._reach(_Goal.HEAD, deadline)
         return self._answer(b"")
 
-    async def rest(self, due: float) -> bytes:
+    async def read_all(self, deadline: float) -> bytes:
         """Return all of the body that was not read yet."""
         self._go_on()
-        await self._reach(_Goal.WHOLE, due)
+        await self._reach(_Goal.WHOLE, deadline)
         return self._gathered()
 
     async def read(self, idle: float) -> bytes:
@@ -130,12 +136,12 @@ class Connection(asyncio.BufferedProtocol):
 
     def close(self) -> None:
         """Take leave of the server, at once if it still has something to say or does not want to hear the rest."""
-        self._due = None
+        self._deadline = None
         if self._wire is None:
             return
         if self._asking and (self._sending or not self._done):
             # Said before it ends: a body that lasts as long as the connection would pass for whole.
-            self._fail(Broken(begun=self._headed))
+            self._fail(ConnectionBroken(begun=self._headed))
         else:
             self._wire.close()
 
@@ -145,7 +151,7 @@ class Connection(asyncio.BufferedProtocol):
         self.connection_lost(None)
         return wire
 
-    async def _send(self, head: bytes, body: bytes, due: float) -> None:
+    async def _send(self, head: bytes, body: bytes, deadline: float) -> None:
         wire = self._wire
         if wire is None or wire.is_closing():
             raise NotSent
@@ -158,27 +164,27 @@ class Connection(asyncio.BufferedProtocol):
         wire.write(head)
         for start in range(0, len(body), PIECE):
             if self._full:
-                await self._reach(_Goal.ROOM, due)
+                await self._reach(_Goal.ROOM, deadline)
             if self._done:
                 # The answer is there before the request is out: the server does not want the rest.
                 return
             wire.write(body[start : start + PIECE])
         self._sending = False
 
-    async def _reach(self, goal: _Goal, due: float) -> None:
+    async def _reach(self, goal: _Goal, deadline: float) -> None:
         self._goal = goal
         while not self._reached():
             if self._failure is not None:
                 raise self._failure
-            self._wait_until(due)
+            self._wait_until(deadline)
             self._waiter = self._loop.create_future()
             try:
                 await self._waiter
             except asyncio.CancelledError:
-                # Nothing is due to one who has gone.
-                self._due = None
+                # A cancelled caller has no deadline any more.
+                self._deadline = None
                 raise
-        self._due = None
+        self._deadline = None
 
     def _reached(self) -> bool:
         if self._done:
@@ -192,8 +198,8 @@ class Connection(asyncio.BufferedProtocol):
             return self._headed
         return not self._full
 
-    def _answer(self, body: bytes) -> Answer:
-        return Answer(self._status, self._reason.decode("latin-1"), self._headers, body)
+    def _answer(self, body: bytes) -> ClientResponse:
+        return ClientResponse(self._status, self._reason.decode("latin-1"), self._headers, body)
 
     def _gathered(self) -> bytes:
         pieces = self._pieces
@@ -238,26 +244,26 @@ class Connection(asyncio.BufferedProtocol):
             if not self._paused:
                 self._let_in()
 
-    # Time: one timer for a connection, which is moved only when something is due before it.
+    # Time: one timer for a connection, which is moved only to an earlier deadline.
 
-    def _wait_until(self, due: float) -> None:
-        self._due = due
+    def _wait_until(self, deadline: float) -> None:
+        self._deadline = deadline
         if self._timer is not None:
-            if self._timer_due <= due:
+            if self._timer_deadline <= deadline:
                 return
             self._timer.cancel()
-        self._timer_due = due
-        self._timer = self._loop.call_at(due, self._tick)
+        self._timer_deadline = deadline
+        self._timer = self._loop.call_at(deadline, self._tick)
 
     def _tick(self) -> None:
         self._timer = None
-        due = self._due
-        if due is None:
+        deadline = self._deadline
+        if deadline is None:
             return
-        if self._loop.time() < due - _ROUNDING:
-            self._wait_until(due)
+        if self._loop.time() < deadline - _ROUNDING:
+            self._wait_until(deadline)
         elif self._asking:
-            self._fail(Silent())
+            self._fail(ReadTimeout())
         else:
             self.close()
 
@@ -284,7 +290,7 @@ class Connection(asyncio.BufferedProtocol):
             if self._until_end and exc is None and whole:
                 self._done = True
             else:
-                self._failure = Broken(begun=self._headed, stale=self._served, cause=exc)
+                self._failure = ConnectionBroken(begun=self._headed, stale=self._served, cause=exc)
         self._wake()
 
     def pause_writing(self) -> None:
@@ -319,13 +325,13 @@ class Connection(asyncio.BufferedProtocol):
             self._lasting = False
             self.close()
             return
-        trouble: Malformed | None = None
+        trouble: MalformedResponse | None = None
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._lasting = False
             if not self._done:
-                trouble = Malformed(str(error), bytes(data[:40]))
+                trouble = MalformedResponse(str(error), bytes(data[:40]))
         # Also before trouble: what came before it is still read, and not as it was packed.
         if self._inflater is not None and not self._unpack(self._inflater):
             return
@@ -342,7 +348,7 @@ class Connection(asyncio.BufferedProtocol):
         self._received += size
         if not self._headed:
             if self._received > MAX_HEAD:
-                self._fail(Malformed(f"headers of more than {MAX_HEAD} bytes"))
+                self._fail(MalformedResponse(f"headers of more than {MAX_HEAD} bytes"))
         elif self._goal is not _Goal.ROOM and self._received > HIGH_WATER and not self._paused:
             # Not before the request is out: a server that is not listened to may not listen either.
             self._paused = True
@@ -356,14 +362,14 @@ class Connection(asyncio.BufferedProtocol):
         try:
             if data := inflater.feed(packed):
                 self._pieces.append(data)
-        except Malformed as failure:
+        except MalformedResponse as failure:
             self._done = False
             self._fail(failure)
             return False
         self._unpacked = len(self._pieces)
         if self._done and not inflater.complete:
             self._done = False
-            self._fail(Broken(begun=True))
+            self._fail(ConnectionBroken(begun=True))
             return False
         return True
 
@@ -384,7 +390,7 @@ class Connection(asyncio.BufferedProtocol):
     def on_message_begin(self) -> None:
         """Start an answer, or refuse one that nobody asked for."""
         if self._done:
-            raise Malformed("more came than the answer")
+            raise MalformedResponse("more came than the answer")
         self._fields = []
         self._reason = b""
 

@@ -9,7 +9,7 @@ Fence = Callable[[], None]
 """Raises to keep a request from leaving."""
 
 
-class Answer(NamedTuple):
+class ClientResponse(NamedTuple):
     """An answer; the body of one that is read piece by piece is empty."""
 
     status: int
@@ -25,11 +25,11 @@ class Body(Protocol):
         """Return all that has come since the last call; wait so many seconds if nothing has; nothing is the end."""
         ...
 
-    async def rest(self, due: float) -> bytes:
+    async def read_all(self, deadline: float) -> bytes:
         """Return all that was not read yet, by a time on the event loop's clock."""
         ...
 
-    def leave(self) -> None:
+    def release(self) -> None:
         """Want no more of it, whether it was read to its end or not."""
         ...
 
@@ -37,11 +37,13 @@ class Body(Protocol):
 class Exchange(Protocol):
     """Takes requests as bytes, the head with its empty line; what goes wrong is an ExchangeFailed."""
 
-    async def ask(self, head: bytes, body: bytes, patience: float, fence: Fence | None = None) -> Answer:
+    async def send(
+        self, head: bytes, body: bytes, timeout: float, fence: Fence | None = None
+    ) -> ClientResponse:
         """Send a request and return its whole answer; the fence is met when the way is open, before it leaves."""
         ...
 
-    async def begin(self, head: bytes, body: bytes, patience: float) -> tuple[Answer, Body]:
+    async def stream(self, head: bytes, body: bytes, timeout: float) -> tuple[ClientResponse, Body]:
         """Send a request and return the head of its answer, and the body to be read."""
         ...
 

@@ -7,7 +7,7 @@ class ExchangeFailed(Exception):
     """No whole answer came."""
 
 
-class ConnectTimedOut(ExchangeFailed):
+class ConnectTimeout(ExchangeFailed):
     """No connection came about in time: nothing was sent."""
 
 
@@ -40,11 +40,11 @@ class NotSent(ExchangeFailed):
     """The connection was closed before the first byte of the request was out."""
 
 
-class Silent(ExchangeFailed):
+class ReadTimeout(ExchangeFailed):
     """No answer, or no further piece of it, came in time."""
 
 
-class Malformed(ExchangeFailed):
+class MalformedResponse(ExchangeFailed):
     """What came is not HTTP/1.1; `shown` is how it begins."""
 
     def __init__(self, why: str, shown: bytes = b"") -> None:
@@ -52,7 +52,7 @@ class Malformed(ExchangeFailed):
         self.shown = shown
 
 
-class Broken(ExchangeFailed):
+class ConnectionBroken(ExchangeFailed):
     """The connection ended before the answer did, for a cause if one was told.
 
     `stale`: it had served before, so the server may have closed it just when it was to serve again.

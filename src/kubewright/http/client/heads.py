@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 
-def head_of(fields: Iterable[tuple[str, str]]) -> bytes:
+def encode_headers(fields: Iterable[tuple[str, str]]) -> bytes:
     """Write headers out; a value that would begin another header is refused, unseen."""
     lines: list[str] = []
     for name, value in fields:
@@ -13,7 +13,7 @@ def head_of(fields: Iterable[tuple[str, str]]) -> bytes:
     return "".join(lines).encode()
 
 
-def request_of(method: str, target: str, head: bytes, body: bytes) -> bytes:
+def encode_request(method: str, target: str, head: bytes, body: bytes) -> bytes:
     """Return all of a request that comes before its body."""
     if not target.isascii() or not target.isprintable() or " " in target:
         raise ValueError("the request's target is not quoted")

@@ -2,7 +2,7 @@
 
 import zlib
 
-from kubewright.http.client.failures import Malformed
+from kubewright.http.client.failures import MalformedResponse
 
 MOST_AT_ONCE = 64 * 1024 * 1024
 """What one arrival of packed bytes may become: gzip packs a thousandfold where somebody means harm."""
@@ -32,9 +32,9 @@ class Inflater:
                 # Room for nothing would mean room for everything.
                 pieces.append(self._part.decompress(data, max(1, room)))
             except zlib.error:
-                raise Malformed("the body is not packed as its headers say") from None
+                raise MalformedResponse("the body is not packed as its headers say") from None
             if self._part.unconsumed_tail:
-                raise Malformed(f"a packed piece of the body holds more than {MOST_AT_ONCE} bytes")
+                raise MalformedResponse(f"a packed piece of the body holds more than {MOST_AT_ONCE} bytes")
             room -= len(pieces[-1])
             data = self._part.unused_data
         return b"".join(pieces)

@@ -2,9 +2,9 @@
 
 import asyncio
 
-from kubewright.http.client.connection import Connection
-from kubewright.http.client.exchange import Answer, Fence
-from kubewright.http.client.failures import Broken
+from kubewright.http.client.connection import ClientConnection
+from kubewright.http.client.exchange import ClientResponse, Fence
+from kubewright.http.client.failures import ConnectionBroken
 from kubewright.http.client.opening import connect
 from kubewright.http.client.route import Route
 from kubewright.http.client.sockets import Sockets
@@ -20,13 +20,13 @@ RESTED = 1.0
 class _KeptBody:
     """The rest of an answer, whose connection goes back to the pool."""
 
-    def __init__(self, pool: "Pool", connection: Connection) -> None:
+    def __init__(self, pool: "Pool", connection: ClientConnection) -> None:
         self._pool = pool
         self.read = connection.read
-        self.rest = connection.rest
+        self.read_all = connection.read_all
         self._connection = connection
 
-    def leave(self) -> None:
+    def release(self) -> None:
         """Give the connection back."""
         self._pool.give_back(self._connection)
 
@@ -38,32 +38,34 @@ class Pool:
         self.route: Route = route
         self._sockets = Sockets()
         self._sessions = Sessions()
-        self._idle: list[Connection] = []
-        self._busy: dict[Connection, Route] = {}
+        self._idle: list[ClientConnection] = []
+        self._busy: dict[ClientConnection, Route] = {}
         self._closed = False
 
-    async def ask(self, head: bytes, body: bytes, patience: float, fence: Fence | None = None) -> Answer:
+    async def send(
+        self, head: bytes, body: bytes, timeout: float, fence: Fence | None = None
+    ) -> ClientResponse:
         """Send a request and return its whole answer; the fence is met when the way is open, before it leaves."""
-        due = asyncio.get_running_loop().time() + patience
-        connection = await self._kept() or await self._opened(patience)
+        deadline = asyncio.get_running_loop().time() + timeout
+        connection = await self._kept() or await self._opened(timeout)
         try:
             if fence is not None:
                 fence()
-            return await connection.ask(head, body, due)
+            return await connection.send(head, body, deadline)
         finally:
             self.give_back(connection)
 
-    async def begin(self, head: bytes, body: bytes, patience: float) -> tuple[Answer, _KeptBody]:
+    async def stream(self, head: bytes, body: bytes, timeout: float) -> tuple[ClientResponse, _KeptBody]:
         """Send a request and return the head of its answer, and the body to be read."""
-        due = asyncio.get_running_loop().time() + patience
-        connection = await self._kept() or await self._opened(patience)
+        deadline = asyncio.get_running_loop().time() + timeout
+        connection = await self._kept() or await self._opened(timeout)
         try:
-            return await connection.begin(head, body, due), _KeptBody(self, connection)
+            return await connection.stream(head, body, deadline), _KeptBody(self, connection)
         except BaseException:
             self.give_back(connection)
             raise
 
-    def give_back(self, connection: Connection) -> None:
+    def give_back(self, connection: ClientConnection) -> None:
         """Keep a connection whose answer was read to its end for the next request, close any other."""
         if self._busy.pop(connection, None) is not self.route:
             connection.close()
@@ -85,14 +87,14 @@ class Pool:
         self._idle.clear()
         await self._sockets.all_closed(GOODBYE_TIMEOUT)
 
-    async def _kept(self) -> Connection | None:
+    async def _kept(self) -> ClientConnection | None:
         while self._idle:
             connection, route = self._idle.pop(), self.route
             if connection.rested > RESTED:
                 await self._look_at(connection)
             if self._closed:
                 connection.close()
-                raise Broken(begun=False)
+                raise ConnectionBroken(begun=False)
             if route is not self.route:
                 connection.close()
             elif connection.usable:
@@ -100,7 +102,7 @@ class Pool:
                 return connection
         return None
 
-    async def _look_at(self, connection: Connection) -> None:
+    async def _look_at(self, connection: ClientConnection) -> None:
         """Let the event loop see the server's goodbye first, if it came while the loop or the machine slept."""
         try:
             for _ in range(3):
@@ -109,11 +111,11 @@ class Pool:
             connection.close()
             raise
 
-    async def _opened(self, patience: float) -> Connection:
+    async def _opened(self, timeout: float) -> ClientConnection:
         route = self.route
-        connection = await connect(route, self._sessions, self._sockets, patience)
+        connection = await connect(route, self._sessions, self._sockets, timeout)
         if self._closed:
             connection.close()
-            raise Broken(begun=False)
+            raise ConnectionBroken(begun=False)
         self._busy[connection] = route
         return connection

@@ -9,7 +9,7 @@ from msgspec import Struct
 _PORTS = {"http": 80, "https": 443}
 
 
-class Place(Struct, frozen=True):
+class Origin(Struct, frozen=True):
     """Where a URL leads, as far as connections are concerned."""
 
     secure: bool
@@ -23,7 +23,7 @@ class Place(Struct, frozen=True):
     """Basic credentials that the URL carries."""
 
     @classmethod
-    def of(cls, url: str) -> "Place":
+    def of(cls, url: str) -> "Origin":
         """Read an http or https URL; anything else is a ValueError."""
         parts = urlsplit(url)
         host = parts.hostname or ""
@@ -43,8 +43,8 @@ class Place(Struct, frozen=True):
 class Route(Struct, frozen=True):
     """How to reach a server; TLS with a proxy and TLS with the server trust the same authorities."""
 
-    server: Place
-    proxy: Place | None = None
+    server: Origin
+    proxy: Origin | None = None
     tls: ssl.SSLContext | None = None
     server_name: str = ""
     """Whom the server's certificate must name, if not its host."""

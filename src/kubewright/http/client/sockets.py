@@ -47,10 +47,10 @@ class Sockets:
                 made.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
         return made
 
-    async def all_closed(self, patience: float) -> None:
+    async def all_closed(self, timeout: float) -> None:
         """Wait for connections that still take leave of their peer, but not for a peer that does not answer."""
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(timeout):
                 await self._none_open.wait()
         except TimeoutError:
             pass

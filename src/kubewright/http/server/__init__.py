@@ -8,28 +8,29 @@ from kubewright.http.server.answers import (
     JSON,
     TEXT,
     Answer,
+    BodyWriter,
     DateField,
     Fields,
     HangUp,
     Response,
     Stream,
     Upgrade,
-    Writer,
     text,
 )
-from kubewright.http.server.connection import Connection
+from kubewright.http.server.connection import ServerConnection
 from kubewright.http.server.handler import Handler
 from kubewright.http.server.limits import Limits
 from kubewright.http.server.requests import Request, split_target
-from kubewright.http.server.routes import Route, Routes
+from kubewright.http.server.routes import Endpoint, Router
 from kubewright.http.server.server import HttpServer
 
 __all__ = [
     "JSON",
     "TEXT",
     "Answer",
-    "Connection",
+    "BodyWriter",
     "DateField",
+    "Endpoint",
     "Fields",
     "Handler",
     "HangUp",
@@ -37,11 +38,10 @@ __all__ = [
     "Limits",
     "Request",
     "Response",
-    "Route",
-    "Routes",
+    "Router",
+    "ServerConnection",
     "Stream",
     "Upgrade",
-    "Writer",
     "split_target",
     "text",
 ]

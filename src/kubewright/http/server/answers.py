@@ -19,7 +19,7 @@ _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
-class Writer(Protocol):
+class BodyWriter(Protocol):
     """Send the pieces of a streamed answer."""
 
     async def write(self, data: bytes) -> None:
@@ -39,7 +39,7 @@ class Response(Struct):
 class Stream(Struct):
     """An answer whose body is made piece by piece until `run` returns."""
 
-    run: Callable[[Writer], Awaitable[None]]
+    run: Callable[[BodyWriter], Awaitable[None]]
     content_type: str = JSON
     status: int = 200
     headers: list[tuple[str, str]] = []

@@ -29,7 +29,7 @@ _LARGE = 65536
 _log = logging.getLogger("kubewright.http")
 
 
-class House(Protocol):
+class ConnectionHost(Protocol):
     """What a connection needs from the server that it belongs to."""
 
     limits: Limits
@@ -45,21 +45,21 @@ class House(Protocol):
         """Run work in the server's task group."""
         ...
 
-    def opened(self, connection: "Connection") -> None:
+    def opened(self, connection: "ServerConnection") -> None:
         """Learn of a new connection."""
         ...
 
-    def closed(self, connection: "Connection") -> None:
+    def closed(self, connection: "ServerConnection") -> None:
         """Learn that a connection is gone."""
         ...
 
 
-class Connection(asyncio.Protocol):
+class ServerConnection(asyncio.Protocol):
     """Read requests from one transport and write their answers in order."""
 
-    def __init__(self, handler: Handler, house: House, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, handler: Handler, host: ConnectionHost, loop: asyncio.AbstractEventLoop) -> None:
         self._handler = handler
-        self._house = house
+        self._host = host
         self._loop = loop
         self._transport = cast(asyncio.Transport, None)
         self._reader = cast(RequestReader, None)
@@ -100,14 +100,14 @@ class Connection(asyncio.Protocol):
         """Start reading."""
         self.made = True
         self._transport = cast(asyncio.Transport, transport)
-        house, handler = self._house, self._handler
-        self._reader = RequestReader(self, handler, house.limits, house.room, handler.peer(transport))
-        house.opened(self)
+        host, handler = self._host, self._handler
+        self._reader = RequestReader(self, handler, host.limits, host.room, handler.peer(transport))
+        host.opened(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop what was being done for this client."""
         self._ending = True
-        self._house.closed(self)
+        self._host.closed(self)
         self._reader.release()
         while self._pending:
             self._take_turn()
@@ -160,7 +160,7 @@ class Connection(asyncio.Protocol):
             self._take_turn()
         elif len(self._pending) == 1:
             self._next()
-        elif len(self._pending) >= self._house.limits.pipelined:
+        elif len(self._pending) >= self._host.limits.pipelined:
             self._pause()
 
     def refuse(self, answer: Response, *, bodiless: bool) -> None:
@@ -178,7 +178,7 @@ class Connection(asyncio.Protocol):
         if self._switched is None:
             self._switched = bytearray()
         self._switched += rest
-        if len(self._switched) > self._house.limits.head:
+        if len(self._switched) > self._host.limits.head:
             self._pause()
 
     def _pause(self) -> None:
@@ -188,7 +188,7 @@ class Connection(asyncio.Protocol):
 
     def _resume(self) -> None:
         # One read may bring thousands of requests: there is another only when they are answered.
-        if self._paused and len(self._pending) < self._house.limits.pipelined:
+        if self._paused and len(self._pending) < self._host.limits.pipelined:
             self._paused = False
             self._transport.resume_reading()
 
@@ -210,7 +210,7 @@ class Connection(asyncio.Protocol):
             if isinstance(answer, Response):
                 self._done(answer)
             else:
-                self._task = self._house.spawn(self._answer_later(request, answer))
+                self._task = self._host.spawn(self._answer_later(request, answer))
                 if not isinstance(answer, Stream | Upgrade):
                     self._task.add_done_callback(partial(_close, answer))
 
@@ -245,13 +245,13 @@ class Connection(asyncio.Protocol):
 
     def _take_turn(self) -> Request:
         request = self._pending.popleft()
-        self._house.room.give(len(request.body))
+        self._host.room.give(len(request.body))
         return request
 
     def _stays(self, request: Request) -> bool:
         more = self._pending or self._reader.receiving
-        house = self._house
-        return request.keep_alive and (bool(more) or not (house.draining or house.crowded))
+        host = self._host
+        return request.keep_alive and (bool(more) or not (host.draining or host.crowded))
 
     def _done(self, response: Response) -> None:
         request = self._take_turn()
@@ -282,7 +282,7 @@ class Connection(asyncio.Protocol):
         self._ending = True
         self._send(refusal, keep_alive=False, bodiless=self._bodiless)
         if self._reader.receiving:
-            self._lingering = self._loop.call_later(self._house.limits.linger_seconds, self.abort)
+            self._lingering = self._loop.call_later(self._host.limits.linger_seconds, self.abort)
         else:
             self.close()
 
@@ -316,14 +316,14 @@ class Connection(asyncio.Protocol):
         protocol = upgrade.start(transport)
         transport.set_protocol(protocol)
         protocol.connection_made(transport)
-        self._house.closed(self)
+        self._host.closed(self)
         if self._switched:
             protocol.data_received(bytes(self._switched))
         self._resume()
 
     def expire(self, now: float) -> None:
         """End what takes too long: a client that does not read, a request that does not come, silence."""
-        limits = self._house.limits
+        limits = self._host.limits
         idle = self.idle_since
         patience = limits.idle_seconds if self._used else limits.receive_seconds
         if self.blocked_since is not None:

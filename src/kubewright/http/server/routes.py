@@ -10,17 +10,17 @@ from kubewright.http.server.handler import Handler
 from kubewright.http.server.requests import Request
 
 
-class Route(Struct, frozen=True):
+class Endpoint(Struct, frozen=True):
     """One path that is read with GET and HEAD; with `/*` at its end, all that are one step below."""
 
     path: str
     answer: Callable[[Request], Answer | Coroutine[Any, Any, Answer]]
 
 
-class Routes(Handler):
+class Router(Handler):
     """Answers by path; what nobody answers is refused."""
 
-    def __init__(self, routes: Iterable[Route]) -> None:
+    def __init__(self, routes: Iterable[Endpoint]) -> None:
         self._routes = {route.path: route for route in routes}
 
     def admit(self, request: Request) -> int | Response:
@@ -36,5 +36,5 @@ class Routes(Handler):
         route = self._find(request.path)
         return text(404, "404 page not found\n") if route is None else route.answer(request)
 
-    def _find(self, path: str) -> Route | None:
+    def _find(self, path: str) -> Endpoint | None:
         return self._routes.get(path) or self._routes.get(f"{path.rpartition('/')[0]}/*")

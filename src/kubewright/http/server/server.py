@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Self
 
 from kubewright.http.server.arrivals import Arrival
-from kubewright.http.server.connection import Connection
+from kubewright.http.server.connection import ServerConnection
 from kubewright.http.server.handler import Handler
 from kubewright.http.server.limits import Limits
 from kubewright.http.server.listening import accept, listen
@@ -44,7 +44,7 @@ class HttpServer:
         self._grace = grace
         self._stack = AsyncExitStack()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._arriving: dict[Connection, Arrival] = {}
+        self._arriving: dict[ServerConnection, Arrival] = {}
         self._waiting = 0
         self._freed = asyncio.Event()
         self._gone = asyncio.Event()
@@ -52,7 +52,7 @@ class HttpServer:
         self.limits: Limits = limits
         self.room: Room = Room(limits.held)
         self.draining: bool = False
-        self.connections: set[Connection] = set()
+        self.connections: set[ServerConnection] = set()
         self.port: int = port
 
     @property
@@ -140,7 +140,7 @@ class HttpServer:
                 held.enter_context(arrived)
                 await self._find_room()
                 held.pop_all()
-            connection = Connection(self._handler, self, loop)
+            connection = ServerConnection(self._handler, self, loop)
             opening = self._group.create_task(self._open(connection, arrived))
             opening.add_done_callback(partial(self._opened, connection, arrived))
             self._arriving[connection] = Arrival(arrived, opening, loop.time())
@@ -162,7 +162,7 @@ class HttpServer:
     def _has_room(self) -> bool:
         return len(self.connections) + len(self._arriving) < self.limits.connections
 
-    async def _open(self, connection: Connection, arrived: socket.socket) -> None:
+    async def _open(self, connection: ServerConnection, arrived: socket.socket) -> None:
         secure = self._tls is not None
         # No TLS, none that we speak, too slow, or gone: the client's trouble, and it knows.
         with suppress(OSError):
@@ -176,13 +176,15 @@ class HttpServer:
                 ssl_shutdown_timeout=_GOODBYE_SECONDS if secure else None,
             )
 
-    def _opened(self, connection: Connection, arrived: socket.socket, opening: asyncio.Task[None]) -> None:
+    def _opened(
+        self, connection: ServerConnection, arrived: socket.socket, opening: asyncio.Task[None]
+    ) -> None:
         self._arriving.pop(connection, None)
         if not connection.made:
             arrived.close()
             self._freed.set()
 
-    def opened(self, connection: Connection) -> None:
+    def opened(self, connection: ServerConnection) -> None:
         """Take a connection in that may ask from now on."""
         self._arriving.pop(connection, None)
         self.connections.add(connection)
@@ -210,7 +212,7 @@ class HttpServer:
             longest.abort()
         return True
 
-    def closed(self, connection: Connection) -> None:
+    def closed(self, connection: ServerConnection) -> None:
         """Learn that a connection is gone."""
         self.connections.discard(connection)
         self._freed.set()

@@ -12,7 +12,7 @@ from kubewright.api import DurationError, parse_duration
 from kubewright.certificates import FollowingContext
 from kubewright.http.server import JSON, Handler, Limits, Request, Response, text
 from kubewright.metrics import Registry
-from kubewright.serving import Address, HttpServer
+from kubewright.serving import Address, BoundHttpServer
 from kubewright.webhook import BadReview
 from kubewright.webhook.server.answers import Answerer
 
@@ -133,7 +133,7 @@ class _Reviews(Handler):
         self._requests.labels(webhook=request.path, code=str(code)).inc()
 
 
-class WebhookServer(HttpServer):
+class WebhookServer(BoundHttpServer):
     """Serve reviews on one address, from `async with` to its end."""
 
     def __init__(
