@@ -28,6 +28,8 @@ _MISSING_RULE = (
 )
 _MISSING_PATH = r'cannot (?P<verb>\S+) path "(?P<path>[^"]+)"'
 _MANAGER = r'conflict with "(?P<manager>.*?)"(?: |$)'
+_NAMESPACE_TERMINATING = "NamespaceTerminating"
+_TERMINATED = r"namespace (?P<namespace>\S+) is being terminated"
 _ANOTHER_UID = "UID in precondition"
 """What servers say of a uid that is not the object's: they give this conflict no cause of its own."""
 
@@ -114,8 +116,17 @@ class Forbidden(ApiError):
 
     @property
     def namespace_terminating(self) -> bool:
-        """Tell whether the namespace is on its way out, so that nothing new is taken there."""
-        return any(cause.reason == "NamespaceTerminating" for cause in self.status.details.causes)
+        """Return True if the namespace is being deleted, so that the server creates nothing in it."""
+        return any(cause.reason == _NAMESPACE_TERMINATING for cause in self.status.details.causes)
+
+    @property
+    def terminating_namespace(self) -> str | None:
+        """Return the name of the namespace that is being deleted, if that is the reason and the server names it."""
+        for cause in self.status.details.causes:
+            if cause.reason == _NAMESPACE_TERMINATING:
+                found = re.fullmatch(_TERMINATED, cause.message)
+                return found["namespace"] if found else None
+        return None
 
 
 class NotFound(ApiError):

@@ -14,7 +14,13 @@ from kubewright.api import Index
 from kubewright.controller.change import Cause, Change
 from kubewright.controller.context import Context, Reader
 from kubewright.controller.declaration import Controller, Reconciler, Tuning, controller
-from kubewright.controller.errors import CannotOwn, OwnedByAnother, TerminalError, Undeclared
+from kubewright.controller.errors import (
+    CannotOwn,
+    ObjectTerminating,
+    OwnedByAnother,
+    TerminalError,
+    Undeclared,
+)
 from kubewright.controller.filters import (
     Filter,
     all_of,
@@ -51,6 +57,7 @@ __all__ = [
     "Filter",
     "Index",
     "Needs",
+    "ObjectTerminating",
     "Operator",
     "Owned",
     "OwnedByAnother",

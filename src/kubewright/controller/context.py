@@ -76,6 +76,9 @@ class Context(Reader):
 
         Sets the owner reference where the child's kind is declared in `owns` (or as `owned` says). A field
         that the previous desired child had and this one lacks is removed. Raises OwnedByAnother.
+
+        A child that is being deleted cannot be applied: it is returned as it is if the controller watches it,
+        and the object is reconciled again once the child is gone; otherwise raises ObjectTerminating.
         """
 
     @abstractmethod
@@ -102,7 +105,8 @@ class Context(Reader):
         """Apply the status fields of this controller where they differ; an object that is gone is no error.
 
         Without `status` the target's own is sent. Conditions keep their lastTransitionTime while their
-        status stays, and get the target's generation as observedGeneration.
+        status stays. Those without an observedGeneration get that of the object given to the reconciler, or,
+        for another object, the one the target was read with.
         """
 
     @abstractmethod

@@ -1,10 +1,11 @@
 """What a controller raises, and what an author raises to steer it.
 
 KubewrightError
-├── TerminalError     raised by an author: report the failure, do not retry it
-├── Undeclared        a kind or verb that the controller's declaration does not name
-├── OwnedByAnother    a child that another object controls already
-└── CannotOwn         a child that its owner may not own: another namespace, or cluster-scoped
+├── TerminalError       raised by an author: report the failure, do not retry it
+├── Undeclared          a kind or verb that the controller's declaration does not name
+├── OwnedByAnother      a child that another object controls already
+├── CannotOwn           a child that its owner may not own: another namespace, or cluster-scoped
+└── ObjectTerminating   an object that is being deleted, so an apply of it would not last
 """
 
 from kubewright.api import KubewrightError
@@ -24,3 +25,7 @@ class OwnedByAnother(KubewrightError):
 
 class CannotOwn(KubewrightError):
     """A child that its owner may not own: it lies in another namespace or is cluster-scoped."""
+
+
+class ObjectTerminating(KubewrightError):
+    """An object that is being deleted, so an apply of it would not last; retried until it is gone."""

@@ -44,7 +44,7 @@ class Cluster:
         for kind in kinds:
 
             async def served(kind: type[Object] = kind) -> bool:
-                await self.client.list(kind, namespace=self.namespace)
+                await self.client.list(kind, namespace=self.namespace if kind_of(kind).namespaced else "")
                 return True
 
             await self.eventually(served)

@@ -8,12 +8,8 @@ from typing import Any, cast
 import pytest
 
 from kubewright.api import (
-    Forbidden,
     Meta,
     ObjectKey,
-    Status,
-    StatusCause,
-    StatusDetails,
 )
 from kubewright.api.builtin import core_v1
 from kubewright.backoff import Backoff
@@ -86,20 +82,6 @@ async def test_a_terminal_error_is_not_retried_until_something_changes(cluster: 
         await settled(manager)
         assert len(recorder.runs) == 2
         assert manager.statistics().controllers[0].queue.retrying == 0
-
-
-async def test_a_namespace_that_goes_is_no_error_and_not_tried_again(cluster: Cluster) -> None:
-    await cluster.install(Box)
-    cause = StatusCause(reason="NamespaceTerminating", message="namespace a is being terminated")
-    refusal = Forbidden(Status(reason="Forbidden", code=403, details=StatusDetails(causes=[cause])))
-    recorder = Recorder(refusal)
-    async with cluster.running(Controller(Box, recorder)) as manager:
-        await cluster.create(Box(Meta("a")))
-        await wait_for_runs(cluster, recorder, 1)
-        await settled(manager)
-        assert len(recorder.runs) == 1
-        outcomes = manager.statistics().controllers[0].outcomes
-        assert (outcomes["error"], outcomes["success"]) == (0, 1)
 
 
 async def test_a_result_leads_to_another_look(cluster: Cluster) -> None:

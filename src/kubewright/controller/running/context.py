@@ -107,7 +107,7 @@ class RunningContext(Context):
     async def patch_status(self, target: W, status: Model | JsonObject | None = None) -> W:
         """Apply the status fields of this controller where they differ."""
         writer = self._services.writer
-        return await writer.patch_status(writer.subject(target), status)
+        return await writer.patch_status(self._meta, writer.subject(target), status)
 
     async def delete(
         self,

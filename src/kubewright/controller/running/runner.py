@@ -14,7 +14,16 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from kubewright.api import DecodeError, Forbidden, Kind, KubewrightError, ObjectKey, RawObject, kind_of
+from kubewright.api import (
+    DecodeError,
+    Forbidden,
+    Kind,
+    KubewrightError,
+    ObjectKey,
+    PartialMeta,
+    RawObject,
+    kind_of,
+)
 from kubewright.cache import Change as CacheChange
 from kubewright.cache import Index, Undecodable
 from kubewright.controller.change import Cause
@@ -69,6 +78,8 @@ class Runner(Generic[T]):
         self._causes: dict[ObjectKey, list[Cause]] = {}
         self._awaited: dict[ObjectKey, int] | None = {}
         """Keys and their priorities until `run`, of what there is: a replica may stand by for weeks."""
+        self._awaited_deletions: dict[str, set[ObjectKey]] = {}
+        """Keys to reconcile once the object of this uid is gone, whatever filters and maps say."""
         self._threads = WorkerThreads(controller.name, controller.tuning.threads)
         cache, namespaces = surroundings.cache, surroundings.namespaces
         self._own: AnyShelf = Shelf(cache, controller.kind, controller.scope, namespaces)
@@ -86,7 +97,7 @@ class Runner(Generic[T]):
             surroundings=surroundings,
             holdings=holdings,
             shelves=self._shelves,
-            writer=Writer(controller, surroundings, holdings, self._instruments),
+            writer=Writer(controller, surroundings, holdings, self._instruments, self._wake_on_deletion),
             threads=self._threads,
             reporter=controller.tuning.reporter,
         )
@@ -178,6 +189,9 @@ class Runner(Generic[T]):
         """Make a subscriber of a mapping; what the author's functions raise is reported, never passed on."""
 
         def subscriber(change: CacheChange) -> None:
+            if self._awaited_deletions and change.new is None and change.old is not None:
+                awaited = self._awaited_deletions.pop(change.old.meta.uid, ())
+                self.enqueue(awaited, _cause(shelf.kind, change))
             try:
                 keys = requests(change)
             except DecodeError as error:
@@ -192,6 +206,17 @@ class Runner(Generic[T]):
                     self.enqueue(keys, _cause(shelf.kind, change), low=_is_low(change))
 
         return subscriber
+
+    def _wake_on_deletion(self, kind: Kind, meta: PartialMeta, key: ObjectKey) -> bool:
+        """Enqueue the key when this object is deleted; return False if no informer of ours holds it."""
+        for shelf in self._shelves:
+            if (shelf.kind.group, shelf.kind.kind) != (kind.group, kind.kind):
+                continue
+            held = shelf.get_raw(meta.key)
+            if held is not None and held.meta.uid == meta.uid:
+                self._awaited_deletions.setdefault(meta.uid, set()).add(key)
+                return True
+        return False
 
     def _own_requests(self, change: CacheChange) -> Iterable[ObjectKey]:
         when = self.controller.when
@@ -281,9 +306,8 @@ class Runner(Generic[T]):
         self.queue.add(item.key, priority=priority, after=_stretched(result.after.total_seconds()))
 
     def _failed(self, item: Item[ObjectKey], error: BaseException, log: FieldLog) -> None:
-        if isinstance(error, Forbidden) and error.namespace_terminating:
-            # Another try cannot help: the namespace takes the object itself away soon.
-            log.info("The namespace is being deleted, nothing more is made there")
+        if self._ends_with_its_namespace(item.key, error):
+            log.info("The object's namespace is being deleted: waiting for the object's own deletion")
             self._succeeded(item, None)
             return
         self._instruments.errors.inc()
@@ -302,6 +326,17 @@ class Runner(Generic[T]):
         trace = None if isinstance(error, KubewrightError) else error
         told = str(error) or type(error).__name__
         log.error("Reconciler error: %s", told, exc_info=trace, extra={"error": told, "terminal": terminal})
+
+    def _ends_with_its_namespace(self, key: ObjectKey, error: BaseException) -> bool:
+        """Return True if a retry cannot help and the object's deletion is certain to lead here.
+
+        Only a refusal of the object's own namespace is such a case, and only while the object is not marked
+        for deletion: a finalizer that is refused now must be retried, as no further event is due.
+        """
+        if not isinstance(error, Forbidden) or error.terminating_namespace != (key.namespace or None):
+            return False
+        state = self._own.get_raw(key)
+        return state is None or state.meta.deletion_timestamp is None
 
     async def _resync(self) -> None:
         """Look at every object again from time to time, spread out, behind everything that changed."""

@@ -53,6 +53,13 @@ class Subject:
             return self.given.metadata.uid
         return self.given.get("metadata", {}).get("uid", "")
 
+    @property
+    def generation(self) -> int:
+        """Return the generation that the object was read with; 0 if it was not read or has none."""
+        if isinstance(self.given, Object):
+            return self.given.metadata.generation
+        return self.given.get("metadata", {}).get("generation", 0)
+
 
 def status_wire(target: Subject, status: Model | JsonObject | None) -> JsonObject:
     """Return the status that is meant: the one given, else the target's own."""

@@ -28,7 +28,7 @@ from kubewright.controller.change import decode_as
 from kubewright.controller.children import check_controllable, sent_form, with_finalizer, with_owner
 from kubewright.controller.conditions import stamped
 from kubewright.controller.declaration import Controller
-from kubewright.controller.errors import Undeclared
+from kubewright.controller.errors import ObjectTerminating, Undeclared
 from kubewright.controller.running.answers import Answers
 from kubewright.controller.running.instruments import Instruments
 from kubewright.controller.running.reading import Holdings
@@ -37,6 +37,9 @@ from kubewright.controller.running.surroundings import Surroundings
 
 RACES = 5
 """How often a write that carries a version is repeated on the newer version when raced."""
+
+WakeOnDeletion = Callable[[Kind, PartialMeta, ObjectKey], bool]
+"""Enqueue the key when the object is deleted; return False if its deletion would not be seen."""
 
 
 class Writer:
@@ -48,7 +51,9 @@ class Writer:
         surroundings: Surroundings,
         holdings: Holdings,
         instruments: Instruments,
+        wake_on_deletion: WakeOnDeletion,
     ) -> None:
+        self._wake_on_deletion = wake_on_deletion
         self._controller = controller
         self._kind = kind_of(controller.kind)
         self._manager = controller.field_manager
@@ -93,7 +98,7 @@ class Writer:
             if self._is_owned(kind, owned):
                 check_controllable(live.meta, kind, owner)
             if live.meta.deletion_timestamp is not None:
-                # What is going cannot be kept, and may not be given finalizers; its end leads here again.
+                self._expect_deletion(owner, kind, live.meta)
                 return decode_as(child.form, live.raw)
             live = await self._take_over(kind, live)
             if self._answers.is_applied(child, desired, live):
@@ -104,6 +109,8 @@ class Writer:
         )
         self._answers.note(child, desired, answer)
         self._surroundings.record_write(kind, answer)
+        if answer.meta.deletion_timestamp is not None:
+            self._expect_deletion(owner, kind, answer.meta)
         return decode_as(child.form, answer.raw)
 
     async def create(self, owner: PartialMeta, child: Subject, *, owned: bool | None) -> Any:
@@ -167,24 +174,29 @@ class Writer:
         self._record(kind, answer)
         return decode_as(target.form, answer.raw)
 
-    async def patch_status(self, target: Subject, status: Model | JsonObject | None) -> Any:
-        """Apply the status where it differs from the live one; returns the target where it is gone."""
+    async def patch_status(
+        self, reconciled: PartialMeta, target: Subject, status: Model | JsonObject | None
+    ) -> Any:
+        """Apply the status where it differs from the live one; return the target if it is gone."""
         kind, key = target.kind, target.key
         self._permissions.require(kind, "patch", subresource="status")
         live = await self._holdings.get_raw(kind, key)
         if live is None or (target.uid and live.meta.uid != target.uid):
+            # The caller may have read the target from the server, ahead of the cache.
+            live = await self._holdings.ask(kind, key)
+        if live is None or (target.uid and live.meta.uid != target.uid):
             return target.given
         given = status_wire(target, status)
-        if self._answers.is_status_known(given, live):
+        generation = (
+            self._reconciled_generation(reconciled, target) if observes_generation(target, status) else None
+        )
+        # The same status of another generation is another statement.
+        asked: JsonObject = {"status": given, "generation": generation}
+        if self._answers.is_status_known(asked, live):
             return decode_as(target.form, live.raw)
         state = status_of(live)
-        desired = stamped(
-            given,
-            state,
-            live.meta.generation if observes_generation(target, status) else None,
-            datetime.now(UTC),
-        )
-        if self._answers.is_status_applied(target, given, desired, live, state):
+        desired = stamped(given, state, generation, datetime.now(UTC))
+        if self._answers.is_status_applied(target, asked, desired, live, state):
             return decode_as(target.form, live.raw)
         document = {"metadata": _name(kind, key), "status": desired}
         try:
@@ -199,7 +211,7 @@ class Writer:
                 f"patch {kind.resource}/status {key}: the object is there but has no status of its own: "
                 "does its CRD have the status subresource?"
             ) from None
-        self._answers.note_status(target, given, desired, answer)
+        self._answers.note_status(target, asked, desired, answer)
         self._surroundings.record_write(kind, answer)
         return decode_as(target.form, answer.raw)
 
@@ -320,6 +332,30 @@ class Writer:
             desired = with_finalizer(desired, declared.finalizer)
         meta = desired["metadata"]
         return desired, ObjectKey(meta.get("namespace", ""), meta.get("name", ""))
+
+    def _reconciled_generation(self, reconciled: PartialMeta, target: Subject) -> int | None:
+        """Return the generation that conditions of the target are a statement about, or None if unknown.
+
+        For the reconciled object it is never newer than the one given to the reconciler: the cache, or a
+        later read, may show a spec that this reconcile has not acted on.
+        """
+        kind, given = target.kind, target.generation
+        is_reconciled = (
+            (kind.group, kind.kind) == (self._kind.group, self._kind.kind)
+            and target.key == reconciled.key
+            and target.uid in ("", reconciled.uid)
+        )
+        if not is_reconciled:
+            return given or None
+        return min(given or reconciled.generation, reconciled.generation) or None
+
+    def _expect_deletion(self, owner: PartialMeta, kind: Kind, terminating: PartialMeta) -> None:
+        """Have the owner reconciled when the object is gone; raise ObjectTerminating if that cannot be seen."""
+        if not self._wake_on_deletion(kind, terminating, owner.key):
+            raise ObjectTerminating(
+                f"apply {kind.resource} {terminating.key}: the object is being deleted and cannot be "
+                "applied until it is gone; declare its kind in owns= or watches= to have that noticed at once"
+            )
 
     def _is_owned(self, kind: Kind, owned: bool | None) -> bool:
         return kind in self._owned if owned is None else owned
