@@ -46,8 +46,8 @@ class Store:
     The watch and our own writes race: a write's answer may come before or after its event. Per object
     the higher version wins, so whichever comes second changes nothing. `progress` is the version up to
     which the watch has told everything: an answer not newer than that brings no news, even about an
-    object that is no longer there. Lists are read consistently, so none is older than `progress`; one
-    may well be older than our own writes, and then neither revives nor removes what those did. One that is
+    object that is no longer there. Lists are consistent reads, so none is older than `progress`, nor than a
+    list that was cut off before its end; one may well be older than our own writes, and then neither revives nor removes what those did. One that is
     older than `progress` all the same, or shows an older state than one that it must have seen, tells of another
     history: the cluster's data was restored from a backup. It is right then, and all that was known is not.
 
