@@ -54,7 +54,9 @@ class Evictions:
         if left > timedelta(0):
             return Result(after=left)
         if node is None:
-            await _give_up(pod, ctx)
+            # It may have been registered again while the cache was behind: a Pod is not given up by an old view.
+            if await ctx.live.get(core_v1.Node, pod.spec.node_name, "") is None:
+                await _give_up(pod, ctx)
         elif pod.metadata.deletion_timestamp is None:
             await _drive_away(pod, ctx)
         return None

@@ -204,11 +204,14 @@ class GarbageCollector:
                 await self._drop_owners(item, dangling | waiting)
             return
         has_dependents = bool(self._graph.dependents(item.meta.uid))
+        # The version too: the object may have lost its owner references, or got another owner, in the meantime.
+        # Then this is a Conflict, and the object is checked again by a newer view.
         await self._client.delete(
             item.kind,
             item.meta.name,
             item.meta.namespace,
             uid=item.meta.uid,
+            resource_version=item.meta.resource_version,
             propagation="Foreground" if waiting and has_dependents else "Background",
         )
 

@@ -1,11 +1,12 @@
-"""Namespaces: what every one is given, and the removal of what is in one that goes."""
+"""The namespace controller: default objects of each namespace, and the deletion of a terminating one's content."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
-from kubewright.api import ApiError, Kind, Meta, MethodNotAllowed, NotFound, Object, ObjectKey
+from kubewright.api import ApiError, Conflict, Kind, Meta, MethodNotAllowed, NotFound, Object, ObjectKey
 from kubewright.api.builtin import core_v1
 from kubewright.client import Client
 from kubewright.controller import Context, Controller, Result, Scope, Tuning, needs, watch
@@ -27,14 +28,14 @@ _ABOUT_CA = (
 
 @dataclass(slots=True)
 class Remainder:
-    """What is still in a namespace that goes: how many of each resource, and how many wait for which finalizer."""
+    """What is left in a terminating namespace: objects by resource, and objects by the finalizer they wait for."""
 
     instances: Counter[str] = field(default_factory=Counter[str])
     finalizers: Counter[str] = field(default_factory=Counter[str])
 
 
 def conditions_of(left: Remainder) -> list[core_v1.NamespaceCondition]:
-    """Tell how far the removal has come."""
+    """Return the conditions that report how far the deletion of the content has come."""
     remaining = ", ".join(
         # A kind of the core group has a group too, the empty one.
         f"{name if '.' in name else f'{name}.'} has {count} resource instances"
@@ -43,7 +44,7 @@ def conditions_of(left: Remainder) -> list[core_v1.NamespaceCondition]:
     held = ", ".join(
         f"{name} in {count} resource instances" for name, count in sorted(left.finalizers.items())
     )
-    told = {
+    reported = {
         "NamespaceDeletionDiscoveryFailure": ("ResourcesDiscovered", "All resources successfully discovered"),
         "NamespaceDeletionGroupVersionParsingFailure": (
             "ParsedGroupVersions",
@@ -60,12 +61,12 @@ def conditions_of(left: Remainder) -> list[core_v1.NamespaceCondition]:
         ),
     }
     if remaining:
-        told["NamespaceContentRemaining"] = (
+        reported["NamespaceContentRemaining"] = (
             "SomeResourcesRemain",
             f"Some resources are remaining: {remaining}",
         )
     if held:
-        told["NamespaceFinalizersRemaining"] = (
+        reported["NamespaceFinalizersRemaining"] = (
             "SomeFinalizersRemain",
             f"Some content in the namespace has finalizers remaining: {held}",
         )
@@ -73,26 +74,30 @@ def conditions_of(left: Remainder) -> list[core_v1.NamespaceCondition]:
         core_v1.NamespaceCondition(
             type=name, status="True" if reason.startswith("Some") else "False", reason=reason, message=message
         )
-        for name, (reason, message) in told.items()
+        for name, (reason, message) in reported.items()
     ]
 
 
 def look_again_after(age: timedelta) -> timedelta:
-    """Say when to look again at what is left: the longer it has stayed, the longer it will."""
+    """Return when to look again at what is left: less often the longer it has stayed."""
     return min(max(age / 4, LOOK_AGAIN), LOOK_AGAIN_AT_MOST)
 
 
+class _NamespaceGone(Exception):
+    """The namespace that the cache shows is gone from the server, or no longer waits for its content."""
+
+
 class Namespaces:
-    """Furnish new namespaces and empty those that are being deleted."""
+    """Provide new namespaces with their default objects, and delete the content of terminating ones."""
 
     def __init__(self, client: Client, ca_pem: str) -> None:
         self._client = client
         self._ca = ca_pem
         self._held: dict[str, list[Kind]] = {}
-        """By the uid of a namespace that goes: the kinds of which something was left the last time."""
+        """By the uid of a terminating namespace: the kinds of which something was left the last time."""
 
     async def reconcile(self, namespace: core_v1.Namespace, ctx: Context) -> Result | None:
-        """Make the default ServiceAccount and the root certificate, or take everything away."""
+        """Create the default ServiceAccount and the root certificate, or delete everything if it is terminating."""
         name = namespace.metadata.name
         if namespace.metadata.deletion_timestamp is not None:
             return await self._empty(namespace, namespace.metadata.deletion_timestamp, ctx)
@@ -102,7 +107,7 @@ class Namespaces:
             await ctx.apply(core_v1.ConfigMap(about, data={"ca.crt": self._ca}), owned=False)
         except ApiError as error:
             if error.status.code in (403, 404):
-                # The namespace is on its way out, which the next change tells.
+                # The namespace is terminating: its next event brings it here again.
                 return None
             raise
         return None
@@ -110,47 +115,85 @@ class Namespaces:
     async def _empty(self, namespace: core_v1.Namespace, since: datetime, ctx: Context) -> Result | None:
         if FINALIZER not in namespace.spec.finalizers:
             return None
-        name, uid = namespace.metadata.name, namespace.metadata.uid
-        left = Remainder()
-        # Until what held the namespace is gone there is no need to look at everything else again.
-        if held := await self._remove(self._held.get(uid, []), name, left):
-            self._held[uid] = held
-        else:
-            self._held[uid] = await self._remove(await self._namespaced_kinds(), name, left)
-        await ctx.patch_status(namespace, core_v1.NamespaceStatus(conditions=conditions_of(left)))
-        if left.instances:
-            return Result(after=look_again_after(clock.now() - since))
-        del self._held[uid]
+        uid, left = namespace.metadata.uid, Remainder()
         try:
-            live = await self._client.get(core_v1.Namespace, name)
+            await self._require_terminating(namespace)
+            # Until what held the namespace is gone there is no need to look at everything else again.
+            if held := await self._remove(self._held.get(uid, []), namespace, left):
+                self._held[uid] = held
+            else:
+                self._held[uid] = await self._remove(await self._namespaced_kinds(), namespace, left)
+            await ctx.patch_status(namespace, core_v1.NamespaceStatus(conditions=conditions_of(left)))
+            if left.instances:
+                return Result(after=look_again_after(clock.now() - since))
+            live = await self._require_terminating(namespace)
             live.spec.finalizers = [text for text in live.spec.finalizers if text != FINALIZER]
             await self._client.replace(live, subresource="finalize")
-        except NotFound:
-            return None
+        except _NamespaceGone:
+            pass
+        self._held.pop(uid, None)
         return None
+
+    async def _require_terminating(self, namespace: core_v1.Namespace) -> core_v1.Namespace:
+        """Read the namespace from the server; raise _NamespaceGone if this very one is no longer terminating there.
+
+        The cache may still show a namespace that is gone while another of the same name, with live objects, exists.
+        """
+        try:
+            live = await self._client.get(core_v1.Namespace, namespace.metadata.name)
+        except NotFound:
+            raise _NamespaceGone from None
+        if live.metadata.uid != namespace.metadata.uid or FINALIZER not in live.spec.finalizers:
+            raise _NamespaceGone
+        return live
 
     async def _namespaced_kinds(self) -> list[Kind]:
         kinds = [kind for kind in await deletable_kinds(self._client) if kind.namespaced]
-        # Pods end last, so that what watches over them does not put new ones in their place.
+        # Pods end last, so that the controllers of workloads do not replace them.
         return sorted(kinds, key=lambda kind: kind.plural == "pods" and not kind.group)
 
-    async def _remove(self, kinds: Sequence[Kind], namespace: str, left: Remainder) -> list[Kind]:
-        """Delete what can be deleted; gives the kinds of which something is left."""
+    async def _remove(
+        self, kinds: Sequence[Kind], namespace: core_v1.Namespace, left: Remainder
+    ) -> list[Kind]:
+        """Delete the namespace's objects of these kinds, and return the kinds of which something is left."""
         for kind in kinds:
             await self._remove_all(kind, namespace, left)
         return [kind for kind in kinds if left.instances[kind.resource]]
 
-    async def _remove_all(self, kind: Kind, namespace: str, left: Remainder) -> None:
-        """Delete what can be deleted of a kind; notes what is still there."""
+    async def _remove_all(self, kind: Kind, namespace: core_v1.Namespace, left: Remainder) -> None:
+        """Delete the namespace's objects of a kind, and count in `left` what is still there.
+
+        Each object is deleted by its uid, and only after this very namespace was seen terminating later than the
+        list: then what the list showed cannot belong to another namespace of the same name.
+        """
+        name = namespace.metadata.name
         try:
-            if not await self._client.list(kind, namespace=namespace):
+            found = await self._client.list(kind, namespace=name)
+            if not found:
                 return
-            await self._client.delete_collection(kind, namespace=namespace, propagation="Background")
-            for obj in await self._client.list(kind, namespace=namespace):
+            await self._require_terminating(namespace)
+            for obj in found:
+                await self._delete(kind, obj["metadata"])
+            for obj in await self._client.list(kind, namespace=name):
                 left.instances[kind.resource] += 1
                 left.finalizers.update(obj["metadata"].get("finalizers", ()))
         except (NotFound, MethodNotAllowed):
             return
+
+    async def _delete(self, kind: Kind, metadata: Mapping[str, Any]) -> None:
+        try:
+            await self._client.delete(
+                kind,
+                metadata["name"],
+                metadata["namespace"],
+                uid=metadata["uid"],
+                propagation="Background",
+            )
+        except NotFound:
+            return
+        except Conflict as conflict:
+            if not conflict.replaced:
+                raise
 
 
 def _home(obj: Object) -> list[ObjectKey]:

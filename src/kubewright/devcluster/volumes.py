@@ -1,4 +1,4 @@
-"""Volumes: claims bound to volumes, volumes told when their claim is gone, both kept while they are used."""
+"""The controllers of volumes and claims: binding, phases, and the finalizers that keep both while in use."""
 
 from collections.abc import Iterable
 
@@ -141,7 +141,7 @@ async def _ask_for_volume(claim: core_v1.PersistentVolumeClaim, provisioner: str
 async def reserve(
     claim: core_v1.PersistentVolumeClaim, volume: core_v1.PersistentVolume, ctx: Context
 ) -> core_v1.PersistentVolume:
-    """Promise a volume to a claim, unless it is so."""
+    """Set the claim reference of a volume to the claim, unless it is set."""
     reference = volume.spec.claim_ref
     if reference is not None and reference.uid == claim.metadata.uid:
         return volume
@@ -153,8 +153,11 @@ async def reserve(
         "uid": claim.metadata.uid,
         "resourceVersion": claim.metadata.resource_version,
     }
-    noted = {"metadata": {"annotations": {BOUND_BY_US: "yes"}}} if reference is None else {}
-    return await ctx.patch(volume, {**noted, "spec": {"claimRef": bond}})
+    # Only this version of the volume: by now it may have been reserved for another claim.
+    metadata: dict[str, object] = {"resourceVersion": volume.metadata.resource_version}
+    if reference is None:
+        metadata["annotations"] = {BOUND_BY_US: "yes"}
+    return await ctx.patch(volume, {"metadata": metadata, "spec": {"claimRef": bond}})
 
 
 async def _join(claim: core_v1.PersistentVolumeClaim, volume: core_v1.PersistentVolume, ctx: Context) -> None:
@@ -177,13 +180,17 @@ async def _join(claim: core_v1.PersistentVolumeClaim, volume: core_v1.Persistent
 
 
 async def _unprotect_claim(claim: core_v1.PersistentVolumeClaim, ctx: Context) -> None:
-    users = [
-        pod
-        for pod in await ctx.list(pods_by_claim, str(claim.key))
-        if pod.status.phase not in ("Succeeded", "Failed")
-    ]
-    if not users:
-        await _drop_finalizer(claim, CLAIM_PROTECTION, ctx)
+    """Remove the finalizer of a terminating claim that no Pod uses, neither in the cache nor on the server."""
+    if any(_uses(pod, claim) for pod in await ctx.list(pods_by_claim, str(claim.key))):
+        return
+    # A Pod that uses it may be too new for the cache; its event brings the claim here again when it ends.
+    if any(_uses(pod, claim) for pod in await ctx.live.list(core_v1.Pod, namespace=claim.metadata.namespace)):
+        return
+    await _drop_finalizer(claim, CLAIM_PROTECTION, ctx)
+
+
+def _uses(pod: core_v1.Pod, claim: core_v1.PersistentVolumeClaim) -> bool:
+    return claim.metadata.name in claims_of(pod) and pod.status.phase not in ("Succeeded", "Failed")
 
 
 async def _drop_finalizer(obj: Object, finalizer: str, ctx: Context) -> None:
@@ -199,7 +206,7 @@ async def _drop_finalizer(obj: Object, finalizer: str, ctx: Context) -> None:
 
 
 async def follow(volume: core_v1.PersistentVolume, ctx: Context) -> None:
-    """Say whether a volume is free, bound, or has lost its claim."""
+    """Set the phase of a volume: Available, Bound, or Released once its claim is gone."""
     phase = await _phase(volume, ctx)
     if volume.metadata.deletion_timestamp is not None:
         if phase != "Bound":
@@ -223,6 +230,9 @@ async def _phase(volume: core_v1.PersistentVolume, ctx: Context) -> str:
     if reference is None:
         return "Available"
     claim = await ctx.get(core_v1.PersistentVolumeClaim, reference.name, reference.namespace)
+    if reference.uid and (claim is None or claim.metadata.uid != reference.uid):
+        # The claim may be too new for the cache, and a Released volume may be deleted with its data.
+        claim = await ctx.live.get(core_v1.PersistentVolumeClaim, reference.name, reference.namespace)
     if claim is not None and reference.uid in ("", claim.metadata.uid):
         return (
             "Bound" if claim.spec.volume_name == volume.metadata.name else volume.status.phase or "Available"
