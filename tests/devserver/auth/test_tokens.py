@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 
 from kubewright.devserver.auth.tokens import ISSUER, InvalidToken, TokenIssuer
 
-
 NOW = 1_767_225_600.0
 """The time on the clock of every issuer here: the token below must not expire while other tests run."""
 
