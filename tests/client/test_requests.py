@@ -154,6 +154,8 @@ def test_a_dictionary_without_a_kind_is_refused() -> None:
 def test_replace_is_repeatable_only_with_a_resource_version() -> None:
     config = core_v1.ConfigMap(Meta("a", namespace="default"))
     assert not requests.replace(config).retry_safe
+    config.metadata.resource_version = "0"
+    assert not requests.replace(config).retry_safe
     config.metadata.resource_version = "5"
     request = requests.replace(config)
     assert request.retry_safe
@@ -175,14 +177,49 @@ def test_each_patch_has_its_content_type(kind: Any, content_type: str) -> None:
     assert request.method == "PATCH"
 
 
+VERSION = "/metadata/resourceVersion"
+APPEND = {"op": "add", "path": "/items/-", "value": "1"}
+
+
 @pytest.mark.parametrize(
     ("document", "kind", "safe"),
     [
         ({"data": {}}, "merge", False),
         ({"metadata": {"resourceVersion": "5"}}, "merge", True),
-        ({"metadata": {"uid": "u"}}, "merge", True),
+        ({"metadata": {"resourceVersion": "0"}}, "merge", False),
+        ({"metadata": {"uid": "u"}}, "merge", False),
+        ({"metadata": {"uid": "u"}}, "strategic", False),
         ([{"op": "add", "path": "/data/a", "value": "1"}], "json", False),
-        ([{"op": "replace", "path": "/metadata/resourceVersion", "value": "5"}], "json", True),
+        ([{"op": "test", "path": "/metadata/uid", "value": "u"}, APPEND], "json", False),
+        ([{"op": "replace", "path": "/metadata/uid", "value": "u"}, APPEND], "json", False),
+        ([{"op": "replace", "path": VERSION, "value": "5"}, APPEND], "json", True),
+        ([{"op": "add", "path": VERSION, "value": "5"}, APPEND], "json", True),
+        ([{"op": "test", "path": VERSION, "value": "5"}, APPEND], "json", True),
+        ([{"op": "replace", "path": VERSION, "value": ""}, APPEND], "json", False),
+        ([{"op": "replace", "path": VERSION, "value": "0"}, APPEND], "json", False),
+        ([{"op": "remove", "path": VERSION}, APPEND], "json", False),
+        (
+            [{"op": "replace", "path": VERSION, "value": "5"}, {"op": "remove", "path": VERSION}],
+            "json",
+            False,
+        ),
+        (
+            [
+                {"op": "replace", "path": VERSION, "value": "5"},
+                {"op": "test", "path": VERSION, "value": "5"},
+                {"op": "remove", "path": VERSION},
+            ],
+            "json",
+            False,
+        ),
+        (
+            [
+                {"op": "replace", "path": VERSION, "value": "5"},
+                {"op": "replace", "path": "/metadata", "value": {}},
+            ],
+            "json",
+            False,
+        ),
         ({"data": {}}, "apply", True),
     ],
 )

@@ -50,6 +50,8 @@ class ApiError(KubewrightError):
         self.verb = verb
         self.object = object
         self.retry_after = retry_after
+        self.after_lost_answer: bool = False
+        """Whether an earlier copy of the same request may have taken effect: its answer was lost."""
 
     @property
     def remedy(self) -> str:
@@ -59,7 +61,13 @@ class ApiError(KubewrightError):
     def __str__(self) -> str:
         asked = f"{self.verb} {self.object}".strip()
         message = self.status.message or self.status.reason or f"HTTP {self.status.code}"
-        return "; ".join(part for part in (f"{asked}: {message}" if asked else message, self.remedy) if part)
+        lost = "the answer to an earlier attempt was lost, which may have taken effect"
+        parts = (
+            f"{asked}: {message}" if asked else message,
+            lost if self.after_lost_answer else "",
+            self.remedy,
+        )
+        return "; ".join(part for part in parts if part)
 
 
 class BadRequest(ApiError):

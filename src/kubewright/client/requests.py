@@ -1,7 +1,7 @@
 """Every verb as a pure function to a request value; nothing here sends anything."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal, TypedDict, cast
 from urllib.parse import quote, urlencode
@@ -58,10 +58,10 @@ class WriteOptions(TypedDict, total=False):
 class Request(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One HTTP request and what it is about.
 
-    `retry_safe`: sending it twice does no harm, so it is repeated when a connection breaks. True for reads, for
-    server-side apply (stating the same thing twice is stating it once) and for writes that carry a
-    resourceVersion or uid (a second copy that comes late is refused). Other writes are repeated only when they
-    surely never left.
+    `retry_safe`: sending it twice does no harm, so it is repeated when a connection breaks. True for reads, dry
+    runs, server-side apply (the same statement twice is one statement), updates and patches that carry a
+    resourceVersion (the first copy changes it, so the second is refused) and deletes that name a uid or a
+    resourceVersion. Every other write is repeated only if it surely never left.
     `patient`: wait and repeat when the server answers 429 or 503 with Retry-After.
     """
 
@@ -211,7 +211,7 @@ def replace(
         body=_body(obj, kind),
         content_type=JSON,
         verb="update",
-        retry_safe=dry_run or bool(_resource_version(obj)),
+        retry_safe=dry_run or _names_version(_resource_version(obj)),
         resource=_resource(kind, subresource),
         namespace=namespace,
         name=name,
@@ -468,12 +468,38 @@ def _resource_version(obj: Object | JsonObject) -> str:
     return metadata.get("resourceVersion", "")
 
 
+def _names_version(value: Any) -> bool:
+    """Return True if a write with this resourceVersion is refused once the object has changed.
+
+    Servers take "" and "0" as no version at all.
+    """
+    return isinstance(value, str) and value not in ("", "0")
+
+
 def _is_locked(document: Any) -> bool:
-    """Tell whether a patch fails when the object has changed since it was read."""
+    """Return True if a second copy of the patch is refused after the first one changed the object.
+
+    Only the resourceVersion does that. A uid stays the same, so a patch that names no more than a uid would
+    add its element to a list again.
+    """
     if isinstance(document, dict):
         metadata: JsonObject = cast(JsonObject, document).get("metadata") or {}
-        return bool(metadata.get("resourceVersion") or metadata.get("uid"))
+        return _names_version(metadata.get("resourceVersion"))
     if isinstance(document, list):
-        locks = ("/metadata/resourceVersion", "/metadata/uid")
-        return any(operation.get("path") in locks for operation in cast("list[JsonObject]", document))
+        return _is_locked_json_patch(cast("list[JsonObject]", document))
     return False
+
+
+def _is_locked_json_patch(operations: Sequence[JsonObject]) -> bool:
+    version, around = "/metadata/resourceVersion", ("", "/metadata")
+    written = locked = False
+    for operation in operations:
+        op, path, value = operation.get("op"), operation.get("path"), operation.get("value")
+        if op == "test":
+            if path == version and not written and _names_version(value):
+                return True
+        elif path == version:
+            written, locked = True, op in ("add", "replace") and _names_version(value)
+        elif path in around or (op == "move" and operation.get("from") in (version, *around)):
+            written, locked = True, False
+    return locked

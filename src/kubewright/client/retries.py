@@ -27,3 +27,10 @@ def retry_delay(request: Request, error: ApiError | ConnectionLost, attempt: int
     if error.status.code in _REFUSED_BEFORE_WORK or (error.status.code >= 500 and request.retry_safe):
         return error.retry_after
     return None
+
+
+def leaves_outcome_open(error: ApiError | ConnectionLost) -> bool:
+    """Return True if the failed request may have taken effect all the same."""
+    if isinstance(error, ConnectionLost):
+        return error.sent
+    return error.status.code not in _REFUSED_BEFORE_WORK and error.status.code >= 500

@@ -32,7 +32,7 @@ from kubewright.client.limits import RateLimiter
 from kubewright.client.oidc import OidcSource
 from kubewright.client.proxies import proxy_for
 from kubewright.client.requests import JSON, Request
-from kubewright.client.retries import retry_delay
+from kubewright.client.retries import leaves_outcome_open, retry_delay
 from kubewright.client.server_warnings import WarningLog
 from kubewright.client.tls import certificate_expiry, tls_context
 from kubewright.http.client import (
@@ -142,7 +142,7 @@ class Transport:
             await self._limiter.wait_turn()
         left = timeout = request.timeout or self._timeout
         started = asyncio.get_running_loop().time()
-        attempts, renewed = 0, False
+        attempts, renewed, lost = 0, False, False
         while True:
             exchange, head, used = await self._prepared(request, fence)
             try:
@@ -159,11 +159,14 @@ class Transport:
             except (ApiError, ConnectionLost) as error:
                 if self._config.observer is not None and isinstance(error, ApiError):
                     self._config.observer(request, error.status.code, error)
+                if isinstance(error, ApiError):
+                    error.after_lost_answer = lost
                 delay = retry_delay(request, error, attempts)
                 left = timeout - (asyncio.get_running_loop().time() - started)
                 if delay is None or delay >= left:
                     raise
                 attempts += 1
+                lost = lost or (request.method != "GET" and leaves_outcome_open(error))
                 left -= delay
                 await asyncio.sleep(delay)
 

@@ -189,8 +189,9 @@ class Writer(Reader):
             )
             try:
                 return await self._read(cls, request)
-            except Conflict:
-                if attempt == UPDATE_ATTEMPTS:
+            except Conflict as conflict:
+                # After a lost answer the conflict may be with our own write: `change` must not be made twice.
+                if attempt == UPDATE_ATTEMPTS or conflict.after_lost_answer:
                     raise
         raise AssertionError("the loop above returns or raises")
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kubewright.api import ApiError, KubewrightError, Meta, kind_of
+from kubewright.api import ApiError, Conflict, ConnectionLost, KubewrightError, Meta, kind_of
 from kubewright.api.builtin import apiextensions_v1, rbac_v1
 from kubewright.client import Client, Impersonation, config_from_kubeconfig
 from kubewright.controller import Context, Controller, Operator, needs, rules_for
@@ -23,6 +23,7 @@ from .cluster import OPTIONS, Cluster
 from .kinds import Box, BoxStatus
 
 OPERATOR = "the-operator"
+GROUP = "running.example.com"
 
 
 async def ready_as_big(box: Box, ctx: Context) -> None:
@@ -326,3 +327,66 @@ async def test_an_answer_that_never_came_leads_to_no_second_child() -> None:
                 return lost.hits >= 1
 
             await eventually(all_struck)
+
+
+@pytest.mark.parametrize("guard", ["none", "uid", "resourceVersion"])
+def test_an_element_is_appended_once_when_the_answer_is_lost(guard: str) -> None:
+    @virtual_time
+    async def check() -> None:
+        async with stage() as (server, cluster):
+            box = await cluster.create(Box(Meta("a", finalizers=[f"{GROUP}/first"])))
+            version = {
+                "op": "replace",
+                "path": "/metadata/resourceVersion",
+                "value": box.metadata.resource_version,
+            }
+            same = {"op": "test", "path": "/metadata/uid", "value": box.metadata.uid}
+            guards: dict[str, list[dict[str, Any]]] = {
+                "none": [],
+                "uid": [same],
+                "resourceVersion": [version],
+            }
+            add = {"op": "add", "path": "/metadata/finalizers/-", "value": f"{GROUP}/second"}
+            with (
+                server.faults.add(match=Match(verbs=("patch",)), fail="reset", when="after", times=1) as lost,
+                pytest.raises((ConnectionLost, Conflict)),
+            ):
+                await cluster.client.patch(box, [*guards[guard], add], type="json")
+            assert lost.hits == 1
+            found = await cluster.get(Box, "a")
+            assert found.metadata.finalizers == [f"{GROUP}/first", f"{GROUP}/second"]
+
+    check()
+
+
+@pytest.mark.parametrize("how", ["client", "context"])
+def test_a_change_is_made_once_when_the_answer_to_an_update_is_lost(how: str) -> None:
+    def grow(box: Box) -> None:
+        box.spec.size += 1
+
+    @virtual_time
+    async def check() -> None:
+        errors: list[Exception] = []
+
+        async def reconcile(box: Box, ctx: Context) -> None:
+            if box.spec.size == 1 and not errors:
+                try:
+                    await (ctx.client.update if how == "client" else ctx.update)(box, grow)
+                except Exception as error:
+                    errors.append(error)
+                    raise
+
+        async with stage() as (server, cluster):
+            await cluster.create(Box(Meta("a")))
+            with server.faults.add(match=ours(verbs=("patch",)), fail="reset", when="after", times=1) as lost:
+                async with cluster.running(Controller(Box, reconcile, needs=[needs(Box, "get", "patch")])):
+
+                    async def failed() -> bool:
+                        return bool(errors)
+
+                    await eventually(failed)
+            assert lost.hits == 1
+            assert "the answer to an earlier attempt was lost" in str(errors[0])
+            assert (await cluster.get(Box, "a")).spec.size == 2
+
+    check()

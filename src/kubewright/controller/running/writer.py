@@ -141,8 +141,9 @@ class Writer:
                 return after
             try:
                 answer = await self._patch_at(target.kind, raw.meta, operations)
-            except Conflict:
-                if attempt == RACES:
+            except Conflict as conflict:
+                # After a lost answer the conflict may be with our own write: `change` must not be made twice.
+                if attempt == RACES or conflict.after_lost_answer:
                     raise
                 attempt, raw = attempt + 1, None
                 continue
