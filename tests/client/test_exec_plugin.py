@@ -114,6 +114,13 @@ async def test_a_plugin_of_another_version_is_refused() -> None:
         await source(other).obtain(refused=False)
 
 
+async def test_a_plugin_that_prints_without_end_is_stopped() -> None:
+    endless = plugin("import sys\nwhile True: sys.stdout.write('canary' * 100_000)")
+    with pytest.raises(CredentialError, match="printed more than 1 MiB") as caught:
+        await source(endless).obtain(refused=False)
+    assert "canary" not in str(caught.value)
+
+
 async def test_the_hint_tells_where_to_get_a_missing_plugin() -> None:
     given = ExecPlugin(command="/does/not/exist", interactive_mode="Never", install_hint="brew install it")
     with pytest.raises(CredentialError, match="brew install it"):

@@ -66,6 +66,18 @@ def test_a_namespace_that_would_lead_elsewhere_is_refused(namespace: str) -> Non
         requests.get(POD, "web", namespace)
 
 
+@pytest.mark.parametrize("subresource", ["a/b", "../../secrets", "%2e", "..", "status?watch=true#"])
+def test_a_subresource_cannot_lead_to_another_path(subresource: str) -> None:
+    try:
+        path = requests.get(POD, "web", "default", subresource=subresource).path
+    except InvalidRequest as error:
+        assert "subresource" in str(error)  # noqa: PT017
+    else:
+        assert path.rpartition("/")[0] == "/api/v1/namespaces/default/pods/web"
+        assert "?" not in path
+        assert unquote(path.rpartition("/")[2]) == subresource
+
+
 def test_a_namespaced_object_needs_a_namespace() -> None:
     with pytest.raises(InvalidRequest, match="Pod is namespaced: give a namespace"):
         requests.get(POD, "web")

@@ -16,6 +16,9 @@ from kubewright.client.credentials import Credential, bearer
 
 TIMEOUT = 60.0
 INTERACTIVE_TIMEOUT = 600.0
+MAX_OUTPUT = 1024 * 1024
+"""Bytes that a plugin may print: a credential has a few kilobytes."""
+_READ_SIZE = 64 * 1024
 
 
 class _Status(msgspec.Struct, rename="camel"):
@@ -59,7 +62,8 @@ class ExecSource:
             raise CredentialError(self._failed(f"cannot be run: {reason}")) from None
         try:
             async with asyncio.timeout(INTERACTIVE_TIMEOUT if interactive else TIMEOUT):
-                output, _ = await process.communicate()
+                output = await self._output(process)
+                await process.wait()
         except TimeoutError:
             raise CredentialError(self._failed("did not finish in time")) from None
         finally:
@@ -69,6 +73,15 @@ class ExecSource:
         if process.returncode != 0:
             raise CredentialError(self._failed(f"ended with exit code {process.returncode}"))
         return self._read(output)
+
+    async def _output(self, process: asyncio.subprocess.Process) -> bytes:
+        output = bytearray()
+        assert process.stdout is not None
+        while piece := await process.stdout.read(_READ_SIZE):
+            output += piece
+            if len(output) > MAX_OUTPUT:
+                raise CredentialError(self._failed(f"printed more than {MAX_OUTPUT // 1024**2} MiB"))
+        return bytes(output)
 
     def _interactive(self) -> bool:
         mode = self._plugin.interactive_mode

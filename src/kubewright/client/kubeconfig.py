@@ -10,7 +10,7 @@ from typing import Any
 from kubewright.api import ConfigError
 from kubewright.client.config import ClusterConfig, ExecPlugin, Impersonation, InteractiveMode, OidcProvider
 from kubewright.client.documents import AuthProvider, Cluster, Documents, Exec, Origin, User
-from kubewright.client.proxies import check_proxy
+from kubewright.client.proxies import check_proxy, has_spaces
 
 SERVICE_ACCOUNT = Path("var/run/secrets/kubernetes.io/serviceaccount")
 MOUNTS = "CONTAINER_SANDBOX_MOUNT_POINT"
@@ -127,8 +127,11 @@ def _server_side(cluster: Cluster, where: str, origin: Origin) -> dict[str, Any]
     if not cluster.server:
         raise ConfigError(f"{where} has no server")
     server = cluster.server if "://" in cluster.server else f"http://{cluster.server}"
+    for value, what in ((server, "server"), (cluster.tls_server_name, "tls-server-name")):
+        if has_spaces(value):
+            raise ConfigError(f"{where}: {what} contains a line break, space or control character")
     if not server.startswith(("http://", "https://")):
-        raise ConfigError(f"{where}: the server is no http(s) URL")
+        raise ConfigError(f"{where}: server is not an http(s) URL")
     if cluster.insecure_skip_tls_verify and (
         cluster.certificate_authority or cluster.certificate_authority_data
     ):

@@ -26,6 +26,8 @@ def proxy_for(server: str, proxy_url: str, environ: Mapping[str, str]) -> str:
 
 def check_proxy(url: str, what: str) -> str:
     """Return the URL if it is an HTTP proxy, else refuse it in one line without showing its password."""
+    if has_spaces(url):
+        raise ConfigError(f"{what} contains a line break, space or control character")
     try:
         parts = urlsplit(url)
         host = parts.hostname
@@ -38,6 +40,11 @@ def check_proxy(url: str, what: str) -> str:
     if parts.scheme not in _DEFAULT_PORTS or not host:
         raise ConfigError(f"{what} must be an http:// or https:// URL with a host")
     return url
+
+
+def has_spaces(text: str) -> bool:
+    """Return True if a text contains line breaks, spaces or control characters, which `urlsplit` drops or keeps silently."""
+    return " " in text or not text.isprintable()
 
 
 def _bypassed(host: str, port: int, environ: Mapping[str, str]) -> bool:

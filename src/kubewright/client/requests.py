@@ -397,7 +397,7 @@ def collection_path(kind: Kind, namespace: str = "") -> str:
 def object_path(kind: Kind, name: str, namespace: str = "", subresource: str = "") -> str:
     """Return the path of one object or of a subresource of it."""
     path = f"{collection_path(kind, _needed_namespace(kind, namespace))}/{_segment(name, 'name', kind)}"
-    return f"{path}/{subresource}" if subresource else path
+    return f"{path}/{_segment(subresource, 'subresource', kind)}" if subresource else path
 
 
 def _needed_namespace(kind: Kind, namespace: str) -> str:

@@ -307,7 +307,10 @@ def _route_of(config: ClusterConfig) -> Route:
     try:
         server = Origin.of(config.server)
     except ValueError:
-        raise ConfigError(f"the server of {config.source} is no http(s) URL") from None
+        # The text of the ValueError may show a part of a password.
+        raise ConfigError(
+            f"the server of {config.source} is not an http(s) URL without spaces and line breaks"
+        ) from None
     proxy = proxy_for(config.server, config.proxy_url, os.environ)
     return Route(server, Origin.of(proxy) if proxy else None, server_name=config.tls_server_name)
 

@@ -27,7 +27,20 @@ def test_a_url_says_where_to_connect(url: str, host: str, port: int, authority: 
 
 @pytest.mark.parametrize(
     "url",
-    ["", "a", "ftp://a", "http://", "http://[half", "http://a:port", "http://a:99999", "http://\u00fc.."],
+    [
+        "",
+        "a",
+        "ftp://a",
+        "http://",
+        "http://[half",
+        "http://a:port",
+        "http://a:99999",
+        "http://\u00fc..",
+        "http://a\r\nX: y",
+        "http://a b",
+        "http://a\tb",
+        "http://a/\0",
+    ],
 )
 def test_what_leads_nowhere_is_a_value_error(url: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011  (its text is for nobody: the caller says whose URL it was)

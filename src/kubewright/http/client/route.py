@@ -25,6 +25,9 @@ class Origin(Struct, frozen=True):
     @classmethod
     def of(cls, url: str) -> "Origin":
         """Read an http or https URL; anything else is a ValueError."""
+        if " " in url or not url.isprintable():
+            # urlsplit would drop line breaks and tabs silently.
+            raise ValueError("the URL contains a line break, space or control character")
         parts = urlsplit(url)
         host = parts.hostname or ""
         if not host.isascii():
