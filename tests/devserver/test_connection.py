@@ -6,7 +6,7 @@ import json
 from devserver_http import Http
 
 from kubewright.devserver import Server
-from kubewright.devserver.front import MAX_BODY
+from kubewright.devserver.listener import MAX_BODY
 
 P = "/api/v1/namespaces/default/configmaps"
 

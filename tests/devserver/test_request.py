@@ -2,7 +2,7 @@
 
 import pytest
 
-from kubewright.devserver.request import request_info
+from kubewright.devserver.request.info import request_info
 from kubewright.http.server import Request, split_target
 
 CASES = {

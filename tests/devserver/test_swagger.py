@@ -3,7 +3,7 @@
 from collections import defaultdict
 from typing import Any
 
-from kubewright.devserver.registry.swagger import swagger_protobuf
+from kubewright.devserver.discovery.swagger import swagger_protobuf
 
 
 def fields(data: bytes) -> dict[int, list[Any]]:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kubewright.devserver.jsonpath import PathError, compile_path
-from kubewright.devserver.tables import CustomColumns, human_duration
+from kubewright.devserver.objects.jsonpath import PathError, compile_path
+from kubewright.devserver.strategy.tables import CustomColumns, human_duration
 
 DURATIONS = {
     -5: "<invalid>",

@@ -7,10 +7,10 @@ under one revision), `definitions` (custom resources). Kinds, authentication and
 """
 
 from kubewright.devserver.admission import quota_usage
-from kubewright.devserver.clock import Clock
 from kubewright.devserver.faults import Attempt, Fault, Faults, Match
+from kubewright.devserver.objects.clock import Clock
+from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.server import Server, Statistics, Timing
-from kubewright.devserver.status import StatusError
 from kubewright.devserver.streaming import (
     CommandRequest,
     Containers,

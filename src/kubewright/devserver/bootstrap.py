@@ -1,20 +1,22 @@
-"""What an empty server starts with: the first namespaces, its own service, roles and priority classes."""
+"""Write objects straight into the store: those of an empty cluster, and copies of another cluster."""
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from itertools import chain
 from uuid import uuid4
 
-from kubewright.devserver.auth import bootstrap_objects
 from kubewright.devserver.core import Core
-from kubewright.devserver.metadata import fill_system_fields
 from kubewright.devserver.objects import JsonObject, copy, labels_of, meta, split_api_version
+from kubewright.devserver.objects.metadata import fill_system_fields
+from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import Resource
 
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 SERVICE_ADDRESS = "10.0.0.1"
-# The real server's priorities: which group and which version kubectl prefers where names meet.
+# kube-apiserver's priorities: they decide which group and version kubectl prefers for an ambiguous name.
 _GROUP_PRIORITIES = {
     "": 18000,
     "apps": 17800,
@@ -44,13 +46,13 @@ _VERSION_PRIORITIES = {
     "v1.flowcontrol.apiserver.k8s.io": 21,
 }
 _VERSION_PRIORITY = 15
-# What stands in a mould for the server's own; the service's port is another in each server.
+# Placeholders in templates. The Service default/kubernetes has no template: its target port differs by server.
 _UID, _REVISION, _MOMENT = "22222222-0000-4000-8000-222222222222", "4444444444444", "1999-09-09T09:09:09Z"
 _CHANGING = ("services", "default/kubernetes")
 
 
 def first_objects(port: int) -> Iterator[JsonObject]:
-    """Give the objects of an empty server that listens on a port."""
+    """Yield the namespaces and the Service of an empty server that listens on `port`."""
     for name in NAMESPACES:
         yield {
             "kind": "Namespace",
@@ -78,7 +80,7 @@ def first_objects(port: int) -> Iterator[JsonObject]:
 
 
 def _api_services(core: Core) -> Iterator[JsonObject]:
-    """Register each built-in version as served here."""
+    """Yield an APIService for each built-in group version."""
     available = {
         "type": "Available",
         "status": "True",
@@ -108,12 +110,14 @@ def _api_services(core: Core) -> Iterator[JsonObject]:
 
 @cache
 def recorded_objects() -> list[JsonObject]:
-    """Give the roles, bindings and priority classes of every cluster, read once."""
-    return bootstrap_objects()
+    """Return the roles, bindings and priority classes of every cluster, recorded from a real one; read once."""
+    data = files("kubewright.devserver.auth").joinpath("bootstrap.json").read_bytes()
+    objects: list[JsonObject] = json.loads(data)
+    return objects
 
 
 def seed(core: Core, objects: Iterable[JsonObject]) -> None:
-    """Store the objects that are not there yet, past admission: nobody asked for them."""
+    """Store the objects that do not exist yet, bypassing admission and validation."""
     kinds = {(item.group, item.version, item.kind): item for item in core.registry if "create" in item.verbs}
     stamp = core.clock.stamp()
     for obj in chain(objects, _api_services(core)):
@@ -127,29 +131,29 @@ def _store(core: Core, resource: Resource, obj: JsonObject, stamp: str) -> None:
     if resource.collection.get(key) is not None:
         return
     place = (resource.collection.name, key)
-    mould = _moulds.get(place) if place != _CHANGING else None
-    if mould is None:
-        mould = _moulds[place] = _Mould.of(resource, obj)
+    template = _templates.get(place) if place != _CHANGING else None
+    if template is None:
+        template = _templates[place] = _Template.of(resource, obj)
     core.store.put(
         resource.collection,
         key,
         None,
-        lambda revision: mould.cast(revision, stamp),
+        lambda revision: template.render(revision, stamp),
         resource.storage_codec.shape,
-        mould.labels,
+        template.labels,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Mould:
-    """The bytes of an object that every new server has, but for what makes it this server's."""
+class _Template:
+    """The encoded bytes of a bootstrap object, with placeholders for what differs between servers."""
 
     data: bytes
     labels: dict[str, str]
 
     @classmethod
-    def of(cls, resource: Resource, obj: JsonObject) -> "_Mould":
-        """Bring an object into the form in which it is stored."""
+    def of(cls, resource: Resource, obj: JsonObject) -> "_Template":
+        """Encode an object as it is stored, with placeholders."""
         new, _ = resource.codec.decode(copy(obj))
         resource.codec.default(new)
         fill_system_fields(new, _MOMENT)
@@ -159,12 +163,35 @@ class _Mould:
         stored = resource.strategy.convert(new, resource.storage_codec.gvk)
         return cls(resource.storage_codec.encode(stored), labels_of(stored))
 
-    def cast(self, revision: int, stamp: str) -> bytes:
-        """Give the bytes with an identity, a revision and a time."""
+    def render(self, revision: int, stamp: str) -> bytes:
+        """Return the bytes with a new uid, a resource version and a creation time."""
         data = self.data.replace(_UID.encode(), str(uuid4()).encode())
         data = data.replace(_REVISION.encode(), str(revision).encode())
         return data.replace(_MOMENT.encode(), stamp.encode())
 
 
-_moulds: dict[tuple[str, str], _Mould] = {}
-"""What the first server of a process has made, for those that follow: starting one is mostly this."""
+_templates: dict[tuple[str, str], _Template] = {}
+"""Templates shared by all servers of a process: encoding these objects is most of the time a server needs to start."""
+
+
+def store_copies(core: Core, objects: Iterable[JsonObject]) -> None:
+    """Store objects as they are (uid, status, managedFields, timestamps), bypassing admission and validation."""
+    kinds = {(item.group, item.version, item.kind): item for item in core.registry if "create" in item.verbs}
+    for obj in objects:
+        resource = kinds.get((*split_api_version(obj["apiVersion"]), obj["kind"]))
+        if resource is None:
+            raise StatusError.bad_request(f"{obj['apiVersion']} {obj['kind']} is not served here")
+        _store_copy(core, resource, copy(obj))
+
+
+def _store_copy(core: Core, resource: Resource, obj: JsonObject) -> None:
+    key = resource.key(meta(obj).get("namespace", ""), meta(obj)["name"])
+    new, _ = resource.codec.decode(obj)
+    stored = resource.strategy.convert(new, resource.storage_codec.gvk)
+
+    def encode(revision: int) -> bytes:
+        meta(stored)["resourceVersion"] = str(revision)
+        return resource.storage_codec.encode(stored)
+
+    before = resource.collection.get(key)
+    core.store.put(resource.collection, key, before, encode, resource.storage_codec.shape, labels_of(stored))

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from kubewright.devserver.clock import Clock
-from kubewright.devserver.operation import Admission, OpenAdmission
+from kubewright.devserver.objects.clock import Clock
 from kubewright.devserver.registry import Registry
+from kubewright.devserver.request.admission import Admission, OpenAdmission
 from kubewright.devserver.storage import Store
 from kubewright.devserver.wire import TypeTable
 

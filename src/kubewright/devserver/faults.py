@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from kubewright.devserver.handlers import refuse
-from kubewright.devserver.identity import User
 from kubewright.devserver.objects import encode
-from kubewright.devserver.request import RequestInfo
-from kubewright.devserver.status import StatusError, group_resource
+from kubewright.devserver.objects.status import StatusError, group_resource
+from kubewright.devserver.request.identity import User
+from kubewright.devserver.request.info import RequestInfo
+from kubewright.devserver.request.responses import refuse
 from kubewright.devserver.storage import Store
 from kubewright.http.server import Answer, BodyWriter, HangUp, Request, Stream
 

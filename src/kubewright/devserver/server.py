@@ -27,28 +27,27 @@ from kubewright.devserver.auth import (
     impersonated,
     refuse_escalation,
 )
-from kubewright.devserver.bootstrap import first_objects, recorded_objects, seed
+from kubewright.devserver.bootstrap import first_objects, recorded_objects, seed, store_copies
 from kubewright.devserver.builtin import strategy_for
-from kubewright.devserver.callout import Caller
-from kubewright.devserver.certificates import server_context
-from kubewright.devserver.clock import Clock
-from kubewright.devserver.copies import store_copies
 from kubewright.devserver.core import Core
 from kubewright.devserver.definitions import DefinitionController, definition_strategy
-from kubewright.devserver.documents import Documents
+from kubewright.devserver.discovery import Discovery, Documents, OpenApi
 from kubewright.devserver.faults import Attempt, Faults
-from kubewright.devserver.front import LIMITS, Front
-from kubewright.devserver.handlers import StoreAccess, refuse
-from kubewright.devserver.identity import MASTERS, Attributes, User, forbidden
+from kubewright.devserver.handlers import StoreAccess
+from kubewright.devserver.handlers.routing import Router
+from kubewright.devserver.listener import LIMITS, Front, server_context
 from kubewright.devserver.objects import JsonObject
-from kubewright.devserver.operation import Operation
-from kubewright.devserver.registry import Discovery, OpenApi, Registry, Strategies, builtin_resources
-from kubewright.devserver.request import request_info
-from kubewright.devserver.routing import Router
-from kubewright.devserver.status import StatusError
+from kubewright.devserver.objects.clock import Clock
+from kubewright.devserver.objects.status import StatusError
+from kubewright.devserver.registry import Registry, Strategies, builtin_resources
+from kubewright.devserver.request.admission import Operation
+from kubewright.devserver.request.identity import MASTERS, Attributes, User, forbidden
+from kubewright.devserver.request.info import request_info
+from kubewright.devserver.request.responses import refuse
 from kubewright.devserver.storage import Journal, Store
 from kubewright.devserver.strategy import Endpoint, Strategy
 from kubewright.devserver.streaming import Containers, command_endpoints, log_endpoint
+from kubewright.devserver.webhook_client import Caller
 from kubewright.devserver.wire import TypeTable, load_types
 from kubewright.http.server import Answer, HttpServer, Request
 

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubewright.devserver.auth.rules import allows, compact, describe, uncovered
-from kubewright.devserver.identity import Attributes
+from kubewright.devserver.request.identity import Attributes
 
 GROUPS, RESOURCES, VERBS = ["", "apps"], ["pods", "pods/log", "deployments"], ["get", "list", "create"]
 RULES = st.fixed_dictionaries(

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection
 
-from kubewright.devserver.access import Access
 from kubewright.devserver.admission.chain import AdmissionChain
 from kubewright.devserver.admission.claims import ClaimGrowth
 from kubewright.devserver.admission.defaults import DefaultIngressClass, NewNodeTaint, RuntimeClasses
@@ -21,10 +20,11 @@ from kubewright.devserver.admission.validating_policies import ValidatingPolicie
 from kubewright.devserver.admission.validating_webhooks import ValidatingWebhooks
 from kubewright.devserver.admission.versions import Versions
 from kubewright.devserver.admission.volumes import DefaultStorageClass, StorageProtection
-from kubewright.devserver.callout import Caller
 from kubewright.devserver.core import Core
-from kubewright.devserver.identity import Authorizer
-from kubewright.devserver.operation import Admission
+from kubewright.devserver.request.admission import Admission
+from kubewright.devserver.request.identity import Authorizer
+from kubewright.devserver.strategy.access import Access
+from kubewright.devserver.webhook_client import Caller
 
 
 def standard_admission(

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from kubewright.devserver.operation import Admission, Operation
+from kubewright.devserver.request.admission import Admission, Operation
 
 
 class AdmissionChain:

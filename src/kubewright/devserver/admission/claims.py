@@ -1,10 +1,10 @@
 """Claims that want to grow may do so only where it works."""
 
-from kubewright.devserver.access import Access
 from kubewright.devserver.admission.refusals import forbidden
 from kubewright.devserver.builtin.pod_amounts import amounts
 from kubewright.devserver.objects import section
-from kubewright.devserver.operation import Operation
+from kubewright.devserver.request.admission import Operation
+from kubewright.devserver.strategy.access import Access
 
 
 def is_written(operation: Operation, group: str, plural: str, *verbs: str) -> bool:

@@ -1,13 +1,13 @@
 """Small completions of new objects: the class of an Ingress, a Pod's runtime class, a node that is not ready."""
 
-from kubewright.devserver.access import Access
 from kubewright.devserver.admission.claims import is_written
 from kubewright.devserver.admission.pods import is_new_pod
 from kubewright.devserver.admission.refusals import forbidden
 from kubewright.devserver.builtin.pod_amounts import amounts
 from kubewright.devserver.objects import JsonObject, items, meta, section
-from kubewright.devserver.operation import Operation
-from kubewright.devserver.status import quote
+from kubewright.devserver.objects.status import quote
+from kubewright.devserver.request.admission import Operation
+from kubewright.devserver.strategy.access import Access
 
 _DEFAULT_INGRESS = "ingressclass.kubernetes.io/is-default-class"
 _NOT_READY = "node.kubernetes.io/not-ready"

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kubewright.api import Selector
-from kubewright.devserver.access import Access
 from kubewright.devserver.admission.matching import (
     Match,
     in_selected_namespace,
@@ -14,7 +13,6 @@ from kubewright.devserver.admission.matching import (
 )
 from kubewright.devserver.admission.reviews import Verdict, ask, read_verdict
 from kubewright.devserver.admission.versions import Versions
-from kubewright.devserver.callout import Caller, CallFailed
 from kubewright.devserver.core import Core
 from kubewright.devserver.expressions import (
     CONDITIONS_BUDGET,
@@ -24,8 +22,10 @@ from kubewright.devserver.expressions import (
     compile_condition,
 )
 from kubewright.devserver.objects import JsonObject, items, meta
-from kubewright.devserver.operation import Operation
-from kubewright.devserver.status import StatusError, quote
+from kubewright.devserver.objects.status import StatusError, quote
+from kubewright.devserver.request.admission import Operation
+from kubewright.devserver.strategy.access import Access
+from kubewright.devserver.webhook_client import Caller, CallFailed
 from kubewright.schema import cel
 
 GROUP = "admissionregistration.k8s.io"

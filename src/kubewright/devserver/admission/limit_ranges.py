@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping
 
 from kubewright.api import Quantity
-from kubewright.devserver.access import Access
 from kubewright.devserver.admission.refusals import forbidden
 from kubewright.devserver.builtin.pod_amounts import Amounts, amounts, pod_amounts
 from kubewright.devserver.objects import JsonObject, items, meta, section
-from kubewright.devserver.operation import Operation
+from kubewright.devserver.request.admission import Operation
+from kubewright.devserver.strategy.access import Access
 
 ANNOTATION = "kubernetes.io/limit-ranger"
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kubewright.api import GroupVersionKind, Selector, label_selector
-from kubewright.devserver.access import Access
 from kubewright.devserver.objects import JsonObject, items, labels_of
-from kubewright.devserver.operation import GroupVersionResource, Operation
+from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import Registry
-from kubewright.devserver.status import StatusError
+from kubewright.devserver.request.admission import GroupVersionResource, Operation
+from kubewright.devserver.strategy.access import Access
 
 _CONFIGURATIONS = frozenset(
     {

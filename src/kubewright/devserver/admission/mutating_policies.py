@@ -16,12 +16,11 @@ from kubewright.devserver.admission.policies import (
 from kubewright.devserver.admission.refusals import forbidden
 from kubewright.devserver.admission.versions import Versions
 from kubewright.devserver.core import Core
-from kubewright.devserver.expressions import POLICY_BUDGET, Budget, ExpressionError, Situation
+from kubewright.devserver.expressions import POLICY_BUDGET, Budget, ExpressionError, Situation, Variables
 from kubewright.devserver.merge import ApplyError, MergeSchema, overlay
 from kubewright.devserver.objects import JsonObject, copy, encode_sorted, meta
-from kubewright.devserver.operation import Operation
-from kubewright.devserver.policy_expressions import Variables
-from kubewright.devserver.status import StatusError
+from kubewright.devserver.objects.status import StatusError
+from kubewright.devserver.request.admission import Operation
 from kubewright.devserver.wire import DecodeError
 from kubewright.schema import cel
 

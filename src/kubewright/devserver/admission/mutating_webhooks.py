@@ -7,11 +7,11 @@ from kubewright.devserver.admission.hooks import Hook, Hooks, failure
 from kubewright.devserver.admission.matching import Match, is_configuration
 from kubewright.devserver.admission.reviews import denial
 from kubewright.devserver.admission.versions import Versions
-from kubewright.devserver.callout import CallFailed
 from kubewright.devserver.expressions import Situation
 from kubewright.devserver.objects import JsonObject, copy, encode_sorted
-from kubewright.devserver.operation import Operation
-from kubewright.devserver.status import StatusError, quote
+from kubewright.devserver.objects.status import StatusError, quote
+from kubewright.devserver.request.admission import Operation
+from kubewright.devserver.webhook_client import CallFailed
 from kubewright.devserver.wire import DecodeError, parse_json
 
 

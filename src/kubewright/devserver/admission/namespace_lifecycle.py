@@ -1,10 +1,10 @@
 """Objects live in namespaces that exist and are not going away."""
 
-from kubewright.devserver.access import Access
 from kubewright.devserver.admission.refusals import forbidden
 from kubewright.devserver.objects import JsonObject
-from kubewright.devserver.operation import Operation
-from kubewright.devserver.status import StatusError
+from kubewright.devserver.objects.status import StatusError
+from kubewright.devserver.request.admission import Operation
+from kubewright.devserver.strategy.access import Access
 
 IMMORTAL = frozenset({"default", "kube-system", "kube-public", "kube-node-lease"})
 _UNDELETABLE = IMMORTAL - {"kube-node-lease"}

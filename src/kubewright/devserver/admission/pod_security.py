@@ -4,12 +4,12 @@ import re
 from dataclasses import dataclass
 
 from kubewright.api import FieldError, problems
-from kubewright.devserver.access import Access
 from kubewright.devserver.admission.refusals import forbidden
 from kubewright.devserver.admission.security_checks import NEWEST, violations
 from kubewright.devserver.objects import JsonObject, copy, items, labels_of, meta, section
-from kubewright.devserver.operation import Operation
-from kubewright.devserver.status import StatusError
+from kubewright.devserver.objects.status import StatusError
+from kubewright.devserver.request.admission import Operation
+from kubewright.devserver.strategy.access import Access
 
 PREFIX = "pod-security.kubernetes.io/"
 LEVELS = ("privileged", "baseline", "restricted")

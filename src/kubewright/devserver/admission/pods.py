@@ -1,10 +1,10 @@
 """What every new Pod is given: its priority, and patience with a failing node."""
 
-from kubewright.devserver.access import Access
 from kubewright.devserver.admission.claims import is_written
 from kubewright.devserver.admission.refusals import forbidden
 from kubewright.devserver.objects import JsonObject, meta
-from kubewright.devserver.operation import Operation
+from kubewright.devserver.request.admission import Operation
+from kubewright.devserver.strategy.access import Access
 
 TOLERATION_SECONDS = 300
 _CLASSES = ("scheduling.k8s.io", "priorityclasses")

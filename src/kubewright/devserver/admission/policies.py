@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kubewright.api import KubewrightError, Selector, label_selector
-from kubewright.devserver.access import Access
 from kubewright.devserver.admission.hooks import GROUP
 from kubewright.devserver.admission.matching import (
     Match,
@@ -15,11 +14,17 @@ from kubewright.devserver.admission.matching import (
 )
 from kubewright.devserver.admission.versions import Versions
 from kubewright.devserver.core import Core
-from kubewright.devserver.expressions import CONDITIONS_BUDGET, Budget, Situation
+from kubewright.devserver.expressions import (
+    CONDITIONS_BUDGET,
+    Budget,
+    PolicyCompiler,
+    Situation,
+    declared_variables,
+)
 from kubewright.devserver.objects import JsonObject, items, meta, section, split_api_version
-from kubewright.devserver.operation import Operation
-from kubewright.devserver.policy_expressions import PolicyCompiler, declared_variables
 from kubewright.devserver.registry import Resource, converting
+from kubewright.devserver.request.admission import Operation
+from kubewright.devserver.strategy.access import Access
 from kubewright.schema import cel
 
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from kubewright.api import Kind, Quantity, label_selector
 from kubewright.devserver.builtin.pod_amounts import amounts, pod_amounts
-from kubewright.devserver.clock import parse_time
 from kubewright.devserver.objects import JsonObject, items, meta, section
-from kubewright.devserver.operation import Operation
-from kubewright.devserver.status import group_resource
+from kubewright.devserver.objects.clock import parse_time
+from kubewright.devserver.objects.status import group_resource
+from kubewright.devserver.request.admission import Operation
 
 _ONE = Quantity("1")
 _SHORT = frozenset({"cpu", "memory", "ephemeral-storage"})

@@ -1,13 +1,13 @@
 """ResourceQuotas: writes that would use more than a namespace may."""
 
 from kubewright.api import Quantity
-from kubewright.devserver.access import Access
 from kubewright.devserver.admission.quota_usage import Usage, in_scope, is_counted, unmet_demands, usage_of
 from kubewright.devserver.admission.refusals import forbidden
 from kubewright.devserver.builtin.pod_amounts import Amounts, add, amounts
-from kubewright.devserver.clock import Clock
 from kubewright.devserver.objects import JsonObject, meta, section
-from kubewright.devserver.operation import Operation
+from kubewright.devserver.objects.clock import Clock
+from kubewright.devserver.request.admission import Operation
+from kubewright.devserver.strategy.access import Access
 
 _ZERO = Quantity("0")
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from kubewright.devserver.objects import meta
-from kubewright.devserver.operation import Operation
-from kubewright.devserver.status import StatusError
+from kubewright.devserver.objects.status import StatusError
+from kubewright.devserver.request.admission import Operation
 
 
 def name_of(operation: Operation) -> str:

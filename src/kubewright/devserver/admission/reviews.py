@@ -8,10 +8,10 @@ from typing import Any, cast
 
 import msgspec
 
-from kubewright.devserver.callout import CallFailed, read_document
 from kubewright.devserver.expressions import Situation, admission_request
 from kubewright.devserver.objects import JsonObject, encode, items, section
-from kubewright.devserver.status import StatusError, quote
+from kubewright.devserver.objects.status import StatusError, quote
+from kubewright.devserver.webhook_client import CallFailed, read_document
 
 GROUP = "admission.k8s.io"
 _VERSIONS = ("v1", "v1beta1")

@@ -3,11 +3,11 @@
 import random
 from typing import Any
 
-from kubewright.devserver.access import Access
 from kubewright.devserver.admission.pods import is_new_pod
 from kubewright.devserver.admission.refusals import forbidden
 from kubewright.devserver.objects import JsonObject
-from kubewright.devserver.operation import Operation
+from kubewright.devserver.request.admission import Operation
+from kubewright.devserver.strategy.access import Access
 
 MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 # An hour and seven seconds: how the real server marks tokens whose clients may not yet reload them.

@@ -14,11 +14,10 @@ from kubewright.devserver.admission.policies import (
 )
 from kubewright.devserver.admission.refusals import forbidden
 from kubewright.devserver.admission.versions import Versions
-from kubewright.devserver.expressions import POLICY_BUDGET, Budget, ExpressionError, Situation
+from kubewright.devserver.expressions import POLICY_BUDGET, Budget, ExpressionError, Situation, Variables
 from kubewright.devserver.objects import encode, items
-from kubewright.devserver.operation import Operation
-from kubewright.devserver.policy_expressions import Variables
-from kubewright.devserver.status import StatusError
+from kubewright.devserver.objects.status import StatusError
+from kubewright.devserver.request.admission import Operation
 from kubewright.schema import cel
 
 MAX_MESSAGE = 5 * 1024

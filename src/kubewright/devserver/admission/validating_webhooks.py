@@ -5,10 +5,10 @@ import asyncio
 from kubewright.devserver.admission.hooks import Hook, Hooks, failure
 from kubewright.devserver.admission.matching import is_configuration
 from kubewright.devserver.admission.reviews import denial
-from kubewright.devserver.callout import CallFailed
 from kubewright.devserver.expressions import Situation
-from kubewright.devserver.operation import Operation
-from kubewright.devserver.status import StatusError
+from kubewright.devserver.objects.status import StatusError
+from kubewright.devserver.request.admission import Operation
+from kubewright.devserver.webhook_client import CallFailed
 
 
 class ValidatingWebhooks:

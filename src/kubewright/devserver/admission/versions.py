@@ -2,15 +2,15 @@
 
 import msgspec
 
-from kubewright.devserver.access import Access
 from kubewright.devserver.admission.matching import Match
 from kubewright.devserver.core import Core
 from kubewright.devserver.expressions import Situation
-from kubewright.devserver.identity import Authorizer
 from kubewright.devserver.objects import JsonObject, copy, encode, order_object
-from kubewright.devserver.operation import GroupVersionResource, Operation
+from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import Resource
-from kubewright.devserver.status import StatusError
+from kubewright.devserver.request.admission import GroupVersionResource, Operation
+from kubewright.devserver.request.identity import Authorizer
+from kubewright.devserver.strategy.access import Access
 
 
 class Versions:

@@ -1,8 +1,8 @@
 """Claims get the default storage class; claims and volumes stay while they are used."""
 
-from kubewright.devserver.access import Access
 from kubewright.devserver.objects import JsonObject
-from kubewright.devserver.operation import Operation
+from kubewright.devserver.request.admission import Operation
+from kubewright.devserver.strategy.access import Access
 
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 _FINALIZERS = {

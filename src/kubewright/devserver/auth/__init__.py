@@ -7,7 +7,6 @@ from kubewright.devserver.auth.authentication import (
     impersonated,
     service_account_user,
 )
-from kubewright.devserver.auth.bootstrap import bootstrap_objects
 from kubewright.devserver.auth.escalation import refuse_escalation
 from kubewright.devserver.auth.rbac import GROUP, Policies, RoleAuthorizer
 from kubewright.devserver.auth.reviews import Reviews
@@ -23,7 +22,6 @@ __all__ = [
     "RoleAuthorizer",
     "TokenAuthenticator",
     "TokenIssuer",
-    "bootstrap_objects",
     "impersonated",
     "refuse_escalation",
     "service_account_user",

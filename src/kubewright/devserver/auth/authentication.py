@@ -6,7 +6,9 @@ from typing import Any, Protocol
 from urllib.parse import unquote
 
 from kubewright.devserver.auth.tokens import ISSUER, InvalidToken, TokenIssuer
-from kubewright.devserver.identity import (
+from kubewright.devserver.objects import JsonObject
+from kubewright.devserver.objects.status import StatusError
+from kubewright.devserver.request.identity import (
     AUTHENTICATED,
     Attributes,
     Authorizer,
@@ -14,8 +16,6 @@ from kubewright.devserver.identity import (
     User,
     forbidden,
 )
-from kubewright.devserver.objects import JsonObject
-from kubewright.devserver.status import StatusError
 
 ANONYMOUS = User("system:anonymous", groups=("system:unauthenticated",))
 SERVICE_ACCOUNTS = "system:serviceaccounts"

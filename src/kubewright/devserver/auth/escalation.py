@@ -5,10 +5,10 @@ from typing import Any
 
 from kubewright.devserver.auth.rbac import GROUP, Policies, RoleAuthorizer, role_rules
 from kubewright.devserver.auth.rules import Rule, compact, describe, uncovered
-from kubewright.devserver.identity import MASTERS, Attributes, User
 from kubewright.devserver.objects import JsonObject
-from kubewright.devserver.operation import Operation
-from kubewright.devserver.status import StatusError
+from kubewright.devserver.objects.status import StatusError
+from kubewright.devserver.request.admission import Operation
+from kubewright.devserver.request.identity import MASTERS, Attributes, User
 
 _ROLES = {"roles", "clusterroles"}
 _BINDINGS = {"rolebindings", "clusterrolebindings"}

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kubewright.devserver.auth.rules import Rule, allows
-from kubewright.devserver.identity import MASTERS, Attributes, Decision, User
 from kubewright.devserver.objects import JsonObject
+from kubewright.devserver.request.identity import MASTERS, Attributes, Decision, User
 
 GROUP = "rbac.authorization.k8s.io"
 SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:"

@@ -7,10 +7,10 @@ from kubewright.api import problems
 from kubewright.devserver.auth.authentication import TokenAuthenticator
 from kubewright.devserver.auth.rbac import RoleAuthorizer
 from kubewright.devserver.auth.tokens import ISSUER, MIN_SECONDS, InvalidToken, TokenIssuer
-from kubewright.devserver.clock import format_time
-from kubewright.devserver.identity import Attributes, Decision, User
 from kubewright.devserver.objects import JsonObject
-from kubewright.devserver.status import StatusError
+from kubewright.devserver.objects.clock import format_time
+from kubewright.devserver.objects.status import StatusError
+from kubewright.devserver.request.identity import Attributes, Decision, User
 from kubewright.devserver.strategy import Endpoint, Invocation, Outcome, Strategy
 
 AUTHENTICATION = "authentication.k8s.io"

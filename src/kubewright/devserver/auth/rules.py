@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kubewright.devserver.identity import Attributes
+from kubewright.devserver.request.identity import Attributes
 
 Rule = Mapping[str, Any]
 ANY = "*"

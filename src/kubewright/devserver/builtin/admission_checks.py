@@ -4,9 +4,8 @@ from collections.abc import Callable, Sequence
 
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
-from kubewright.devserver.expressions import ExpressionError, compile_condition
+from kubewright.devserver.expressions import ExpressionError, PolicyCompiler, compile_condition
 from kubewright.devserver.objects import JsonObject, items
-from kubewright.devserver.policy_expressions import PolicyCompiler
 from kubewright.schema import cel
 
 MAX_CONDITIONS = 64

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.strategy import Column
-from kubewright.devserver.tables import age
+from kubewright.devserver.strategy.tables import age
 
 NAME = Column("Name", "string", "name")
 AGE = Column("Age")

@@ -16,10 +16,10 @@ from kubewright.devserver.builtin.certificate_checks import (
     date_conditions,
 )
 from kubewright.devserver.builtin.writes import restore, text_at
-from kubewright.devserver.identity import User
 from kubewright.devserver.objects import JsonObject, items, section
+from kubewright.devserver.request.identity import User
 from kubewright.devserver.strategy import Column, Part, Strategy
-from kubewright.devserver.tables import human_duration
+from kubewright.devserver.strategy.tables import human_duration
 
 GROUP = "certificates.k8s.io"
 USAGES = (

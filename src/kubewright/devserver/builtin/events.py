@@ -9,7 +9,7 @@ from kubewright.devserver.builtin.cells import wide
 from kubewright.devserver.builtin.writes import text_at
 from kubewright.devserver.objects import JsonObject, section
 from kubewright.devserver.strategy import Column, Strategy
-from kubewright.devserver.tables import age
+from kubewright.devserver.strategy.tables import age
 
 CORE = GroupVersionKind("", "v1", "Event")
 COLUMNS = (

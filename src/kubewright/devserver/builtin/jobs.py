@@ -24,10 +24,10 @@ from kubewright.devserver.builtin.pod_warnings import warn_of_template
 from kubewright.devserver.builtin.schedules import schedule_trouble
 from kubewright.devserver.builtin.templates import default_pod_spec, template_of
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec, number_at
-from kubewright.devserver.clock import parse_time
 from kubewright.devserver.objects import JsonObject, items, section
+from kubewright.devserver.objects.clock import parse_time
 from kubewright.devserver.strategy import Column, Strategy
-from kubewright.devserver.tables import age, human_duration
+from kubewright.devserver.strategy.tables import age, human_duration
 
 _UID = "batch.kubernetes.io/controller-uid"
 _UID_LABELS = ("controller-uid", _UID)

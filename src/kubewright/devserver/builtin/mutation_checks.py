@@ -9,8 +9,8 @@ from kubewright.devserver.builtin.admission_checks import (
     check_match,
     check_variable,
 )
+from kubewright.devserver.expressions import PolicyCompiler
 from kubewright.devserver.objects import JsonObject, items
-from kubewright.devserver.policy_expressions import PolicyCompiler
 
 # What is deleted cannot be changed.
 _OPERATIONS = ("*", "CONNECT", "CREATE", "UPDATE")

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from kubewright.api import label_selector, problems
 from kubewright.devserver.objects import JsonObject, items, section
-from kubewright.devserver.status import StatusError, success
+from kubewright.devserver.objects.status import StatusError, success
 from kubewright.devserver.strategy import Endpoint, Invocation, Outcome
 from kubewright.http.server import Response
 

@@ -7,7 +7,7 @@ from typing import Any
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age, wide
 from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.strategy import Column
-from kubewright.devserver.tables import age
+from kubewright.devserver.strategy.tables import age
 
 COLUMNS = (
     NAME,

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from kubewright.api import names, problems
-from kubewright.devserver.access import Access
 from kubewright.devserver.builtin import ip_checks
 from kubewright.devserver.builtin.cells import AGE, NAME, NONE, labels_text, object_age, wide
 from kubewright.devserver.builtin.service_checks import (
@@ -18,8 +17,9 @@ from kubewright.devserver.builtin.service_checks import (
 from kubewright.devserver.builtin.service_families import choose_families
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec, text_at
 from kubewright.devserver.objects import JsonObject, items, section
-from kubewright.devserver.status import StatusError
+from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.strategy import Column, Strategy
+from kubewright.devserver.strategy.access import Access
 
 CLUSTER_NETWORK = ipaddress.ip_network("10.0.0.0/24")
 NODE_PORTS = range(30000, 32768)

@@ -2,9 +2,9 @@
 
 from collections.abc import Set
 
-from kubewright.devserver.access import Access
-from kubewright.devserver.clock import Clock
 from kubewright.devserver.objects import JsonObject, meta
+from kubewright.devserver.objects.clock import Clock
+from kubewright.devserver.strategy.access import Access
 
 GROUP, PLURAL = "apiregistration.k8s.io", "apiservices"
 _MANAGED = "kube-aggregator.kubernetes.io/automanaged"

@@ -5,18 +5,18 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from kubewright.devserver.access import Access
-from kubewright.devserver.callout import Caller
-from kubewright.devserver.conversion import converter_of
 from kubewright.devserver.core import Core
 from kubewright.devserver.definitions.api_services import ApiServices
 from kubewright.devserver.definitions.conditions import is_true, set_condition
 from kubewright.devserver.definitions.kind import CLEANUP
 from kubewright.devserver.definitions.naming import Naming, accept_names
 from kubewright.devserver.objects import JsonObject, decode, meta
+from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import Resource, custom_resources
-from kubewright.devserver.status import StatusError
+from kubewright.devserver.registry.conversion import converter_of
 from kubewright.devserver.storage import Collection
+from kubewright.devserver.strategy.access import Access
+from kubewright.devserver.webhook_client import Caller
 
 GROUP, PLURAL = "apiextensions.k8s.io", "customresourcedefinitions"
 NAMING_SECONDS = 0.03

@@ -1,9 +1,9 @@
 """The kind CustomResourceDefinition itself: its defaults, its rules, and what happens when one is deleted."""
 
 from kubewright.api import FieldError
-from kubewright.devserver.clock import Clock
 from kubewright.devserver.definitions.conditions import set_condition
 from kubewright.devserver.objects import JsonObject, items, meta, section
+from kubewright.devserver.objects.clock import Clock
 from kubewright.devserver.strategy import MetaChecks, Strategy
 from kubewright.schema import check_crd, crd_warnings
 

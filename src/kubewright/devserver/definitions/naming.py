@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from kubewright.devserver.objects import JsonObject, items, section
-from kubewright.devserver.status import quote
+from kubewright.devserver.objects.status import quote
 
 
 class Naming(NamedTuple):

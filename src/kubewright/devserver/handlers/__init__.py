@@ -1,7 +1,7 @@
 """Handlers: the verbs of the API over the store, each write through one path."""
 
 from kubewright.devserver.handlers.access import StoreAccess
-from kubewright.devserver.handlers.call import Call, refuse
+from kubewright.devserver.handlers.call import Call
 from kubewright.devserver.handlers.connect import connect
 from kubewright.devserver.handlers.verbs import (
     create_object,
@@ -24,7 +24,6 @@ __all__ = [
     "get",
     "list_objects",
     "patch_object",
-    "refuse",
     "update_object",
     "watch",
 ]

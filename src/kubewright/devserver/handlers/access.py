@@ -8,12 +8,11 @@ from kubewright.devserver.handlers.create import create
 from kubewright.devserver.handlers.delete import delete
 from kubewright.devserver.handlers.scope import Scope
 from kubewright.devserver.handlers.update import update
-from kubewright.devserver.identity import SYSTEM, User
 from kubewright.devserver.objects import JsonObject, copy, decode, meta
-from kubewright.devserver.options import read_delete_options
+from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import Resource
-from kubewright.devserver.status import StatusError
-from kubewright.devserver.strategy import WriteOptions
+from kubewright.devserver.request.identity import SYSTEM, User
+from kubewright.devserver.request.options import WriteOptions, read_delete_options
 
 MANAGER = "kube-apiserver"
 POLICIES = tuple(

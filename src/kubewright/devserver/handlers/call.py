@@ -3,26 +3,20 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import msgspec
-
 from kubewright.api import problems
-from kubewright.devserver.access import Access
 from kubewright.devserver.core import Core
 from kubewright.devserver.handlers.read import object_body
 from kubewright.devserver.handlers.scope import Scope
-from kubewright.devserver.identity import User
-from kubewright.devserver.negotiation import Format, negotiate, negotiate_error
-from kubewright.devserver.objects import decode, encode
-from kubewright.devserver.options import manager_of
+from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import Resource
-from kubewright.devserver.request import RequestInfo
-from kubewright.devserver.responses import YAML, warning_header
-from kubewright.devserver.status import StatusError
-from kubewright.devserver.strategy import Strategy, WriteOptions
-from kubewright.devserver.yaml_text import dump_yaml
-from kubewright.http.server import JSON, Request, Response
-
-_BROWSERS = ("curl", "Wget", "Mozilla/5.0")
+from kubewright.devserver.request.identity import User
+from kubewright.devserver.request.info import RequestInfo
+from kubewright.devserver.request.negotiation import Format, negotiate
+from kubewright.devserver.request.options import WriteOptions, manager_of
+from kubewright.devserver.request.responses import encode_body, warning_header
+from kubewright.devserver.strategy import Strategy
+from kubewright.devserver.strategy.access import Access
+from kubewright.http.server import Request, Response
 
 
 @dataclass(slots=True)
@@ -90,35 +84,5 @@ class Call:
     def plain(self, status: int, data: bytes, form: Format) -> Response:
         """Answer with bytes that are already in the chosen form, in the chosen format."""
         headers = [warning_header(text) for text in dict.fromkeys(self.warnings)]
-        body, media = write(self.request, data, form.media)
+        body, media = encode_body(self.request, data, form.media)
         return Response(status, body, media, headers)
-
-
-def write(request: Request, data: bytes, media: str) -> tuple[bytes, str]:
-    """Write JSON bytes as YAML, or prettily, where that is wanted."""
-    if media == YAML:
-        return dump_yaml(decode(data)), YAML
-    if _pretty(request):
-        return prettify(data), JSON
-    return data, JSON
-
-
-def _pretty(request: Request) -> bool:
-    if "pretty" in request.query:
-        return request.flag("pretty")
-    return request.headers.get("user-agent", "").startswith(_BROWSERS)
-
-
-def prettify(data: bytes) -> bytes:
-    """Indent JSON by two spaces."""
-    return msgspec.json.format(data, indent=2)
-
-
-def refuse(request: Request, error: StatusError, warnings: list[str]) -> Response:
-    """Answer with a Status that tells what went wrong."""
-    headers = [warning_header(text) for text in dict.fromkeys(warnings)]
-    if error.retry_after:
-        headers.append(("Retry-After", str(error.retry_after)))
-    data = encode(error.wire())
-    body, media = write(request, data, negotiate_error(request.headers.get("accept", "")))
-    return Response(error.code, body, media, headers)

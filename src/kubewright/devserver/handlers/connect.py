@@ -4,16 +4,16 @@ from dataclasses import replace
 from typing import Literal
 
 from kubewright.api import GroupVersionKind
-from kubewright.devserver.bodies import read_kind, read_object
+from kubewright.devserver.handlers.bodies import read_kind, read_object
 from kubewright.devserver.handlers.call import Call
 from kubewright.devserver.merge import update_managed_fields
-from kubewright.devserver.metadata import wipe_system_fields
-from kubewright.devserver.negotiation import Format
 from kubewright.devserver.objects import JsonObject, encode, order_object, section
-from kubewright.devserver.operation import Operation
-from kubewright.devserver.options import write_options
-from kubewright.devserver.status import StatusError
-from kubewright.devserver.strategy import Endpoint, Invocation, Outcome, WriteOptions
+from kubewright.devserver.objects.metadata import wipe_system_fields
+from kubewright.devserver.objects.status import StatusError
+from kubewright.devserver.request.admission import Operation
+from kubewright.devserver.request.negotiation import Format
+from kubewright.devserver.request.options import WriteOptions, write_options
+from kubewright.devserver.strategy import Endpoint, Invocation, Outcome
 from kubewright.http.server import Answer
 
 _FLAGS = ("stdin", "stdout", "stderr", "tty")

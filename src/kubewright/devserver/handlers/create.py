@@ -1,19 +1,19 @@
 """Creating an object: the one way in for POST, for PUT that may create, and for apply."""
 
 from kubewright.api import names, problems
-from kubewright.devserver.access import Access
 from kubewright.devserver.handlers.scope import Scope
-from kubewright.devserver.metadata import (
+from kubewright.devserver.objects import JsonObject, copy, decode, meta
+from kubewright.devserver.objects.metadata import (
     check_meta,
     drop_repeated_owners,
     fill_system_fields,
     generate_name,
     wipe_system_fields,
 )
-from kubewright.devserver.objects import JsonObject, copy, decode, meta
+from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import converting
-from kubewright.devserver.status import StatusError
 from kubewright.devserver.storage import Conflict
+from kubewright.devserver.strategy.access import Access
 
 MAX_NAME_ATTEMPTS = 8
 

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from kubewright.devserver.clock import format_time, parse_time
 from kubewright.devserver.handlers.scope import Scope
-from kubewright.devserver.metadata import FOREGROUND, ORPHAN
 from kubewright.devserver.objects import JsonObject, copy, encode, meta
-from kubewright.devserver.options import DeleteOptions
-from kubewright.devserver.status import StatusError, success
+from kubewright.devserver.objects.clock import format_time, parse_time
+from kubewright.devserver.objects.metadata import FOREGROUND, ORPHAN
+from kubewright.devserver.objects.status import StatusError, success
+from kubewright.devserver.request.options import DeleteOptions
 from kubewright.devserver.storage import Conflict, Record
 
 MAX_RACES = 100

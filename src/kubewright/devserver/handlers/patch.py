@@ -4,14 +4,14 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
 from kubewright.api import GroupVersionKind, PatchError, json_patch, merge_patch, problems, strategic_patch
-from kubewright.devserver.bodies import media_type
+from kubewright.devserver.handlers.bodies import media_type
 from kubewright.devserver.handlers.scope import Scope
 from kubewright.devserver.handlers.update import Change
 from kubewright.devserver.merge import ApplyConflicts, ApplyError, apply, resets_ownership
 from kubewright.devserver.objects import JsonObject, encode, encode_sorted, meta, section
-from kubewright.devserver.options import APPLY_PATCH
+from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import Resource
-from kubewright.devserver.status import StatusError
+from kubewright.devserver.request.options import APPLY_PATCH
 from kubewright.devserver.wire import DecodeError, parse_json, parse_yaml
 from kubewright.http.server import Request
 

@@ -6,14 +6,14 @@ from typing import Any
 from kubewright.api import problems
 from kubewright.devserver.core import Core
 from kubewright.devserver.handlers.selection import Selection
-from kubewright.devserver.negotiation import Format
 from kubewright.devserver.objects import JsonObject, decode, encode
-from kubewright.devserver.options import ListOptions, parse_revision
+from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import Resource
-from kubewright.devserver.status import StatusError
+from kubewright.devserver.request.negotiation import Format
+from kubewright.devserver.request.options import ListOptions, parse_revision
 from kubewright.devserver.storage import Record, Token, decode_token, encode_token, renewed_token
 from kubewright.devserver.strategy import Strategy
-from kubewright.devserver.tables import partial, table
+from kubewright.devserver.strategy.tables import partial, table
 
 FUTURE_SECONDS = 3.0
 

@@ -3,7 +3,6 @@
 from typing import Any
 
 from kubewright.api import GroupVersionKind, problems
-from kubewright.devserver.access import Access
 from kubewright.devserver.handlers.patch import (
     Patch,
     Patched,
@@ -17,11 +16,12 @@ from kubewright.devserver.handlers.scope import Scope, View
 from kubewright.devserver.handlers.update import Change, update
 from kubewright.devserver.merge import apply_scale, scale_owners
 from kubewright.devserver.objects import JsonObject, copy, decode, encode, items, meta, order_meta, section
+from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import Resource
-from kubewright.devserver.status import StatusError
 from kubewright.devserver.storage import Record
 from kubewright.devserver.strategy import Column, ScaleAccess, Strategy
-from kubewright.devserver.tables import age
+from kubewright.devserver.strategy.access import Access
+from kubewright.devserver.strategy.tables import age
 from kubewright.devserver.wire import DecodeError
 
 SCALE = GroupVersionKind("autoscaling", "v1", "Scale")

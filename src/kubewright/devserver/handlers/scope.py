@@ -6,15 +6,15 @@ from typing import Literal
 
 from kubewright.api import GroupVersionKind
 from kubewright.devserver.core import Core
-from kubewright.devserver.identity import User
 from kubewright.devserver.merge import ApplyError, MergeSchema, Write, update_managed_fields
-from kubewright.devserver.metadata import place_in_namespace
 from kubewright.devserver.objects import JsonObject, copy, encode_sorted, labels_of, meta, split_api_version
-from kubewright.devserver.operation import Operation
+from kubewright.devserver.objects.metadata import place_in_namespace
+from kubewright.devserver.objects.status import OPTIMISTIC_LOCK, StatusError
 from kubewright.devserver.registry import Resource, Unconverted
-from kubewright.devserver.status import OPTIMISTIC_LOCK, StatusError
+from kubewright.devserver.request.admission import Operation
+from kubewright.devserver.request.identity import User
+from kubewright.devserver.request.options import WriteOptions
 from kubewright.devserver.storage import Record
-from kubewright.devserver.strategy import WriteOptions
 
 
 @dataclass(frozen=True, slots=True)

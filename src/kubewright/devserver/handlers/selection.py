@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from kubewright.api import FieldSelector, Selector, SelectorError, parse_fields, parse_labels
 from kubewright.devserver.objects import JsonObject
+from kubewright.devserver.objects.status import StatusError, quote
 from kubewright.devserver.registry import Resource
-from kubewright.devserver.status import StatusError, quote
 from kubewright.devserver.storage import Record
 
 

@@ -3,21 +3,21 @@
 from collections.abc import Callable
 
 from kubewright.api import FieldError, names, problems
-from kubewright.devserver.access import Access
 from kubewright.devserver.handlers.create import insert
 from kubewright.devserver.handlers.scope import Scope
 from kubewright.devserver.merge import keep_timestamps
-from kubewright.devserver.metadata import (
+from kubewright.devserver.objects import JsonObject, copy, encode_sorted, meta
+from kubewright.devserver.objects.metadata import (
     check_meta,
     check_meta_update,
     check_qualified_finalizers,
     drop_repeated_owners,
 )
-from kubewright.devserver.objects import JsonObject, copy, encode_sorted, meta
-from kubewright.devserver.options import parse_revision
+from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import converting
-from kubewright.devserver.status import StatusError
+from kubewright.devserver.request.options import parse_revision
 from kubewright.devserver.storage import Conflict, Record
+from kubewright.devserver.strategy.access import Access
 
 Change = Callable[[JsonObject | None], JsonObject]
 """Make the new object from a copy of the old one, field ownership included; None when there is none."""

@@ -4,7 +4,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from kubewright.api import GroupVersionKind
-from kubewright.devserver.bodies import read_kind, read_object, read_options
+from kubewright.devserver.handlers.bodies import read_kind, read_object, read_options
 from kubewright.devserver.handlers.call import Call
 from kubewright.devserver.handlers.connect import create_transient
 from kubewright.devserver.handlers.create import create
@@ -29,20 +29,20 @@ from kubewright.devserver.handlers.scale import (
 from kubewright.devserver.handlers.selection import Selection, selection
 from kubewright.devserver.handlers.update import replacement, update
 from kubewright.devserver.handlers.watch import Watch
-from kubewright.devserver.negotiation import Format, negotiate_watch
 from kubewright.devserver.objects import meta
-from kubewright.devserver.options import (
+from kubewright.devserver.objects.status import StatusError
+from kubewright.devserver.registry import converting
+from kubewright.devserver.request.negotiation import Format, negotiate_watch
+from kubewright.devserver.request.options import (
     APPLY_PATCH,
     DeleteOptions,
     ListOptions,
+    WriteOptions,
     delete_options,
     list_options,
     write_options,
 )
-from kubewright.devserver.registry import converting
-from kubewright.devserver.responses import warning_header
-from kubewright.devserver.status import StatusError
-from kubewright.devserver.strategy import WriteOptions
+from kubewright.devserver.request.responses import warning_header
 from kubewright.http.server import Answer, Response, Stream
 
 DELETE_OPTIONS = GroupVersionKind("meta.k8s.io", "v1", "DeleteOptions")

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from kubewright.devserver.core import Core
 from kubewright.devserver.handlers.read import object_revision
 from kubewright.devserver.handlers.selection import Selection
-from kubewright.devserver.negotiation import Format
 from kubewright.devserver.objects import JsonObject, decode, encode, with_revision
-from kubewright.devserver.options import ListOptions
-from kubewright.devserver.status import StatusError
+from kubewright.devserver.objects.status import StatusError
+from kubewright.devserver.request.negotiation import Format
+from kubewright.devserver.request.options import ListOptions
 from kubewright.devserver.storage import ADDED, DELETED, MODIFIED, Event, Record
-from kubewright.devserver.tables import cells_of, partial, table
+from kubewright.devserver.strategy.tables import cells_of, partial, table
 from kubewright.http.server import BodyWriter, Stream
 
 MIN_SECONDS = 1800

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator
 
 from kubewright.api import GroupVersionKind
+from kubewright.devserver.objects.status import group_resource
 from kubewright.devserver.registry.codecs import BuiltinCodec
 from kubewright.devserver.registry.resources import Resource, Subresource
-from kubewright.devserver.status import group_resource
 from kubewright.devserver.storage import Store
 from kubewright.devserver.strategy import Strategy
 from kubewright.devserver.wire import BuiltinResource, TypeTable

@@ -1,24 +1,23 @@
-"""Versions of one kind: objects that have to be converted with somebody's help before they can be read."""
+"""Conversion between versions of a custom resource, by a conversion webhook.
 
+Reading an object in another version may need the webhook, which is I/O, while most readers are pure functions:
+they raise `Unconverted`, and `converting` calls the webhook and runs them again.
+"""
+
+import uuid
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol, TypeVar
+from typing import Any, TypeVar, cast
 
-from kubewright.api import GroupVersionKind, KubewrightError
-from kubewright.devserver.objects import JsonObject
+from kubewright.api import FieldError, GroupVersionKind, KubewrightError, names, problems
+from kubewright.devserver.objects import JsonObject, copy, encode, items, meta, section, split_api_version
+from kubewright.devserver.objects.status import StatusError, quote
+from kubewright.devserver.webhook_client import Caller, CallFailed, read_document
 
 T = TypeVar("T")
 
 
-class Converter(Protocol):
-    """Bring objects of one kind into another version."""
-
-    async def convert(self, objects: Sequence[JsonObject], target: GroupVersionKind) -> list[JsonObject]:
-        """Convert objects of any version, in their order."""
-        ...
-
-
 class Unconverted(KubewrightError):
-    """An object that is not there yet in the wanted version; `supply` brings it there."""
+    """An object has not been converted to the requested version yet; awaiting `supply()` converts it."""
 
     def __init__(self, supply: Callable[[], Awaitable[None]]) -> None:
         super().__init__("an object was read before it was converted")
@@ -26,9 +25,169 @@ class Unconverted(KubewrightError):
 
 
 async def converting(make: Callable[[], T]) -> T:
-    """Give what a pure function makes; it is run again after each conversion that it turned out to need."""
+    """Return the result of `make`, running it again after each conversion it needs."""
     while True:
         try:
             return make()
         except Unconverted as missing:
             await missing.supply()
+
+
+GROUP = "apiextensions.k8s.io"
+SECONDS = 30
+_REVIEWS = ("v1", "v1beta1")
+
+
+class WebhookConverter:
+    """Convert objects with a conversion webhook."""
+
+    def __init__(self, caller: Caller, config: JsonObject, review: str) -> None:
+        self._caller = caller
+        self._config = config
+        self._review = review
+
+    async def convert(self, objects: Sequence[JsonObject], target: GroupVersionKind) -> list[JsonObject]:
+        """Convert objects to the version of `target` in one request, keeping their order.
+
+        Objects that already have that version are not sent.
+        """
+        wanted = target.api_version
+        foreign = [obj for obj in objects if obj.get("apiVersion") != wanted]
+        if not foreign:
+            return list(objects)
+        try:
+            converted = await self._convert(foreign, target)
+        except StatusError:
+            if len(foreign) == 1:
+                raise
+            # kube-apiserver converts objects one by one and reports the first failure: repeat its order to report the same.
+            converted = [(await self._convert([obj], target))[0] for obj in foreign]
+        found = iter(converted)
+        return [obj if obj.get("apiVersion") == wanted else next(found) for obj in objects]
+
+    async def _convert(self, objects: list[JsonObject], target: GroupVersionKind) -> list[JsonObject]:
+        source = _kind_text(objects[0])
+        found = await self._call(objects, target.api_version, source)
+        return [_accept(obj, answer, target, source) for obj, answer in zip(objects, found, strict=True)]
+
+    async def _call(self, objects: list[JsonObject], wanted: str, source: str) -> list[Any]:
+        if not self._review:
+            raise StatusError.unknown("no supported conversion review versions")
+        uid = str(uuid.uuid4())
+        body = encode(
+            {
+                "kind": "ConversionReview",
+                "apiVersion": f"{GROUP}/{self._review}",
+                "request": {"uid": uid, "desiredAPIVersion": wanted, "objects": objects},
+            }
+        )
+        try:
+            answer = read_document(
+                await self._caller.post(self._config, body, SECONDS, f"timeout={SECONDS}s")
+            )
+            found = self._verify(answer, uid)
+        except CallFailed as error:
+            raise StatusError.unknown(f"conversion webhook for {source} failed: {error}") from None
+        if len(found) != len(objects):
+            raise StatusError.unknown(
+                f"conversion webhook for {source} returned {len(found)} objects, expected {len(objects)}"
+            )
+        return found
+
+    def _verify(self, answer: JsonObject, uid: str) -> list[Any]:
+        version, kind = answer.get("apiVersion", ""), answer.get("kind", "")
+        if self._review == "v1" and (version, kind) != (f"{GROUP}/v1", "ConversionReview"):
+            shown = f"{version if '/' in version else f'/{version}'}, Kind={kind}"
+            raise CallFailed(f"expected webhook response of {GROUP}/v1, Kind=ConversionReview, got {shown}")
+        response = answer.get("response")
+        if not isinstance(response, dict):
+            raise CallFailed("no response provided")
+        found = cast(JsonObject, response)
+        if self._review == "v1" and found.get("uid", "") != uid:
+            raise CallFailed(f"expected response.uid={quote(uid)}, got {quote(str(found.get('uid', '')))}")
+        result = section(found, "result")
+        if result.get("status") != "Success":
+            raise CallFailed(
+                result.get("message")
+                or f"response.result.status was '{result.get('status', '')}', not 'Success'"
+            )
+        return items(found, "convertedObjects")
+
+
+def converter_of(crd: JsonObject, caller: Caller) -> WebhookConverter | None:
+    """Return the conversion webhook of a CustomResourceDefinition, or None for the strategy None."""
+    conversion = section(crd, "spec", "conversion")
+    if conversion.get("strategy") != "Webhook":
+        return None
+    hook = section(conversion, "webhook")
+    review = next((item for item in items(hook, "conversionReviewVersions") if item in _REVIEWS), "")
+    return WebhookConverter(caller, section(hook, "clientConfig"), review)
+
+
+def _kind_text(obj: JsonObject) -> str:
+    return f"{obj.get('apiVersion', '')}, Kind={obj.get('kind', '')}"
+
+
+def _accept(original: JsonObject, found: Any, target: GroupVersionKind, source: str) -> JsonObject:
+    """Return one converted object; raise if the webhook changed its identity."""
+    converted = cast(JsonObject, found) if isinstance(found, dict) else JsonObject()
+    invalid = f"conversion webhook for {source} returned invalid"
+    group_version = split_api_version(str(converted.get("apiVersion", "")))
+    if group_version != (target.group, target.version):
+        got = "/".join(part for part in group_version if part)
+        why = f"invalid groupVersion (expected {target.api_version}, received {got})"
+        raise StatusError.unknown(f"{invalid} object at index 0: {why}")
+    if converted.get("kind") != target.kind:
+        why = f"invalid kind (expected {target.kind}, received {converted.get('kind', '')})"
+        raise StatusError.unknown(f"{invalid} object at index 0: {why}")
+    if why := _changed_identity(meta(original), section(converted, "metadata")):
+        raise StatusError.unknown(f"{invalid} object: {why}")
+    try:
+        converted["metadata"] = _restored(meta(original), converted.get("metadata"))
+    except CallFailed as error:
+        raise StatusError.unknown(f"{invalid} metadata: {error}") from None
+    return converted
+
+
+def _changed_identity(before: JsonObject, after: JsonObject) -> str:
+    for field, title in (("name", "name"), ("namespace", "namespace"), ("uid", "UID")):
+        if before.get(field, "") != after.get(field, ""):
+            return f"must have the same {title}: {before.get(field, '')} != {after.get(field, '')}"
+    return ""
+
+
+def _restored(before: JsonObject, after: Any) -> JsonObject:
+    """Return the original metadata with the labels and annotations of the converted object."""
+    if not isinstance(after, dict):
+        raise CallFailed("missing metadata in converted object")
+    answer = cast(JsonObject, after)
+    kept: JsonObject = copy(before)
+    for field in ("labels", "annotations"):
+        found = answer.get(field)
+        if found is None:
+            kept.pop(field, None)
+            continue
+        if not isinstance(found, dict):
+            raise CallFailed(f"invalid metadata.{field} of type {type(found).__name__} in converted object")
+        values = cast(dict[str, Any], found)
+        for key, value in values.items():
+            if not isinstance(value, str):
+                sort = type(value).__name__
+                raise CallFailed(
+                    f"metadata.{field}[{key}] must be a string, but is {sort} in converted object"
+                )
+        if values != (before.get(field) or {}) and (errors := _check(field, values)):
+            raise CallFailed(", ".join(map(str, errors)))
+        kept[field] = values
+    return kept
+
+
+def _check(field: str, values: dict[str, Any]) -> list[FieldError]:
+    path = "metadata.labels" if field == "labels" else "metadata.annotation"
+    errors: list[FieldError] = []
+    for key, value in values.items():
+        name = key if field == "labels" else key.lower()
+        errors += [problems.invalid(path, key, text) for text in names.qualified_name(name)]
+        if field == "labels":
+            errors += [problems.invalid(path, value, text) for text in names.label_value(value)]
+    return errors

@@ -4,16 +4,16 @@ from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 from kubewright.api import GroupVersionKind
-from kubewright.devserver.jsonpath import compile_path
-from kubewright.devserver.metadata import finalizer_warnings
 from kubewright.devserver.objects import JsonObject, api_version, items, section
+from kubewright.devserver.objects.jsonpath import compile_path
+from kubewright.devserver.objects.metadata import finalizer_warnings
+from kubewright.devserver.objects.status import group_resource
 from kubewright.devserver.registry.codecs import CustomCodec
-from kubewright.devserver.registry.conversion import Converter
+from kubewright.devserver.registry.conversion import WebhookConverter
 from kubewright.devserver.registry.resources import Resource, Subresource
-from kubewright.devserver.status import group_resource
 from kubewright.devserver.storage import Store
 from kubewright.devserver.strategy import ScaleAccess, Strategy
-from kubewright.devserver.tables import CustomColumns
+from kubewright.devserver.strategy.tables import CustomColumns
 from kubewright.devserver.wire import TypeTable
 from kubewright.schema import version_priority
 
@@ -23,7 +23,7 @@ SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
 
 
 def custom_resources(
-    types: TypeTable, store: Store, crd: JsonObject, converter: Converter | None
+    types: TypeTable, store: Store, crd: JsonObject, converter: WebhookConverter | None
 ) -> Iterator[Resource]:
     """Give the resources of a definition, one for each served version."""
     spec = crd["spec"]

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 from kubewright.api import GroupVersionKind
 from kubewright.devserver.objects import JsonObject, api_version, decode
-from kubewright.devserver.operation import GroupVersionResource
+from kubewright.devserver.objects.status import group_resource
 from kubewright.devserver.registry.codecs import Codec
-from kubewright.devserver.registry.conversion import Converter, Unconverted
-from kubewright.devserver.status import group_resource
+from kubewright.devserver.registry.conversion import Unconverted, WebhookConverter
+from kubewright.devserver.request.admission import GroupVersionResource
 from kubewright.devserver.storage import Collection, Record
 from kubewright.devserver.strategy import Strategy
 
@@ -48,7 +48,7 @@ class Resource:
     """The CRD is being deleted: nothing new may be created."""
     versions: Mapping[str, Codec] = field(default_factory=dict[str, Codec])
     """The codecs of all versions of a custom kind, by apiVersion."""
-    converter: Converter | None = None
+    converter: WebhookConverter | None = None
     """What converts between versions when that takes more than another apiVersion."""
     ready_at: float = 0.0
     """The loop's time from which on requests are served; before, clients are told to come again."""

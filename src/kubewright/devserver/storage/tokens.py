@@ -5,7 +5,7 @@ import binascii
 import json
 from typing import Any, NamedTuple, cast
 
-from kubewright.devserver.status import StatusError
+from kubewright.devserver.objects.status import StatusError
 
 
 class Token(NamedTuple):

@@ -4,9 +4,9 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from kubewright.devserver.builtin.pod_endpoints import choose_container
-from kubewright.devserver.identity import Attributes, Authorizer, forbidden
 from kubewright.devserver.objects import JsonObject
-from kubewright.devserver.status import StatusError
+from kubewright.devserver.objects.status import StatusError
+from kubewright.devserver.request.identity import Attributes, Authorizer, forbidden
 from kubewright.devserver.strategy import Endpoint, Invocation
 from kubewright.devserver.streaming.containers import CommandRequest, Containers, Run, Terminal
 from kubewright.devserver.streaming.frames import accept_key

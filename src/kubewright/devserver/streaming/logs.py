@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from kubewright.api import FieldError, problems
 from kubewright.devserver.builtin.pod_endpoints import choose_container
-from kubewright.devserver.status import StatusError
+from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.strategy import Endpoint, Invocation
 from kubewright.devserver.streaming.containers import Containers, LogRequest, OutputStream
 from kubewright.http.server import BodyWriter, Request, Response, Stream

@@ -9,10 +9,10 @@ from typing import Any, cast
 
 import msgspec
 
+from kubewright.devserver.discovery.swagger import swagger_protobuf
 from kubewright.devserver.objects import JsonObject, api_version, copy, encode
 from kubewright.devserver.registry.codecs import CustomCodec
 from kubewright.devserver.registry.resources import Registry, Resource
-from kubewright.devserver.registry.swagger import swagger_protobuf
 from kubewright.devserver.wire import TypeTable
 
 _BUNDLE = Path(__file__).parents[1] / "data" / "bundle.json"

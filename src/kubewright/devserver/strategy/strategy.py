@@ -7,34 +7,14 @@ from typing import Any, Literal
 import msgspec
 
 from kubewright.api import FieldError, GroupVersionKind, names
-from kubewright.devserver.access import Access
-from kubewright.devserver.clock import Clock
-from kubewright.devserver.identity import User
 from kubewright.devserver.objects import JsonObject
+from kubewright.devserver.objects.clock import Clock
+from kubewright.devserver.request.identity import User
+from kubewright.devserver.request.options import WriteOptions
+from kubewright.devserver.strategy.access import Access
 from kubewright.http.server import Answer, Request
 
 Propagation = Literal["Background", "Orphan", "Unsupported"]
-
-
-@dataclass(frozen=True, slots=True)
-class WriteOptions:
-    """What a client says about how to write."""
-
-    dry_run: bool = False
-    field_manager: str = ""
-    field_validation: str = "Warn"
-    force: bool | None = None
-
-    def wire(self, kind: str) -> JsonObject:
-        """Build the options object that admission is shown."""
-        options: JsonObject = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
-        if self.dry_run:
-            options["dryRun"] = ["All"]
-        if self.force is not None and kind == "PatchOptions":
-            options["force"] = self.force
-        if self.field_manager:
-            options["fieldManager"] = self.field_manager
-        return options
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
 from kubewright.api import GroupVersionKind
-from kubewright.devserver.identity import User
 from kubewright.devserver.objects import JsonObject
+from kubewright.devserver.request.identity import User
 
 
 class GroupVersionResource(NamedTuple):

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from kubewright.api import FieldError, problems
 from kubewright.devserver.objects import JsonObject
-from kubewright.devserver.status import StatusError
-from kubewright.devserver.strategy import WriteOptions
+from kubewright.devserver.objects.status import StatusError
 from kubewright.http.server import Request
 
 APPLY_PATCH = "application/apply-patch+yaml"
@@ -14,6 +13,27 @@ MAX_MANAGER = 128
 
 _META_GROUP = "meta.k8s.io"
 _PROPAGATIONS = ("Foreground", "Background", "Orphan")
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """What a client says about how to write."""
+
+    dry_run: bool = False
+    field_manager: str = ""
+    field_validation: str = "Warn"
+    force: bool | None = None
+
+    def wire(self, kind: str) -> JsonObject:
+        """Build the options object that admission is shown."""
+        options: JsonObject = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
+        if self.dry_run:
+            options["dryRun"] = ["All"]
+        if self.force is not None and kind == "PatchOptions":
+            options["force"] = self.force
+        if self.field_manager:
+            options["fieldManager"] = self.field_manager
+        return options
 
 
 def write_options(request: Request, kind: str, *, patch_type: str = "") -> WriteOptions:

@@ -7,7 +7,7 @@ from typing import Any
 
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.objects import JsonObject, meta
-from kubewright.devserver.status import StatusError
+from kubewright.devserver.objects.status import StatusError
 
 ORPHAN = "orphan"
 FOREGROUND = "foregroundDeletion"

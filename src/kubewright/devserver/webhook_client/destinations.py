@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from kubewright.devserver.access import Access
-from kubewright.devserver.callout.failures import CallFailed
 from kubewright.devserver.objects import JsonObject, items, section
-from kubewright.devserver.status import quote
+from kubewright.devserver.objects.status import quote
+from kubewright.devserver.strategy.access import Access
+from kubewright.devserver.webhook_client.failures import CallFailed
 
 
 @dataclass(frozen=True, slots=True)

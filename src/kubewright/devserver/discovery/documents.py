@@ -3,11 +3,12 @@
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from kubewright.devserver.handlers.call import prettify, write
-from kubewright.devserver.negotiation import aggregated_version
+from kubewright.devserver.discovery.discovery import AGGREGATED, Discovery, Document
+from kubewright.devserver.discovery.openapi import OpenApi
 from kubewright.devserver.objects import JsonObject, encode
-from kubewright.devserver.registry import AGGREGATED, Discovery, Document, OpenApi
-from kubewright.devserver.status import StatusError
+from kubewright.devserver.objects.status import StatusError
+from kubewright.devserver.request.negotiation import aggregated_version
+from kubewright.devserver.request.responses import encode_body, prettify
 from kubewright.http.server import JSON, TEXT, Request, Response, text
 
 VERSION: JsonObject = {
@@ -126,7 +127,7 @@ class Documents:
 
 
 def _written(request: Request, body: bytes) -> tuple[int, bytes, str]:
-    return 200, *write(request, body, JSON)
+    return 200, *encode_body(request, body, JSON)
 
 
 def _missing() -> Response:

@@ -2,13 +2,15 @@
 
 import asyncio
 import ssl
+from typing import Any, cast
 from urllib.parse import quote as quoted
 
-from kubewright.devserver.access import Access
-from kubewright.devserver.callout.destinations import Destination, destination
-from kubewright.devserver.callout.failures import CallFailed, connection_failure, status_failure
 from kubewright.devserver.objects import JsonObject
-from kubewright.devserver.status import quote
+from kubewright.devserver.objects.status import quote
+from kubewright.devserver.strategy.access import Access
+from kubewright.devserver.webhook_client.destinations import Destination, destination
+from kubewright.devserver.webhook_client.failures import CallFailed, connection_failure, status_failure
+from kubewright.devserver.wire import DecodeError, parse_json, parse_yaml
 from kubewright.http.client import (
     ClientResponse,
     ConnectionBroken,
@@ -122,3 +124,30 @@ async def _exchange(pool: Pool, head: bytes, body: bytes, seconds: float) -> tup
 def _address(place: Destination) -> str:
     host = f"[{place.host}]" if ":" in place.host else place.host
     return f"{host}:{place.port}"
+
+
+_GO_TYPE = (
+    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+)
+
+
+def read_document(body: bytes) -> JsonObject:
+    """Read an answer as the real server does: as JSON, else as YAML; it has to be an object."""
+    try:
+        value = _value(body)
+    except DecodeError as error:
+        raise CallFailed(str(error)) from None
+    if isinstance(value, dict):
+        return cast(JsonObject, value)
+    sorts: dict[type[object], str] = {list: "array", str: "string", bool: "bool"}
+    sort = sorts.get(type(cast(object, value)), "number")
+    raise CallFailed(
+        f"couldn't get version/kind; json parse error: json: cannot unmarshal {sort} into Go value of type {_GO_TYPE}"
+    )
+
+
+def _value(body: bytes) -> Any:
+    try:
+        return parse_json(body)[0]
+    except DecodeError:
+        return parse_yaml(body)[0]

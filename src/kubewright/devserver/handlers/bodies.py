@@ -5,11 +5,10 @@ from typing import Any, NamedTuple, cast
 from kubewright.api import GroupVersionKind, problems
 from kubewright.devserver.core import Core
 from kubewright.devserver.merge import resets_ownership
-from kubewright.devserver.negotiation import OFFERED, PROTOBUF
 from kubewright.devserver.objects import JsonObject, split_api_version
+from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import Resource
-from kubewright.devserver.responses import YAML
-from kubewright.devserver.status import StatusError
+from kubewright.devserver.request.negotiation import OFFERED, PROTOBUF, YAML
 from kubewright.devserver.wire import DecodeError, UnknownKind, in_document_order, parse_json, parse_yaml
 from kubewright.http.server import JSON, Request
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from kubewright.devserver.identity import SYSTEM, User
 from kubewright.devserver.objects import JsonObject
+from kubewright.devserver.request.identity import SYSTEM, User
 
 
 class Access(Protocol):

@@ -5,9 +5,8 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from kubewright.devserver.access import Access
 from kubewright.devserver.core import Core
-from kubewright.devserver.documents import Documents
+from kubewright.devserver.discovery import Documents
 from kubewright.devserver.handlers import (
     Call,
     connect,
@@ -17,14 +16,15 @@ from kubewright.devserver.handlers import (
     get,
     list_objects,
     patch_object,
-    refuse,
     update_object,
     watch,
 )
-from kubewright.devserver.identity import User
+from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import Resource
-from kubewright.devserver.request import RequestInfo
-from kubewright.devserver.status import StatusError
+from kubewright.devserver.request.identity import User
+from kubewright.devserver.request.info import RequestInfo
+from kubewright.devserver.request.responses import refuse
+from kubewright.devserver.strategy.access import Access
 from kubewright.http.server import Answer, Request, text
 
 Handler = Callable[[Call], Answer | Coroutine[Any, Any, Answer]]

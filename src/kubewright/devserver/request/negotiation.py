@@ -3,10 +3,10 @@
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from kubewright.devserver.responses import YAML
-from kubewright.devserver.status import StatusError
+from kubewright.devserver.objects.status import StatusError
 from kubewright.http.server import JSON
 
+YAML = "application/yaml"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 OFFERED = (JSON, YAML, PROTOBUF)
 

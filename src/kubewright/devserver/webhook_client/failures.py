@@ -6,7 +6,7 @@ import ssl
 import msgspec
 
 from kubewright.api import KubewrightError
-from kubewright.devserver.status import quote
+from kubewright.devserver.objects.status import quote
 from kubewright.http.client import (
     ConnectionBroken,
     ConnectTimeout,

@@ -1,4 +1,4 @@
-"""How the embedded server shows itself over HTTP: its fields, its limits, and whom it sees."""
+"""The HTTPS listener of the server: TLS settings, limits, common response headers and the client certificate."""
 
 import asyncio
 import hashlib
@@ -7,9 +7,10 @@ import ssl
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
+from kubewright.certificates import Authority, KeyPair, load_pair
 from kubewright.devserver.objects import encode
-from kubewright.devserver.request import FINGERPRINT
-from kubewright.devserver.status import StatusError
+from kubewright.devserver.objects.status import StatusError
+from kubewright.devserver.request.info import FINGERPRINT
 from kubewright.http.server import JSON, Answer, DateField, Fields, Handler, Limits, Request, Response
 
 MAX_BODY = 3 * 1024 * 1024
@@ -65,3 +66,24 @@ class Front(Handler):
         if certificate is None or encoded is None:
             return certificate or None
         return {**certificate, FINGERPRINT: hashlib.sha256(encoded).hexdigest()}
+
+
+_HOSTS = (
+    *("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"),
+    *("127.0.0.1", "::1", "10.0.0.1"),
+)
+
+
+def server_context(authority: Authority, host: str) -> ssl.SSLContext:
+    """Make the TLS settings of the server: client certificates are welcome, not needed."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.verify_mode = ssl.CERT_OPTIONAL
+    context.load_verify_locations(cadata=authority.pair.certificate.decode())
+    context.set_alpn_protocols(["http/1.1"])
+    # Go's and Python's clients keep connections and resume no sessions; tickets were a third of each handshake.
+    context.num_tickets = 0
+    pair = authority.serving("kube-apiserver", (*_HOSTS, host))
+    # With the chain at hand: OpenSSL would look for it among the authorities at each handshake, a tenth of its time.
+    load_pair(context, KeyPair(pair.certificate + b"\n" + authority.pair.certificate, pair.key))
+    return context

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from kubewright.devserver.clock import parse_time
-from kubewright.devserver.jsonpath import PathError, compile_path, show
 from kubewright.devserver.objects import JsonObject, meta, order_meta, section
+from kubewright.devserver.objects.clock import parse_time
+from kubewright.devserver.objects.jsonpath import PathError, compile_path, show
 from kubewright.devserver.strategy import Column, Strategy
 
 NAME = Column(

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from kubewright.devserver.request import FINGERPRINT, RequestInfo
-from kubewright.devserver.status import StatusError
+from kubewright.devserver.objects.status import StatusError
+from kubewright.devserver.request.info import FINGERPRINT, RequestInfo
 
 MASTERS = "system:masters"
 AUTHENTICATED = "system:authenticated"

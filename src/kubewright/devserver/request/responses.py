@@ -1,0 +1,82 @@
+"""Write response bodies: JSON, YAML, warnings and Status errors."""
+
+from typing import Any
+
+import msgspec
+import yaml
+
+from kubewright.devserver.objects import JsonObject, decode, encode
+from kubewright.devserver.objects.status import StatusError
+from kubewright.devserver.request.negotiation import YAML, negotiate_error
+from kubewright.http.server import JSON, Request, Response
+
+"""What answers of the API carry beside a body: media types and warnings."""
+
+_BROWSERS = ("curl", "Wget", "Mozilla/5.0")
+
+
+def warning_header(message: str) -> tuple[str, str]:
+    """Make a Warning header as kubectl prints it."""
+    clean = "".join(char for char in message if char >= " " and char != "\x7f")
+    quoted = clean.replace("\\", "\\\\").replace('"', '\\"')
+    return ("Warning", f'299 - "{quoted}"')
+
+
+_STR = "tag:yaml.org,2002:str"
+_NOT_PLAIN = frozenset("yYnN")
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quote strings where YAML 1.1 would take them for something else, and always with double quotes."""
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = None
+    if "\n" in text:
+        style = "|"
+    elif text in _NOT_PLAIN or _resolve(dumper, text) != _STR:
+        style = '"'
+    return yaml.ScalarNode(_STR, text, style=style)
+
+
+def _resolve(dumper: yaml.SafeDumper, text: str) -> str:
+    resolver: Any = dumper
+    return resolver.resolve(yaml.ScalarNode, text, (True, False))
+
+
+_Dumper.add_representer(str, _represent_text)
+
+
+def dump_yaml(document: JsonObject) -> bytes:
+    """Write a document with sorted keys."""
+    return yaml.dump(document, Dumper=_Dumper, default_flow_style=False, allow_unicode=True).encode()
+
+
+def encode_body(request: Request, data: bytes, media: str) -> tuple[bytes, str]:
+    """Write JSON bytes as YAML, or prettily, where that is wanted."""
+    if media == YAML:
+        return dump_yaml(decode(data)), YAML
+    if _pretty(request):
+        return prettify(data), JSON
+    return data, JSON
+
+
+def _pretty(request: Request) -> bool:
+    if "pretty" in request.query:
+        return request.flag("pretty")
+    return request.headers.get("user-agent", "").startswith(_BROWSERS)
+
+
+def prettify(data: bytes) -> bytes:
+    """Indent JSON by two spaces."""
+    return msgspec.json.format(data, indent=2)
+
+
+def refuse(request: Request, error: StatusError, warnings: list[str]) -> Response:
+    """Answer with a Status that tells what went wrong."""
+    headers = [warning_header(text) for text in dict.fromkeys(warnings)]
+    if error.retry_after:
+        headers.append(("Retry-After", str(error.retry_after)))
+    data = encode(error.wire())
+    body, media = encode_body(request, data, negotiate_error(request.headers.get("accept", "")))
+    return Response(error.code, body, media, headers)
