@@ -25,7 +25,7 @@ from kubewright.testing.virtual_time import settle, virtual_time
 POD = Reference("v1", "Pod", "ns", "web", "u1")
 
 
-class Wire:
+class JsonObject:
     """The end of the line: keeps what is sent, fails when told."""
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class Wire:
 
 class Recording:
     def __init__(self) -> None:
-        self.wire = Wire()
+        self.wire = JsonObject()
         self.metrics = Registry()
         self.recorder = EventRecorder(
             cast(Client, self.wire), controller="shells", host="host", metrics=self.metrics

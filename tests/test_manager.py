@@ -107,7 +107,7 @@ async def test_an_operator_runs_with_no_more_than_its_own_rules(
 
     class Boxes:
         async def reconcile(self, box: Box, ctx: Context) -> None:
-            settings = await ctx.get(core_v1.ConfigMap, "settings")
+            settings = await ctx.find(core_v1.ConfigMap, "settings")
             await ctx.apply(Paper(Meta(box.metadata.name), text="x" if settings is None else "y"))
             await ctx.patch_status(box, BoxStatus(ready=1))
             ctx.event("Done", "all of it")
@@ -156,7 +156,9 @@ async def test_only_the_given_namespaces_are_looked_at(cluster: Cluster) -> None
 
     async def reconcile(box: Box, ctx: Context) -> None:
         seen.append(box.metadata.namespace)
-        assert {found.metadata.namespace for found in await ctx.list(Box)} <= {cluster.namespace}
+        assert {found.metadata.namespace for found in await ctx.list(Box, all_namespaces=True)} <= {
+            cluster.namespace
+        }
 
     async with cluster.running(Controller(Box, reconcile)) as manager:
         await cluster.create(Box(Meta("a", namespace=other)))

@@ -79,4 +79,4 @@ def test_defaults_are_controller_runtimes() -> None:
     assert LOW_PRIORITY == -100
     controller = Controller(Box, fine)
     assert (controller.concurrency, controller.resync, controller.name) == (1, timedelta(hours=10), "box")
-    assert (controller.tuning.timeout, controller.tuning.elected) == (None, True)
+    assert (controller.options.timeout, controller.options.needs_leader_election) == (None, True)

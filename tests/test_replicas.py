@@ -14,7 +14,7 @@ import yaml
 from kubewright.api import Conflict, Meta
 from kubewright.api.builtin import coordination_v1, core_v1
 from kubewright.client import ClusterConfig
-from kubewright.controller import Context, Controller, Operator, Tuning
+from kubewright.controller import Context, Controller, Operator, Options
 from kubewright.election import ElectionOptions, LeaseLost, LeaseTimes, NotLeading
 from kubewright.manager import Manager
 
@@ -40,7 +40,7 @@ async def test_one_of_two_replicas_works_and_the_other_takes_over(cluster: Clust
 
         operator = Operator(
             Controller(Box, reconcile),
-            Controller(Box, everywhere, name="unelected", tuning=Tuning(elected=False)),
+            Controller(Box, everywhere, name="unelected", options=Options(needs_leader_election=False)),
         )
         chosen = options(
             election=ElectionOptions(times=QUICK, identity=name), namespaces=(cluster.namespace,)

@@ -19,14 +19,14 @@ from kubewright.webhook.server.http import WebhookServer
 from kubewright.webhook.server.sources import DirectorySource
 
 
-@kw.validates(Sample)
-def sensible(sample: Sample) -> Iterator[kw.Problem]:
+@kw.admission.validating_webhook(Sample)
+def sensible(sample: Sample) -> Iterator[kw.admission.Problem]:
     """Refuse negative numbers."""
     if sample.spec.replicas < 0:
-        yield kw.invalid("spec.replicas", sample.spec.replicas, "may not be negative")
+        yield kw.admission.invalid("spec.replicas", sample.spec.replicas, "may not be negative")
 
 
-@kw.defaults(Sample)
+@kw.admission.mutating_webhook(Sample)
 def completed(sample: Sample) -> None:
     """Give a setting where it is missing."""
     sample.spec.settings.setdefault("tier", "standard")

@@ -19,12 +19,12 @@ def pod_for(foo: Foo) -> core_v1.Pod:
 
 @kw.controller(
     Foo,
-    watches=[kw.watch(core_v1.Pod, map=lambda pod: [pod.key], when=kw.on("delete"))],
+    watches=[kw.watch(core_v1.Pod, map=lambda pod: [pod.key], when=kw.predicates.on("delete"))],
     needs=[kw.needs(core_v1.Pod, "create")],
 )
 async def foos(foo: Foo, ctx: kw.Context) -> None:
     """Create the Pod if there is none; a Pod that is already there is left alone."""
-    if await ctx.get(core_v1.Pod, foo.metadata.name) is None:
+    if await ctx.find(core_v1.Pod, foo.metadata.name) is None:
         ctx.log.info("Pod doesn't exist. Creating new Pod")
         try:
             await ctx.create(pod_for(foo))

@@ -35,7 +35,7 @@ async def is_judged(cluster: Cluster) -> bool:
     wrong = Foo(kw.Meta("probe", namespace=cluster.namespace), spec=FooSpec(test_num=-1))
     try:
         await cluster.client.create(wrong, dry_run=True)
-    except kw.Invalid:
+    except kw.errors.Invalid:
         return True
     except kw.ApiError:
         pass
@@ -129,7 +129,7 @@ async def test_refuses_a_number_that_is_none(cluster: Cluster) -> None:
         "metadata": {"name": "wrong", "namespace": cluster.namespace},
         "testNum": "one",
     }
-    with pytest.raises(kw.Invalid, match='testNum in body must be of type integer: "string"'):
+    with pytest.raises(kw.errors.Invalid, match='testNum in body must be of type integer: "string"'):
         await cluster.client.create(document)
 
 
@@ -161,11 +161,11 @@ async def test_two_mistakes_are_refused_in_one_message_in_either_version(cluster
         await cluster.create(Foo(kw.Meta("test"), spec=FooSpec(test_num=3)))
         change = {"spec": {"testNum": 1, "image": "other:1"}}
         with pytest.raises(
-            kw.Invalid,
+            kw.errors.Invalid,
             match=r"\[spec.testNum: Invalid value: 1: may not shrink, spec.image: Forbidden: a Pod keeps",
         ):
             await cluster.client.patch(Foo, change, name="test", namespace=cluster.namespace)
-        with pytest.raises(kw.Invalid, match="may not shrink"):
+        with pytest.raises(kw.errors.Invalid, match="may not shrink"):
             await cluster.client.patch(FooV1Alpha1, {"testNum": 1}, name="test", namespace=cluster.namespace)
 
 

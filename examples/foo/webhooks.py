@@ -8,22 +8,22 @@ from foo.kinds import Foo
 MANY = 50
 
 
-@kw.defaults(Foo)
+@kw.admission.mutating_webhook(Foo)
 def named(foo: Foo) -> None:
     """Name a Foo that says nothing after itself."""
     if foo.spec.test_string is None:
         foo.spec.test_string = foo.metadata.name
 
 
-@kw.validates(Foo)
-def sensible(foo: Foo, old: Foo | None) -> Iterator[kw.Problem]:
+@kw.admission.validating_webhook(Foo)
+def sensible(foo: Foo, old: Foo | None) -> Iterator[kw.admission.Problem]:
     """Refuse what makes no sense, and warn of what seldom does."""
     number = foo.spec.test_num
     if number is not None and number < 0:
-        yield kw.invalid("spec.testNum", number, "should be greater than or equal to 0")
+        yield kw.admission.invalid("spec.testNum", number, "should be greater than or equal to 0")
     if old and (number or 0) < (old.spec.test_num or 0):
-        yield kw.invalid("spec.testNum", number, "may not shrink")
+        yield kw.admission.invalid("spec.testNum", number, "may not shrink")
     if old and foo.spec.image != old.spec.image:
-        yield kw.forbidden("spec.image", "a Pod keeps the image it was made with")
+        yield kw.admission.forbidden("spec.image", "a Pod keeps the image it was made with")
     if number is not None and number > MANY:
-        yield kw.warning("unusually many")
+        yield kw.admission.warning("unusually many")

@@ -9,7 +9,7 @@ pods_by_name = kw.Index(core_v1.Pod, lambda pod: [pod.metadata.name])
 
 # A Pod never changes its name: only its coming and going matter.
 friends_come_and_go = kw.watch(
-    core_v1.Pod, via=by_friend, key=lambda pod: pod.metadata.name, when=kw.on("create", "delete")
+    core_v1.Pod, via=by_friend, key=lambda pod: pod.metadata.name, when=kw.predicates.on("create", "delete")
 )
 
 
@@ -23,7 +23,7 @@ async def friends(resource: MyCustomResource, ctx: kw.Context) -> None:
                 extra={"friend": cause.key.name},
             )
     ctx.log.info("reconciling MyCustomResource custom resource")
-    pods = await ctx.list(pods_by_name, resource.spec.name)
+    pods = await ctx.list(pods_by_name, resource.spec.name, all_namespaces=True)
     for pod in pods:
         ctx.log.info(
             "pod linked to a MyCustomResource custom resource found", extra={"friend": pod.metadata.name}

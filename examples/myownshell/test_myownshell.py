@@ -117,5 +117,5 @@ async def test_refuses_a_wrong_size(cluster: Cluster, spec: dict[str, object], m
         "metadata": {"name": "wrong", "namespace": cluster.namespace},
         "spec": spec,
     }
-    with pytest.raises(kw.Invalid, match=message):
+    with pytest.raises(kw.errors.Invalid, match=message):
         await cluster.client.create(document, kind=kind)

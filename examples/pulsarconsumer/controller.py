@@ -73,7 +73,7 @@ def hindered(consumer: PulsarConsumer, reason: str, message: str) -> ConsumerSta
 async def consumers(consumer: PulsarConsumer, ctx: kw.Context) -> None:
     """Keep the Deployment as the resource says; report what keeps it from being so."""
     name = deployment_name(consumer)
-    live = await ctx.get(apps_v1.Deployment, name)
+    live = await ctx.find(apps_v1.Deployment, name)
     labels = first_labels(consumer) if live is None else live.spec.selector.match_labels
     if lost := lost_labels(consumer, labels):
         message = f"the selector of Deployment {name} cannot change and needs the label {', '.join(lost)}"

@@ -138,7 +138,7 @@ def operator(*, resync: timedelta = RESYNC) -> kw.Operator:
             groups,
             finalizer="vm-operator",
             # Its own status is no reason to look again: a failed operation waits for its 20 seconds.
-            when=kw.generation_changed,
+            when=kw.predicates.generation_changed,
             resync=resync,
             concurrency=4,
         ),
@@ -146,8 +146,8 @@ def operator(*, resync: timedelta = RESYNC) -> kw.Operator:
         lifespan=groups.session,
         planning=groups.rehearsal,
         env=[
-            *(kw.Env(name, config_map="vmgroup", optional=True) for name in SETTINGS),
+            *(kw.packaging.Env(name, config_map="vmgroup", optional=True) for name in SETTINGS),
             # The provider that needs them says so; the simulator runs without.
-            *(kw.Env(name, secret="vc-creds", optional=True) for name in CREDENTIALS),
+            *(kw.packaging.Env(name, secret="vc-creds", optional=True) for name in CREDENTIALS),
         ],
     )

@@ -67,11 +67,11 @@ class Provider(Protocol):
 def provider(name: str) -> AbstractAsyncContextManager[Provider]:
     """Connect to a provider for the length of an `async with`."""
     if name not in PROVIDERS:
-        raise kw.ConfigError(f'VMGROUP_PROVIDER is "{name}": it is one of {", ".join(PROVIDERS)}')
+        raise kw.errors.ConfigError(f'VMGROUP_PROVIDER is "{name}": it is one of {", ".join(PROVIDERS)}')
     try:
         module = importlib.import_module(PROVIDERS[name])
     except ModuleNotFoundError as error:
-        raise kw.ConfigError(
+        raise kw.errors.ConfigError(
             f'the provider "{name}" needs {error.name}: pip install -r examples/vmgroup/requirements.txt'
         ) from None
     connection: AbstractAsyncContextManager[Provider] = module.connected()

@@ -248,7 +248,7 @@ def is_cloning(content: Any) -> bool:
 async def test_a_wrong_password_is_told_at_the_start(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VC_PASS", "wrong")
     with pytest.raises(
-        kw.ConfigError, match=r"does not let operator@vsphere\.local in: check VC_USER and VC_PASS"
+        kw.errors.ConfigError, match=r"does not let operator@vsphere\.local in: check VC_USER and VC_PASS"
     ):
         async with provider("vcenter"):
             pass
@@ -259,7 +259,7 @@ async def test_a_certificate_of_strangers_is_trusted_only_when_told_so(
     wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("SSL_CERT_FILE")
-    with pytest.raises(kw.ConfigError, match=r"cannot be trusted: .*SSL_CERT_FILE.* VC_INSECURE=true"):
+    with pytest.raises(kw.errors.ConfigError, match=r"cannot be trusted: .*SSL_CERT_FILE.* VC_INSECURE=true"):
         async with provider("vcenter"):
             pass
     monkeypatch.setenv("VC_INSECURE", "true")
@@ -269,7 +269,7 @@ async def test_a_certificate_of_strangers_is_trusted_only_when_told_so(
 
 async def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VC_USER", USER)
-    with pytest.raises(kw.ConfigError, match="needs VC_HOST, VC_PASS in its environment"):
+    with pytest.raises(kw.errors.ConfigError, match="needs VC_HOST, VC_PASS in its environment"):
         async with provider("vcenter"):
             pass
 

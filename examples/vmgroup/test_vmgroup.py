@@ -233,7 +233,7 @@ async def test_refuses_what_no_group_may_be(cluster: Cluster, change: dict[str, 
         "metadata": {"name": "wrong", "namespace": cluster.namespace},
         "spec": {name: value for name, value in spec.items() if value is not None},
     }
-    with pytest.raises(kw.Invalid, match=message):
+    with pytest.raises(kw.errors.Invalid, match=message):
         await cluster.client.create(document, kind=kind)
 
 
@@ -241,6 +241,6 @@ async def test_an_unknown_provider_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("VMGROUP_PROVIDER", "cloud")
     lifespan = operator().lifespan
     assert lifespan is not None
-    with pytest.raises(kw.ConfigError, match='VMGROUP_PROVIDER is "cloud"'):
+    with pytest.raises(kw.errors.ConfigError, match='VMGROUP_PROVIDER is "cloud"'):
         async with lifespan():
             pass

@@ -44,10 +44,12 @@ class Settings:
         """Read VC_HOST (or HOST:PORT), VC_USER, VC_PASS, VC_INSECURE and VC_FOLDER."""
         missing = [name for name in ("VC_HOST", "VC_USER", "VC_PASS") if not os.environ.get(name)]
         if missing:
-            raise kw.ConfigError(f'the provider "vcenter" needs {", ".join(missing)} in its environment')
+            raise kw.errors.ConfigError(
+                f'the provider "vcenter" needs {", ".join(missing)} in its environment'
+            )
         host, _, port = os.environ["VC_HOST"].partition(":")
         if port and not port.isdecimal():
-            raise kw.ConfigError(f"VC_HOST is HOST or HOST:PORT, and {port!r} is no port")
+            raise kw.errors.ConfigError(f"VC_HOST is HOST or HOST:PORT, and {port!r} is no port")
         return cls(
             host,
             int(port or 443),
@@ -72,9 +74,11 @@ class Session:
         try:
             self._connected()
         except vim.fault.InvalidLogin:
-            raise kw.ConfigError(f"{where} does not let {user} in: check VC_USER and VC_PASS") from None
+            raise kw.errors.ConfigError(
+                f"{where} does not let {user} in: check VC_USER and VC_PASS"
+            ) from None
         except ssl.SSLCertVerificationError as error:
-            raise kw.ConfigError(
+            raise kw.errors.ConfigError(
                 f"{where} cannot be trusted: {error.verify_message}. Name its authority's certificate in "
                 "SSL_CERT_FILE, or set VC_INSECURE=true to trust anybody"
             ) from None

@@ -2,35 +2,32 @@
 
 The tour, in reading order:
 
-1. A kind is a class: `Model`, `Field`, `Resource[Spec, Status]`, `Object`, `Meta`, `Condition`, `Column`,
-   `Scale`, `Rule`. The built-in kinds are in `kubewright.api.builtin` (`apps_v1`, `core_v1`, …).
-2. A controller is a function from an object to the world: `controller`, `Controller`, `Context`, `Result`,
-   `TerminalError`.
-3. What leads to it: `owned`, `watch`, `Scope`, `Index`, `source`, and the filters `generation_changed`,
-   `labels_changed`, `annotations_changed`, `labels_match`, `on`, `all_of`, `any_of`. What it may do beside: `needs`.
-4. What the API server asks before it stores an object: `validates` and `defaults`, told of an
-   `AdmissionRequest`; they find a `Problem`: `invalid`, `required`, `forbidden`, `not_supported`, `duplicate`,
-   `denied`, `warning`, `audit`. Versions of one kind: `Conversion`.
-5. An operator is its controllers and webhooks and what lives as long as they run: `Operator`, and how it runs in a
-   cluster: `Env`, `Workload`, `Volume`.
-6. What can go wrong: `KubewrightError`, `DeclarationError`, `Undeclared`, `ApiError` and its kinds
-   (`NotFound`, `AlreadyExists`, `Conflict`, `Forbidden`, `Invalid`), `ConfigError`.
+1. A kind is a class: `Model`, `Field`, `Resource[Spec, Status]`, `Object`, `Meta`, `Condition`, `Column`, `Scale`,
+   `Rule`, with `Quantity`, `Duration` and `IntOrString` for the types that Kubernetes writes as text. The built-in
+   kinds are in `kubewright.api.builtin` (`apps_v1`, `core_v1`, ...); a kind without a class is a `Kind`.
+2. A controller reconciles one kind: `controller`, `Controller`, `Context`, `Result`, and `Options` with a `Backoff`.
+3. What triggers a reconcile: `owned`, `watch`, `source`, an `Index`, a `Selector` for what is watched, and
+   `kubewright.predicates` for `when=`. Access beyond that: `needs`.
+4. Admission webhooks: `kubewright.admission`. Versions of one kind: `Conversion`.
+5. An operator is its controllers and webhooks: `Operator`. Its Deployment: `kubewright.packaging`.
+6. Exceptions: `KubewrightError`, `ApiError`, `NotFound`, `AlreadyExists`, `Conflict`, `OwnedByAnother` and
+   `TerminalError`; all of them are in `kubewright.errors`.
 
-Everything here is declaration: importing it loads no HTTP library and touches nothing outside. What runs an
-operator is `kubewright run`, or `kubewright.manager`; what tests one is `kubewright.testing`.
+Everything here is declaration: importing it loads no HTTP library and contacts nothing. `kubewright run` or
+`kubewright.manager` runs an operator; `kubewright.testing` tests one.
 """
 
+from kubewright import admission, errors, packaging, predicates
 from kubewright.api import (
     AlreadyExists,
     ApiError,
     Column,
     Condition,
-    ConfigError,
     Conflict,
-    DeclarationError,
+    Duration,
     Field,
-    Forbidden,
-    Invalid,
+    IntOrString,
+    Kind,
     KubewrightError,
     Meta,
     Model,
@@ -42,69 +39,40 @@ from kubewright.api import (
     Rule,
     Scale,
 )
+from kubewright.backoff import Backoff
 from kubewright.controller import (
-    Cause,
-    Change,
     Context,
     Controller,
-    Env,
     Index,
     Operator,
+    Options,
+    OwnedByAnother,
     Result,
-    Scope,
+    Selector,
     TerminalError,
-    Tuning,
-    Undeclared,
-    Volume,
-    Workload,
-    all_of,
-    annotations_changed,
-    any_of,
     controller,
-    generation_changed,
-    labels_changed,
-    labels_match,
     needs,
-    on,
     owned,
     source,
     watch,
 )
-from kubewright.webhook import (
-    AdmissionRequest,
-    Conversion,
-    Problem,
-    audit,
-    defaults,
-    denied,
-    duplicate,
-    forbidden,
-    invalid,
-    not_supported,
-    required,
-    validates,
-    warning,
-)
+from kubewright.webhook import Conversion
 
 __all__ = [
-    "AdmissionRequest",
     "AlreadyExists",
     "ApiError",
-    "Cause",
-    "Change",
+    "Backoff",
     "Column",
     "Condition",
-    "ConfigError",
     "Conflict",
     "Context",
     "Controller",
     "Conversion",
-    "DeclarationError",
-    "Env",
+    "Duration",
     "Field",
-    "Forbidden",
     "Index",
-    "Invalid",
+    "IntOrString",
+    "Kind",
     "KubewrightError",
     "Meta",
     "Model",
@@ -112,38 +80,22 @@ __all__ = [
     "Object",
     "ObjectKey",
     "Operator",
-    "Problem",
+    "Options",
+    "OwnedByAnother",
     "Quantity",
     "Resource",
     "Result",
     "Rule",
     "Scale",
-    "Scope",
+    "Selector",
     "TerminalError",
-    "Tuning",
-    "Undeclared",
-    "Volume",
-    "Workload",
-    "all_of",
-    "annotations_changed",
-    "any_of",
-    "audit",
+    "admission",
     "controller",
-    "defaults",
-    "denied",
-    "duplicate",
-    "forbidden",
-    "generation_changed",
-    "invalid",
-    "labels_changed",
-    "labels_match",
+    "errors",
     "needs",
-    "not_supported",
-    "on",
     "owned",
-    "required",
+    "packaging",
+    "predicates",
     "source",
-    "validates",
-    "warning",
     "watch",
 ]

@@ -25,7 +25,7 @@ def test_loads_no_library_that_does_input_or_output() -> None:
 
 def test_what_the_small_languages_give_is_public() -> None:
     labels, fields = api.parse_labels("app=web"), api.parse_fields("metadata.name=a")
-    assert labels == api.Selector((api.Requirement("app", "=", ("web",)),))
+    assert labels == api.LabelMatcher((api.Requirement("app", "=", ("web",)),))
     assert isinstance(fields, api.FieldSelector)
     assert isinstance(fields.requirements[0], api.FieldRequirement)
     assert issubclass(api.Quantity, api.Scalar)

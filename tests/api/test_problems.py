@@ -63,5 +63,5 @@ def test_puts_all_errors_into_one_message() -> None:
 
 
 def test_a_value_that_must_be_unique_is_told() -> None:
-    found = kw.duplicate("spec.ports[1].name", "web")
+    found = kw.admission.duplicate("spec.ports[1].name", "web")
     assert str(found) == 'spec.ports[1].name: Duplicate value: "web"'

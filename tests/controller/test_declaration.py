@@ -7,7 +7,6 @@ from kubewright.api import DeclarationError, Meta
 from kubewright.controller import (
     Context,
     Controller,
-    Env,
     Index,
     Operator,
     Result,
@@ -18,6 +17,7 @@ from kubewright.controller import (
     source,
     watch,
 )
+from kubewright.packaging import Env
 
 from .kinds import Note, Shell, ShellSpec, Zone
 

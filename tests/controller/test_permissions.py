@@ -6,7 +6,7 @@ from kubewright.controller import (
     Controller,
     Operator,
     Permissions,
-    Undeclared,
+    UndeclaredAccess,
     lease_rules,
     needs,
     review_rules,
@@ -84,9 +84,9 @@ def test_a_lease_is_limited_by_name_wherever_that_works() -> None:
 def test_what_is_not_declared_is_refused_with_the_line_to_add() -> None:
     permissions = Permissions(Controller(Shell, reconcile, owns=[Note]))
     permissions.require(kind_of(Note), "get", "create", "patch")
-    with pytest.raises(Undeclared, match=r'add needs=\[kw.needs\(Note, "delete"\)\]'):
+    with pytest.raises(UndeclaredAccess, match=r'add needs=\[kw.needs\(Note, "delete"\)\]'):
         permissions.require(kind_of(Note), "delete")
-    with pytest.raises(Undeclared, match=r'kw.needs\(Note, "patch", subresource="status"\)'):
+    with pytest.raises(UndeclaredAccess, match=r'kw.needs\(Note, "patch", subresource="status"\)'):
         permissions.require(kind_of(Note), "patch", subresource="status")
-    with pytest.raises(Undeclared, match="controller 'shell' may not get zones"):
+    with pytest.raises(UndeclaredAccess, match="controller 'shell' may not get zones"):
         permissions.require(kind_of(Zone), "get")

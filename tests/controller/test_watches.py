@@ -10,10 +10,10 @@ from kubewright.controller import (
     any_of,
     generation_changed,
     labels_changed,
-    labels_match,
     on,
     owned,
     watch,
+    with_labels,
 )
 
 from .kinds import Note, Shell, Zone
@@ -105,7 +105,7 @@ def test_labels_and_annotations_pass_where_they_differ() -> None:
 
 
 def test_the_label_filter_passes_what_just_ceased_to_match() -> None:
-    matches = labels_match("app=web")
+    matches = with_labels("app=web")
     web, other = note(labels={"app": "web"}), note(labels={"app": "db"})
     assert matches(change(None, web))
     assert matches(change(web, other))

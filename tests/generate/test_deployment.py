@@ -24,7 +24,7 @@ async def shells(shell: Shell, ctx: kw.Context) -> None:
 NAMES = Names("shells")
 
 
-def rendered(*env: kw.Env, replicas: int = 1) -> dict[str, Any]:
+def rendered(*env: kw.packaging.Env, replicas: int = 1) -> dict[str, Any]:
     operator = kw.Operator(shells, name="shells", env=env)
     documents = deployment(operator, NAMES, image="registry.example/shells:1", replicas=replicas)
     return {f"{document['kind']}/{document['metadata']['name']}": document for document in documents}
@@ -57,9 +57,9 @@ def test_kubernetes_waits_longer_than_the_manager_drains() -> None:
 def test_declared_environment_becomes_values_and_references() -> None:
     container = manager(
         rendered(
-            kw.Env("A", value="1"),
-            kw.Env("B", secret="creds"),
-            kw.Env("C", config_map="cm", key="c", optional=True),
+            kw.packaging.Env("A", value="1"),
+            kw.packaging.Env("B", secret="creds"),
+            kw.packaging.Env("C", config_map="cm", key="c", optional=True),
         )
     )
     assert container["env"] == [

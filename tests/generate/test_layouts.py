@@ -40,7 +40,7 @@ async def racks(rack: Rack, ctx: kw.Context) -> None:
     """Do nothing."""
 
 
-@kw.validates(Card)
+@kw.admission.validating_webhook(Card)
 def sensible(card: Card) -> None:
     """Find nothing."""
 
@@ -50,11 +50,11 @@ OPERATOR = kw.Operator(
     racks,
     name="cards",
     webhooks=[sensible],
-    env=[kw.Env("MODE", "quick")],
-    workload=kw.Workload(
+    env=[kw.packaging.Env("MODE", "quick")],
+    workload=kw.packaging.Workload(
         replicas=2,
         args=["-v"],
-        volumes=[kw.Volume("login", "/etc/login", secret="login", optional=True), kw.Volume("work", "/work", size="1Gi")],
+        volumes=[kw.packaging.Volume("login", "/etc/login", secret="login", optional=True), kw.packaging.Volume("work", "/work", size="1Gi")],
         limits={"memory": "1Gi", "cpu": ""},
     ),
 )  # fmt: skip

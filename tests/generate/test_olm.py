@@ -43,7 +43,7 @@ async def cards(card: Card, ctx: kw.Context) -> None:
     """Do nothing."""
 
 
-@kw.validates(Card)
+@kw.admission.validating_webhook(Card)
 def sensible(card: Card) -> None:
     """Find nothing."""
 

@@ -66,7 +66,7 @@ def test_where_none_can_be_made_up_the_field_to_help_with_is_named() -> None:
         """A coded thing."""
 
     with pytest.raises(
-        kw.DeclarationError, match=r"Coded: no sample could be made up .*spec\.code.*example="
+        kw.errors.DeclarationError, match=r"Coded: no sample could be made up .*spec\.code.*example="
     ):
         sample(Coded)
 

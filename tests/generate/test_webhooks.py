@@ -31,17 +31,19 @@ async def boxes(box: Box, ctx: kw.Context) -> None:
     """Do nothing."""
 
 
-@kw.validates(Box, on=["create", "delete"], match_conditions={"small": "object.spec.size < 5"}, timeout=3)
+@kw.admission.validating_webhook(
+    Box, on=["create", "delete"], match_conditions={"small": "object.spec.size < 5"}, timeout=3
+)
 def sensible(box: Box) -> None:
     """Find nothing."""
 
 
-@kw.validates(Box, failure_policy="Ignore", object_selector="tier in (b,a),!canary")
+@kw.admission.validating_webhook(Box, failure_policy="Ignore", object_selector="tier in (b,a),!canary")
 def also_sensible(box: Box) -> None:
     """Find nothing."""
 
 
-@kw.defaults(core_v1.Pod, reinvocation="IfNeeded", subresources=["status"])
+@kw.admission.mutating_webhook(core_v1.Pod, reinvocation="IfNeeded", subresources=["status"])
 def stamped(pod: core_v1.Pod) -> None:
     """Change nothing."""
 
@@ -153,16 +155,16 @@ def test_roles_are_get_and_patch_on_exactly_these_objects(namespaces: list[str])
 
 
 def test_a_condition_that_is_no_expression_is_refused_with_the_servers_words() -> None:
-    @kw.validates(Box, match_conditions={"wrong": "foo.bar"})
+    @kw.admission.validating_webhook(Box, match_conditions={"wrong": "foo.bar"})
     def judged(box: Box) -> None:
         """Find nothing."""
 
-    with pytest.raises(kw.DeclarationError, match="undeclared reference to 'foo'"):
+    with pytest.raises(kw.errors.DeclarationError, match="undeclared reference to 'foo'"):
         webhooks(kw.Operator(boxes, webhooks=[judged]), NAMES)
 
-    @kw.validates(Box, match_conditions={"wrong": "1 + 1"})
+    @kw.admission.validating_webhook(Box, match_conditions={"wrong": "1 + 1"})
     def counted(box: Box) -> None:
         """Find nothing."""
 
-    with pytest.raises(kw.DeclarationError, match="must evaluate to bool"):
+    with pytest.raises(kw.errors.DeclarationError, match="must evaluate to bool"):
         webhooks(kw.Operator(boxes, webhooks=[counted]), NAMES)

@@ -25,7 +25,7 @@ class Reply:
         return json.loads(self.body)
 
 
-class Wire:
+class JsonObject:
     """One connection."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -88,9 +88,9 @@ class Wire:
 @asynccontextmanager
 async def connected(
     port: int, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1"
-) -> AsyncIterator[Wire]:
+) -> AsyncIterator[JsonObject]:
     """Connect to a server on this machine."""
-    wire = Wire(*await asyncio.open_connection(host, port, ssl=tls))
+    wire = JsonObject(*await asyncio.open_connection(host, port, ssl=tls))
     try:
         yield wire
     finally:

@@ -40,7 +40,7 @@ def test_a_further_one_keeps_what_is_there() -> None:
 
         def operator() -> kw.Operator:
             """Declare it."""
-            return kw.Operator(boxes, zoos, name="mine", env=[kw.Env("A", "1, 2, 3, 4, 5")])  # ours
+            return kw.Operator(boxes, zoos, name="mine", env=[kw.packaging.Env("A", "1, 2, 3, 4, 5")])  # ours
         ''')
     source = add_import(source, "shop.cart", "Cart", "carts", "LIMIT")
     source = with_operator(source, controllers=["carts"], webhooks=["judged_by_all"], kinds=["Cart"])
@@ -61,7 +61,7 @@ def test_a_further_one_keeps_what_is_there() -> None:
                 zoos,
                 carts,
                 name="mine",
-                env=[kw.Env("A", "1, 2, 3, 4, 5")],
+                env=[kw.packaging.Env("A", "1, 2, 3, 4, 5")],
                 webhooks=[judged_by_all],
                 kinds=[Cart],
             )  # ours

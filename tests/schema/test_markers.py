@@ -134,8 +134,8 @@ def test_every_keyword_in_the_table_exists() -> None:
         *inspect.signature(kw.Scale).parameters,
         *inspect.signature(kw.Controller).parameters,
         *inspect.signature(kw.needs).parameters,
-        *inspect.signature(kw.validates).parameters,
-        *inspect.signature(kw.defaults).parameters,
+        *inspect.signature(kw.admission.validating_webhook).parameters,
+        *inspect.signature(kw.admission.mutating_webhook).parameters,
         *inspect.signature(ObjectType.__new__).parameters,
         *Terms.__annotations__,
     }

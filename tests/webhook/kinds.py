@@ -66,19 +66,21 @@ from_alpha = kw.Conversion(Widget, WidgetV1Alpha1, up=alpha_up, down=alpha_down)
 from_beta = kw.Conversion(Widget, WidgetV1Beta1, up=beta_up, down=beta_down)
 
 
-@kw.validates(Widget)
-def sensible(widget: Widget, old: Widget | None, request: kw.AdmissionRequest) -> Iterator[kw.Problem]:
+@kw.admission.validating_webhook(Widget)
+def sensible(
+    widget: Widget, old: Widget | None, request: kw.admission.AdmissionRequest
+) -> Iterator[kw.admission.Problem]:
     if old and widget.spec.size < old.spec.size:
-        yield kw.invalid("spec.size", widget.spec.size, "may not shrink")
+        yield kw.admission.invalid("spec.size", widget.spec.size, "may not shrink")
     if widget.spec.color == "pink":
-        yield kw.not_supported("spec.color", "pink", ["blue", "red"])
+        yield kw.admission.not_supported("spec.color", "pink", ["blue", "red"])
     if widget.spec.size > 500:
-        yield kw.warning("unusually big")
+        yield kw.admission.warning("unusually big")
     if request.dry_run:
-        yield kw.audit("dry", "yes")
+        yield kw.admission.audit("dry", "yes")
 
 
-@kw.defaults(Widget)
+@kw.admission.mutating_webhook(Widget)
 def colored(widget: Widget) -> None:
     if not widget.spec.color:
         widget.spec.color = "blue"

@@ -15,7 +15,7 @@ async def judged(cluster: Cluster) -> None:
         while True:
             try:
                 await cluster.client.create(wrong, dry_run=True)
-            except kw.Invalid:
+            except kw.errors.Invalid:
                 return
             except kw.ApiError:
                 # Who answered before is still asked, and is no more.

@@ -62,10 +62,10 @@ def released(wire: JsonObject) -> JsonObject:
     return wire | {"metadata": wire["metadata"] | {"finalizers": []}}
 
 
-@kw.validates(Widget, terminating=True)
+@kw.admission.validating_webhook(Widget, terminating=True)
 def watchful(found: Widget, old: Widget | None) -> Any:
     if old and old.metadata.finalizers and not found.metadata.finalizers:
-        yield kw.denied("not yet")
+        yield kw.admission.denied("not yet")
 
 
 @pytest.mark.parametrize("spec", [{"color": "pink"}, {"color": "", "size": 1}, {"size": "no number"}])
@@ -116,10 +116,12 @@ def test_warnings_and_audit_annotations_go_with_allowed_and_denied() -> None:
 
 
 def test_a_denial_without_a_field_is_forbidden_and_stands_before_field_errors() -> None:
-    @kw.validates(Widget)
-    def closed(widget: Widget) -> list[kw.Problem]:
-        errors: list[kw.Problem] = [kw.required("spec.color")] if not widget.spec.color else []
-        return [*errors, kw.denied("closed on Sundays")]
+    @kw.admission.validating_webhook(Widget)
+    def closed(widget: Widget) -> list[kw.admission.Problem]:
+        errors: list[kw.admission.Problem] = (
+            [kw.admission.required("spec.color")] if not widget.spec.color else []
+        )
+        return [*errors, kw.admission.denied("closed on Sundays")]
 
     status = ask(closed, admission_review(widget()))["status"]
     assert (status["code"], status["reason"], status["message"]) == (403, "Forbidden", "closed on Sundays")
@@ -129,10 +131,10 @@ def test_a_denial_without_a_field_is_forbidden_and_stands_before_field_errors() 
 
 
 def test_the_function_is_told_who_asks_for_what() -> None:
-    seen: list[kw.AdmissionRequest] = []
+    seen: list[kw.admission.AdmissionRequest] = []
 
-    @kw.validates(Widget, on=["delete"])
-    def farewell(widget: Widget, old: Widget | None, request: kw.AdmissionRequest) -> None:
+    @kw.admission.validating_webhook(Widget, on=["delete"])
+    def farewell(widget: Widget, old: Widget | None, request: kw.admission.AdmissionRequest) -> None:
         seen.append(request)
         assert widget == old
 
@@ -155,7 +157,7 @@ def test_an_object_left_as_it_is_gets_no_patch() -> None:
 
 
 def test_what_the_class_does_not_know_survives_a_patch_inside_lists_too() -> None:
-    @kw.defaults(Widget)
+    @kw.admission.mutating_webhook(Widget)
     def counted(widget: Widget) -> None:
         for part in widget.spec.parts:
             part.count += 1
@@ -186,10 +188,10 @@ def test_no_unknown_field_is_ever_touched(unknown: JsonObject) -> None:
 
 
 def test_a_mutating_function_may_refuse() -> None:
-    @kw.defaults(Widget)
-    def strict(widget: Widget) -> list[kw.Problem]:
+    @kw.admission.mutating_webhook(Widget)
+    def strict(widget: Widget) -> list[kw.admission.Problem]:
         widget.spec.color = "x"
-        return [kw.forbidden("spec.color", "no")]
+        return [kw.admission.forbidden("spec.color", "no")]
 
     response = ask(strict, admission_review(widget()))
     assert response["allowed"] is False
@@ -197,10 +199,10 @@ def test_a_mutating_function_may_refuse() -> None:
 
 
 def test_built_in_kinds_are_judged_as_their_classes() -> None:
-    @kw.validates(core_v1.Pod)
-    def pinned(pod: core_v1.Pod) -> list[kw.Problem]:
+    @kw.admission.validating_webhook(core_v1.Pod)
+    def pinned(pod: core_v1.Pod) -> list[kw.admission.Problem]:
         return [
-            kw.forbidden(f"spec.containers[{index}].image", "latest")
+            kw.admission.forbidden(f"spec.containers[{index}].image", "latest")
             for index, container in enumerate(pod.spec.containers)
             if container.image.endswith(":latest")
         ]
@@ -214,10 +216,16 @@ def test_built_in_kinds_are_judged_as_their_classes() -> None:
 
 
 def test_a_subresource_whose_object_is_of_another_kind() -> None:
-    @kw.validates(policy_v1.Eviction, of=core_v1.Pod, subresources=["eviction"], on=["create"])
-    def held(eviction: policy_v1.Eviction, old: Any, request: kw.AdmissionRequest) -> list[kw.Problem]:
+    @kw.admission.validating_webhook(
+        policy_v1.Eviction, of=core_v1.Pod, subresources=["eviction"], on=["create"]
+    )
+    def held(
+        eviction: policy_v1.Eviction, old: Any, request: kw.admission.AdmissionRequest
+    ) -> list[kw.admission.Problem]:
         return [
-            kw.denied(f"{request.resource.resource}/{request.subresource} {eviction.metadata.name} is held")
+            kw.admission.denied(
+                f"{request.resource.resource}/{request.subresource} {eviction.metadata.name} is held"
+            )
         ]
 
     review = admission_review(policy_v1.Eviction(kw.Meta("p")), subResource="eviction")
@@ -228,14 +236,14 @@ def test_a_subresource_whose_object_is_of_another_kind() -> None:
 def test_kinds_without_a_class_are_judged_and_patched_as_dictionaries() -> None:
     exec_options = Kind(group="", version="v1", kind="PodExecOptions", plural="pods")
 
-    @kw.validates(exec_options, of=core_v1.Pod, subresources=["exec"], on=["connect"])
-    def no_shell(options: JsonObject) -> list[kw.Problem]:
-        return [kw.denied("no shells")] if "sh" in options["command"] else []
+    @kw.admission.validating_webhook(exec_options, of=core_v1.Pod, subresources=["exec"], on=["connect"])
+    def no_shell(options: JsonObject) -> list[kw.admission.Problem]:
+        return [kw.admission.denied("no shells")] if "sh" in options["command"] else []
 
     options = {"apiVersion": "v1", "kind": "PodExecOptions", "metadata": {}, "command": ["sh"]}
     assert ask(no_shell, admission_review(options, operation="CONNECT"))["allowed"] is False
 
-    @kw.defaults(exec_options, of=core_v1.Pod, subresources=["exec"], on=["connect"])
+    @kw.admission.mutating_webhook(exec_options, of=core_v1.Pod, subresources=["exec"], on=["connect"])
     def quiet(options: JsonObject) -> None:
         options["tty"] = False
 
@@ -244,7 +252,7 @@ def test_kinds_without_a_class_are_judged_and_patched_as_dictionaries() -> None:
 
 
 def test_what_the_author_raises_is_told_apart_from_a_verdict() -> None:
-    @kw.validates(Widget)
+    @kw.admission.validating_webhook(Widget)
     def broken(widget: Widget) -> None:
         raise KeyError("oops")
 
@@ -256,10 +264,14 @@ def test_what_the_author_raises_is_told_apart_from_a_verdict() -> None:
 
 @pytest.mark.parametrize(
     ("returned", "way_out"),
-    [("too big", "kw.invalid"), (kw.denied("no"), "return a list"), (True, "return a list")],
+    [
+        ("too big", "kw.admission.invalid"),
+        (kw.admission.denied("no"), "return a list"),
+        (True, "return a list"),
+    ],
 )
 def test_a_function_that_returns_something_else_fails_with_the_way_out(returned: Any, way_out: str) -> None:
-    @kw.validates(Widget)
+    @kw.admission.validating_webhook(Widget)
     def odd(widget: Widget) -> Any:
         return returned
 

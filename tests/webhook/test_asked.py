@@ -45,17 +45,17 @@ class Fleet(
     """A kind that can be scaled."""
 
 
-@kw.validates(Fleet, name="fleet")
-def small(fleet: Fleet) -> Iterator[kw.Problem]:
+@kw.admission.validating_webhook(Fleet, name="fleet")
+def small(fleet: Fleet) -> Iterator[kw.admission.Problem]:
     if fleet.spec.size > 5:
-        yield kw.invalid("spec.size", fleet.spec.size, "too many")
+        yield kw.admission.invalid("spec.size", fleet.spec.size, "too many")
 
 
-@kw.validates(autoscaling_v1.Scale, subresources=["scale"], of=Fleet, name="fleet-scale")
-def scaled(scale: autoscaling_v1.Scale, old: autoscaling_v1.Scale | None) -> Iterator[kw.Problem]:
+@kw.admission.validating_webhook(autoscaling_v1.Scale, subresources=["scale"], of=Fleet, name="fleet-scale")
+def scaled(scale: autoscaling_v1.Scale, old: autoscaling_v1.Scale | None) -> Iterator[kw.admission.Problem]:
     if scale.spec.replicas > 5:
         before = old.spec.replicas if old else None
-        yield kw.invalid("spec.replicas", scale.spec.replicas, f"too many, after {before}")
+        yield kw.admission.invalid("spec.replicas", scale.spec.replicas, f"too many, after {before}")
 
 
 EXEC = Kind(group="", version="v1", kind="PodExecOptions", plural="pods", builtin=True)
@@ -63,21 +63,21 @@ OURS = "webhooks=asked"
 LABELS = {"webhooks": "asked"}
 
 
-@kw.validates(core_v1.ConfigMap, on=["create", "update", "delete"], object_selector=OURS)
+@kw.admission.validating_webhook(core_v1.ConfigMap, on=["create", "update", "delete"], object_selector=OURS)
 def told(
-    found: core_v1.ConfigMap, old: core_v1.ConfigMap | None, request: kw.AdmissionRequest
-) -> Iterator[kw.Problem]:
+    found: core_v1.ConfigMap, old: core_v1.ConfigMap | None, request: kw.admission.AdmissionRequest
+) -> Iterator[kw.admission.Problem]:
     if "tell" in found.data:
         shown = f"{request.operation} {request.name} by {request.user.name}, dry run {request.dry_run}, "
-        yield kw.denied(shown + f"before {old.data.get('a') if old else None}")
+        yield kw.admission.denied(shown + f"before {old.data.get('a') if old else None}")
     if request.operation == "delete" and "keep" in found.data:
-        yield kw.denied(f"{found.metadata.name} stays")
+        yield kw.admission.denied(f"{found.metadata.name} stays")
     if "warn" in found.data:
-        yield kw.warning("that is unusual")
-        yield kw.audit("unusual", "yes")
+        yield kw.admission.warning("that is unusual")
+        yield kw.admission.audit("unusual", "yes")
 
 
-@kw.validates(
+@kw.admission.validating_webhook(
     core_v1.ConfigMap,
     object_selector=OURS,
     match_conditions={
@@ -85,60 +85,60 @@ def told(
         "new": "request.operation == 'CREATE'",
     },
 )
-def conditional(found: core_v1.ConfigMap) -> Iterator[kw.Problem]:
-    yield kw.denied("the conditions hold")
+def conditional(found: core_v1.ConfigMap) -> Iterator[kw.admission.Problem]:
+    yield kw.admission.denied("the conditions hold")
 
 
-@kw.validates(core_v1.ConfigMap, object_selector=OURS, namespace_selector="nowhere=yes")
-def elsewhere(found: core_v1.ConfigMap) -> Iterator[kw.Problem]:
-    yield kw.denied("never asked")
+@kw.admission.validating_webhook(core_v1.ConfigMap, object_selector=OURS, namespace_selector="nowhere=yes")
+def elsewhere(found: core_v1.ConfigMap) -> Iterator[kw.admission.Problem]:
+    yield kw.admission.denied("never asked")
 
 
-@kw.defaults(core_v1.ConfigMap, object_selector=OURS, reinvocation="IfNeeded")
+@kw.admission.mutating_webhook(core_v1.ConfigMap, object_selector=OURS, reinvocation="IfNeeded")
 def counted(found: core_v1.ConfigMap) -> None:
     if "count" in found.data:
         found.data["count"] += "1"
 
 
-@kw.defaults(core_v1.ConfigMap, object_selector=OURS, name="zz-later")
+@kw.admission.mutating_webhook(core_v1.ConfigMap, object_selector=OURS, name="zz-later")
 def later(found: core_v1.ConfigMap) -> None:
     if "count" in found.data:
         found.data.setdefault("later", "yes")
 
 
-@kw.validates(core_v1.ConfigMap, object_selector=OURS)
+@kw.admission.validating_webhook(core_v1.ConfigMap, object_selector=OURS)
 def broken(found: core_v1.ConfigMap) -> None:
     if "break" in found.data:
         raise ValueError("broken on purpose")
 
 
-@kw.validates(Gauge, subresources=["status"], on=["update"])
-def honest(gauge: Gauge) -> Iterator[kw.Problem]:
+@kw.admission.validating_webhook(Gauge, subresources=["status"], on=["update"])
+def honest(gauge: Gauge) -> Iterator[kw.admission.Problem]:
     if gauge.status.ready and not gauge.spec.size:
-        yield kw.invalid("status.ready", True, "there is nothing to be ready")
+        yield kw.admission.invalid("status.ready", True, "there is nothing to be ready")
 
 
-@kw.validates(
+@kw.admission.validating_webhook(
     policy_v1.Eviction,
     of=core_v1.Pod,
     subresources=["eviction"],
     on=["create"],
     match_conditions={"held": "object.metadata.name == 'held'"},
 )
-def held(eviction: policy_v1.Eviction) -> Iterator[kw.Problem]:
-    yield kw.denied(f"{eviction.metadata.name} stays")
+def held(eviction: policy_v1.Eviction) -> Iterator[kw.admission.Problem]:
+    yield kw.admission.denied(f"{eviction.metadata.name} stays")
 
 
-@kw.validates(
+@kw.admission.validating_webhook(
     EXEC,
     of=core_v1.Pod,
     subresources=["exec"],
     on=["connect"],
     match_conditions={"held": "request.name == 'held'"},
 )
-def no_shell(options: JsonObject) -> Iterator[kw.Problem]:
+def no_shell(options: JsonObject) -> Iterator[kw.admission.Problem]:
     if "sh" in options.get("command", ()):
-        yield kw.denied(f"no shell in {options.get('container', 'any container')}")
+        yield kw.admission.denied(f"no shell in {options.get('container', 'any container')}")
 
 
 @kw.controller(Gauge, name="asked")
@@ -249,7 +249,7 @@ async def test_scaling_is_judged_by_what_is_declared_for_it_alone(
 ) -> None:
     async def refuse(attempt: Callable[[], Awaitable[Any]], text: str) -> None:
         await refused_in_time(attempt)
-        with pytest.raises(kw.Invalid, match=text):
+        with pytest.raises(kw.errors.Invalid, match=text):
             await attempt()
 
     def large() -> Awaitable[Any]:
@@ -275,7 +275,7 @@ async def test_scaling_is_judged_by_what_is_declared_for_it_alone(
 
 async def test_a_status_is_judged_where_the_subresource_is_named(served: Cluster) -> None:
     await served.create(Gauge(kw.Meta("empty")))
-    with pytest.raises(kw.Invalid, match="nothing to be ready"):
+    with pytest.raises(kw.errors.Invalid, match="nothing to be ready"):
         await served.client.apply(
             {
                 "apiVersion": "asked.example.com/v1",

@@ -27,7 +27,10 @@ def judge(widget: Widget) -> None:
         ({"on": ["eat"]}, "choose from create"),
         ({"on": []}, "choose from create"),
         ({"of": Widget}, "belongs to subresources"),
-        ({"of": autoscaling_v1.Scale, "subresources": ["scale"]}, r"validates\(Scale, .*, of=Widget\)"),
+        (
+            {"of": autoscaling_v1.Scale, "subresources": ["scale"]},
+            r"validating_webhook\(Scale, .*, of=Widget\)",
+        ),
         ({"object_selector": "a in"}, "object_selector"),
         ({"match_conditions": {"not ok!": "true"}}, "match_conditions"),
         ({"name": "Not A Name"}, "another name="),
@@ -35,19 +38,19 @@ def judge(widget: Widget) -> None:
 )
 def test_terms_that_no_server_would_take_are_refused_at_once(terms: Any, said: str) -> None:
     with pytest.raises(DeclarationError, match=said):
-        kw.validates(Widget, **terms)(judge)
+        kw.admission.validating_webhook(Widget, **terms)(judge)
 
 
 def test_nothing_is_deleted_by_completing_it() -> None:
     with pytest.raises(DeclarationError, match="choose from create, update, connect"):
-        kw.defaults(Widget, on=["delete"])(judge)
+        kw.admission.mutating_webhook(Widget, on=["delete"])(judge)
 
 
 def test_a_path_may_be_chosen_and_is_given_once() -> None:
-    chosen = kw.validates(Widget, path="/judge/widgets")(judge)
+    chosen = kw.admission.validating_webhook(Widget, path="/judge/widgets")(judge)
     assert [endpoint.path for endpoint in Endpoints([chosen]).admissions] == ["/judge/widgets"]
     for taken in ("/judge/widgets", "/convert"):
-        other = kw.validates(Widget, path=taken, name="other")(judge)
+        other = kw.admission.validating_webhook(Widget, path=taken, name="other")(judge)
         with pytest.raises(DeclarationError, match=f"path='{taken}' is taken"):
             Endpoints([chosen, other])
 
@@ -63,7 +66,7 @@ def test_a_path_may_be_chosen_and_is_given_once() -> None:
 )
 def test_a_function_is_given_as_much_as_it_takes(function: Any, count: int) -> None:
     given: list[Any] = []
-    declared = kw.validates(Widget, name="any")(function)
+    declared = kw.admission.validating_webhook(Widget, name="any")(function)
     declared.function = lambda *everything: given.extend(everything)
     declared.judge(Widget(), None, cast(Any, "request"))
     assert len(given) == count
@@ -72,7 +75,7 @@ def test_a_function_is_given_as_much_as_it_takes(function: Any, count: int) -> N
 @pytest.mark.parametrize("function", [lambda: None, lambda a, b, c, d: None, lambda widget, *, size: None])
 def test_a_function_that_cannot_be_called_is_refused(function: Any) -> None:
     with pytest.raises(DeclarationError, match="must take the object"):
-        kw.validates(Widget, name="any")(function)
+        kw.admission.validating_webhook(Widget, name="any")(function)
 
 
 def test_a_function_that_waits_is_refused() -> None:
@@ -80,4 +83,4 @@ def test_a_function_that_waits_is_refused() -> None:
         pass
 
     with pytest.raises(DeclarationError, match="plain `def`"):
-        kw.validates(Widget)(waits)  # type: ignore[arg-type]
+        kw.admission.validating_webhook(Widget)(waits)  # type: ignore[arg-type]

@@ -69,5 +69,5 @@ async def test_a_port_that_is_taken_is_named_with_the_option(tmp_path: Path) -> 
 
 
 def test_a_certificate_is_needed_for_it() -> None:
-    with pytest.raises(kw.ConfigError, match="--webhook-cert-dir"):
+    with pytest.raises(kw.errors.ConfigError, match="--webhook-cert-dir"):
         host(None)

@@ -354,14 +354,14 @@ async def test_a_hand_over_under_writes_loses_no_request(cluster: Cluster) -> No
 async def test_a_review_under_way_at_a_stop_is_still_answered(cluster: Cluster) -> None:
     entered, released = threading.Event(), threading.Event()
 
-    @kw.validates(Widget, name="slow")
-    def slow(widget: Widget) -> Iterator[kw.Problem]:
+    @kw.admission.validating_webhook(Widget, name="slow")
+    def slow(widget: Widget) -> Iterator[kw.admission.Problem]:
         if widget.metadata.name == "held":
             entered.set()
             released.wait()
-            yield kw.denied("judged to the end")
+            yield kw.admission.denied("judged to the end")
         if widget.spec.color == "pink":
-            yield kw.invalid("spec.color", "pink", "not nice")
+            yield kw.admission.invalid("spec.color", "pink", "not nice")
 
     await cluster.install(operator())
     chosen = HostOptions(address=Address("127.0.0.1", 0), namespace="default", reach="url")
@@ -388,7 +388,7 @@ async def gone(cluster: Cluster, name: str) -> None:
 
 
 async def refusal(cluster: Cluster, widget: Widget) -> str:
-    with pytest.raises(kw.Forbidden) as caught:
+    with pytest.raises(kw.errors.Forbidden) as caught:
         await cluster.client.create(widget, dry_run=True)
     return str(caught.value)
 

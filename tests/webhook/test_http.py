@@ -42,7 +42,7 @@ async def test_reviews_are_answered_on_their_paths() -> None:
 async def test_a_large_review_does_not_hold_up_the_event_loop() -> None:
     threads: list[int] = []
 
-    @kw.validates(Widget, name="where")
+    @kw.admission.validating_webhook(Widget, name="where")
     def where(widget: Widget) -> None:
         threads.append(threading.get_ident())
 
@@ -135,7 +135,7 @@ async def test_tls_1_2_is_the_least_that_is_spoken() -> None:
 async def test_an_exception_is_a_denial_and_a_log_line_without_a_traceback_in_the_answer(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    @kw.validates(Widget, name="broken")
+    @kw.admission.validating_webhook(Widget, name="broken")
     def broken(widget: Widget) -> None:
         raise KeyError("secret-corner")
 
@@ -156,7 +156,7 @@ async def test_an_exception_is_a_denial_and_a_log_line_without_a_traceback_in_th
 
 
 async def test_an_exception_is_a_failure_where_failures_are_ignored() -> None:
-    @kw.validates(Widget, failure_policy="Ignore")
+    @kw.admission.validating_webhook(Widget, failure_policy="Ignore")
     def broken(widget: Widget) -> None:
         raise KeyError("x")
 
@@ -169,7 +169,7 @@ async def test_an_exception_is_a_failure_where_failures_are_ignored() -> None:
 async def test_the_api_servers_timeout_is_honoured_for_slow_functions_from_the_first_request() -> None:
     held = threading.Event()
 
-    @kw.validates(Widget)
+    @kw.admission.validating_webhook(Widget)
     def slow(widget: Widget) -> None:
         held.wait(60)
 
@@ -183,7 +183,7 @@ async def test_the_api_servers_timeout_is_honoured_for_slow_functions_from_the_f
 async def test_functions_that_wait_keep_nobody_else_in_the_process_from_a_thread() -> None:
     held, crowd = threading.Event(), http.THREADS - 1
 
-    @kw.validates(Widget)
+    @kw.admission.validating_webhook(Widget)
     def waits(widget: Widget) -> None:
         held.wait(60)
 
@@ -202,7 +202,7 @@ async def test_one_slow_run_keeps_a_function_off_the_event_loop_only_for_a_while
 ) -> None:
     places: list[bool] = []
 
-    @kw.validates(Widget)
+    @kw.admission.validating_webhook(Widget)
     def judged(widget: Widget) -> None:
         places.append(threading.current_thread() is threading.main_thread())
 
@@ -223,7 +223,7 @@ async def test_one_slow_run_keeps_a_function_off_the_event_loop_only_for_a_while
 async def test_requests_in_flight_end_before_the_server_does() -> None:
     entered, held = threading.Event(), threading.Event()
 
-    @kw.validates(Widget)
+    @kw.admission.validating_webhook(Widget)
     def slow(widget: Widget) -> None:
         entered.set()
         held.wait(5)
@@ -249,7 +249,7 @@ async def test_a_draining_server_asks_its_callers_to_leave() -> None:
 async def test_a_caller_that_hangs_up_is_not_answered() -> None:
     entered, held = threading.Event(), threading.Event()
 
-    @kw.validates(Widget)
+    @kw.admission.validating_webhook(Widget)
     def slow(widget: Widget) -> None:
         entered.set()
         held.wait(5)

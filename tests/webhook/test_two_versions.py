@@ -72,7 +72,7 @@ async def test_two_field_errors_are_refused_in_one_message(cluster: Cluster) -> 
     async with running(cluster):
         await cluster.create(Widget(kw.Meta("w"), spec=WidgetSpec(size=3, color="red")))
         change = {"spec": {"size": 1, "color": "pink"}}
-        with pytest.raises(kw.Invalid) as caught:
+        with pytest.raises(kw.errors.Invalid) as caught:
             await cluster.client.patch(Widget, change, name="w", namespace=cluster.namespace)
     status = caught.value.status
     assert status.message == (
@@ -156,10 +156,10 @@ async def test_what_broke_a_rule_before_there_was_one_can_still_be_deleted(clust
     await cluster.create(Widget(old, spec=WidgetSpec(color="pink")))
     where = {"name": "old", "namespace": cluster.namespace}
     async with running(cluster):
-        with pytest.raises(kw.Invalid):
+        with pytest.raises(kw.errors.Invalid):
             await cluster.client.patch(Widget, {"metadata": {"labels": {"a": "b"}}}, **where)
         await cluster.client.delete(Widget, **where)
-        with pytest.raises(kw.Invalid):
+        with pytest.raises(kw.errors.Invalid):
             await cluster.client.patch(Widget, {"spec": {"size": 1}}, **where)
         await cluster.client.patch(Widget, {"metadata": {"finalizers": []}}, **where)
         with pytest.raises(kw.NotFound):

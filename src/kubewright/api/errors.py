@@ -22,7 +22,7 @@ class DeclarationError(KubewrightError, TypeError):
 
 
 class DecodeError(KubewrightError, ValueError):
-    """Wire data that does not fit its type; `path` says where: `spec.ports[0].name`."""
+    """JsonObject data that does not fit its type; `path` says where: `spec.ports[0].name`."""
 
     def __init__(self, message: str, *, path: str = "") -> None:
         super().__init__(message)

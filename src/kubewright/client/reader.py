@@ -16,6 +16,7 @@ from kubewright.api import (
     GroupVersionKind,
     JsonObject,
     Kind,
+    NotFound,
     Object,
     RawList,
     RawObject,
@@ -124,8 +125,21 @@ class Reader:
     @overload
     async def get(self, kind: Kind, name: str, namespace: str = "") -> JsonObject: ...
     async def get(self, kind: type[T] | Kind, name: str, namespace: str = "") -> T | JsonObject:
-        """Read one object."""
+        """Return one object; raise NotFound if it does not exist."""
         return await self._read(kind, requests.get(kind_of(kind), name, namespace))
+
+    @overload
+    async def find(self, kind: type[T], name: str, namespace: str = "") -> T | None: ...
+    @overload
+    async def find(self, kind: Kind, name: str, namespace: str = "") -> JsonObject | None: ...
+    async def find(self, kind: type[T] | Kind, name: str, namespace: str = "") -> T | JsonObject | None:
+        """Return one object, or None if it does not exist; a kind that is not served raises NotFound."""
+        try:
+            return await self._read(kind, requests.get(kind_of(kind), name, namespace))
+        except NotFound as missing:
+            if missing.kind_missing:
+                raise
+            return None
 
     @overload
     async def list(

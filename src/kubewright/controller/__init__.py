@@ -13,26 +13,16 @@ and `finalizers` are the pure part of writing.
 from kubewright.api import Index
 from kubewright.controller.change import Cause, Change
 from kubewright.controller.context import Context, Reader
-from kubewright.controller.declaration import Controller, Reconciler, Tuning, controller
+from kubewright.controller.declaration import Controller, Options, Reconciler, controller
 from kubewright.controller.errors import (
     CannotOwn,
     ObjectTerminating,
     OwnedByAnother,
     TerminalError,
-    Undeclared,
-)
-from kubewright.controller.filters import (
-    Filter,
-    all_of,
-    annotations_changed,
-    any_of,
-    generation_changed,
-    labels_changed,
-    labels_match,
-    on,
+    UndeclaredAccess,
 )
 from kubewright.controller.needs import Needs, needs
-from kubewright.controller.operator import Env, Operator
+from kubewright.controller.operator import Operator
 from kubewright.controller.permissions import (
     Permissions,
     PolicyRule,
@@ -43,9 +33,18 @@ from kubewright.controller.permissions import (
     rules_for,
     webhook_rules,
 )
+from kubewright.controller.predicates import (
+    Predicate,
+    all_of,
+    annotations_changed,
+    any_of,
+    generation_changed,
+    labels_changed,
+    on,
+    with_labels,
+)
 from kubewright.controller.result import Result
-from kubewright.controller.watches import Owned, Scope, Source, Watch, owned, source, watch
-from kubewright.controller.workload import Volume, Workload
+from kubewright.controller.watches import Owned, Selector, Source, Watch, owned, source, watch
 
 __all__ = [
     "CannotOwn",
@@ -53,27 +52,24 @@ __all__ = [
     "Change",
     "Context",
     "Controller",
-    "Env",
-    "Filter",
     "Index",
     "Needs",
     "ObjectTerminating",
     "Operator",
+    "Options",
     "Owned",
     "OwnedByAnother",
     "Permissions",
     "PolicyRule",
+    "Predicate",
     "Reader",
     "Reconciler",
     "Result",
-    "Scope",
+    "Selector",
     "Source",
     "TerminalError",
-    "Tuning",
-    "Undeclared",
-    "Volume",
+    "UndeclaredAccess",
     "Watch",
-    "Workload",
     "all_of",
     "annotations_changed",
     "any_of",
@@ -81,7 +77,6 @@ __all__ = [
     "controller",
     "generation_changed",
     "labels_changed",
-    "labels_match",
     "lease_rules",
     "needs",
     "on",
@@ -92,4 +87,5 @@ __all__ = [
     "source",
     "watch",
     "webhook_rules",
+    "with_labels",
 ]

@@ -23,28 +23,63 @@ class Reader(ABC):
     """Read objects of the kinds that the controller declares."""
 
     @overload
-    async def get(self, kind: type[T], name: str, namespace: str | None = None) -> T | None: ...
+    async def get(self, kind: type[T], name: str, namespace: str | None = None) -> T: ...
     @overload
-    async def get(self, kind: Kind, name: str, namespace: str | None = None) -> JsonObject | None: ...
+    async def get(self, kind: Kind, name: str, namespace: str | None = None) -> JsonObject: ...
     @abstractmethod
     async def get(self, kind: Any, name: str, namespace: str | None = None) -> Any:
-        """Return one object, or None where there is none; by default from the reconciled object's namespace."""
+        """Return one object, by default from the reconciled object's namespace; raise NotFound if it does not exist."""
+
+    @overload
+    async def find(self, kind: type[T], name: str, namespace: str | None = None) -> T | None: ...
+    @overload
+    async def find(self, kind: Kind, name: str, namespace: str | None = None) -> JsonObject | None: ...
+    @abstractmethod
+    async def find(self, kind: Any, name: str, namespace: str | None = None) -> Any:
+        """Return one object like `get`, or None if it does not exist; a kind that is not served raises NotFound."""
 
     @overload
     async def list(
-        self, kind: Index[S], value: str, /, *, namespace: str = "", labels: str = ""
+        self,
+        kind: Index[S],
+        value: str,
+        /,
+        *,
+        namespace: str | None = None,
+        all_namespaces: bool = False,
+        labels: str = "",
     ) -> builtins.list[S]: ...
     @overload
-    async def list(self, kind: type[T], /, *, namespace: str = "", labels: str = "") -> builtins.list[T]: ...
+    async def list(
+        self,
+        kind: type[T],
+        /,
+        *,
+        namespace: str | None = None,
+        all_namespaces: bool = False,
+        labels: str = "",
+    ) -> builtins.list[T]: ...
     @overload
     async def list(
-        self, kind: Kind, /, *, namespace: str = "", labels: str = ""
+        self, kind: Kind, /, *, namespace: str | None = None, all_namespaces: bool = False, labels: str = ""
     ) -> builtins.list[JsonObject]: ...
     @abstractmethod
     async def list(
-        self, kind: Any, value: str | None = None, /, *, namespace: str = "", labels: str = ""
+        self,
+        kind: Any,
+        value: str | None = None,
+        /,
+        *,
+        namespace: str | None = None,
+        all_namespaces: bool = False,
+        labels: str = "",
     ) -> builtins.list[Any]:
-        """Return the objects of a kind, or those an index holds under a value; by default of all namespaces."""
+        """Return the objects of a kind, or those that an index holds under a value.
+
+        A namespaced kind is listed in the reconciled object's namespace, as `get` reads it, or in `namespace`;
+        `all_namespaces=True` lists every namespace that the operator watches. The reconciler of a cluster-scoped
+        object has no namespace of its own and must choose one of the two.
+        """
 
 
 class Context(Reader):

@@ -10,10 +10,10 @@ import msgspec
 from kubewright.api import DeclarationError, Kind, Object, check_types, kind_of, names
 from kubewright.backoff import RETRY_BACKOFF, Backoff
 from kubewright.controller.context import Context
-from kubewright.controller.filters import Filter
 from kubewright.controller.needs import Needs
+from kubewright.controller.predicates import Predicate
 from kubewright.controller.result import Result
-from kubewright.controller.watches import EVERYWHERE, Owned, Scope, Source, Watch, check_finalizer, owned
+from kubewright.controller.watches import EVERYWHERE, Owned, Selector, Source, Watch, check_finalizer, owned
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -30,27 +30,27 @@ class Reconciler(Protocol[T_contra]):
         ...
 
 
-class Tuning(msgspec.Struct, frozen=True, kw_only=True):
-    """How a controller runs; the defaults suit nearly all.
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """Set how a controller runs; the defaults suit nearly all controllers.
 
-    `timeout` bounds each reconcile. `elected=False` runs it on every replica. `threads` bounds
-    `ctx.run_sync`. `terminating=True` gives objects that are being deleted to the reconciler like any other,
-    for kinds that end by something else than a finalizer of the controller's. `reporter` signs its events,
-    by default the operator. `field_manager` defaults to the controller's name; after a rename, name the old
-    one in `former_field_managers`, so that what it applied can still be taken back.
+    `timeout` limits each reconcile. `needs_leader_election=False` runs the controller on every replica. `threads`
+    limits `ctx.run_sync`. `reconcile_terminating=True` passes objects that are being deleted to the reconciler like
+    any other, for kinds that another controller's finalizer holds. `reporter` is the reporting controller of its
+    Events, by default the operator. `field_manager` defaults to the controller's name; after a rename, list the old
+    name in `former_field_managers`, so that fields it applied can still be removed.
     """
 
     timeout: timedelta | None = None
     backoff: Backoff = RETRY_BACKOFF
-    elected: bool = True
+    needs_leader_election: bool = True
     threads: int = 4
-    terminating: bool = False
+    reconcile_terminating: bool = False
     reporter: str = ""
     field_manager: str = ""
     former_field_managers: tuple[str, ...] = ()
 
 
-DEFAULT_TUNING = Tuning()
+DEFAULT_OPTIONS = Options()
 DEFAULT_RESYNC = timedelta(hours=10)
 
 
@@ -67,11 +67,11 @@ class Controller(Generic[T]):
         watches: "Sequence[Watch[Any] | Source[Any]]" = (),
         needs: Sequence[Needs] = (),
         finalizer: str = "",
-        when: Filter[T] | None = None,
-        scope: Scope = EVERYWHERE,
+        when: Predicate[T] | None = None,
+        selector: Selector = EVERYWHERE,
         resync: timedelta = DEFAULT_RESYNC,
         concurrency: int = 1,
-        tuning: Tuning = DEFAULT_TUNING,
+        options: Options = DEFAULT_OPTIONS,
     ) -> None:
         described = kind_of(kind)
         if isinstance(kind, type) and issubclass(kind, Object):
@@ -96,11 +96,11 @@ class Controller(Generic[T]):
         )
         self.needs: tuple[Needs, ...] = tuple(needs)
         self.when = when
-        self.scope = scope
+        self.selector = selector
         self.resync = resync
         self.concurrency = concurrency
-        self.tuning = tuning
-        self.field_manager: str = tuning.field_manager or self.name
+        self.options = options
+        self.field_manager: str = options.field_manager or self.name
         self._reconcile, self._finalize = _functions(self.name, reconciler)
         self.finalizer_name: str = ""
         if finalizer:
@@ -168,11 +168,11 @@ def controller(
     owns: "Sequence[type[Any] | Kind | Owned[Any]]" = (),
     watches: "Sequence[Watch[Any] | Source[Any]]" = (),
     needs: Sequence[Needs] = (),
-    when: Filter[T] | None = None,
-    scope: Scope = EVERYWHERE,
+    when: Predicate[T] | None = None,
+    selector: Selector = EVERYWHERE,
     resync: timedelta = DEFAULT_RESYNC,
     concurrency: int = 1,
-    tuning: Tuning = DEFAULT_TUNING,
+    options: Options = DEFAULT_OPTIONS,
 ) -> Callable[[ReconcileFunction[T]], Controller[T]]:
     """Make the decorated function the reconciler of a `Controller`, which takes its place."""
 
@@ -185,10 +185,10 @@ def controller(
             watches=watches,
             needs=needs,
             when=when,
-            scope=scope,
+            selector=selector,
             resync=resync,
             concurrency=concurrency,
-            tuning=tuning,
+            options=options,
         )
 
     return declare

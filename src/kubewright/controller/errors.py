@@ -2,7 +2,7 @@
 
 KubewrightError
 ├── TerminalError       raised by an author: report the failure, do not retry it
-├── Undeclared          a kind or verb that the controller's declaration does not name
+├── UndeclaredAccess    a kind or verb that the controller's declaration does not name
 ├── OwnedByAnother      a child that another object controls already
 ├── CannotOwn           a child that its owner may not own: another namespace, or cluster-scoped
 └── ObjectTerminating   an object that is being deleted, so an apply of it would not last
@@ -15,7 +15,7 @@ class TerminalError(KubewrightError):
     """Raise it when trying again cannot help; the failure is counted and logged, not retried."""
 
 
-class Undeclared(KubewrightError):
+class UndeclaredAccess(KubewrightError):
     """A kind or verb that the controller does not declare; the message holds the line to add."""
 
 

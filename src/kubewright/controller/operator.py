@@ -4,31 +4,10 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-import msgspec
-
 from kubewright.api import DeclarationError, Object, kind_of, names
 from kubewright.controller.declaration import Controller
-from kubewright.controller.workload import Workload
+from kubewright.packaging import Env, Workload
 from kubewright.webhook import Admission, Authentication, Endpoints, Webhook
-
-
-class Env(msgspec.Struct, frozen=True):
-    """An environment variable of the operator's container: a value, or a key of a Secret or ConfigMap."""
-
-    name: str
-    value: str = ""
-    secret: str = ""
-    config_map: str = ""
-    key: str = ""
-    optional: bool = False
-
-    def __post_init__(self) -> None:
-        given = [text for text in (self.value, self.secret, self.config_map) if text]
-        if len(given) > 1:
-            raise DeclarationError(f"Env({self.name!r}): give one of value=, secret=, config_map=")
-        if self.key and not (self.secret or self.config_map):
-            raise DeclarationError(f"Env({self.name!r}): key= belongs to secret= or config_map=")
-
 
 DEFAULT_WORKLOAD = Workload()
 

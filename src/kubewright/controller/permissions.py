@@ -8,7 +8,7 @@ import msgspec
 
 from kubewright.api import Kind, kind_of
 from kubewright.controller.declaration import Controller
-from kubewright.controller.errors import Undeclared
+from kubewright.controller.errors import UndeclaredAccess
 from kubewright.controller.operator import Operator
 from kubewright.webhook import WebhookNames
 
@@ -49,7 +49,7 @@ class Permissions:
         self._granted: set[tuple[Kind, tuple[str, ...], str]] = set()
 
     def require(self, kind: Kind, *verbs: str, subresource: str = "") -> None:
-        """Raise Undeclared, with the line to add, where the declaration does not cover the verbs."""
+        """Raise UndeclaredAccess, with the line to add, where the declaration does not cover the verbs."""
         if (kind, verbs, subresource) in self._granted:
             return
         granted = self.grants.get(_resource(kind, subresource), frozenset[str]())
@@ -59,7 +59,7 @@ class Permissions:
             if subresource:
                 arguments += f', subresource="{subresource}"'
             what = _resource(kind, subresource).resource
-            raise Undeclared(
+            raise UndeclaredAccess(
                 f"controller {self._controller!r} may not {'/'.join(missing)} {what}: "
                 f"add needs=[kw.needs({arguments})] to its declaration"
             )

@@ -18,7 +18,7 @@ from kubewright.api import (
     parse_labels,
 )
 from kubewright.controller.change import Change
-from kubewright.controller.filters import Filter
+from kubewright.controller.predicates import Predicate
 
 T = TypeVar("T")
 E = TypeVar("E")
@@ -27,7 +27,7 @@ Lookup = Callable[[Index[Any], str], Iterable[ObjectKey]]
 """Finds the keys that an index holds under a value."""
 
 
-class Scope(msgspec.Struct, frozen=True, kw_only=True):
+class Selector(msgspec.Struct, frozen=True, kw_only=True):
     """Narrow what is watched: fewer objects in memory, fewer events; reads outside go to the server.
 
     `transform` is given each object's wire value before it is kept and returns what to keep of it; it must
@@ -44,7 +44,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         parse_fields(self.fields)
 
 
-EVERYWHERE = Scope()
+EVERYWHERE = Selector()
 
 
 class Watch(msgspec.Struct, Generic[T], frozen=True, eq=False, kw_only=True):
@@ -54,8 +54,8 @@ class Watch(msgspec.Struct, Generic[T], frozen=True, eq=False, kw_only=True):
     map: Callable[[T], Iterable[ObjectKey]] | None
     via: Index[Any] | None
     key: Callable[[T], str | Iterable[str]] | None
-    when: Filter[T] | None
-    scope: Scope
+    when: Predicate[T] | None
+    selector: Selector
     metadata_only: bool = False
 
     @property
@@ -85,8 +85,8 @@ def watch(
     map: Callable[[T], Iterable[ObjectKey]] | None = None,
     via: Index[Any] | None = None,
     key: Callable[[T], str | Iterable[str]] | None = None,
-    when: Filter[T] | None = None,
-    scope: Scope = EVERYWHERE,
+    when: Predicate[T] | None = None,
+    selector: Selector = EVERYWHERE,
     metadata_only: Literal[False] = False,
 ) -> Watch[T]: ...
 @overload
@@ -96,8 +96,8 @@ def watch(
     map: Callable[[Object], Iterable[ObjectKey]] | None = None,
     via: Index[Any] | None = None,
     key: Callable[[Object], str | Iterable[str]] | None = None,
-    when: Filter[Object] | None = None,
-    scope: Scope = EVERYWHERE,
+    when: Predicate[Object] | None = None,
+    selector: Selector = EVERYWHERE,
     metadata_only: Literal[True],
 ) -> Watch[Object]: ...
 def watch(
@@ -106,8 +106,8 @@ def watch(
     map: Callable[[Any], Iterable[ObjectKey]] | None = None,  # noqa: A002 (the author's word)
     via: Index[Any] | None = None,
     key: Callable[[Any], str | Iterable[str]] | None = None,
-    when: Filter[Any] | None = None,
-    scope: Scope = EVERYWHERE,
+    when: Predicate[Any] | None = None,
+    selector: Selector = EVERYWHERE,
     metadata_only: bool = False,
 ) -> Watch[Any]:
     """Reconcile on changes of another kind: by `map=` to keys, or `via=` an index and a `key=` into it.
@@ -125,7 +125,9 @@ def watch(
         raise DeclarationError(
             f"watch({name}): via= and key= go together: key= is the value looked up in the index"
         )
-    return Watch(kind=kind, map=map, via=via, key=key, when=when, scope=scope, metadata_only=metadata_only)
+    return Watch(
+        kind=kind, map=map, via=via, key=key, when=when, selector=selector, metadata_only=metadata_only
+    )
 
 
 class Owned(msgspec.Struct, Generic[T], frozen=True, eq=False, kw_only=True):
@@ -133,9 +135,9 @@ class Owned(msgspec.Struct, Generic[T], frozen=True, eq=False, kw_only=True):
 
     kind: type[T] | Kind
     finalizer: str = ""
-    when: Filter[T] | None = None
+    when: Predicate[T] | None = None
     every_owner: bool = False
-    scope: Scope = EVERYWHERE
+    selector: Selector = EVERYWHERE
     metadata_only: bool = False
 
     @property
@@ -168,9 +170,9 @@ def owned(
     kind: type[T] | Kind,
     *,
     finalizer: str = "",
-    when: Filter[T] | None = None,
+    when: Predicate[T] | None = None,
     every_owner: bool = False,
-    scope: Scope = EVERYWHERE,
+    selector: Selector = EVERYWHERE,
     metadata_only: Literal[False] = False,
 ) -> Owned[T]: ...
 @overload
@@ -178,18 +180,18 @@ def owned(
     kind: type[Any] | Kind,
     *,
     finalizer: str = "",
-    when: Filter[Object] | None = None,
+    when: Predicate[Object] | None = None,
     every_owner: bool = False,
-    scope: Scope = EVERYWHERE,
+    selector: Selector = EVERYWHERE,
     metadata_only: Literal[True],
 ) -> Owned[Object]: ...
 def owned(
     kind: type[Any] | Kind,
     *,
     finalizer: str = "",
-    when: Filter[Any] | None = None,
+    when: Predicate[Any] | None = None,
     every_owner: bool = False,
-    scope: Scope = EVERYWHERE,
+    selector: Selector = EVERYWHERE,
     metadata_only: bool = False,
 ) -> Owned[Any]:
     """Own children of a kind; `finalizer=` keeps each until the controller has seen it go.
@@ -204,7 +206,7 @@ def owned(
         finalizer=finalizer,
         when=when,
         every_owner=every_owner,
-        scope=scope,
+        selector=selector,
         metadata_only=metadata_only,
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from kubewright.api import Meta, label_selector, to_wire
 from kubewright.api.builtin import rbac_v1
-from kubewright.controller import Context, Controller, Index, Tuning, needs, watch
+from kubewright.controller import Context, Controller, Index, Options, needs, watch
 
 NAME = "clusterrole-aggregation-controller"
 _ALL = "all"
@@ -45,5 +45,5 @@ def controller() -> Controller[rbac_v1.ClusterRole]:
         when=lambda change: change.new is not None and change.new.aggregation_rule is not None,
         needs=[needs(rbac_v1.ClusterRole, "create", "patch")],
         watches=[watch(rbac_v1.ClusterRole, via=aggregating, key=lambda _: _ALL)],
-        tuning=Tuning(reporter=NAME),
+        options=Options(reporter=NAME),
     )

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from kubewright.api import ApiError, Kind, Object
 from kubewright.api.builtin import apps_v1, autoscaling_v2
 from kubewright.client import Client
-from kubewright.controller import Context, Controller, Index, Result, Tuning, watch
+from kubewright.controller import Context, Controller, Index, Options, Result, watch
 from kubewright.devcluster import clock
 
 NAME = "horizontal-pod-autoscaler"
@@ -164,5 +164,5 @@ def controller(client: Client) -> Controller[Autoscaler]:
         Autoscalers(client),
         name=NAME,
         watches=[watch(kind, via=autoscalers_by_target, key=_as_target(kind.__name__)) for kind in kinds],
-        tuning=Tuning(reporter=NAME),
+        options=Options(reporter=NAME),
     )

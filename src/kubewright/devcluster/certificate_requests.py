@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from kubewright.api.builtin import certificates_v1
-from kubewright.controller import Context, Controller, Result, Tuning, needs
+from kubewright.controller import Context, Controller, Options, Result, needs
 from kubewright.devcluster import clock
 from kubewright.devcluster.conditions import is_true
 
@@ -92,5 +92,5 @@ def controller(sign: Sign) -> Controller[Request]:
         Signer(sign),
         name=NAME,
         needs=[needs(Request, "delete")],
-        tuning=Tuning(reporter=NAME),
+        options=Options(reporter=NAME),
     )

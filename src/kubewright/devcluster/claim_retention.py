@@ -28,7 +28,7 @@ async def bind_to_owners(
     """Have a Pod's claims go with those whom the policy names: the garbage collector does the rest."""
     with_set, with_pod = owners_wanted(owner, surplus=surplus)
     for name in claim_names(owner, pod.metadata.name):
-        claim = await ctx.get(core_v1.PersistentVolumeClaim, name)
+        claim = await ctx.find(core_v1.PersistentVolumeClaim, name)
         if claim is None:
             continue
         known = claim.metadata.owner_references
@@ -41,7 +41,7 @@ async def bind_to_owners(
 async def are_leaving(owner: apps_v1.StatefulSet, pod: str, ctx: Context) -> bool:
     """Tell whether a Pod that is to be made anew must wait: its claims go with the last one of its name."""
     for name in claim_names(owner, pod):
-        claim = await ctx.get(core_v1.PersistentVolumeClaim, name)
+        claim = await ctx.find(core_v1.PersistentVolumeClaim, name)
         if claim is not None and any(
             (item.kind, item.name) == ("Pod", pod) for item in claim.metadata.owner_references
         ):

@@ -4,8 +4,8 @@ from typing import Any, TypeVar
 
 from kubewright.api import (
     ApiError,
+    LabelMatcher,
     Object,
-    Selector,
     controller_of,
     owner_reference,
     to_wire,
@@ -27,7 +27,7 @@ def orphans_of(namespace: str) -> str:
 
 
 def is_orphaned(change: Change[Any]) -> bool:
-    """Filter: pass what nobody controls, which somebody may want to adopt."""
+    """Predicate: pass what nobody controls, which somebody may want to adopt."""
     after = change.after
     return (
         after is not None
@@ -36,7 +36,7 @@ def is_orphaned(change: Change[Any]) -> bool:
     )
 
 
-async def claim(owner: Object, selector: Selector, index: Index[T], ctx: Context) -> list[T]:
+async def claim(owner: Object, selector: LabelMatcher, index: Index[T], ctx: Context) -> list[T]:
     """Give the objects that an owner controls, after adopting orphans and letting go of strangers."""
     found = await ctx.list(index, owner.metadata.uid)
     if owner.metadata.deletion_timestamp is not None:

@@ -8,7 +8,7 @@ import msgspec
 
 from kubewright.api import AlreadyExists, Meta
 from kubewright.api.builtin import batch_v1, core_v1
-from kubewright.controller import Context, Controller, Index, Result, Tuning, needs, owned
+from kubewright.controller import Context, Controller, Index, Options, Result, needs, owned
 from kubewright.devcluster import clock
 from kubewright.devcluster.claims import family_of
 from kubewright.devcluster.conditions import is_true
@@ -148,7 +148,7 @@ class Pass:
         try:
             job = await self._ctx.create(made)
         except AlreadyExists:
-            job = await self._ctx.live.get(batch_v1.Job, made.metadata.name, made.metadata.namespace)
+            job = await self._ctx.live.find(batch_v1.Job, made.metadata.name, made.metadata.namespace)
             if job is None or self._owner.metadata.uid not in family_of(job) or is_finished(job):
                 return
             # It was started before, and the status not written: whoever did it stopped in between.
@@ -194,5 +194,5 @@ def controller() -> Controller[batch_v1.CronJob]:
         owns=[owned(batch_v1.Job)],
         needs=[needs(batch_v1.Job, "delete")],
         concurrency=2,
-        tuning=Tuning(reporter=NAME),
+        options=Options(reporter=NAME),
     )

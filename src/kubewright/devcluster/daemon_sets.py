@@ -8,7 +8,7 @@ import msgspec
 
 from kubewright.api import label_selector
 from kubewright.api.builtin import apps_v1, core_v1
-from kubewright.controller import Change, Context, Controller, Index, Result, Tuning, needs, owned, watch
+from kubewright.controller import Change, Context, Controller, Index, Options, Result, needs, owned, watch
 from kubewright.devcluster import clock
 from kubewright.devcluster.claims import claim, is_orphaned
 from kubewright.devcluster.leaving import unless_leaving
@@ -279,5 +279,5 @@ def controller() -> Controller[apps_v1.DaemonSet]:
         ],
         needs=[needs(core_v1.Pod, "delete"), needs(apps_v1.ControllerRevision, "delete")],
         concurrency=4,
-        tuning=Tuning(reporter=NAME, terminating=True),
+        options=Options(reporter=NAME, reconcile_terminating=True),
     )

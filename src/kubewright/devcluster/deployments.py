@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from kubewright.api import AlreadyExists, label_selector
 from kubewright.api.builtin import apps_v1
-from kubewright.controller import Context, Controller, Index, Result, Tuning, needs, owned, watch
+from kubewright.controller import Context, Controller, Index, Options, Result, needs, owned, watch
 from kubewright.devcluster import clock
 from kubewright.devcluster.claims import claim, family_of, is_orphaned
 from kubewright.devcluster.deployment_sets import (
@@ -122,7 +122,7 @@ class Rollout:
         try:
             self.new = await ctx.create(made)
         except AlreadyExists:
-            taken = await ctx.live.get(apps_v1.ReplicaSet, made.metadata.name)
+            taken = await ctx.live.find(apps_v1.ReplicaSet, made.metadata.name)
             ours = taken is not None and deployment.metadata.uid in family_of(taken)
             if taken is None or not ours or not same_template(taken, deployment.spec.template):
                 # The name is another's: the next pass draws another.
@@ -227,5 +227,5 @@ def controller() -> Controller[apps_v1.Deployment]:
         ],
         needs=[needs(apps_v1.ReplicaSet, "delete")],
         concurrency=8,
-        tuning=Tuning(reporter=NAME, terminating=True),
+        options=Options(reporter=NAME, reconcile_terminating=True),
     )

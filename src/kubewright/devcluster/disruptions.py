@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from kubewright.api import Condition, controller_of, label_selector
 from kubewright.api.builtin import apps_v1, core_v1, meta_v1, policy_v1
-from kubewright.controller import Context, Controller, Index, Result, Tuning, watch
+from kubewright.controller import Context, Controller, Index, Options, Result, watch
 from kubewright.devcluster import clock
 from kubewright.devcluster.pods import counts_anew, is_ready
 from kubewright.devcluster.rollouts import resolve
@@ -36,9 +36,9 @@ async def _expected(budget: policy_v1.PodDisruptionBudget, pods: Sequence[core_v
     for owner in owners.values():
         found: apps_v1.ReplicaSet | apps_v1.StatefulSet | None = None
         if owner.kind == "ReplicaSet":
-            found = await ctx.get(apps_v1.ReplicaSet, owner.name)
+            found = await ctx.find(apps_v1.ReplicaSet, owner.name)
         elif owner.kind == "StatefulSet":
-            found = await ctx.get(apps_v1.StatefulSet, owner.name)
+            found = await ctx.find(apps_v1.StatefulSet, owner.name)
         if found is not None:
             total += 1 if found.spec.replicas is None else found.spec.replicas
         else:
@@ -139,5 +139,5 @@ def controller() -> Controller[policy_v1.PodDisruptionBudget]:
             watch(apps_v1.ReplicaSet, via=budgets_by_namespace, key=_home),
             watch(apps_v1.StatefulSet, via=budgets_by_namespace, key=_home),
         ],
-        tuning=Tuning(reporter=NAME),
+        options=Options(reporter=NAME),
     )

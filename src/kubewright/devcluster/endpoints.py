@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from kubewright.api import Meta, ObjectKey
 from kubewright.api.builtin import core_v1, discovery_v1
-from kubewright.controller import Change, Context, Controller, Index, Result, Tuning, needs, on, owned, watch
+from kubewright.controller import Change, Context, Controller, Index, Options, Result, needs, on, owned, watch
 from kubewright.devcluster.claims import family_of
 from kubewright.devcluster.hashes import short_hash
 from kubewright.devcluster.leaving import unless_leaving
@@ -178,12 +178,12 @@ async def reconcile(service: core_v1.Service, ctx: Context) -> Result | None:
 async def forget(endpoints: core_v1.Endpoints, ctx: Context) -> None:
     """Take away the Endpoints of a Service that is gone: they have no owner reference."""
     ours = endpoints.metadata.labels.get(ENDPOINTS_MANAGED_BY) == ENDPOINTS
-    if ours and await ctx.get(core_v1.Service, endpoints.metadata.name) is None:
+    if ours and await ctx.find(core_v1.Service, endpoints.metadata.name) is None:
         await ctx.delete(endpoints)
 
 
 def _moved(change: Change[core_v1.Pod]) -> bool:
-    """Filter: pass what changes the address, the readiness or the labels of a Pod."""
+    """Predicate: pass what changes the address, the readiness or the labels of a Pod."""
     old, new = change.old, change.new
     if old is None or new is None:
         return True
@@ -215,7 +215,7 @@ def controllers() -> tuple[Controller[core_v1.Service], Controller[core_v1.Endpo
             needs(core_v1.Endpoints, "get", "create", "patch"),
         ],
         concurrency=4,
-        tuning=Tuning(reporter=SLICES),
+        options=Options(reporter=SLICES),
     )
     forgetting = Controller(
         core_v1.Endpoints,
@@ -223,6 +223,6 @@ def controllers() -> tuple[Controller[core_v1.Service], Controller[core_v1.Endpo
         name=ENDPOINTS,
         watches=[watch(core_v1.Service, map=_namesake, when=on("delete"))],
         needs=[needs(core_v1.Endpoints, "delete")],
-        tuning=Tuning(reporter=ENDPOINTS),
+        options=Options(reporter=ENDPOINTS),
     )
     return making, forgetting

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from kubewright.api.builtin import core_v1
-from kubewright.controller import Change, Context, Controller, Index, Result, Tuning, needs, watch
+from kubewright.controller import Change, Context, Controller, Index, Options, Result, needs, watch
 from kubewright.devcluster import clock
 from kubewright.devcluster.nodes import covers
 
@@ -37,14 +37,14 @@ class Evictions:
         """By uid: since when a Pod is to go."""
 
     def concerns(self, change: Change[core_v1.Pod]) -> bool:
-        """Filter: pass no Pod of its own account; only its node can drive it away."""
+        """Predicate: pass no Pod of its own account; only its node can drive it away."""
         if change.after is None and change.before is not None:
             self._since.pop(change.before.meta.uid, None)
         return False
 
     async def reconcile(self, pod: core_v1.Pod, ctx: Context) -> Result | None:
         """Delete a Pod whose time on its node is over."""
-        node = await ctx.get(core_v1.Node, pod.spec.node_name, "")
+        node = await ctx.find(core_v1.Node, pod.spec.node_name, "")
         limit = QUARANTINE if node is None else patience(pod, _driving(node))
         if limit is None:
             self._since.pop(pod.metadata.uid, None)
@@ -55,7 +55,7 @@ class Evictions:
             return Result(after=left)
         if node is None:
             # It may have been registered again while the cache was behind: a Pod is not given up by an old view.
-            if await ctx.live.get(core_v1.Node, pod.spec.node_name, "") is None:
+            if await ctx.live.find(core_v1.Node, pod.spec.node_name, "") is None:
                 await _give_up(pod, ctx)
         elif pod.metadata.deletion_timestamp is None:
             await _drive_away(pod, ctx)
@@ -86,7 +86,7 @@ async def _tell(pod: core_v1.Pod, reason: str, message: str, ctx: Context, *, ph
 
 
 def _drives_away(change: Change[core_v1.Node]) -> bool:
-    """Filter: pass nodes that are gone or whose driving taints change."""
+    """Predicate: pass nodes that are gone or whose driving taints change."""
     return change.new is None or _driving(change.new) != (_driving(change.old) if change.old else [])
 
 
@@ -106,5 +106,5 @@ def controller() -> Controller[core_v1.Pod]:
             watch(core_v1.Node, via=pods_by_node, key=lambda node: node.metadata.name, when=_drives_away)
         ],
         needs=[needs(core_v1.Pod, "delete")],
-        tuning=Tuning(reporter=NAME, terminating=True),
+        options=Options(reporter=NAME, reconcile_terminating=True),
     )

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from kubewright.api.builtin import batch_v1, core_v1
-from kubewright.controller import Change, Context, Controller, Result, Tuning, needs, on, owned, watch
+from kubewright.controller import Change, Context, Controller, Options, Result, needs, on, owned, watch
 from kubewright.devcluster import clock
 from kubewright.devcluster.conditions import is_true
 from kubewright.devcluster.job_passes import Pass
@@ -47,7 +47,7 @@ async def release(pod: core_v1.Pod, ctx: Context) -> None:
     if not is_tracked(pod):
         return
     owner = next((item for item in pod.metadata.owner_references if item.kind == "Job"), None)
-    job = await ctx.get(batch_v1.Job, owner.name) if owner is not None else None
+    job = await ctx.find(batch_v1.Job, owner.name) if owner is not None else None
     if job is None or owner is None or job.metadata.uid != owner.uid:
         await free(pod, ctx)
 
@@ -89,7 +89,7 @@ def controllers() -> "tuple[Controller[batch_v1.Job], Controller[core_v1.Pod], C
         owns=[owned(core_v1.Pod)],
         needs=[needs(core_v1.Pod, "delete")],
         concurrency=4,
-        tuning=Tuning(reporter=NAME, terminating=True),
+        options=Options(reporter=NAME, reconcile_terminating=True),
     )
     freeing = Controller(
         core_v1.Pod,
@@ -98,7 +98,7 @@ def controllers() -> "tuple[Controller[batch_v1.Job], Controller[core_v1.Pod], C
         when=_is_to_count,
         watches=[watch(batch_v1.Job, via=pods_by_family, key=_pods_of, when=on("delete"))],
         needs=[needs(core_v1.Pod, "patch")],
-        tuning=Tuning(reporter=NAME, terminating=True),
+        options=Options(reporter=NAME, reconcile_terminating=True),
     )
     expiring = Controller(
         batch_v1.Job,
@@ -106,6 +106,6 @@ def controllers() -> "tuple[Controller[batch_v1.Job], Controller[core_v1.Pod], C
         name=TTL_NAME,
         when=_may_expire,
         needs=[needs(batch_v1.Job, "delete")],
-        tuning=Tuning(reporter=TTL_NAME),
+        options=Options(reporter=TTL_NAME),
     )
     return counting, freeing, expiring

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from kubewright.api import Meta, MicroTime, ObjectKey
 from kubewright.api.builtin import coordination_v1, core_v1
-from kubewright.controller import Change, Context, Controller, Index, Operator, Result, Tuning, needs, source
+from kubewright.controller import Change, Context, Controller, Index, Operator, Options, Result, needs, source
 from kubewright.devcluster import clock, storage
 from kubewright.devcluster.places import HOST_IP, NODE, POD_NETWORK, ROOM, Place
 from kubewright.devcluster.stages import Stage, advance, is_over, stop
@@ -76,7 +76,9 @@ class Addresses:
         if known := self._promised.get(pod.metadata.uid):
             return known
         taken = set(self._promised.values())
-        while (address := self._draw()) in taken or await ctx.list(pods_by_address, address):
+        while (address := self._draw()) in taken or await ctx.list(
+            pods_by_address, address, all_namespaces=True
+        ):
             continue
         return self._promised.setdefault(pod.metadata.uid, address)
 
@@ -101,7 +103,7 @@ class Kubelet:
         self._reporter = Reporter()
 
     def concerns(self, change: Change[core_v1.Pod]) -> bool:
-        """Filter: pass what happens to the Pods of this node, except for what is told of them here."""
+        """Predicate: pass what happens to the Pods of this node, except for what is told of them here."""
         if change.new is None and change.before is not None:
             self._stopped_at.pop(change.before.meta.uid, None)
             self._addresses.kept(change.before.meta.uid)
@@ -169,7 +171,7 @@ class Heartbeat:
         self._due = 0.0
 
     def concerns(self, change: Change[core_v1.Node]) -> bool:
-        """Filter: pass what happens to this node."""
+        """Predicate: pass what happens to this node."""
         return change.key.name == self._node
 
     async def reconcile(self, node: core_v1.Node, ctx: Context) -> Result | None:
@@ -265,7 +267,7 @@ def controllers(
         watches=[source(runner.changed, map=lambda key: [key])] if runner is not None else [],
         needs=[needs(core_v1.Pod, "delete")],
         concurrency=16,
-        tuning=Tuning(reporter=NAME, terminating=True),
+        options=Options(reporter=NAME, reconcile_terminating=True),
     )
     nodes = Controller(
         core_v1.Node,
@@ -273,7 +275,7 @@ def controllers(
         name="kubelet-heartbeat",
         when=heartbeat.concerns,
         needs=[needs(coordination_v1.Lease, "get", "create", "patch")],
-        tuning=Tuning(reporter=NAME),
+        options=Options(reporter=NAME),
     )
     return pods, nodes, *storage.controllers()
 

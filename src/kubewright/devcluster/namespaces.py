@@ -9,7 +9,7 @@ from typing import Any
 from kubewright.api import ApiError, Conflict, Kind, Meta, MethodNotAllowed, NotFound, Object, ObjectKey
 from kubewright.api.builtin import core_v1
 from kubewright.client import Client
-from kubewright.controller import Context, Controller, Result, Scope, Tuning, needs, watch
+from kubewright.controller import Context, Controller, Options, Result, Selector, needs, watch
 from kubewright.devcluster import clock
 from kubewright.devcluster.kinds import deletable_kinds
 
@@ -207,10 +207,10 @@ def controller(client: Client, ca_pem: str) -> Controller[core_v1.Namespace]:
         Namespaces(client, ca_pem),
         name=NAME,
         watches=[
-            watch(core_v1.ServiceAccount, map=_home, scope=Scope(fields="metadata.name=default")),
-            watch(core_v1.ConfigMap, map=_home, scope=Scope(fields=f"metadata.name={ROOT_CA}")),
+            watch(core_v1.ServiceAccount, map=_home, selector=Selector(fields="metadata.name=default")),
+            watch(core_v1.ConfigMap, map=_home, selector=Selector(fields=f"metadata.name={ROOT_CA}")),
         ],
         needs=[needs(core_v1.ServiceAccount, "create", "patch"), needs(core_v1.ConfigMap, "create", "patch")],
         concurrency=4,
-        tuning=Tuning(reporter=NAME, terminating=True),
+        options=Options(reporter=NAME, reconcile_terminating=True),
     )

@@ -1,7 +1,7 @@
 """What a control plane does for nodes: it tells that it knows them, and how long they may keep what they read."""
 
 from kubewright.api.builtin import core_v1
-from kubewright.controller import Change, Context, Controller, Result, Tuning, needs
+from kubewright.controller import Change, Context, Controller, Options, Result, needs
 
 NAME = "node-controller"
 TTL = "node.alpha.kubernetes.io/ttl"
@@ -21,7 +21,7 @@ class NodeCare:
         self._known: set[str] = set()
 
     def concerns(self, change: Change[core_v1.Node]) -> bool:
-        """Filter: pass nodes that come, and those whose annotation somebody took; forget those that go."""
+        """Predicate: pass nodes that come, and those whose annotation somebody took; forget those that go."""
         if change.after is None:
             if change.before is not None:
                 self._known.discard(change.before.meta.uid)
@@ -49,5 +49,5 @@ def controller() -> Controller[core_v1.Node]:
         name=NAME,
         when=care.concerns,
         needs=[needs(core_v1.Node, "patch")],
-        tuning=Tuning(reporter=NAME),
+        options=Options(reporter=NAME),
     )

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
-from kubewright.api import Quantity, Selector, label_selector
+from kubewright.api import LabelMatcher, Quantity, label_selector
 from kubewright.api.builtin import core_v1
 
 UNRESOLVABLE = frozenset(
@@ -189,7 +189,7 @@ def _quarrel(pod: core_v1.Pod, node: core_v1.Node, everywhere: Sequence[Place]) 
     return ""
 
 
-def _selector(term: core_v1.PodAffinityTerm) -> Selector:
+def _selector(term: core_v1.PodAffinityTerm) -> LabelMatcher:
     return label_selector(term.label_selector)
 
 

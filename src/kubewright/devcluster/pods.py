@@ -22,7 +22,7 @@ def is_active(pod: core_v1.Pod) -> bool:
 
 
 def counts_anew(change: Change[core_v1.Pod]) -> bool:
-    """Filter: pass what changes how a Pod counts; where it runs, and its times, do not."""
+    """Predicate: pass what changes how a Pod counts; where it runs, and its times, do not."""
     old, new = change.old, change.new
     if old is None or new is None:
         return True

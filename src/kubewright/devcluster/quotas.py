@@ -7,7 +7,7 @@ from typing import Any
 from kubewright.api import Conflict, Kind, NotFound, Object, Quantity, kind_of, to_wire
 from kubewright.api.builtin import apps_v1, batch_v1, core_v1
 from kubewright.client import Client
-from kubewright.controller import Change, Context, Controller, Index, Result, Tuning, watch
+from kubewright.controller import Change, Context, Controller, Index, Options, Result, watch
 from kubewright.devcluster import clock
 from kubewright.devcluster.kinds import deletable_kinds
 from kubewright.devcluster.pods import counts_anew
@@ -101,7 +101,7 @@ class Quotas:
 
 
 def _is_unknown(change: Change[core_v1.ResourceQuota]) -> bool:
-    """Filter: pass quotas whose limits are not in their status yet; what is charged there is the server's."""
+    """Predicate: pass quotas whose limits are not in their status yet; what is charged there is the server's."""
     return change.new is not None and change.new.status.hard != change.new.spec.hard
 
 
@@ -140,5 +140,5 @@ def controller(client: Client) -> Controller[core_v1.ResourceQuota]:
             watch(kind, via=quotas_by_namespace, key=_home, when=_FREES.get(kind, _goes))
             for kind in _WATCHED.values()
         ],
-        tuning=Tuning(reporter=NAME),
+        options=Options(reporter=NAME),
     )

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from kubewright.api import ApiError, label_selector
 from kubewright.api.builtin import apps_v1, core_v1
-from kubewright.controller import Context, Controller, Index, Result, Tuning, needs, owned, watch
+from kubewright.controller import Context, Controller, Index, Options, Result, needs, owned, watch
 from kubewright.devcluster import clock
 from kubewright.devcluster.claims import claim, is_orphaned
 from kubewright.devcluster.conditions import condition_of
@@ -136,5 +136,5 @@ def controller() -> Controller[apps_v1.ReplicaSet]:
         ],
         needs=[needs(core_v1.Pod, "delete")],
         concurrency=8,
-        tuning=Tuning(reporter=NAME, terminating=True),
+        options=Options(reporter=NAME, reconcile_terminating=True),
     )

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from kubewright.api import ApiError, Meta
 from kubewright.api.builtin import core_v1, storage_v1
-from kubewright.controller import Change, Context, Controller, Index, Result, Tuning, needs, watch
+from kubewright.controller import Change, Context, Controller, Index, Options, Result, needs, watch
 from kubewright.devcluster.conditions import condition_of
 from kubewright.devcluster.ledger import Ledger
 from kubewright.devcluster.nodes import Place, Tenant, explanation, is_hopeless, obstacle
@@ -38,7 +38,7 @@ class Scheduler:
         self._ledger = Ledger()
 
     def concerns(self, change: Change[core_v1.Pod]) -> bool:
-        """Filter: pass Pods that wait for a node; every change enters the account."""
+        """Predicate: pass Pods that wait for a node; every change enters the account."""
         self._ledger.observe(change)
         return change.new is not None and is_waiting(change.new)
 
@@ -83,7 +83,7 @@ async def _volumes_are_bound(pod: core_v1.Pod, ctx: Context) -> bool:
     """Tell whether every claim of the Pod has its volume; those that wait for a Pod are told where it will run."""
     bound = True
     for name in claims_of(pod):
-        claim = await ctx.get(core_v1.PersistentVolumeClaim, name)
+        claim = await ctx.find(core_v1.PersistentVolumeClaim, name)
         if claim is None:
             total = len(await ctx.list(core_v1.Node))
             missing = f'0/{total} nodes are available: persistentvolumeclaim "{name}" not found.'
@@ -98,7 +98,7 @@ async def _volumes_are_bound(pod: core_v1.Pod, ctx: Context) -> bool:
 
 async def _select_node(pod: core_v1.Pod, claim: core_v1.PersistentVolumeClaim, ctx: Context) -> None:
     nodes = await ctx.list(core_v1.Node)
-    storage = await ctx.get(storage_v1.StorageClass, claim.spec.storage_class_name or "", "")
+    storage = await ctx.find(storage_v1.StorageClass, claim.spec.storage_class_name or "", "")
     if storage is None or storage.volume_binding_mode != "WaitForFirstConsumer":
         text = f"0/{len(nodes)} nodes are available: pod has unbound immediate PersistentVolumeClaims."
         await _tell_unschedulable(pod, text + _UNASKED, ctx)
@@ -163,5 +163,5 @@ def controller() -> Controller[core_v1.Pod]:
             needs(core_v1.PersistentVolumeClaim, "patch"),
             needs(core_v1.PersistentVolume, "patch"),
         ],
-        tuning=Tuning(reporter=NAME),
+        options=Options(reporter=NAME),
     )

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from kubewright.api import AlreadyExists, Meta, from_wire, label_selector
 from kubewright.api.builtin import apps_v1, core_v1
-from kubewright.controller import Change, Context, Controller, Index, Result, Tuning, needs, owned, watch
+from kubewright.controller import Change, Context, Controller, Index, Options, Result, needs, owned, watch
 from kubewright.devcluster import clock
 from kubewright.devcluster.claim_retention import are_leaving, bind_to_owners
 from kubewright.devcluster.claims import claim, is_orphaned
@@ -234,7 +234,7 @@ def _is_healthy(pod: core_v1.Pod) -> bool:
 
 
 def _is_gone(change: Change[core_v1.PersistentVolumeClaim]) -> bool:
-    """Filter: pass the end of claims, for which the next Pod of a name may wait."""
+    """Predicate: pass the end of claims, for which the next Pod of a name may wait."""
     return change.new is None
 
 
@@ -282,5 +282,5 @@ def controller() -> Controller[apps_v1.StatefulSet]:
             needs(core_v1.PersistentVolumeClaim, "create", "patch"),
         ],
         concurrency=4,
-        tuning=Tuning(reporter=NAME, terminating=True),
+        options=Options(reporter=NAME, reconcile_terminating=True),
     )

@@ -72,7 +72,7 @@ class Reporter:
         return True
 
     def is_news(self, change: Change[Any]) -> bool:
-        """Filter: pass all but what is being written here."""
+        """Predicate: pass all but what is being written here."""
         new = change.new
         if new is None or (telling := self._telling.get(new.metadata.uid)) is None:
             return True

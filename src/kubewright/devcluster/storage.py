@@ -2,7 +2,7 @@
 
 from kubewright.api import AlreadyExists, Meta
 from kubewright.api.builtin import core_v1, storage_v1
-from kubewright.controller import Change, Context, Controller, Tuning, needs, watch
+from kubewright.controller import Change, Context, Controller, Options, needs, watch
 
 NAME = "kubewright.dev/local"
 CONTROLLER = "local-provisioner"
@@ -59,7 +59,7 @@ async def provision(claim: core_v1.PersistentVolumeClaim, ctx: Context) -> None:
         return
     if claim.metadata.annotations.get(PROVISIONER) != NAME or claim.spec.storage_class_name is None:
         return
-    storage = await ctx.get(storage_v1.StorageClass, claim.spec.storage_class_name)
+    storage = await ctx.find(storage_v1.StorageClass, claim.spec.storage_class_name)
     if storage is None:
         return
     waits = storage.volume_binding_mode == "WaitForFirstConsumer"
@@ -93,13 +93,13 @@ def controllers() -> tuple[Controller[core_v1.PersistentVolumeClaim], Controller
         when=_is_pending,
         watches=[watch(storage_v1.StorageClass, map=lambda _: [])],
         needs=[needs(core_v1.PersistentVolume, "create")],
-        tuning=Tuning(reporter=NAME),
+        options=Options(reporter=NAME),
     )
     reclaiming = Controller(
         core_v1.PersistentVolume,
         reclaim,
         name="local-reclaimer",
         needs=[needs(core_v1.PersistentVolume, "delete")],
-        tuning=Tuning(reporter=NAME),
+        options=Options(reporter=NAME),
     )
     return making, reclaiming

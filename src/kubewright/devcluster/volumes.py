@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from kubewright.api import ApiError, Object, ObjectKey, Quantity, label_selector
 from kubewright.api.builtin import core_v1, storage_v1
-from kubewright.controller import Change, Context, Controller, Index, Tuning, needs, watch
+from kubewright.controller import Change, Context, Controller, Index, Options, needs, watch
 from kubewright.devcluster.storage import DEFAULT, PROVISIONED_BY, PROVISIONER, SELECTED_NODE
 
 BINDER = "persistentvolume-controller"
@@ -74,7 +74,7 @@ async def bind(claim: core_v1.PersistentVolumeClaim, ctx: Context) -> None:
         await _unprotect_claim(claim, ctx)
         return
     if claim.spec.volume_name:
-        volume = await ctx.get(core_v1.PersistentVolume, claim.spec.volume_name, "")
+        volume = await ctx.find(core_v1.PersistentVolume, claim.spec.volume_name, "")
         if volume is None:
             if claim.status.phase == "Bound":
                 await ctx.patch_status(claim, core_v1.PersistentVolumeClaimStatus(phase="Lost"))
@@ -122,7 +122,7 @@ async def _default_class(ctx: Context) -> str:
 
 async def _class_of(claim: core_v1.PersistentVolumeClaim, ctx: Context) -> storage_v1.StorageClass | None:
     name = claim.spec.storage_class_name
-    return await ctx.get(storage_v1.StorageClass, name, "") if name else None
+    return await ctx.find(storage_v1.StorageClass, name, "") if name else None
 
 
 async def _ask_for_volume(claim: core_v1.PersistentVolumeClaim, provisioner: str, ctx: Context) -> None:
@@ -229,10 +229,10 @@ async def _phase(volume: core_v1.PersistentVolume, ctx: Context) -> str:
     reference = volume.spec.claim_ref
     if reference is None:
         return "Available"
-    claim = await ctx.get(core_v1.PersistentVolumeClaim, reference.name, reference.namespace)
+    claim = await ctx.find(core_v1.PersistentVolumeClaim, reference.name, reference.namespace)
     if reference.uid and (claim is None or claim.metadata.uid != reference.uid):
         # The claim may be too new for the cache, and a Released volume may be deleted with its data.
-        claim = await ctx.live.get(core_v1.PersistentVolumeClaim, reference.name, reference.namespace)
+        claim = await ctx.live.find(core_v1.PersistentVolumeClaim, reference.name, reference.namespace)
     if claim is not None and reference.uid in ("", claim.metadata.uid):
         return (
             "Bound" if claim.spec.volume_name == volume.metadata.name else volume.status.phase or "Available"
@@ -278,7 +278,7 @@ def controllers() -> tuple[Controller[core_v1.PersistentVolumeClaim], Controller
             needs(core_v1.PersistentVolume, "patch"),
             needs(core_v1.PersistentVolume, "patch", subresource="status"),
         ],
-        tuning=Tuning(reporter=BINDER, terminating=True),
+        options=Options(reporter=BINDER, reconcile_terminating=True),
     )
     volumes = Controller(
         core_v1.PersistentVolume,
@@ -286,6 +286,6 @@ def controllers() -> tuple[Controller[core_v1.PersistentVolumeClaim], Controller
         name="persistentvolume-follower",
         watches=[watch(core_v1.PersistentVolumeClaim, map=_volume_of)],
         needs=[needs(core_v1.PersistentVolume, "patch", "delete")],
-        tuning=Tuning(reporter=BINDER, terminating=True),
+        options=Options(reporter=BINDER, reconcile_terminating=True),
     )
     return claims, volumes

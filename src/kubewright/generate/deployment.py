@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 
 from kubewright.api import JsonObject
-from kubewright.controller import Env, Operator, Volume
+from kubewright.controller import Operator
 from kubewright.generate.metrics import METRICS_PORT, metrics
 from kubewright.generate.names import Names
 from kubewright.generate.rbac import named
 from kubewright.generate.webhooks import WEBHOOK_PORT
+from kubewright.packaging import Env, Volume
 
 PROBE_PORT = 8081
 GRACE_SECONDS = 40

@@ -184,7 +184,7 @@ class Manager:
 
     def _start_workers(self, group: asyncio.TaskGroup, *, elected: bool) -> None:
         for runner in self._runners:
-            if runner.controller.tuning.elected == elected:
+            if runner.controller.options.needs_leader_election == elected:
                 name = f"controller {runner.controller.name}"
                 self._working.add(group.create_task(runner.run(), name=name))
 
@@ -216,7 +216,7 @@ class Manager:
     def _surroundings(
         self, controller: Controller[Any], client: Client, cache: Cache, recorder: EventRecorder
     ) -> Surroundings:
-        if self._election is not None and controller.tuning.elected:
+        if self._election is not None and controller.options.needs_leader_election:
             client = client.fenced(self._election.leadership.check)
         return Surroundings(
             client=self._traces.of_writes(client),
@@ -245,7 +245,7 @@ def _field_managers(controllers: Sequence[Controller[Any]]) -> set[str]:
     return {
         manager
         for controller in controllers
-        for manager in (controller.field_manager, *controller.tuning.former_field_managers)
+        for manager in (controller.field_manager, *controller.options.former_field_managers)
     }
 
 

@@ -156,8 +156,12 @@ class Cluster(OnOneLoop):
         return await self.client.create(obj)
 
     async def get(self, kind: type[T], name: str) -> T:
-        """Read an object of this namespace from the server."""
+        """Return an object of this namespace from the server; raise NotFound if it does not exist."""
         return await self.client.get(kind, name, self.namespace if kind_of(kind).namespaced else "")
+
+    async def find(self, kind: type[T], name: str) -> T | None:
+        """Return an object of this namespace from the server, or None if it does not exist."""
+        return await self.client.find(kind, name, self.namespace if kind_of(kind).namespaced else "")
 
     @overload
     async def eventually(

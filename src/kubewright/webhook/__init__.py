@@ -1,6 +1,6 @@
 """Webhooks: how an author declares them, and the pure functions that answer for them.
 
-In reading order: `declaration` (`validates`, `defaults`) and `findings` (what they return), `request` (what
+In reading order: `declaration` (`validating_webhook`, `mutating_webhook`) and `findings` (what they return), `request` (what
 they are told), `conversion` (versions of one kind), `authentication` (whose a token is), `endpoints` (all of an operator's, with paths and names),
 `admission` and `conversion_review` (a review in, a review out), `naming` and `selectors`. `configurations`
 renders the documents that make the API server ask. `kubewright.webhook.server` is the other half: HTTP,
@@ -28,7 +28,7 @@ from kubewright.webhook.authentication import (
 )
 from kubewright.webhook.conversion import Conversion, Versions, versions_of
 from kubewright.webhook.conversion_review import ConversionAnswer, conversion_failure, review_conversion
-from kubewright.webhook.declaration import Admission, defaults, validates
+from kubewright.webhook.declaration import Admission, mutating_webhook, validating_webhook
 from kubewright.webhook.endpoints import CONVERT_PATH, Endpoint, Endpoints, Webhook
 from kubewright.webhook.envelope import BadReview
 from kubewright.webhook.findings import AuditAnnotation, Denial, Problem, Warned, audit, denied, warning
@@ -65,12 +65,12 @@ __all__ = [
     "audit",
     "authenticates",
     "conversion_failure",
-    "defaults",
     "denied",
     "duplicate",
     "failure",
     "forbidden",
     "invalid",
+    "mutating_webhook",
     "not_found",
     "not_supported",
     "required",
@@ -80,7 +80,7 @@ __all__ = [
     "token_failure",
     "too_long",
     "too_many",
-    "validates",
+    "validating_webhook",
     "versions_of",
     "warning",
 ]

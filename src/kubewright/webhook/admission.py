@@ -229,7 +229,7 @@ def _gather(findings: Findings) -> _Verdict:
                 verdict.notes[key] = value
             case other:
                 raise TypeError(
-                    f"found {other!r}: return or yield kw.invalid(...), kw.warning(...) and their kin"
+                    f"found {other!r}: return or yield kw.admission.invalid(...), kw.admission.warning(...) and their kin"
                 )
     return verdict
 

@@ -62,7 +62,7 @@ class Terms(TypedDict, total=False):
 
 
 class Admission(Generic[T]):
-    """One admission webhook: made by `validates` and `defaults`, callable like the function it holds."""
+    """One admission webhook: made by `validating_webhook` and `mutating_webhook`, callable like the function it holds."""
 
     def __init__(
         self,
@@ -163,10 +163,10 @@ class Admission(Generic[T]):
         raise DeclarationError(f"{self!r}: {what}")
 
 
-_WORDS = {True: "defaults", False: "validates"}
+_WORDS = {True: "mutating_webhook", False: "validating_webhook"}
 
 
-def validates(
+def validating_webhook(
     kind: type[T] | Kind, *, on: Sequence[Operation] = ("create", "update"), **terms: Unpack[Terms]
 ) -> Callable[[AdmissionFunction[T]], Admission[T]]:
     """Let the decorated function judge objects of a kind before they are stored.
@@ -182,7 +182,7 @@ def validates(
     return declare
 
 
-def defaults(
+def mutating_webhook(
     kind: type[T] | Kind,
     *,
     on: Sequence[Operation] = ("create", "update"),

@@ -32,7 +32,7 @@ conversion = kw.Conversion(
     Song, SongV1, up=lambda old: Song(old.metadata, spec=old.spec), down=lambda new: SongV1(new.metadata, spec=new.spec)
 )
 
-@kw.validates(Song)
+@kw.admission.validating_webhook(Song)
 def sensible(song: Song) -> None:
     pass
 

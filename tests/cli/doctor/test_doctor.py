@@ -69,7 +69,7 @@ def up(old: PatientV1Beta1) -> Patient:
 def down(new: Patient) -> PatientV1Beta1:
     return PatientV1Beta1(new.metadata, spec=OldSpec(number=new.spec.size))
 
-@kw.validates(Patient)
+@kw.admission.validating_webhook(Patient)
 def sensible(patient: Patient) -> None:
     pass
 

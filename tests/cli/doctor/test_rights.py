@@ -34,7 +34,7 @@ def test_without_namespaces_they_are_asked_for_the_whole_cluster() -> None:
 
 
 def test_a_scope_says_where() -> None:
-    found = asked(scope=kw.Scope(namespace="a"))
+    found = asked(selector=kw.Selector(namespace="a"))
     assert {
         "get wards.example.com in a",
         "create configmaps in a",

@@ -212,9 +212,9 @@ def test_who_judges_what_can_be_scaled_is_told_that_scaling_passes_by(shop: Path
         toy.write_text(toy.read_text().replace('    version="v1",\n', said))
     assert exit_code("create", "webhook", "--kind", "Toy", "--validation") == 0
     made = (shop / "toyshop" / "toy_validation.py").read_text()
-    hint = '# @kw.validates(autoscaling_v1.Scale, subresources=["scale"], of=Toy)\n@kw.validates(Toy)\n'
+    hint = '# @kw.admission.validating_webhook(autoscaling_v1.Scale, subresources=["scale"], of=Toy)\n@kw.admission.validating_webhook(Toy)\n'
     assert (hint in made) is scaled
-    assert ("\n\n\n@kw.validates(Toy)\n" in made) is not scaled
+    assert ("\n\n\n@kw.admission.validating_webhook(Toy)\n" in made) is not scaled
     assert max(map(len, made.splitlines())) <= 120
 
 

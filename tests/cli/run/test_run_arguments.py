@@ -28,12 +28,14 @@ async def crates(crate: Crate, ctx: kw.Context) -> None:
     """Do nothing."""
 
 
-@kw.validates(Crate)
+@kw.admission.validating_webhook(Crate)
 def sensible(crate: Crate) -> None:
     """Find nothing."""
 
 
-OPERATOR = kw.Operator(crates, name="crates", webhooks=[sensible], workload=kw.Workload(args=["-v"]))
+OPERATOR = kw.Operator(
+    crates, name="crates", webhooks=[sensible], workload=kw.packaging.Workload(args=["-v"])
+)
 
 
 def understood(arguments: list[str]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import pytest
 
 from kubewright.api import Kind, Meta, Object, OwnerReference, Quantity, to_wire
 from kubewright.api.builtin import apps_v1, batch_v1, core_v1, meta_v1, networking_v1
-from kubewright.controller import Context, Controller, Tuning, needs
+from kubewright.controller import Context, Controller, Options, needs
 
 from .cluster import Cluster, settled, writes
 from .kinds import Box, Paper
@@ -208,7 +208,7 @@ async def test_a_renamed_controller_can_take_back_what_its_former_name_applied(c
         await cluster.create(Box(Meta("a")))
         await cluster.until(Paper, "a", lambda paper: paper.number == 1)
     renamed = Controller(
-        Box, second, name="after", owns=[Paper], tuning=Tuning(former_field_managers=("before",))
+        Box, second, name="after", owns=[Paper], options=Options(former_field_managers=("before",))
     )
     async with cluster.running(renamed):
         paper = await cluster.until(Paper, "a", lambda paper: paper.number is None)

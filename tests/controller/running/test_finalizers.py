@@ -1,5 +1,5 @@
 from kubewright.api import Meta, to_wire
-from kubewright.controller import Context, Controller, Tuning, owned
+from kubewright.controller import Context, Controller, Options, owned
 
 from .cluster import Cluster, settled, writes
 from .kinds import Box, Paper
@@ -97,7 +97,9 @@ async def test_a_controller_may_ask_for_objects_that_are_being_deleted(cluster: 
 
     box = await cluster.create(Box(Meta("a", finalizers=["other.example.com/x"])))
     await cluster.client.delete(box)
-    async with cluster.running(Controller(Box, reconcile, tuning=Tuning(terminating=True))) as manager:
+    async with cluster.running(
+        Controller(Box, reconcile, options=Options(reconcile_terminating=True))
+    ) as manager:
         await settled(manager)
     assert seen == [True]
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from kubewright.api import Meta, kind_of
+from kubewright.api import Index, InvalidRequest, Kind, Meta, NotFound, kind_of
 from kubewright.api.builtin import apps_v1, core_v1
-from kubewright.controller import Context, Controller, needs
+from kubewright.controller import Context, Controller, needs, watch
 
 from .cluster import OPTIONS, Cluster
 from .kinds import Box, Paper
@@ -30,10 +30,10 @@ async def test_the_answer_to_a_scale_is_not_taken_for_the_object_itself(cluster:
 
     async def reconcile(box: Box, ctx: Context) -> None:
         await ctx.create(deployment(box.metadata.name))
-        made = await ctx.get(apps_v1.Deployment, box.metadata.name)
+        made = await ctx.find(apps_v1.Deployment, box.metadata.name)
         assert made is not None
         scaled = await ctx.patch(made, {"spec": {"replicas": 5}}, subresource="scale")
-        found.extend((scaled, await ctx.get(apps_v1.Deployment, box.metadata.name)))
+        found.extend((scaled, await ctx.find(apps_v1.Deployment, box.metadata.name)))
 
     scaling = needs(apps_v1.Deployment, "patch", subresource="scale")
     controller = Controller(Box, reconcile, owns=[apps_v1.Deployment], needs=[scaling])
@@ -59,8 +59,8 @@ async def test_a_read_gives_the_class_or_the_wire_value_as_it_is_asked(
     async def reconcile(box: Box, ctx: Context) -> None:
         await ctx.apply(Paper(Meta(box.metadata.name), text="hello"))
         kind = kind_of(Paper)
-        read.append(await ctx.get(Paper, box.metadata.name))
-        read.append(await ctx.get(kind, box.metadata.name))
+        read.append(await ctx.find(Paper, box.metadata.name))
+        read.append(await ctx.find(kind, box.metadata.name))
         read.extend(await ctx.list(Paper, namespace=box.metadata.namespace))
         read.extend(await ctx.list(kind, namespace=box.metadata.namespace))
 
@@ -88,8 +88,8 @@ async def test_the_server_is_asked_for_no_more_than_the_namespaces_that_are_look
 
     async def reconcile(box: Box, ctx: Context) -> None:
         for listed in (
-            await ctx.list(core_v1.ConfigMap),
-            await ctx.live.list(core_v1.ConfigMap),
+            await ctx.list(core_v1.ConfigMap, all_namespaces=True),
+            await ctx.live.list(core_v1.ConfigMap, all_namespaces=True),
             await ctx.live.list(core_v1.ConfigMap, namespace=elsewhere.namespace),
         ):
             asked.append({found.metadata.name for found in listed})
@@ -110,7 +110,7 @@ async def test_a_namespace_that_is_named_twice_is_looked_at_once(cluster: Cluste
     seen: list[int] = []
 
     async def reconcile(box: Box, ctx: Context) -> None:
-        seen.append(len(await ctx.list(Box)))
+        seen.append(len(await ctx.list(Box, all_namespaces=True)))
 
     twice = dataclasses.replace(OPTIONS, namespaces=(cluster.namespace, cluster.namespace))
     async with cluster.running(Controller(Box, reconcile), options=twice):
@@ -121,3 +121,93 @@ async def test_a_namespace_that_is_named_twice_is_looked_at_once(cluster: Cluste
 
         await cluster.eventually(done)
     assert seen[0] == 1
+
+
+async def test_get_raises_not_found_where_find_returns_none(cluster: Cluster) -> None:
+    await cluster.install(Box, Paper)
+    answers: list[tuple[object, str]] = []
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        for reader in (ctx, ctx.live):
+            try:
+                await reader.get(Paper, "absent")
+            except NotFound as missing:
+                answers.append((await reader.find(Paper, "absent"), str(missing)))
+
+    async with cluster.running(Controller(Box, reconcile, owns=[Paper])):
+        await cluster.create(Box(Meta("a")))
+
+        async def done() -> bool:
+            return len(answers) >= 2
+
+        await cluster.eventually(done)
+    with pytest.raises(NotFound) as server:
+        await cluster.client.get(Paper, "absent", cluster.namespace)
+    assert answers[:2] == [(None, str(server.value))] * 2
+    assert await cluster.client.find(Paper, "absent", cluster.namespace) is None
+
+
+async def test_find_does_not_take_a_kind_that_is_not_served_for_a_missing_object(cluster: Cluster) -> None:
+    unserved = Kind(group="unserved.example.com", version="v1", kind="Thing", plural="things")
+    with pytest.raises(NotFound, match="is its CRD installed"):
+        await cluster.client.find(unserved, "a", cluster.namespace)
+
+
+async def test_list_reads_the_namespace_of_the_reconciled_object_by_default(
+    cluster: Cluster,
+) -> None:
+    await cluster.install(Box, Paper)
+    elsewhere = await Cluster.prepare(cluster.config, cluster.client)
+    await elsewhere.create(Paper(Meta("theirs"), friend="f"))
+    await cluster.create(Paper(Meta("ours"), friend="f"))
+    by_friend = Index(Paper, lambda paper: [paper.friend])
+    listed: list[list[str]] = []
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        for found in (
+            await ctx.list(Paper),
+            await ctx.list(by_friend, "f"),
+            await ctx.live.list(Paper),
+            await ctx.list(Paper, all_namespaces=True),
+            await ctx.list(by_friend, "f", all_namespaces=True),
+            await ctx.list(by_friend, "f", namespace=elsewhere.namespace),
+        ):
+            listed.append(sorted(paper.metadata.name for paper in found))
+
+    both = dataclasses.replace(OPTIONS, namespaces=(cluster.namespace, elsewhere.namespace))
+    async with cluster.running(
+        Controller(Box, reconcile, watches=[watch(Paper, map=lambda _: [])]), options=both
+    ):
+        await cluster.create(Box(Meta("a")))
+
+        async def done() -> bool:
+            return len(listed) >= 6
+
+        await cluster.eventually(done)
+    everywhere = ["ours", "theirs"]
+    assert listed[:6] == [["ours"], ["ours"], ["ours"], everywhere, everywhere, ["theirs"]]
+
+
+async def test_a_cluster_scoped_object_must_name_the_namespace_that_it_lists(cluster: Cluster) -> None:
+    refusals: list[str] = []
+    await cluster.create(core_v1.Namespace(Meta(f"{cluster.namespace}-listed")))
+
+    async def reconcile(namespace: core_v1.Namespace, ctx: Context) -> None:
+        for attempt in (
+            ctx.list(core_v1.ConfigMap),
+            ctx.list(core_v1.ConfigMap, namespace="a", all_namespaces=True),
+        ):
+            with pytest.raises(InvalidRequest) as refusal:
+                await attempt
+            refusals.append(str(refusal.value))
+
+    async with cluster.running(
+        Controller(core_v1.Namespace, reconcile, needs=[needs(core_v1.ConfigMap, "list")])
+    ):
+
+        async def done() -> bool:
+            return len(refusals) >= 2
+
+        await cluster.eventually(done)
+    assert "all_namespaces=True" in refusals[0]
+    assert "not both" in refusals[1]

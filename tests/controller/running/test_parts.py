@@ -9,7 +9,7 @@ import pytest
 from kubewright.api import Meta, ObjectKey, encode, raw_object
 from kubewright.api.builtin import core_v1
 from kubewright.cache import Change
-from kubewright.controller import TerminalError, Undeclared
+from kubewright.controller import TerminalError, UndeclaredAccess
 from kubewright.controller.running.memory import AnswerMemory, VersionMemory
 from kubewright.controller.running.reconciliation import is_terminal
 from kubewright.controller.running.surroundings import Views
@@ -69,7 +69,7 @@ def caused(error: Exception, cause: Exception) -> Exception:
     ("error", "terminal"),
     [
         (TerminalError("x"), True),
-        (Undeclared("x"), True),
+        (UndeclaredAccess("x"), True),
         (caused(ValueError("x"), TerminalError("y")), True),
         (ValueError("x"), False),
         (ExceptionGroup("x", [TerminalError("a"), caused(KeyError("b"), TerminalError("c"))]), True),

@@ -18,10 +18,10 @@ from kubewright.controller import (
     Context,
     Controller,
     Index,
+    Options,
     Result,
     TerminalError,
-    Tuning,
-    Undeclared,
+    UndeclaredAccess,
     generation_changed,
     needs,
     source,
@@ -111,8 +111,8 @@ async def test_a_reconcile_that_never_returns_is_bounded(cluster: Cluster) -> No
         if len(deadlines) == 1:
             await asyncio.get_running_loop().create_future()
 
-    tuning = Tuning(timeout=timedelta(milliseconds=50))
-    async with cluster.running(Controller(Box, reconcile, tuning=tuning)) as manager:
+    options = Options(timeout=timedelta(milliseconds=50))
+    async with cluster.running(Controller(Box, reconcile, options=options)) as manager:
         await cluster.create(Box(Meta("a")))
 
         async def twice() -> bool:
@@ -266,7 +266,7 @@ async def test_events_from_outside_lead_to_reconciles_and_a_broken_stream_is_ope
         Box,
         recorder,
         watches=[source(stream, map=lambda name: [ObjectKey(cluster.namespace, name)])],
-        tuning=Tuning(backoff=Backoff(base=0.01)),
+        options=Options(backoff=Backoff(base=0.01)),
     )
     async with cluster.running(declared):
 
@@ -305,13 +305,13 @@ async def test_the_context_serves_only_what_is_declared(cluster: Cluster) -> Non
     await cluster.create(core_v1.ConfigMap(Meta("settings"), data={"a": "1"}))
 
     async def reconcile(box: Box, ctx: Context) -> None:
-        settings = await ctx.get(core_v1.ConfigMap, "settings")
+        settings = await ctx.find(core_v1.ConfigMap, "settings")
         assert settings is not None
-        assert await ctx.get(core_v1.ConfigMap, "absent") is None
-        assert await ctx.live.get(Box, box.metadata.name) is not None
+        assert await ctx.find(core_v1.ConfigMap, "absent") is None
+        assert await ctx.live.find(Box, box.metadata.name) is not None
         for attempt in (
             ctx.list(core_v1.ConfigMap),
-            ctx.get(core_v1.Secret, "a"),
+            ctx.find(core_v1.Secret, "a"),
             ctx.delete(settings),
             ctx.apply(settings),
             ctx.create(core_v1.Secret(Meta("a"))),
@@ -319,7 +319,7 @@ async def test_the_context_serves_only_what_is_declared(cluster: Cluster) -> Non
         ):
             try:
                 await attempt
-            except Undeclared as refusal:
+            except UndeclaredAccess as refusal:
                 refusals.append(str(refusal))
 
     async with cluster.running(Controller(Box, reconcile, needs=[needs(core_v1.ConfigMap, "get")])):
@@ -340,14 +340,14 @@ async def test_own_writes_are_read_at_once(cluster: Cluster) -> None:
         if read:
             return
         made = await ctx.apply(Paper(Meta("p"), text="one", number=1))
-        first = await ctx.get(Paper, "p")
+        first = await ctx.find(Paper, "p")
         await ctx.update(made, lambda paper: setattr(paper, "number", 5))
-        second = await ctx.get(Paper, "p")
+        second = await ctx.find(Paper, "p")
         await ctx.delete(made)
-        third = await ctx.get(Paper, "p")
+        third = await ctx.find(Paper, "p")
         read.append((first and first.text, second and second.number, third is None))
         await ctx.patch_status(box, BoxStatus(ready=9))
-        own = await ctx.get(Box, box.metadata.name)
+        own = await ctx.find(Box, box.metadata.name)
         assert own is not None
         assert own.status.ready == 9
 

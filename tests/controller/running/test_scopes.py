@@ -4,7 +4,7 @@ from typing import Any
 
 from kubewright.api import Meta, Object, ObjectKey
 from kubewright.api.builtin import core_v1
-from kubewright.controller import Context, Controller, Scope, needs, owned, watch
+from kubewright.controller import Context, Controller, Selector, needs, owned, watch
 
 from .cluster import Cluster, settled, writes
 from .kinds import Box, Paper
@@ -20,7 +20,7 @@ async def test_a_watch_of_metadata_leads_to_reconciles_and_holds_nothing_else(cl
         return [ObjectKey(secret.metadata.namespace, secret.metadata.labels["box"])]
 
     async def reconcile(box: Box, ctx: Context) -> None:
-        secret = await ctx.get(core_v1.Secret, "s")
+        secret = await ctx.find(core_v1.Secret, "s")
         if secret is not None:
             read.append(secret.data["password"])
         listed = await ctx.list(core_v1.Secret, namespace=box.metadata.namespace)
@@ -75,7 +75,7 @@ async def test_reads_see_what_a_transform_left_and_writes_build_on_the_whole(clu
     seen: list[dict[str, str]] = []
 
     async def reconcile(box: Box, ctx: Context) -> None:
-        found = await ctx.get(core_v1.ConfigMap, "a")
+        found = await ctx.find(core_v1.ConfigMap, "a")
         assert found is not None
         seen.append(found.data)
         seen.extend(one.data for one in await ctx.list(core_v1.ConfigMap) if one.metadata.name == "a")
@@ -84,7 +84,7 @@ async def test_reads_see_what_a_transform_left_and_writes_build_on_the_whole(clu
     declared = Controller(
         Box,
         reconcile,
-        watches=[watch(core_v1.ConfigMap, map=lambda _: [], scope=Scope(transform=without_items))],
+        watches=[watch(core_v1.ConfigMap, map=lambda _: [], selector=Selector(transform=without_items))],
         needs=[needs(core_v1.ConfigMap, "patch")],
     )
     async with cluster.running(declared):

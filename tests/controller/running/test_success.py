@@ -19,13 +19,22 @@ from kubewright.api import (
 )
 from kubewright.api.builtin import core_v1
 from kubewright.backoff import Backoff
-from kubewright.controller import Context, Controller, ObjectTerminating, Scope, Tuning, needs, owned, watch
+from kubewright.controller import (
+    Context,
+    Controller,
+    ObjectTerminating,
+    Options,
+    Selector,
+    needs,
+    owned,
+    watch,
+)
 
 from .cluster import Cluster, settled
 from .kinds import Box, BoxSpec, BoxStatus, Paper
 
 HELD = "running.example.com/held"
-QUICK = Tuning(backoff=Backoff(base=0.01, maximum=0.1))
+QUICK = Options(backoff=Backoff(base=0.01, maximum=0.1))
 
 
 class Crate(Object, group="running.example.com", version="v1", scope="Cluster"):
@@ -73,7 +82,7 @@ async def test_retries_until_the_namespace_of_a_child_is_there_again(cluster: Cl
             refused.set()
             raise
 
-    crates = Controller(Crate, reconcile, owns=[Paper], tuning=QUICK)
+    crates = Controller(Crate, reconcile, owns=[Paper], options=QUICK)
     crate = await cluster.create(Crate(Meta(elsewhere)))
     async with cluster.running(crates) as manager:
         await asyncio.wait_for(refused.wait(), 60)
@@ -98,7 +107,7 @@ async def test_a_refusal_of_the_objects_own_namespace_waits_for_the_objects_dele
         runs.append(box.metadata.name)
         raise refusal(cluster.namespace)
 
-    async with cluster.running(Controller(Box, reconcile, tuning=QUICK)) as manager:
+    async with cluster.running(Controller(Box, reconcile, options=QUICK)) as manager:
         await cluster.create(Box(Meta("a")))
 
         async def ran() -> bool:
@@ -122,7 +131,7 @@ async def test_a_refusal_of_any_other_namespace_is_retried(cluster: Cluster, mes
         if len(runs) < 3:
             raise Forbidden(Status(reason="Forbidden", code=403, details=StatusDetails(causes=[cause])))
 
-    async with cluster.running(Controller(Box, reconcile, tuning=QUICK)) as manager:
+    async with cluster.running(Controller(Box, reconcile, options=QUICK)) as manager:
         await cluster.create(Box(Meta("a")))
 
         async def retried() -> bool:
@@ -145,7 +154,7 @@ async def test_a_finalizer_that_a_terminating_namespace_refuses_is_retried(clust
             if len(tries) < 3:
                 raise refusal(cluster.namespace)
 
-    async with cluster.running(Controller(Box, Boxes(), finalizer=HELD, tuning=QUICK)):
+    async with cluster.running(Controller(Box, Boxes(), finalizer=HELD, options=QUICK)):
         box = await cluster.create(Box(Meta("a")))
         await cluster.until(Box, "a", lambda found: found.metadata.finalizers)
         await cluster.client.delete(box)
@@ -174,7 +183,7 @@ DECLARATIONS: dict[str, dict[str, Any]] = {
         "watches": [watch(Paper, map=lambda _: (), when=lambda _: False)],
     },
     "owned, filtered": {"owns": [owned(Paper, when=lambda _: False)]},
-    "owned, outside the scope": {"owns": [owned(Paper, scope=Scope(labels="never=there"))]},
+    "owned, outside the scope": {"owns": [owned(Paper, selector=Selector(labels="never=there"))]},
     "owned, metadata only": {"owns": [owned(Paper, metadata_only=True)]},
     "owned": {"owns": [Paper]},
 }
@@ -196,7 +205,7 @@ async def test_a_terminating_object_is_applied_once_it_is_gone(cluster: Cluster,
         finally:
             met.set()
 
-    async with cluster.running(Controller(Box, reconcile, tuning=QUICK, **DECLARATIONS[declared])):
+    async with cluster.running(Controller(Box, reconcile, options=QUICK, **DECLARATIONS[declared])):
         await cluster.create(Box(Meta("a")))
         await asyncio.wait_for(met.wait(), 60)
         await let_go(cluster, paper)
@@ -224,7 +233,7 @@ async def test_an_object_that_turns_out_to_be_terminating_is_applied_once_it_is_
             applied.append(await ctx.apply(Paper(Meta("a"), text="other")))
 
     declared = needs(Paper, "get", "create", "patch")
-    async with cluster.running(Controller(Box, reconcile, needs=[declared], tuning=QUICK)) as manager:
+    async with cluster.running(Controller(Box, reconcile, needs=[declared], options=QUICK)) as manager:
         await cluster.create(Box(Meta("a")))
 
         async def failed() -> bool:
@@ -247,13 +256,13 @@ async def test_conditions_state_the_generation_that_was_reconciled(cluster: Clus
             await cluster.merge(box, {"spec": {"size": 2}})
 
             async def seen() -> bool:
-                known = await ctx.get(Box, "a")
+                known = await ctx.find(Box, "a")
                 return known is not None and known.metadata.generation == 2
 
             await cluster.eventually(seen)
         match target:
             case "read again":
-                newer = await ctx.get(Box, "a")
+                newer = await ctx.find(Box, "a")
                 assert newer is not None
                 box = newer
             case "without generation":
@@ -281,7 +290,7 @@ async def test_conditions_of_another_object_state_the_generation_it_was_read_wit
     stated: list[int] = []
 
     async def reconcile(config: core_v1.ConfigMap, ctx: Context) -> None:
-        box = await ctx.get(Box, "a")
+        box = await ctx.find(Box, "a")
         if box is None or stated:
             return
         await cluster.merge(box, {"spec": {"size": 2}})
@@ -295,7 +304,7 @@ async def test_conditions_of_another_object_state_the_generation_it_was_read_wit
         core_v1.ConfigMap,
         reconcile,
         needs=[needs(Box, "get", "patch"), needs(Box, "patch", subresource="status")],
-        scope=Scope(fields="metadata.name=a"),
+        selector=Selector(fields="metadata.name=a"),
     )
     async with cluster.running(maps):
         await cluster.create(core_v1.ConfigMap(Meta("a")))

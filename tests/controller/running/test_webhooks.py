@@ -8,7 +8,7 @@ from typing import Any
 from kubewright.api import ApiError, Meta
 from kubewright.api.builtin import apps_v1, core_v1, meta_v1
 from kubewright.controller import Context, Controller
-from kubewright.webhook import Problem, WebhookOptions, defaults, denied, validates
+from kubewright.webhook import Problem, WebhookOptions, denied, mutating_webhook, validating_webhook
 
 from .cluster import OPTIONS, Cluster, settled, writes
 from .kinds import Box, Paper
@@ -16,14 +16,14 @@ from .kinds import Box, Paper
 SERVED = dataclasses.replace(OPTIONS, webhooks=WebhookOptions(bind_address="127.0.0.1:0"))
 
 
-@defaults(apps_v1.Deployment)
+@mutating_webhook(apps_v1.Deployment)
 def mirrored(deployment: apps_v1.Deployment) -> None:
     for container in deployment.spec.template.spec.containers:
         if not container.image.startswith("mirror/"):
             container.image = f"mirror/{container.image}"
 
 
-@validates(Paper)
+@validating_webhook(Paper)
 def clean(paper: Paper, old: Paper | None) -> Iterator[Problem]:
     if paper.text == "dirty":
         yield denied("the paper must be clean")

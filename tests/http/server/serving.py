@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
-from http_wire import Wire, connected
+from http_wire import JsonObject, connected
 
 from kubewright.http.server import (
     Answer,
@@ -88,7 +88,7 @@ async def serving(limits: Limits = Limits(), grace: float = 5.0) -> AsyncIterato
 
 
 @asynccontextmanager
-async def talking(limits: Limits = Limits()) -> AsyncIterator[tuple[HttpServer, Paths, Wire]]:  # noqa: B008 (frozen)
+async def talking(limits: Limits = Limits()) -> AsyncIterator[tuple[HttpServer, Paths, JsonObject]]:  # noqa: B008 (frozen)
     async with serving(limits) as (server, handler), connected(server.port) as wire:
         yield server, handler, wire
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import AsyncExitStack
 
 import pytest
-from http_wire import Wire, connected
+from http_wire import JsonObject, connected
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -209,7 +209,7 @@ async def test_a_slow_request_is_given_up() -> None:
             begun = loop.time()
             wire.writer.write(slow[:-1])
 
-            async def drip(wire: Wire = wire) -> None:
+            async def drip(wire: JsonObject = wire) -> None:
                 while True:
                     await asyncio.sleep(4)
                     wire.writer.write(b"s")
@@ -458,7 +458,7 @@ async def test_a_thousand_connections_are_never_more_than_were_allowed() -> None
         await asyncio.gather(*(writer.wait_closed() for _, writer in silent), return_exceptions=True)
 
 
-async def send_until_refused(wire: Wire, piece: bytes, status: int) -> None:
+async def send_until_refused(wire: JsonObject, piece: bytes, status: int) -> None:
     """Send and send until the server answers, which it does long before a megabyte."""
     reading = asyncio.ensure_future(wire.head())
     try:

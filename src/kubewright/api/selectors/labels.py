@@ -55,7 +55,7 @@ class Requirement(msgspec.Struct, frozen=True):
         return f"{self.key}{_SIGNS[self.operator]}{listed}"
 
 
-class Selector(msgspec.Struct, frozen=True):
+class LabelMatcher(msgspec.Struct, frozen=True):
     """All conditions together; without any it selects everything, unless it is said to select nothing."""
 
     requirements: tuple[Requirement, ...] = ()
@@ -72,15 +72,15 @@ class Selector(msgspec.Struct, frozen=True):
         return ",".join(map(str, self.requirements))
 
 
-def parse_labels(text: str) -> Selector:
+def parse_labels(text: str) -> LabelMatcher:
     """Read a label selector: `app=web,tier in (a,b),!canary,weight>3`."""
     return _ordered(parse_terms(text, _check_key, _requirement))
 
 
-def label_selector(selector: Mapping[str, Any] | msgspec.Struct | None) -> Selector:
+def label_selector(selector: Mapping[str, Any] | msgspec.Struct | None) -> LabelMatcher:
     """Read the structured form; none at all selects nothing, an empty one everything."""
     if selector is None:
-        return Selector(nothing=True)
+        return LabelMatcher(nothing=True)
     wire = to_wire(selector) if isinstance(selector, msgspec.Struct) else selector
     pairs: Mapping[str, str] = wire.get("matchLabels") or {}
     found = [Requirement(key, "=", (value,)) for key, value in pairs.items()]
@@ -93,8 +93,8 @@ def label_selector(selector: Mapping[str, Any] | msgspec.Struct | None) -> Selec
     return _ordered(found)
 
 
-def _ordered(requirements: Sequence[Requirement]) -> Selector:
-    return Selector(tuple(sorted(requirements, key=lambda requirement: requirement.key)))
+def _ordered(requirements: Sequence[Requirement]) -> LabelMatcher:
+    return LabelMatcher(tuple(sorted(requirements, key=lambda requirement: requirement.key)))
 
 
 def _requirement(key: str, operator: str, values: tuple[str, ...]) -> Requirement:

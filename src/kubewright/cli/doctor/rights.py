@@ -33,10 +33,10 @@ def places_of(operator: Operator, namespaces: Sequence[str] = ()) -> Mapping[Res
     found: defaultdict[Resource, set[str]] = defaultdict(set)
     for controller in operator.controllers:
         own = kind_of(controller.kind)
-        home = controller.scope.namespace
+        home = controller.selector.namespace
         met = [(own, home)]
-        met += [(kind_of(child.kind), child.scope.namespace or home) for child in controller.owns]
-        met += [(kind_of(other.kind), other.scope.namespace) for other in controller.watches]
+        met += [(kind_of(child.kind), child.selector.namespace or home) for child in controller.owns]
+        met += [(kind_of(other.kind), other.selector.namespace) for other in controller.watches]
         met += [(need.kind, home) for need in controller.needs]
         for kind, namespace in met:
             wanted = namespaces if namespaces and not namespace else (namespace,)

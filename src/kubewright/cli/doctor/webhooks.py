@@ -35,7 +35,7 @@ def _unjudged(operator: Operator) -> list[Finding]:
         doubtful(
             f"scale of {kind.resource}",
             "`kubectl scale` and autoscalers pass the webhooks of the object by: they write another resource",
-            f'judge it with @kw.validates(autoscaling_v1.Scale, subresources=["scale"], of={kind.kind})',
+            f'judge it with @kw.admission.validating_webhook(autoscaling_v1.Scale, subresources=["scale"], of={kind.kind})',
         )
         for kind in operator.webhooks.unjudged_scales
     ]

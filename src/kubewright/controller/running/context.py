@@ -66,16 +66,28 @@ class RunningContext(Context):
         return self._services.surroundings.client
 
     async def get(self, kind: Any, name: str, namespace: str | None = None) -> Any:
-        """Return one object, or None where there is none."""
+        """Return one object; raise NotFound if it does not exist."""
         return await self._cached.get(kind, name, namespace)
 
+    async def find(self, kind: Any, name: str, namespace: str | None = None) -> Any:
+        """Return one object, or None if it does not exist."""
+        return await self._cached.find(kind, name, namespace)
+
     async def list(
-        self, kind: Any, value: str | None = None, /, *, namespace: str = "", labels: str = ""
+        self,
+        kind: Any,
+        value: str | None = None,
+        /,
+        *,
+        namespace: str | None = None,
+        all_namespaces: bool = False,
+        labels: str = "",
     ) -> builtins.list[Any]:
-        """Return the objects of a kind, or those an index holds under a value."""
-        if value is None:
-            return await self._cached.list(kind, namespace=namespace, labels=labels)
-        return await self._cached.list(kind, value, namespace=namespace, labels=labels)
+        """Return the objects of a kind, or those that an index holds under a value."""
+        cached: Any = self._cached  # its overloads tell a kind from an index, which are one argument here
+        return await cached.list(
+            kind, value, namespace=namespace, all_namespaces=all_namespaces, labels=labels
+        )
 
     async def apply(self, child: W, *, owned: bool | None = None, force: bool = True) -> W:
         """Make the child so by server-side apply and return what is there."""

@@ -4,7 +4,19 @@ import builtins
 from collections.abc import Sequence
 from typing import Any, cast
 
-from kubewright.api import Kind, NotFound, ObjectKey, RawObject, kind_of, raw_object
+from kubewright.api import (
+    InvalidRequest,
+    Kind,
+    LabelMatcher,
+    NotFound,
+    ObjectKey,
+    RawObject,
+    Status,
+    StatusDetails,
+    kind_of,
+    parse_labels,
+    raw_object,
+)
 from kubewright.cache import Index
 from kubewright.client import Client, requests
 from kubewright.controller.change import decode_as
@@ -40,7 +52,9 @@ class Holdings:
         self.permissions.require(kind, "get")
         try:
             answer = await self.client.raw(requests.get(kind, key.name, key.namespace))
-        except NotFound:
+        except NotFound as missing:
+            if missing.kind_missing:
+                raise
             return None
         return raw_object(answer.body)
 
@@ -71,73 +85,124 @@ class Holdings:
 
 
 class LiveReader(Reader):
-    """Ask the server."""
+    """Read from the server."""
 
     def __init__(self, holdings: Holdings, namespace: str) -> None:
         self._holdings = holdings
         self._namespace = namespace
 
     async def get(self, kind: Any, name: str, namespace: str | None = None) -> Any:
-        """Return one object, or None where there is none."""
+        """Return one object; raise NotFound if it does not exist."""
+        found = await self.find(kind, name, namespace)
+        if found is None:
+            described = kind_of(kind)
+            raise not_found(described, self.key(described, name, namespace))
+        return found
+
+    async def find(self, kind: Any, name: str, namespace: str | None = None) -> Any:
+        """Return one object, or None if it does not exist."""
         raw = await self._holdings.ask(kind_of(kind), self.key(kind_of(kind), name, namespace))
         return None if raw is None else decode_as(kind, raw.raw)
 
     async def list(
-        self, kind: Any, value: str | None = None, /, *, namespace: str = "", labels: str = ""
+        self,
+        kind: Any,
+        value: str | None = None,
+        /,
+        *,
+        namespace: str | None = None,
+        all_namespaces: bool = False,
+        labels: str = "",
     ) -> builtins.list[Any]:
-        """Return the objects of a kind, or those an index holds under a value."""
-        if isinstance(kind, Index):
-            index = cast("Index[Any]", kind)
-            listed = await self.list(index.kind, namespace=namespace, labels=labels)
-            return [found for found in listed if value in tuple(index.values(found))]
-        return await self._holdings.ask_for_all(kind, namespace, labels)
+        """Return the objects of a kind, or those that an index holds under a value."""
+        index, form = _index_and_form(kind)
+        chosen = self.namespace_to_list(kind_of(form), namespace, all_namespaces)
+        listed = await self._holdings.ask_for_all(form, chosen, labels)
+        if index is None:
+            return listed
+        return [found for found in listed if value in tuple(index.values(found))]
 
     def key(self, kind: Kind, name: str, namespace: str | None) -> ObjectKey:
-        """Return the key that is meant: by default in the reconciled object's namespace."""
+        """Return the key to read: by default in the reconciled object's namespace."""
         if not kind.namespaced:
             return ObjectKey("", name)
         return ObjectKey(self._namespace if namespace is None else namespace, name)
 
+    def namespace_to_list(self, kind: Kind, namespace: str | None, all_namespaces: bool) -> str:
+        """Return the namespace to list, empty for all of them; raise InvalidRequest if none is implied."""
+        if namespace and all_namespaces:
+            raise InvalidRequest(f"list {kind.resource}: pass namespace= or all_namespaces=True, not both")
+        if all_namespaces or not kind.namespaced:
+            return ""
+        chosen = self._namespace if namespace is None else namespace
+        if not chosen:
+            raise InvalidRequest(
+                f"list {kind.resource}: the reconciled object is cluster-scoped: "
+                'pass namespace="..." or all_namespaces=True'
+            )
+        return chosen
 
-class CachedReader(Reader):
-    """Read what the controller has at hand; the rest from the server."""
 
-    def __init__(self, holdings: Holdings, namespace: str) -> None:
-        self._holdings = holdings
-        self._live = LiveReader(holdings, namespace)
+class CachedReader(LiveReader):
+    """Read from the cache where it is certain to hold the answer, else from the server."""
 
-    async def get(self, kind: Any, name: str, namespace: str | None = None) -> Any:
-        """Return one object, or None where there is none."""
+    async def find(self, kind: Any, name: str, namespace: str | None = None) -> Any:
+        """Return one object, or None if it does not exist."""
         described = kind_of(kind)
-        key = self._live.key(described, name, namespace)
+        key = self.key(described, name, namespace)
         shelf = self._holdings.covering(described, key)
         if shelf is None:
-            return await self._live.get(kind, name, namespace)
+            return await super().find(kind, name, namespace)
         if shelf.form == kind:
             return shelf.get(key)
         raw = shelf.get_raw(key)
         return None if raw is None else decode_as(kind, raw.raw)
 
     async def list(
-        self, kind: Any, value: str | None = None, /, *, namespace: str = "", labels: str = ""
+        self,
+        kind: Any,
+        value: str | None = None,
+        /,
+        *,
+        namespace: str | None = None,
+        all_namespaces: bool = False,
+        labels: str = "",
     ) -> builtins.list[Any]:
-        """Return the objects of a kind, or those an index holds under a value."""
-        index = cast("Index[Any]", kind) if isinstance(kind, Index) else None
-        shelf = self._holdings.listing(index.kind if index is not None else kind, namespace)
+        """Return the objects of a kind, or those that an index holds under a value."""
+        index, form = _index_and_form(kind)
+        chosen = self.namespace_to_list(kind_of(form), namespace, all_namespaces)
+        shelf = self._holdings.listing(form, chosen)
         if shelf is None:
-            if index is not None and value is not None:
-                return await self._live.list(index, value, namespace=namespace, labels=labels)
-            return await self._live.list(kind, namespace=namespace, labels=labels)
+            return await super().list(
+                kind, value, namespace=namespace, all_namespaces=all_namespaces, labels=labels
+            )
         if index is None:
-            return shelf.list(namespace, labels)
-        keys = set(shelf.keys_by_index(index, value or ""))
-        if not namespace and not labels:
-            return shelf.by_index(index, value or "")
-        return [found for found in shelf.list(namespace, labels) if _key_of(found) in keys]
+            return shelf.list(chosen, labels)
+        found = shelf.by_index(index, value or "")
+        if not chosen and not labels:
+            return found
+        matcher = parse_labels(labels)
+        return [one for one in found if _is_listed(one, chosen, matcher)]
 
 
-def _key_of(found: Any) -> ObjectKey:
+def _index_and_form(given: Any) -> tuple[Index[Any] | None, Any]:
+    if isinstance(given, Index):
+        index = cast("Index[Any]", given)
+        return index, index.kind
+    return None, given
+
+
+def not_found(kind: Kind, key: ObjectKey) -> NotFound:
+    """Return the error that the API server answers for an object that does not exist."""
+    details = StatusDetails(name=key.name, group=kind.group, kind=kind.resource)
+    message = f'{kind.resource} "{key.name}" not found'
+    status = Status(status="Failure", message=message, reason="NotFound", details=details, code=404)
+    return NotFound(status, verb="get", object=f"{kind.resource} {key}")
+
+
+def _is_listed(found: Any, namespace: str, labels: LabelMatcher) -> bool:
     if isinstance(found, dict):
-        meta = cast("dict[str, Any]", found)["metadata"]
-        return ObjectKey(meta.get("namespace", ""), meta["name"])
-    return found.key
+        meta: dict[str, Any] = cast("dict[str, Any]", found)["metadata"]
+        carried: dict[str, str] = meta.get("labels") or {}
+        return (not namespace or meta.get("namespace") == namespace) and labels.matches(carried)
+    return (not namespace or found.metadata.namespace == namespace) and labels.matches(found.metadata.labels)

@@ -20,7 +20,7 @@ from kubewright.api import (
 from kubewright.cache import Index
 from kubewright.controller.change import Cause, decode_as
 from kubewright.controller.declaration import Controller
-from kubewright.controller.errors import TerminalError, Undeclared
+from kubewright.controller.errors import TerminalError, UndeclaredAccess
 from kubewright.controller.result import Result
 from kubewright.controller.running.context import RunningContext, Services
 from kubewright.controller.running.reporting import FieldLog, ReconcileLog
@@ -85,7 +85,7 @@ class Reconciliation(Generic[T]):
         if terminating and finalizer and finalizer in state.meta.finalizers:
             await self._finalize(key, state, log, causes, deadline)
             return None
-        if terminating and not self._controller.tuning.terminating:
+        if terminating and not self._controller.options.reconcile_terminating:
             await self._free_children(key, None)
             return None
         subject = self._decoded(state)
@@ -189,7 +189,7 @@ def is_terminal(error: BaseException) -> bool:
         return all(is_terminal(one) for one in cast("BaseExceptionGroup[BaseException]", error).exceptions)
     seen: BaseException | None = error
     while seen is not None:
-        if isinstance(seen, TerminalError | Undeclared):
+        if isinstance(seen, TerminalError | UndeclaredAccess):
             return True
         seen = seen.__cause__
     return False

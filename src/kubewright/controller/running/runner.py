@@ -73,22 +73,22 @@ class Runner(Generic[T]):
         self._log = controller_log(controller.name, self._kind)
         self._instruments = Instruments(surroundings.metrics, controller.name)
         self.queue: WorkQueue[ObjectKey] = WorkQueue(
-            backoff=controller.tuning.backoff, name=controller.name, metrics=surroundings.metrics
+            backoff=controller.options.backoff, name=controller.name, metrics=surroundings.metrics
         )
         self._causes: dict[ObjectKey, list[Cause]] = {}
         self._awaited: dict[ObjectKey, int] | None = {}
         """Keys and their priorities until `run`, of what there is: a replica may stand by for weeks."""
         self._awaited_deletions: dict[str, set[ObjectKey]] = {}
         """Keys to reconcile once the object of this uid is gone, whatever filters and maps say."""
-        self._threads = WorkerThreads(controller.name, controller.tuning.threads)
+        self._threads = WorkerThreads(controller.name, controller.options.threads)
         cache, namespaces = surroundings.cache, surroundings.namespaces
-        self._own: AnyShelf = Shelf(cache, controller.kind, controller.scope, namespaces)
+        self._own: AnyShelf = Shelf(cache, controller.kind, controller.selector, namespaces)
         self._children: list[AnyShelf] = [
-            Shelf(cache, child.kind, child.scope, namespaces, metadata_only=child.metadata_only)
+            Shelf(cache, child.kind, child.selector, namespaces, metadata_only=child.metadata_only)
             for child in controller.owns
         ]
         self._watched: list[AnyShelf] = [
-            Shelf(cache, watched.kind, watched.scope, namespaces, metadata_only=watched.metadata_only)
+            Shelf(cache, watched.kind, watched.selector, namespaces, metadata_only=watched.metadata_only)
             for watched in controller.watches
         ]
         holdings = Holdings(surroundings.client, Permissions(controller), self._shelves, namespaces)
@@ -99,7 +99,7 @@ class Runner(Generic[T]):
             shelves=self._shelves,
             writer=Writer(controller, surroundings, holdings, self._instruments, self._wake_on_deletion),
             threads=self._threads,
-            reporter=controller.tuning.reporter,
+            reporter=controller.options.reporter,
         )
         self._reconciliation = Reconciliation(
             controller, services, self._own, self._log, self._report_malformed
@@ -237,7 +237,7 @@ class Runner(Generic[T]):
             background = [group.create_task(self._resync(), name=f"{name} resync")]
             background += [
                 group.create_task(
-                    follow(outside, partial(self._take, outside), self.controller.tuning.backoff, self._log),
+                    follow(outside, partial(self._take, outside), self.controller.options.backoff, self._log),
                     name=f"{name} source",
                 )
                 for outside in self.controller.sources
@@ -283,7 +283,7 @@ class Runner(Generic[T]):
             self._instruments.seconds.observe(loop.time() - started)
 
     async def _bounded(self, key: ObjectKey, log: FieldLog, causes: tuple[Cause, ...]) -> Result | None:
-        timeout = self.controller.tuning.timeout
+        timeout = self.controller.options.timeout
         if timeout is None:
             return await self._reconciliation.reconcile(key, log, causes, None)
         limit = asyncio.timeout(timeout.total_seconds())

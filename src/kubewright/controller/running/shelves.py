@@ -6,19 +6,19 @@ from weakref import WeakSet
 
 from kubewright.api import Kind, Object, ObjectKey, RawObject, kind_of
 from kubewright.cache import Cache, Change, Index, Informer, Selection, Undecodable
-from kubewright.controller.watches import Scope
+from kubewright.controller.watches import Selector
 
 T = TypeVar("T")
 
 
 class Shelf(Generic[T]):
-    """Hold the informers of one kind and scope."""
+    """Hold the informers of one kind and selector."""
 
     def __init__(
         self,
         cache: Cache,
         kind: type[T] | Kind,
-        scope: Scope,
+        selector: Selector,
         namespaces: Sequence[str],
         *,
         metadata_only: bool = False,
@@ -26,16 +26,18 @@ class Shelf(Generic[T]):
         self.kind: Kind = kind_of(kind)
         self.form: type[T] | Kind = kind
         """What objects are read as: a class, or the kind for wire values."""
-        self.whole: bool = not metadata_only and scope.transform is None
+        self.whole: bool = not metadata_only and selector.transform is None
         """Whether objects are kept as the server has them, so that a write may build on them."""
         self._indexes: WeakSet[Index[T]] = WeakSet()
         cls: Any = Object if metadata_only else dict if isinstance(kind, Kind) else kind
         self.informers: tuple[Informer[T], ...] = tuple(
             cache.informer(
-                Selection(self.kind, namespace, scope.labels, scope.fields, metadata_only, scope.transform),
+                Selection(
+                    self.kind, namespace, selector.labels, selector.fields, metadata_only, selector.transform
+                ),
                 cls,
             )
-            for namespace in _namespaces(self.kind, scope, namespaces)
+            for namespace in _namespaces(self.kind, selector, namespaces)
         )
         chosen = [informer.selection for informer in self.informers]
         self._everything = any(one.covers_all for one in chosen)
@@ -105,11 +107,11 @@ class Shelf(Generic[T]):
             await informer.wait_synced()
 
 
-def _namespaces(kind: Kind, scope: Scope, namespaces: Sequence[str]) -> Sequence[str]:
+def _namespaces(kind: Kind, selector: Selector, namespaces: Sequence[str]) -> Sequence[str]:
     if not kind.namespaced:
         return ("",)
-    if scope.namespace:
-        return (scope.namespace,)
+    if selector.namespace:
+        return (selector.namespace,)
     # A namespace that is named twice must not be watched, nor listed, twice.
     return tuple(dict.fromkeys(namespaces)) or ("",)
 

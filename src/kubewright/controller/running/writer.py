@@ -28,7 +28,7 @@ from kubewright.controller.change import decode_as
 from kubewright.controller.children import check_controllable, sent_form, with_finalizer, with_owner
 from kubewright.controller.conditions import stamped
 from kubewright.controller.declaration import Controller
-from kubewright.controller.errors import ObjectTerminating, Undeclared
+from kubewright.controller.errors import ObjectTerminating, UndeclaredAccess
 from kubewright.controller.running.answers import Answers
 from kubewright.controller.running.instruments import Instruments
 from kubewright.controller.running.reading import Holdings
@@ -57,7 +57,7 @@ class Writer:
         self._controller = controller
         self._kind = kind_of(controller.kind)
         self._manager = controller.field_manager
-        self._formers = controller.tuning.former_field_managers
+        self._formers = controller.options.former_field_managers
         self._surroundings = surroundings
         self._client = surroundings.client
         self._holdings = holdings
@@ -82,7 +82,7 @@ class Writer:
         name = (given.get("apiVersion", ""), given.get("kind", ""))
         kind = self._kinds.get(name)
         if kind is None:
-            raise Undeclared(
+            raise UndeclaredAccess(
                 f"controller {self._controller.name!r} does not declare {' '.join(name).strip() or 'this object'}: "
                 "add its Kind to owns=, watches= or needs="
             )

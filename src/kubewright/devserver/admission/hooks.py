@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kubewright.api import Selector
+from kubewright.api import LabelMatcher
 from kubewright.devserver.admission.matching import (
     Match,
     in_selected_namespace,
@@ -38,8 +38,8 @@ class Hook:
     uid: str
     name: str
     declared: JsonObject
-    namespaces: Selector
-    objects: Selector
+    namespaces: LabelMatcher
+    objects: LabelMatcher
 
     @property
     def forgiving(self) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kubewright.api import GroupVersionKind, Selector, label_selector
+from kubewright.api import GroupVersionKind, LabelMatcher, label_selector
 from kubewright.devserver.objects import JsonObject, items, labels_of
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import Registry
@@ -96,12 +96,12 @@ def _names(text: str, resource: GroupVersionResource, subresource: str) -> bool:
     return plural in ("*", resource.resource) and part in ("*", subresource)
 
 
-def parse_selector(wire: JsonObject | None) -> Selector:
+def parse_selector(wire: JsonObject | None) -> LabelMatcher:
     """Read the selector of a webhook or policy, which selects everything when it is absent."""
     return label_selector({} if wire is None else wire)
 
 
-def in_selected_namespace(selector: Selector, operation: Operation, api: Access) -> bool:
+def in_selected_namespace(selector: LabelMatcher, operation: Operation, api: Access) -> bool:
     """Tell whether the namespace of a write is selected; cluster-wide objects always are."""
     is_namespace = operation.resource.resource == "namespaces"
     if (not operation.namespace and not is_namespace) or not selector:
@@ -114,7 +114,7 @@ def in_selected_namespace(selector: Selector, operation: Operation, api: Access)
     return selector.matches(labels_of(namespace))
 
 
-def is_selected_object(selector: Selector, operation: Operation) -> bool:
+def is_selected_object(selector: LabelMatcher, operation: Operation) -> bool:
     """Tell whether the object of a write is selected as it will be, or as it was."""
     if not selector:
         return True

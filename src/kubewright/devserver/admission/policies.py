@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kubewright.api import KubewrightError, Selector, label_selector
+from kubewright.api import KubewrightError, LabelMatcher, label_selector
 from kubewright.devserver.admission.hooks import GROUP
 from kubewright.devserver.admission.matching import (
     Match,
@@ -37,8 +37,8 @@ class Constraints:
     """Which writes a policy or binding is about."""
 
     declared: JsonObject
-    namespaces: Selector
-    objects: Selector
+    namespaces: LabelMatcher
+    objects: LabelMatcher
 
     @classmethod
     def of(cls, declared: JsonObject) -> "Constraints":

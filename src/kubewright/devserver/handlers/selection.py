@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kubewright.api import FieldSelector, Selector, SelectorError, parse_fields, parse_labels
+from kubewright.api import FieldSelector, LabelMatcher, SelectorError, parse_fields, parse_labels
 from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.objects.status import StatusError, quote
 from kubewright.devserver.registry import Resource
@@ -18,7 +18,7 @@ class Selection:
     prefix: str
     name: str = ""
     """The one name asked for, when there is one."""
-    labels: Selector | None = None
+    labels: LabelMatcher | None = None
     fields: FieldSelector | None = None
 
     @property

@@ -17,7 +17,7 @@ from kubewright.http.client.failures import (
 )
 from kubewright.http.client.headers import Field, Headers
 from kubewright.http.client.inflation import Inflater
-from kubewright.http.client.wire import ARRIVAL, Wire
+from kubewright.http.client.wire import ARRIVAL, JsonObject
 
 MAX_HEAD = 1024 * 1024
 HIGH_WATER = 1024 * 1024
@@ -44,7 +44,7 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._wire: Wire | None = None
+        self._wire: JsonObject | None = None
         self._buffer = memoryview(b"")
         self._pieces: list[bytes] = []
         # The parser calls this for each chunk: a built-in, so that ten thousand chunks need no frame of Python.
@@ -145,7 +145,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         else:
             self._wire.close()
 
-    def detach(self) -> Wire | None:
+    def detach(self) -> JsonObject | None:
         """Give the wire away, for something else to be spoken on it."""
         wire, self._wire = self._wire, None
         self.connection_lost(None)
@@ -273,7 +273,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         """Begin on a transport of the event loop."""
         self.attach(cast("asyncio.Transport", transport))
 
-    def attach(self, wire: Wire) -> None:
+    def attach(self, wire: JsonObject) -> None:
         """Begin: requests can go out."""
         self._wire = wire
 

@@ -6,7 +6,7 @@ import os
 import ssl
 from typing import cast
 
-from kubewright.http.client.wire import ARRIVAL, End, Wire
+from kubewright.http.client.wire import ARRIVAL, End, JsonObject
 
 _RECORD = 16 * 1024
 
@@ -46,7 +46,7 @@ class TlsWire(asyncio.BufferedProtocol):
         self._sessions: Sessions | None = sessions
         self._end = end
         self.ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._below: Wire | None = None
+        self._below: JsonObject | None = None
         self._open = False
         self._closing = False
         self._failure: ssl.SSLError | None = None
@@ -61,7 +61,7 @@ class TlsWire(asyncio.BufferedProtocol):
         """Begin on a transport of the event loop."""
         self.attach(cast("asyncio.Transport", transport))
 
-    def attach(self, wire: Wire) -> None:
+    def attach(self, wire: JsonObject) -> None:
         """Begin the handshake."""
         self._below = wire
         self._shake_hands()

@@ -7,7 +7,7 @@ ARRIVAL = 64 * 1024
 """How much is taken from the event loop at once."""
 
 
-class Wire(Protocol):
+class JsonObject(Protocol):
     """What carries the bytes: a transport of the event loop, or TLS on another wire."""
 
     def write(self, data: bytes, /) -> None:
@@ -42,7 +42,7 @@ class Wire(Protocol):
 class End(Protocol):
     """Who is told of what happens on a wire."""
 
-    def attach(self, wire: Wire) -> None:
+    def attach(self, wire: JsonObject) -> None:
         """Begin: bytes can be written."""
         ...
 

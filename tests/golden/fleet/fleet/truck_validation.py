@@ -9,8 +9,8 @@ from fleet.truck import Truck
 LONGEST_NAME = 50
 
 
-@kw.validates(Truck)
-def validate_truck(truck: Truck) -> Iterator[kw.Problem]:
+@kw.admission.validating_webhook(Truck)
+def validate_truck(truck: Truck) -> Iterator[kw.admission.Problem]:
     """Refuse what the schema cannot."""
     if len(truck.metadata.name) > LONGEST_NAME:
-        yield kw.invalid("metadata.name", truck.metadata.name, f"at most {LONGEST_NAME} characters")
+        yield kw.admission.invalid("metadata.name", truck.metadata.name, f"at most {LONGEST_NAME} characters")

@@ -1,4 +1,4 @@
-"""How an operator runs in a cluster, beside its image: replicas, arguments, volumes, resources."""
+"""What an operator's Deployment looks like beside its image: environment, volumes, replicas, resources."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,8 +6,28 @@ import msgspec
 
 from kubewright.api import DeclarationError, Quantity, QuantityError, names
 
+__all__ = ["Env", "Volume", "Workload"]
+
 SCRATCH = "tmp"
 """The volume that every operator has, because its root file system is read-only."""
+
+
+class Env(msgspec.Struct, frozen=True):
+    """An environment variable of the operator's container: a value, or a key of a Secret or ConfigMap."""
+
+    name: str
+    value: str = ""
+    secret: str = ""
+    config_map: str = ""
+    key: str = ""
+    optional: bool = False
+
+    def __post_init__(self) -> None:
+        given = [text for text in (self.value, self.secret, self.config_map) if text]
+        if len(given) > 1:
+            raise DeclarationError(f"Env({self.name!r}): give one of value=, secret=, config_map=")
+        if self.key and not (self.secret or self.config_map):
+            raise DeclarationError(f"Env({self.name!r}): key= belongs to secret= or config_map=")
 
 
 class Volume(msgspec.Struct, frozen=True):

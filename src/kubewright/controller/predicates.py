@@ -8,7 +8,7 @@ from kubewright.controller.change import Change, ChangeType
 
 T = TypeVar("T")
 
-Filter = Callable[[Change[T]], bool]
+Predicate = Callable[[Change[T]], bool]
 """A pure function that tells whether a change matters."""
 
 _TYPES: tuple[ChangeType, ...] = ("create", "update", "delete")
@@ -35,7 +35,7 @@ def annotations_changed(change: Change[Any]) -> bool:
     return change.before.meta.annotations != change.after.meta.annotations
 
 
-def labels_match(selector: str) -> Filter[Any]:
+def with_labels(selector: str) -> Predicate[Any]:
     """Pass objects whose labels match, and those that just ceased to."""
     parsed = parse_labels(selector)
 
@@ -45,7 +45,7 @@ def labels_match(selector: str) -> Filter[Any]:
     return matches
 
 
-def on(*types: ChangeType) -> Filter[Any]:
+def on(*types: ChangeType) -> Predicate[Any]:
     """Pass only these types of change: "create", "update", "delete"."""
     unknown = [text for text in types if text not in _TYPES]
     if unknown or not types:
@@ -57,11 +57,11 @@ def on(*types: ChangeType) -> Filter[Any]:
     return is_on
 
 
-def all_of(*filters: Filter[T]) -> Filter[T]:
+def all_of(*filters: Predicate[T]) -> Predicate[T]:
     """Pass what every filter passes."""
     return lambda change: all(passes(change) for passes in filters)
 
 
-def any_of(*filters: Filter[T]) -> Filter[T]:
+def any_of(*filters: Predicate[T]) -> Predicate[T]:
     """Pass what at least one filter passes."""
     return lambda change: any(passes(change) for passes in filters)
