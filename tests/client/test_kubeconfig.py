@@ -166,6 +166,13 @@ BAD: list[tuple[str, Any, str]] = [
     ("a list", "- a", "holds no mapping"),
     ("half a mapping", "a: {", r"not valid YAML \(line"),
     ("a tab", f"a:\n\t- {CANARY}", r"not valid YAML \(line 2"),
+    ("too deep", "[" * 100_000, r"not valid YAML \(line 1, column 201\)"),
+    (
+        "aliases that expand too far",
+        "\n".join(["a0: &a0 [x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10))]),
+        r"not valid YAML \(line 6",
+    ),
+    ("two documents", "a: 1\n---\nb: 2\n", "holds more than one YAML document"),
     ("bytes that are no text", "\0", "not valid YAML"),
     ("clusters that are no list", {"clusters": CANARY}, r"not a kubeconfig.*clusters"),
     ("a number for a server", document(cluster={"server": 5}), r"not a kubeconfig.*server"),

@@ -5,14 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
 
 from kubewright.api import ConfigError
-
-try:
-    from yaml import CSafeLoader as Loader
-except ImportError:  # PyYAML built without libyaml
-    from yaml import SafeLoader as Loader
+from kubewright.api.documents import DocumentError, read_yaml
 
 
 class Extension(msgspec.Struct):
@@ -174,14 +169,14 @@ class Documents:
 
 def _parse(text: bytes, source: str) -> dict[str, Any] | None:
     try:
-        document = yaml.load(text, Loader=Loader)
-    except yaml.MarkedYAMLError as error:
-        # The parser's own text quotes the line, which may hold a token.
-        mark = error.problem_mark
-        where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
+        found = [document.value for document in read_yaml(text) if document.value is not None]
+    except DocumentError as error:
+        # Not the error's own text: it may quote a line that holds a token.
+        where = f" (line {error.line}, column {error.column})" if error.line else ""
         raise ConfigError(f"{source} is not valid YAML{where}") from None
-    except (yaml.YAMLError, ValueError, RecursionError):
-        raise ConfigError(f"{source} is not valid YAML") from None
+    if len(found) > 1:
+        raise ConfigError(f"{source} is not a kubeconfig: it holds more than one YAML document")
+    document: Any = found[0] if found else None
     if document is None:
         return None
     if not isinstance(document, dict):

@@ -19,6 +19,7 @@ from kubewright.api import (
     ConnectionFailed,
     CredentialError,
 )
+from kubewright.api.documents import DocumentError, YamlDocument, read_yaml
 from kubewright.client.config import OidcProvider
 from kubewright.client.credentials import Credential, bearer
 from kubewright.client.exec_plugin import loop_time_of
@@ -119,7 +120,7 @@ class OidcSource:
         tokens = {"id-token": self._id_token, "refresh-token": self._refresh_token}
         try:
             await asyncio.to_thread(store_tokens, Path(provider.kubeconfig), provider.user, tokens)
-        except (OSError, yaml.YAMLError) as error:
+        except (OSError, DocumentError) as error:
             _log.warning(
                 "refreshed tokens could not be kept in %s: %s", provider.kubeconfig, type(error).__name__
             )
@@ -140,7 +141,7 @@ def store_tokens(path: Path, user: str, tokens: Mapping[str, str]) -> None:
 
     A file that was rewritten without it meanwhile stays as it is.
     """
-    document: Any = yaml.safe_load(path.read_bytes())
+    document = next(read_yaml(path.read_bytes()), YamlDocument(None, [])).value
     try:
         users: list[Any] = [entry["user"] for entry in document["users"] if entry["name"] == user]
         users[0]["auth-provider"]["config"].update(tokens)

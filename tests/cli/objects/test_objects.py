@@ -71,6 +71,30 @@ async def test_objects_are_applied_shown_and_deleted(
     assert 'configmaps "notes" not found' in capsys.readouterr().err
 
 
+async def test_a_dry_run_shows_that_a_secret_would_change_and_hides_its_values(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "secret.yaml"
+    secret = (
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: login}\nstringData: {user: admin, password: %s}\n"
+    )
+    path.write_text(secret % "hunter2")
+    assert await command(cluster, "apply", "-f", str(path)) == 0
+    path.write_text(secret % "letme1n")
+    capsys.readouterr()
+    assert await command(cluster, "apply", "-f", str(path), "--dry-run") == 0
+    shown = capsys.readouterr().out
+    assert "-  password: '*** (before)'" in shown
+    assert "+  password: '*** (after)'" in shown
+    assert "   user: '***'" in shown
+    for value in ("hunter2", "letme1n", "aHVudGVyMg", "bGV0bWUxbg"):
+        assert value not in shown
+    assert await command(cluster, "apply", "-f", str(path)) == 0
+    capsys.readouterr()
+    assert await command(cluster, "apply", "-f", str(path), "--dry-run") == 0
+    assert capsys.readouterr().out.endswith("nothing would change\n")
+
+
 async def test_several_objects_are_found_by_name_and_by_label(
     cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,5 +1,6 @@
 """What would change in a cluster, as a diff of YAML."""
 
+import copy
 import difflib
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,6 +26,8 @@ from kubewright.client import Client
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 _SERVER_SIDE = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink")
+_SECRET_VALUES = (("data",), ("stringData",), ("metadata", "annotations"))
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 class InvalidDocument(KubewrightError):
@@ -85,7 +88,8 @@ async def _compare(
             raise
         planned = document
         found.unrehearsed.append(f"{called(document)} was not checked: its namespace is on its way out")
-    found.lines.extend(diff(called(document), live, planned))
+    # Without a status subresource the status is a field like any other, and this sets it.
+    found.lines.extend(diff(called(document), live, planned, status="status" in document))
 
 
 async def _live(client: Client, kind: Kind, document: JsonObject) -> JsonObject | None:
@@ -103,10 +107,14 @@ def _check(document: JsonObject, brought: Brought) -> None:
 def diff(
     name: str, before: JsonObject | None, after: JsonObject | None, *, status: bool = False
 ) -> Iterator[str]:
-    """Give the lines by which an object differs; None stands for one that is not there."""
-    return difflib.unified_diff(
-        _lines(before, status), _lines(after, status), f"live/{name}", f"planned/{name}", lineterm=""
-    )
+    """Yield the lines by which an object differs; None stands for one that does not exist.
+
+    The values of a Secret are masked as in `kubectl diff`: it is shown that one changes, not what it is.
+    """
+    before, after = _shown(before, status), _shown(after, status)
+    if "Secret" in (before.get("kind"), after.get("kind")):
+        before, after = _masked(before, after)
+    return difflib.unified_diff(_lines(before), _lines(after), f"live/{name}", f"planned/{name}", lineterm="")
 
 
 def show_comparison(found: Comparison) -> int:
@@ -126,22 +134,36 @@ def show(lines: Iterable[str]) -> None:
         click.echo(click.style(line, fg=_COLOURS.get(line[:1])) if colour else line)
 
 
-def _lines(obj: JsonObject | None, status: bool) -> list[str]:
+def _shown(obj: JsonObject | None, status: bool) -> JsonObject:
+    """Return the fields to compare: those that only the server sets differ without meaning anything."""
     if obj is None:
-        return []
+        return {}
     metadata = {name: value for name, value in obj["metadata"].items() if name not in _SERVER_SIDE}
-    plain = {name: value for name, value in obj.items() if status or name != "status"} | {
-        "metadata": metadata
-    }
-    if plain["kind"] == "Secret":
-        plain = _veiled(plain)
-    return yaml.safe_dump(plain, sort_keys=True, allow_unicode=True).splitlines()
+    fields = {name: value for name, value in obj.items() if status or name != "status"}
+    return fields | {"metadata": metadata}
 
 
-def _veiled(secret: JsonObject) -> JsonObject:
-    """Keep what a Secret holds out of terminals and logs; that it changes is seen by its length."""
-    for field in ("data", "stringData"):
-        if values := secret.get(field):
-            hidden = {key: f"<{len(str(value))} characters>" for key, value in values.items()}
-            secret = secret | {field: hidden}
-    return secret
+def _lines(fields: JsonObject) -> list[str]:
+    return yaml.safe_dump(fields, sort_keys=True, allow_unicode=True).splitlines() if fields else []
+
+
+def _masked(before: JsonObject, after: JsonObject) -> tuple[JsonObject, JsonObject]:
+    """Replace the values of two states of a Secret, so that one that differs still does."""
+    before, after = copy.deepcopy(before), copy.deepcopy(after)
+    for path in _SECRET_VALUES:
+        old, new = _values(before, path), _values(after, path)
+        for key in old.keys() | new.keys():
+            if path[0] == "metadata" and key != _LAST_APPLIED:
+                continue
+            differs = key in old and key in new and old[key] != new[key]
+            for values, side in ((old, "before"), (new, "after")):
+                if key in values:
+                    values[key] = f"*** ({side})" if differs else "***"
+    return before, after
+
+
+def _values(obj: JsonObject, path: Sequence[str]) -> JsonObject:
+    found: JsonObject = obj
+    for name in path:
+        found = found.get(name) or {}
+    return found

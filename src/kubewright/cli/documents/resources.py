@@ -1,13 +1,14 @@
 """Kinds by the names people use for them, and documents from files."""
 
+import json
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import cast
-
-import yaml
+from typing import Any, cast
 
 from kubewright.api import JsonObject, KubewrightError
+from kubewright.api.documents import DocumentError, read_json, read_yaml
 from kubewright.client import ApiResource, Client
 
 
@@ -53,24 +54,36 @@ def _parse(path: Path) -> list[JsonObject]:
     try:
         content = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
         text = content.decode("utf-8-sig")
-        found = list(yaml.safe_load_all(text))
     except OSError as error:
         raise ResourceError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise ResourceError(f"{path}:{line} is not written in UTF-8") from None
-    except yaml.YAMLError as error:
-        raise ResourceError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
-    documents: list[JsonObject] = []
-    for document in found:
-        if document is None:
-            continue
-        documents += _unpacked(document, path)
-    return documents
+    return [
+        document
+        for value in read_values(text, str(path))
+        if value is not None
+        for document in _unpacked(value, path)
+    ]
+
+
+def read_values(text: str, source: str) -> list[Any]:
+    """Return the values of a JSON or YAML text; raise ResourceError where it is neither, or repeats a key."""
+    if text.lstrip().startswith("{"):
+        # What is no JSON may be YAML in flow style, and is reported as YAML.
+        with suppress(DocumentError):
+            return [read_json(text)]
+    try:
+        documents = list(read_yaml(text))
+    except DocumentError as error:
+        raise ResourceError(f"{source} is not valid YAML: {error}") from None
+    if repeated := [problem for document in documents for problem in document.repeated]:
+        raise ResourceError(f"{source} is not valid YAML: {'; '.join(repeated)}")
+    return [document.value for document in documents]
 
 
 def _unpacked(found: object, path: Path) -> list[JsonObject]:
-    """A List stands for what it holds; anything else must have a name."""
+    """Return the object, or the items of a List; raise ResourceError where a name is missing."""
     document = cast("JsonObject", found) if isinstance(found, dict) else {}
     if not all(isinstance(document.get(name), str) for name in ("apiVersion", "kind")):
         raise ResourceError(f"{path} holds something that is no object: it needs apiVersion and kind")
@@ -78,10 +91,12 @@ def _unpacked(found: object, path: Path) -> list[JsonObject]:
         return [item for part in document["items"] for item in _unpacked(part, path)]
     metadata = document.get("metadata")
     name = cast("JsonObject", metadata).get("name") if isinstance(metadata, dict) else None
-    if not name:
+    if name is None or name == "":
         raise ResourceError(f"{path} holds a {document['kind']} without metadata.name")
     if not isinstance(name, str):
-        raise ResourceError(f"{path} holds a {document['kind']} called {name}: put its name in quotes")
+        raise ResourceError(
+            f"{path} holds a {document['kind']} whose metadata.name is {json.dumps(name)}: put it in quotes"
+        )
     return [document]
 
 

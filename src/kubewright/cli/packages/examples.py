@@ -1,11 +1,10 @@
 """Examples of an operator's kinds that somebody wrote: the folder `samples` of its package or project."""
 
 from pathlib import Path
-from typing import Any, cast
-
-import yaml
+from typing import cast
 
 from kubewright.api import ConfigError, JsonObject
+from kubewright.cli.documents.resources import read_values
 from kubewright.cli.project import find_project
 
 FOLDER = "samples"
@@ -27,11 +26,9 @@ def written_samples(target: str) -> list[JsonObject]:
 
 def _documents(path: Path) -> list[JsonObject]:
     try:
-        found: list[Any] = list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
+        found = read_values(path.read_text(encoding="utf-8"), str(path))
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{path} is not written in UTF-8") from None
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
     return [cast("JsonObject", document) for document in found if isinstance(document, dict)]
