@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from kubewright.api import ConfigError
-from kubewright.api.documents import DocumentError, read_yaml
+from kubewright.documents import DocumentError, read_yaml
 
 
 class Extension(msgspec.Struct):

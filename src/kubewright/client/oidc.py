@@ -19,10 +19,10 @@ from kubewright.api import (
     ConnectionFailed,
     CredentialError,
 )
-from kubewright.api.documents import DocumentError, YamlDocument, read_yaml
 from kubewright.client.config import OidcProvider
 from kubewright.client.credentials import Credential, bearer
 from kubewright.client.exec_plugin import loop_time_of
+from kubewright.documents import DocumentError, YamlDocument, read_yaml
 
 _log = logging.getLogger("kubewright.client")
 

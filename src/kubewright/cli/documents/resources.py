@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from kubewright.api import JsonObject, KubewrightError
-from kubewright.api.documents import DocumentError, read_json, read_yaml
 from kubewright.client import ApiResource, Client
+from kubewright.documents import DocumentError, read_json, read_yaml
 
 
 class ResourceError(KubewrightError):

@@ -8,10 +8,10 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from kubewright.api.documents import MAX_DEPTH, depth_of
 from kubewright.devserver.wire.errors import DecodeError
 from kubewright.devserver.wire.syntax import complaint
 from kubewright.devserver.wire.values import TOO_DEEP, is_list, is_object
+from kubewright.documents import MAX_DEPTH, depth_of
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_STRICT_ERRORS = 100

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from kubewright.api.documents import DocumentError, read_yaml
 from kubewright.devserver.wire.errors import DecodeError
 from kubewright.devserver.wire.json_documents import parse_json
+from kubewright.documents import DocumentError, read_yaml
 
 _OF_THE_JSON_CONVERTER = {
     "unsupported value:": "json: ",

@@ -16,8 +16,6 @@ from typing import Any, NamedTuple, NoReturn
 import yaml
 from yaml.scanner import ScannerError
 
-from kubewright.api.errors import KubewrightError
-
 MAX_DEPTH = 200
 """Python's call stack has to carry every value through encoders, so this lies far below Go's 10,000."""
 MAX_ALIASED_NODES = 100_000
@@ -38,7 +36,7 @@ _TOO_DEEP = f"exceeded max depth of {MAX_DEPTH}"
 _Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class DocumentError(KubewrightError, ValueError):
+class DocumentError(ValueError):
     """A text is not YAML or JSON that Kubernetes reads; `line` and `column` count from 1, and are 0 where unknown."""
 
     def __init__(self, message: str, line: int = 0, column: int = 0) -> None:
