@@ -1,9 +1,16 @@
 import asyncio
 import itertools
+import math
+import sys
 import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from kubewright.api import Conflict, ConnectionFailed, CredentialError, Status, UnexpectedAnswer
@@ -13,10 +20,10 @@ from kubewright.election import (
     ElectionThread,
     Elector,
     Leadership,
-    LeaseLost,
     LeaseRecord,
     LeaseTimes,
     NotLeading,
+    elapsed,
 )
 from kubewright.testing.virtual_time import virtual_time
 
@@ -28,6 +35,8 @@ class SharedRecord:
         self.record: LeaseRecord | None = None
         self.writes: list[tuple[float, str]] = []
         self.unreachable: set[str] = set()
+        self.delay: Callable[[], float] = lambda: 0.0
+        self.on_write: Callable[[LeaseRecord], None] = lambda record: None
         self.failure: Exception = ConnectionFailed("the network is cut")
 
     def seen_by(self, identity: str) -> "View":
@@ -40,26 +49,37 @@ class View:
         self._identity = identity
 
     async def read(self) -> LeaseRecord | None:
-        self._connect()
-        return self._shared.record
+        await self._connect()
+        found = self._shared.record
+        await self._travel()
+        return found
 
     async def write(self, record: LeaseRecord) -> LeaseRecord:
-        self._connect()
+        await self._connect()
         known = self._shared.record
         if record.version != (known.version if known else ""):
             raise Conflict(Status(reason="Conflict", code=409))
         kept = self._shared.record = replace(record, version=str(int(record.version or "0") + 1))
         self._shared.writes.append((asyncio.get_running_loop().time(), record.holder))
+        self._shared.on_write(kept)
+        await self._travel()
         return kept
 
-    def _connect(self) -> None:
+    async def _travel(self) -> None:
+        if seconds := self._shared.delay():
+            await asyncio.sleep(seconds)
+
+    async def _connect(self) -> None:
+        await self._travel()
         if self._identity in self._shared.unreachable:
             raise self._shared.failure
 
 
-def elector(shared: SharedRecord, identity: str) -> tuple[Elector, Leadership]:
-    leadership = Leadership()
-    options = ElectionOptions(name="lease", namespace="ns", identity=identity)
+def elector(
+    shared: SharedRecord, identity: str, times: LeaseTimes | None = None
+) -> tuple[Elector, Leadership]:
+    leadership = Leadership(asyncio.get_running_loop().time)
+    options = ElectionOptions(name="lease", namespace="ns", identity=identity, times=times or LeaseTimes())
     return Elector(shared.seen_by(identity), options, leadership), leadership
 
 
@@ -106,30 +126,111 @@ async def test_a_silent_holder_is_followed_only_after_its_lease_ran_out() -> Non
         assert follows.valid
 
 
-@virtual_time
-async def test_two_replicas_never_may_write_at_the_same_time() -> None:
-    shared = SharedRecord()
-    replicas = {name: elector(shared, name) for name in "abc"}
+@st.composite
+def lease_times(draw: st.DrawFn) -> LeaseTimes:
+    """Draw times that are accepted; most are fractions, and many leave little between deadline and duration."""
+    retry = draw(st.sampled_from([0.05, 0.2, 2.0]))
+    deadline = retry * 1.2 + draw(st.floats(0.01, 12))
+    duration = deadline + draw(st.one_of(st.floats(0.001, 0.1), st.floats(0.001, 20)))
+    return LeaseTimes(duration=duration, renew_deadline=deadline, retry_period=retry)
 
-    async def seek(name: str) -> None:
-        seeker, _ = replicas[name]
+
+class Replicas:
+    """Replicas that seek one lease again and again, as processes that are started again when they lose it.
+
+    No two may act at one instant. As each may act only after its own write of the lease, it is enough to look at
+    the others whenever a write changes the holder.
+    """
+
+    def __init__(self, times: dict[str, LeaseTimes]) -> None:
+        self.shared = SharedRecord()
+        self.shared.on_write = self._check
+        self._times = times
+        self._leaderships: dict[str, list[Leadership]] = {name: [] for name in times}
+        self.led: set[str] = set()
+
+    async def run(self, name: str) -> None:
         while True:
+            seeker, leadership = elector(self.shared, name, self._times[name])
+            self._leaderships[name].append(leadership)
             await seeker.acquire()
+            self.led.add(name)
             await seeker.renew()
 
+    def valid(self) -> list[str]:
+        return [name for name, terms in self._leaderships.items() if any(term.valid for term in terms)]
+
+    def _check(self, record: LeaseRecord) -> None:
+        assert set(self.valid()) <= {record.holder}
+
+
+@settings(max_examples=100)
+@given(
+    st.lists(lease_times(), min_size=2, max_size=3),
+    st.lists(
+        st.tuples(st.floats(0.01, 40), st.sampled_from(["cut", "heal", "steady"])), min_size=4, max_size=15
+    ),
+    st.lists(st.sampled_from([0.0, 0.0, 0.0, 0.01, 0.3, 3.0]), min_size=1, max_size=8),
+)
+def test_no_two_replicas_may_act_at_one_instant(
+    times: list[LeaseTimes], story: list[tuple[float, str]], delays: list[float]
+) -> None:
+    @virtual_time
+    async def run() -> None:
+        replicas = Replicas(dict(zip("abc", times, strict=False)))
+        waits = itertools.cycle(delays)
+        replicas.shared.delay = lambda: next(waits)
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(replicas.run(name)) for name, _ in zip("abc", times, strict=False)]
+            for seconds, event in story:
+                await asyncio.sleep(seconds)
+                assert len(replicas.valid()) <= 1
+                if event == "cut":
+                    replicas.shared.unreachable = set(replicas.valid())
+                elif event == "heal":
+                    replicas.shared.unreachable.clear()
+            for task in tasks:
+                task.cancel()
+
+    run()
+
+
+@virtual_time
+async def test_each_replica_leads_in_turn_when_the_leader_is_cut_off() -> None:
+    replicas = Replicas({name: LeaseTimes() for name in "abc"})
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(seek(name)) for name in replicas]
-        for step in range(600):
-            await asyncio.sleep(1)
-            valid = [name for name, (_, leadership) in replicas.items() if leadership.valid]
-            assert len(valid) <= 1
-            if step % 40 == 20:
-                shared.unreachable = set(valid)
-            if step % 40 == 39:
-                shared.unreachable.clear()
-        assert {holder for _, holder in shared.writes} == set("abc")
+        tasks = [group.create_task(replicas.run(name)) for name in "abc"]
+        while replicas.led != set("abc"):
+            await asyncio.sleep(20)
+            replicas.shared.unreachable = set(replicas.valid())
+            await asyncio.sleep(20)
+            replicas.shared.unreachable.clear()
         for task in tasks:
             task.cancel()
+
+
+@pytest.mark.parametrize(("duration", "seconds"), [(15, 15), (10.4, 11), (2.5, 3), (0.2, 1), (4.000001, 5)])
+def test_a_fraction_of_a_second_is_written_as_a_whole_one(duration: float, seconds: int) -> None:
+    times = LeaseTimes(duration=duration, renew_deadline=duration * 0.9, retry_period=duration / 10)
+
+    @virtual_time
+    async def run() -> None:
+        shared = SharedRecord()
+        only, _ = elector(shared, "a", times)
+        await only.acquire()
+        assert shared.record is not None
+        assert shared.record.duration == seconds
+
+    run()
+
+
+@virtual_time
+async def test_a_lease_without_a_duration_is_waited_for_like_our_own() -> None:
+    shared = SharedRecord()
+    shared.record = LeaseRecord("other", 0, "", "", 0, "3")
+    seeker, _ = elector(shared, "a")
+    await seeker.acquire()
+    assert now() >= 15
 
 
 @virtual_time
@@ -154,7 +255,7 @@ async def test_clocks_that_jump_neither_lose_the_lease_nor_give_it_to_a_second()
         while True:
             await asyncio.sleep(0.7)
             if shared.record is not None:
-                # What a holder writes whose wall clock is set to and fro; the version tells that it renewed.
+                # A holder whose wall clock is set back and forth; the version shows that it renewed.
                 shared.record = replace(shared.record, renewed=next(jumps), acquired=next(jumps))
 
     await first.acquire()
@@ -219,22 +320,127 @@ def test_times_that_could_let_two_lead_are_refused() -> None:
         LeaseTimes(duration=10, renew_deadline=10)
     with pytest.raises(ValueError, match="retry periods"):
         LeaseTimes(renew_deadline=2, retry_period=2)
+    with pytest.raises(ValueError, match="retry_period=0"):
+        LeaseTimes(retry_period=0)
+    with pytest.raises(ValueError, match="expected at most"):
+        LeaseTimes(duration=math.inf)
 
 
-async def test_a_thread_that_never_leads_ends_when_told() -> None:
+class Suspendable:
+    """The clock of a machine that can be suspended: it goes on meanwhile, and the event loop's does not."""
+
+    def __init__(self) -> None:
+        self._suspended = 0.0
+        self._loop = asyncio.get_running_loop()
+
+    def __call__(self) -> float:
+        return self._loop.time() + self._suspended
+
+    def suspend(self, seconds: float) -> None:
+        self._suspended += seconds
+
+
+@virtual_time
+async def test_a_machine_that_wakes_after_its_lease_expired_does_not_act() -> None:
+    clock = Suspendable()
+    leads = Leadership(clock)
+    options = ElectionOptions(name="lease", namespace="ns", identity="a")
+    asleep = Elector(SharedRecord().seen_by("a"), options, leads)
+    await asleep.acquire()
+    async with asyncio.TaskGroup() as group:
+        renewing = group.create_task(asleep.renew())
+        await asyncio.sleep(5)
+        leads.check()
+        clock.suspend(11)
+        with pytest.raises(NotLeading), leads.activity():
+            raise AssertionError("it began")
+        await renewing
+        assert now() <= 7
+        assert not leads.valid
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems name this clock otherwise")
+def test_the_clock_of_the_lease_counts_the_time_of_suspension() -> None:
+    before = time.clock_gettime(time.CLOCK_BOOTTIME)
+    read = elapsed()
+    assert before <= read <= time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+class TestLeadership:
+    def test_counts_what_runs_and_refuses_what_begins_after_the_end(self) -> None:
+        leads = Leadership(lambda: 100.0)
+        leads.renewed(99.0, LeaseTimes())
+        with leads.activity():
+            leads.end()
+            assert leads.active == 1
+            with pytest.raises(NotLeading, match="lease ran out"), leads.activity():
+                raise AssertionError("it began")
+            assert leads.active == 1
+            assert not leads.wait_inactive(until=100.0)
+        assert leads.wait_inactive(until=100.0)
+
+    def test_never_comes_back_after_its_end(self) -> None:
+        leads = Leadership(lambda: 100.0)
+        leads.end()
+        leads.renewed(100.0, LeaseTimes())
+        assert not leads.valid
+
+    def test_calls_back_once_when_the_last_activity_ends(self) -> None:
+        leads = Leadership(lambda: 100.0)
+        leads.renewed(99.0, LeaseTimes())
+        called: list[str] = []
+        with ExitStack() as stack:
+            stack.enter_context(leads.activity())
+            leads.close(lambda: called.append("inactive"))
+            with pytest.raises(NotLeading, match="stopping"), leads.activity():
+                raise AssertionError("it began")
+            assert leads.valid
+            assert not called
+        with pytest.raises(NotLeading), leads.activity():
+            raise AssertionError("it began")
+        assert called == ["inactive"]
+
+    def test_calls_back_at_once_when_nothing_runs(self) -> None:
+        called: list[str] = []
+        Leadership().close(lambda: called.append("inactive"))
+        assert called == ["inactive"]
+
+    @given(lease_times(), st.floats(0, 100))
+    def test_the_process_ends_after_the_fence_closed_and_before_another_may_lead(
+        self, times: LeaseTimes, noticed: float
+    ) -> None:
+        leads = Leadership(lambda: times.renew_deadline + noticed)
+        leads.renewed(0.0, times)
+        leads.end()
+        assert times.renew_deadline < leads.exit_time(times) < times.seconds
+
+    def test_a_lease_that_another_took_early_gives_no_more_time_than_one_that_ran_out(self) -> None:
+        times = LeaseTimes(duration=15, renew_deadline=10)
+        leads = Leadership(lambda: 2.0)
+        leads.renewed(0.0, times)
+        leads.end()
+        assert leads.exit_time(times) == 2.0 + 5.0 - 1.0
+
+    def test_without_a_lease_everything_may_begin(self) -> None:
+        leads = Leadership.unlimited()
+        leads.check()
+        with leads.activity():
+            assert leads.valid
+
+
+async def test_a_thread_that_never_leads_ends_when_it_is_stopped() -> None:
     unreachable = ClusterConfig(server="http://127.0.0.1:9", namespace="ns")
     election = ElectionThread(unreachable, ElectionOptions(name="lease", namespace="ns"))
     election.start()
-    await election.stop(release=False)
+    await election.stop()
     assert not election.lost
     assert not any(thread.name == "kubewright-election" for thread in threading.enumerate())
-    assert issubclass(LeaseLost, Exception)
 
 
-async def test_an_election_that_never_began_ends_without_a_word() -> None:
+async def test_an_election_that_never_began_can_be_stopped() -> None:
     unreachable = ClusterConfig("https://127.0.0.1:1")
     election = ElectionThread(unreachable, ElectionOptions(name="lease", namespace="ns"))
-    await election.stop(release=True)
+    await election.stop()
     assert not election.lost
 
 
@@ -264,7 +470,7 @@ async def test_a_failure_of_any_kind_is_outlived_by_the_lease(failure: Exception
 
 
 @virtual_time
-async def test_a_lease_that_somebody_deletes_is_not_taken_while_its_holder_may_still_write() -> None:
+async def test_a_lease_that_is_deleted_is_not_taken_while_its_holder_may_still_write() -> None:
     shared = SharedRecord()
     first, leads = elector(shared, "a")
     second, follows = elector(shared, "b")
@@ -280,7 +486,7 @@ async def test_a_lease_that_somebody_deletes_is_not_taken_while_its_holder_may_s
 
 
 @virtual_time
-async def test_a_server_that_stays_away_is_complained_about_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_server_that_cannot_be_reached_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
     shared = SharedRecord()
     only, _ = elector(shared, "a")
     for outage in (1, 2):

@@ -1,11 +1,14 @@
-"""Replicas of an operator: one works while it holds the lease, and nobody writes without it."""
+"""Replicas of an operator: one works while it holds the lease, and none writes without it."""
 
 import asyncio
+import signal
 import sys
 import threading
 import time
+from asyncio.subprocess import Process
 from base64 import b64encode
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -16,7 +19,8 @@ from kubewright.api.builtin import coordination_v1, core_v1
 from kubewright.client import ClusterConfig
 from kubewright.controller import Context, Controller, Operator, Options
 from kubewright.election import ElectionOptions, LeaseLost, LeaseTimes, NotLeading
-from kubewright.manager import Manager
+from kubewright.manager import Lifetimes, Manager
+from kubewright.webhook.server.authority import begin, utc_now
 
 from .controller.running.cluster import Cluster, options, started
 from .controller.running.conftest import cluster, known_types, real_config  # noqa: F401 (fixtures)
@@ -72,11 +76,13 @@ async def test_nothing_is_written_any_more_once_the_lease_is_lost(cluster: Clust
     refused: list[str] = []
 
     async def reconcile(box: Box, ctx: Context) -> None:
+        assert ctx.leading
         begun.set()
         try:
             await asyncio.get_running_loop().create_future()
         except asyncio.CancelledError:
-            # Code that cleans up when it is told to stop comes too late to write: another may lead.
+            # Code that cleans up when it is cancelled comes too late to write: another may lead.
+            assert not ctx.leading
             for write in (
                 ctx.patch_status(box, BoxStatus(ready=99)),
                 ctx.client.create(core_v1.ConfigMap(Meta("late", namespace=cluster.namespace))),
@@ -94,17 +100,7 @@ async def test_nothing_is_written_any_more_once_the_lease_is_lost(cluster: Clust
         running = group.create_task(expect_loss(manager))
         await cluster.create(Box(Meta("a")))
         await begun.wait()
-
-        async def stolen() -> bool:
-            lease = await cluster.get(coordination_v1.Lease, "box")
-            lease.spec.holder_identity = "thief"
-            try:
-                await cluster.client.replace(lease)
-            except Conflict:
-                return False  # renewed in between
-            return True
-
-        await cluster.eventually(stolen)
+        await steal_lease(cluster)
         await running
     assert len(refused) == 3
     assert "nothing was written" in refused[0]
@@ -117,33 +113,95 @@ async def expect_loss(manager: Manager) -> None:
         await manager.run()
 
 
-BLOCKING = """
+PROGRAM = """
 import asyncio, sys, time, dataclasses
+from datetime import timedelta
 from pathlib import Path
+from kubewright import admission
 from kubewright.api import Meta
 from kubewright.client import load_config
-from kubewright.controller import Controller, Operator
-from kubewright.election import ElectionOptions, LeaseTimes
-from kubewright.manager import Manager, ManagerOptions
-sys.path.insert(0, sys.argv[3])
+from kubewright.controller import Controller, Operator, Result
+from kubewright.election import ElectionOptions, LeaseLost, LeaseTimes
+from kubewright.manager import Manager, ManagerOptions, WebhookOptions
+folder = Path(sys.argv[3])
+sys.path.insert(0, str(folder))
 from running_kinds import Box, BoxStatus
 
+webhooks = WebhookOptions()
+hooks = []
+{body}
+options = ManagerOptions(
+    metrics_bind_address="0", health_probe_bind_address="0", namespaces=(sys.argv[2],), webhooks=webhooks,
+    election=ElectionOptions(
+        identity="program",
+        times=LeaseTimes(duration=6.0, renew_deadline=4.0, retry_period=0.2, main_loop_silence=4.0),
+    ),
+)
+config = dataclasses.replace(load_config(Path(sys.argv[1])), namespace=sys.argv[2])
+operator = Operator(Controller(Box, reconcile, concurrency=2), webhooks=hooks)
+try:
+    asyncio.run(Manager(operator, config, options).run())
+except LeaseLost:
+    print("lost", flush=True)
+    sys.exit(3)
+"""
+
+BLOCKING = """
 async def reconcile(box, ctx):
     print("blocked", flush=True)
     time.sleep(60)
     await ctx.client.patch(box, {"spec": {"size": 99}}, type="merge")
     await ctx.patch_status(box, BoxStatus(ready=99))
-
-options = ManagerOptions(
-    metrics_bind_address="0", health_probe_bind_address="0", namespaces=(sys.argv[2],),
-    election=ElectionOptions(
-        identity="stuck",
-        times=LeaseTimes(duration=6.0, renew_deadline=4.0, retry_period=0.2, main_loop_silence=4.0),
-    ),
-)
-config = dataclasses.replace(load_config(Path(sys.argv[1])), namespace=sys.argv[2])
-asyncio.run(Manager(Operator(Controller(Box, reconcile)), config, options).run())
 """
+
+WORKING = """
+async def reconcile(box, ctx):
+    if box.metadata.name == "long":
+        print("working", flush=True)
+        await asyncio.sleep(1)  # over when the process goes on
+        if not ctx.leading:
+            return None
+    with (folder / "operations").open("a") as external:
+        external.write("x")
+    return Result(after=timedelta(milliseconds=20))
+"""
+
+SERVING = """
+webhooks = WebhookOptions(bind_address="127.0.0.1:0", reach="given", cert_dir=folder)
+
+@admission.validating_webhook(Box)
+def sensible(box):
+    return []
+
+hooks.append(sensible)
+
+async def reconcile(box, ctx):
+    print("leading", flush=True)
+"""
+
+
+@asynccontextmanager
+async def program(cluster: Cluster, folder: Path, body: str, line: bytes) -> AsyncIterator[Process]:  # noqa: F811 (a fixture's value)
+    """Run an operator in a process of its own, from its first line of output on."""
+    kubeconfig = await asyncio.to_thread(write_kubeconfig, cluster.config, folder)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        PROGRAM.replace("{body}", body),
+        str(kubeconfig),
+        cluster.namespace,
+        str(folder),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        assert process.stdout is not None
+        assert await asyncio.wait_for(process.stdout.readline(), 60) == line
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
 
 
 async def test_a_replica_that_blocks_its_loop_is_ended_and_never_writes_beside_its_successor(
@@ -151,20 +209,8 @@ async def test_a_replica_that_blocks_its_loop_is_ended_and_never_writes_beside_i
     tmp_path: Path,
 ) -> None:
     await cluster.install(Box)
-    kubeconfig = await asyncio.to_thread(write_kubeconfig, cluster.config, tmp_path)
     await cluster.create(Box(Meta("a")))
-    arguments = (str(kubeconfig), cluster.namespace, str(tmp_path))
-    stuck = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-c",
-        BLOCKING,
-        *arguments,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    try:
-        assert stuck.stdout is not None
-        assert await asyncio.wait_for(stuck.stdout.readline(), 60) == b"blocked\n"
+    async with program(cluster, tmp_path, BLOCKING, b"blocked\n") as stuck:
         blocked_at = time.monotonic()
         wrote_at: list[float] = []
 
@@ -178,10 +224,62 @@ async def test_a_replica_that_blocks_its_loop_is_ended_and_never_writes_beside_i
             await cluster.until(Box, "a", lambda found: found.status.ready == 7)
         assert wrote_at[0] - blocked_at > QUICK.main_loop_silence
         assert (await cluster.get(Box, "a")).spec.size == 1
-    finally:
-        if stuck.returncode is None:
-            stuck.kill()
-            await stuck.wait()
+
+
+async def test_a_leader_that_was_paused_begins_nothing_when_it_goes_on(
+    cluster: Cluster,  # noqa: F811 (a fixture)
+    tmp_path: Path,
+) -> None:
+    await cluster.install(Box)
+    operations = tmp_path / "operations"
+    for name in ("often", "long"):
+        await cluster.create(Box(Meta(name)))
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        pass
+
+    async def worked() -> bool:
+        return operations.exists() and operations.stat().st_size > 5
+
+    async with program(cluster, tmp_path, WORKING, b"working\n") as paused:
+        await cluster.eventually(worked)
+        paused.send_signal(signal.SIGSTOP)
+        chosen = options(election=ElectionOptions(times=QUICK, identity="next"))
+        async with cluster.running(Controller(Box, reconcile), options=chosen):
+            # It leads by now.
+            before = operations.stat().st_size
+            paused.send_signal(signal.SIGCONT)
+            await asyncio.wait_for(paused.communicate(), 60)
+        assert operations.stat().st_size == before
+
+
+async def test_losing_the_lease_lets_webhooks_end_what_they_answer(
+    cluster: Cluster,  # noqa: F811 (a fixture)
+    tmp_path: Path,
+) -> None:
+    # Behind a Service they are served for 5 s more, here more than twice as long as until another may lead.
+    await cluster.install(Box)
+    await cluster.create(Box(Meta("a")))
+    bundle = await asyncio.to_thread(begin, ["localhost"], Lifetimes(), utc_now())
+    (tmp_path / "tls.key").write_bytes(bundle.key)
+    (tmp_path / "tls.crt").write_bytes(bundle.certificate)
+    async with program(cluster, tmp_path, SERVING, b"leading\n") as serving:
+        await steal_lease(cluster)
+        out, error = await asyncio.wait_for(serving.communicate(), 60)
+        assert (serving.returncode, out) == (3, b"lost\n"), error.decode()
+
+
+async def steal_lease(cluster: Cluster) -> None:  # noqa: F811 (a fixture's value)
+    async def stolen() -> bool:
+        lease = await cluster.get(coordination_v1.Lease, "box")
+        lease.spec.holder_identity = "thief"
+        try:
+            await cluster.client.replace(lease)
+        except Conflict:
+            return False  # renewed in between
+        return True
+
+    await cluster.eventually(stolen)
 
 
 def write_kubeconfig(config: ClusterConfig, folder: Path) -> Path:
@@ -213,7 +311,7 @@ def write_kubeconfig(config: ClusterConfig, folder: Path) -> Path:
     return path
 
 
-async def test_a_thread_that_still_runs_keeps_the_lease_from_being_released(cluster: Cluster) -> None:  # noqa: F811 (a fixture)
+async def test_a_thread_that_still_runs_keeps_the_lease_until_it_ends(cluster: Cluster) -> None:  # noqa: F811 (a fixture)
     await cluster.install(Box)
     begun, ended = asyncio.Event(), threading.Event()
     loop = asyncio.get_running_loop()
@@ -225,12 +323,25 @@ async def test_a_thread_that_still_runs_keeps_the_lease_from_being_released(clus
 
         await ctx.run_sync(work)
 
+    async def lease() -> coordination_v1.LeaseSpec:
+        return (await cluster.get(coordination_v1.Lease, "box")).spec
+
     chosen = options(election=ElectionOptions(times=QUICK, identity="busy"), graceful_timeout=0.05)
     try:
         async with cluster.running(Controller(Box, reconcile), options=chosen):
             await cluster.create(Box(Meta("a")))
             await begun.wait()
-        lease = await cluster.get(coordination_v1.Lease, "box")
-        assert lease.spec.holder_identity == "busy"
+        renewed = (await lease()).renew_time
+
+        async def renewed_again() -> bool:
+            return (await lease()).renew_time != renewed
+
+        await cluster.eventually(renewed_again)
+        assert (await lease()).holder_identity == "busy"
     finally:
         ended.set()
+
+    async def released() -> bool:
+        return (await lease()).holder_identity == ""
+
+    await cluster.eventually(released)

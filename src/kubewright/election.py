@@ -1,17 +1,29 @@
-"""Leader election on a Lease: who may write, known from the local clock alone.
+"""Leader election on a Lease: at most one replica acts at any time, decided by the local clock alone.
 
-`Elector` is the rule, a coroutine on any event loop. `ElectionThread` runs one in a thread with its own
-connection, so that a blocked main loop neither loses the lease by accident nor keeps it while it is stuck.
+A replica that renews the lease at local time T may act until T + `renew_deadline`, counted from before the request
+was sent. Every other replica waits the whole `leaseDurationSeconds` from when it last saw the record change, which
+is later than T. As long as `renew_deadline` is shorter than what was written into the record, the first has stopped
+before the second begins. Times are never compared between machines, and the times in the record are never read.
+
+`Leadership` is the fence: every write, every reconcile and every `run_sync` function asks it before it begins, and it
+counts those that have not ended. `Elector` is the protocol, a coroutine on any event loop. `ElectionThread` runs an
+elector in a thread with its own connection, so that a blocked main loop neither loses the lease by accident nor keeps
+it while it is stuck. If the lease runs out while something that needs it is still running, the thread ends the
+process: nothing less stops a blocked loop or a thread.
 """
 
 import asyncio
 import logging
+import math
 import os
 import random
 import socket
+import sys
 import threading
+import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import msgspec
@@ -29,6 +41,15 @@ from kubewright.client import Client, ClusterConfig, requests
 LEASE = Kind(group="coordination.k8s.io", version="v1", kind="Lease", plural="leases", builtin=True)
 
 JITTER = 1.2
+LONGEST_LEASE = 2**31 - 1
+"""The most seconds that leaseDurationSeconds can hold."""
+EXIT_MARGIN = 1.0
+"""Seconds before the lease expires at which the process is ended, or half of what is left if that is less."""
+CLOCK_STEP = 1.0
+"""Longest wait between two looks at the clock: a suspended machine moves the clock, but no timer."""
+
+Clock = Callable[[], float]
+
 _log = logging.getLogger("kubewright.election")
 
 
@@ -37,7 +58,29 @@ class LeaseLost(KubewrightError):
 
 
 class NotLeading(KubewrightError):
-    """A write that was refused because this replica's lease ran out."""
+    """This replica's lease ran out before a write, a reconcile or a function began: it did not begin."""
+
+
+def _suspend_aware_clock() -> Clock:
+    """Return a clock that never goes back and goes on while the machine is suspended.
+
+    `time.monotonic` stops there on Linux and macOS: after a night's sleep a lease would look seconds old.
+    """
+    if sys.platform == "linux":
+        number = time.CLOCK_BOOTTIME
+    elif sys.platform == "darwin":
+        number = time.CLOCK_MONOTONIC  # unlike Linux's, and unlike time.monotonic there, it counts sleep
+    else:
+        return time.monotonic
+    try:
+        time.clock_gettime(number)
+    except OSError:  # a sandbox that emulates the kernel may lack it
+        return time.monotonic
+    return lambda: time.clock_gettime(number)
+
+
+elapsed: Clock = _suspend_aware_clock()
+"""Seconds since an arbitrary point, including those for which the machine was suspended."""
 
 
 def default_identity() -> str:
@@ -62,6 +105,15 @@ class LeaseTimes(msgspec.Struct, frozen=True, kw_only=True):
                 "leader election: the lease must last longer than the renew deadline, "
                 f"and that longer than {JITTER} retry periods"
             )
+        if not self.retry_period > 0:
+            raise ValueError(f"leader election: retry_period={self.retry_period}: expected more than 0 s")
+        if self.duration > LONGEST_LEASE:
+            raise ValueError(f"leader election: duration={self.duration}: expected at most {LONGEST_LEASE} s")
+
+    @property
+    def seconds(self) -> int:
+        """Return the duration as it is written into a Lease: rounded up, so that others never wait for less."""
+        return math.ceil(self.duration)
 
     @property
     def attempt(self) -> float:
@@ -70,7 +122,11 @@ class LeaseTimes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ElectionOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Name the lease and this replica; a manager calls the lease like its operator, and keeps it where that runs."""
+    """Name the lease and this replica.
+
+    A manager names the lease after its operator and keeps it in the namespace it runs in. `identity` must differ
+    between processes, also between a process and the one that takes its place.
+    """
 
     name: str = ""
     namespace: str = ""
@@ -138,20 +194,115 @@ class ClusterLease:
 
 
 class Leadership:
-    """Until when this replica may write, in the loop's monotonic time; read by every write."""
+    """Until when this replica may act, and what of it is still acting; read by several threads.
 
-    def __init__(self) -> None:
-        self.valid_until: float = float("-inf")
+    `activity` is how work begins: it is counted first and refused afterwards if the lease has run out or the replica
+    is stopping. So once that is the case and the count is zero, nothing that needs the lease runs, and nothing can
+    begin any more. A leadership that has ended never comes back: the process ends with it.
+    """
+
+    def __init__(self, clock: Clock = elapsed) -> None:
+        self.clock = clock
+        self._valid_until = -math.inf
+        self._expires_at = -math.inf
+        self._closed = False
+        self._ended = False
+        self._active = 0
+        self._when_inactive: Callable[[], object] | None = None
+        self._changed = threading.Condition()
+
+    @classmethod
+    def unlimited(cls) -> "Leadership":
+        """Return the leadership of an operator that runs without a lease."""
+        always = cls(lambda: 0.0)
+        always._valid_until = always._expires_at = math.inf
+        return always
 
     @property
     def valid(self) -> bool:
-        """Tell whether this replica may write now."""
-        return asyncio.get_running_loop().time() < self.valid_until
+        """Return True if this replica may act now."""
+        return self.remaining > 0
+
+    @property
+    def remaining(self) -> float:
+        """Return for how many seconds this replica may still act; negative if it may not."""
+        return self._valid_until - self.clock()
+
+    @property
+    def active(self) -> int:
+        """Return how many reconciles and threads that need the lease have not ended."""
+        return self._active
 
     def check(self) -> None:
-        """Refuse a write once the lease ran out, however busy the loop was in between."""
+        """Raise NotLeading if the lease has run out, however long the event loop was busy in between."""
         if not self.valid:
             raise NotLeading("this replica's lease ran out before the write was sent: nothing was written")
+
+    @contextmanager
+    def activity(self) -> Generator[None, None, None]:
+        """Count what runs inside as work that needs the lease; raise NotLeading if it must not begin."""
+        with self._changed:
+            self._active += 1
+        try:
+            if self._closed:
+                raise NotLeading("this replica is stopping: no more work begins")
+            if not self.valid:
+                raise NotLeading("this replica's lease ran out: no more work begins")
+            yield
+        finally:
+            with self._changed:
+                self._active -= 1
+                finished = None
+                if not self._active:
+                    finished, self._when_inactive = self._when_inactive, None
+                    self._changed.notify_all()
+            if finished is not None:
+                finished()
+
+    def close(self, when_inactive: Callable[[], object]) -> None:
+        """Let no more work begin, and call back once, in any thread, when nothing that needs the lease runs."""
+        with self._changed:
+            self._closed = True
+            if self._active:
+                self._when_inactive = when_inactive
+                return
+        when_inactive()
+
+    def renewed(self, requested_at: float, times: LeaseTimes) -> None:
+        """Note that the lease was written by a request that began at this time on our clock.
+
+        Other replicas saw the renewal no earlier than that, so they wait at least until `requested_at` plus what
+        the record says. Ignored after `end`.
+        """
+        with self._changed:
+            if not self._ended:
+                self._valid_until = requested_at + times.renew_deadline
+                self._expires_at = requested_at + times.seconds
+
+    def end(self) -> None:
+        """Refuse writes and work from now on; no renewal changes that."""
+        with self._changed:
+            self._ended = True
+            self._valid_until = -math.inf
+
+    def exit_time(self, times: LeaseTimes) -> float:
+        """Return when on our clock everything that needs the lease must have ended, if the lease is lost now.
+
+        That is shortly before another replica may begin. If another took the lease early, it is as long from now
+        as it would be from a renewal that failed.
+        """
+        gap = times.seconds - times.renew_deadline
+        return min(self._expires_at, self.clock() + gap) - min(EXIT_MARGIN, gap / 2)
+
+    def wait_inactive(self, until: float) -> bool:
+        """Block until nothing that needs the lease runs; return False if something does at that time."""
+        with self._changed:
+            while self._active:
+                left = until - self.clock()
+                if left <= 0:
+                    return False
+                self._changed.wait(min(left, CLOCK_STEP))
+            return True
 
 
 class Elector:
@@ -174,21 +325,21 @@ class Elector:
             await asyncio.sleep(self._times.retry_period * (1 + JITTER * random.random()))
 
     async def renew(self, may_renew: Callable[[], bool] = lambda: True) -> None:
-        """Keep the lease; returns when it is lost, or when it ran out because it may not be renewed."""
-        loop = asyncio.get_running_loop()
-        while (left := self._leadership.valid_until - loop.time()) > 0:
+        """Keep the lease; return when it is lost, or when it ran out because it may not be renewed."""
+        leadership = self._leadership
+        while (left := leadership.remaining) > 0:
             await asyncio.sleep(min(self._times.retry_period, left))
-            left = self._leadership.valid_until - loop.time()
+            left = leadership.remaining
             if left > 0 and may_renew():
-                # An attempt may not outlast the lease: whoever waits for its end must be told in time.
+                # An attempt must end with the lease: the loss has to be reported in time.
                 held = await self._attempt(min(self._times.attempt, left))
                 if not held and self._held_by_another():
                     break
-        self._leadership.valid_until = float("-inf")
+        leadership.end()
 
     async def release(self) -> None:
         """Give the lease up, so that another replica need not wait for its end."""
-        self._leadership.valid_until = float("-inf")
+        self._leadership.end()
         record = await self._store.read()
         if record is not None and record.holder == self._options.identity:
             now = MicroTime.now().to_wire()
@@ -197,22 +348,22 @@ class Elector:
             )
 
     async def _attempt(self, timeout: float) -> bool:
-        """Try once to take or renew the lease; failures to reach the server count as no."""
-        started = asyncio.get_running_loop().time()
+        """Try once to take or renew the lease; return False if the server cannot be reached."""
+        started = self._leadership.clock()
         try:
             async with asyncio.timeout(timeout):
                 held = await self._take(started)
         except (Conflict, AlreadyExists):
             return False
         except (KubewrightError, TimeoutError, msgspec.DecodeError) as error:
-            # Whatever it is, credentials that fail or an answer of a stranger: the lease lasts longer than one attempt.
-            self._complain(str(error) or "timed out")
+            # Whatever it is, failing credentials or a proxy's HTML: the lease lasts longer than one attempt.
+            self._report(str(error) or "timed out")
             return False
         self._trouble = ""
         return held
 
-    def _complain(self, trouble: str) -> None:
-        """Say once what is wrong, however long it lasts."""
+    def _report(self, trouble: str) -> None:
+        """Log what is wrong once, however long it lasts."""
         if trouble != self._trouble:
             self._trouble = trouble
             _log.warning("The lease %s could not be read or renewed: %s", self._options.name, trouble)
@@ -220,14 +371,17 @@ class Elector:
     async def _take(self, started: float) -> bool:
         options = self._options
         record = await self._store.read()
-        now = asyncio.get_running_loop().time()
+        now = self._leadership.clock()
         if record is None:
-            # Who deletes the record does not stop its holder, who may write until it has run out.
+            # Deleting the record does not stop its holder, which may act until it would have expired.
             if self._observed is not None and self._runs(self._observed, now):
                 return False
             moment = MicroTime.now().to_wire()
             self._observe(
-                await self._store.write(LeaseRecord(options.identity, self._seconds, moment, moment, 0)), now
+                await self._store.write(
+                    LeaseRecord(options.identity, self._times.seconds, moment, moment, 0)
+                ),
+                now,
             )
         else:
             if self._observed is None or record != self._observed:
@@ -240,24 +394,20 @@ class Elector:
             taken = msgspec.structs.replace(
                 record,
                 holder=options.identity,
-                duration=self._seconds,
+                duration=self._times.seconds,
                 acquired=record.acquired if ours else moment,
                 renewed=moment,
                 transitions=record.transitions + (0 if ours else 1),
             )
             self._observe(await self._store.write(taken), now)
-        # Counted from before the request: others see the renewal no earlier than that.
-        self._leadership.valid_until = started + self._times.renew_deadline
+        self._leadership.renewed(started, self._times)
         return True
 
     def _runs(self, record: LeaseRecord, now: float) -> bool:
-        """Tell whether another replica's lease, last seen to change when it was observed, may not have run out."""
+        """Return True if another replica's lease, observed when it last changed, may not have expired."""
         others = record.holder not in ("", self._options.identity)
-        return others and now < self._observed_at + record.duration
-
-    @property
-    def _seconds(self) -> int:
-        return max(1, round(self._times.duration))
+        # A record without a duration was written by something else: wait as long as for our own.
+        return others and now < self._observed_at + (record.duration or self._times.seconds)
 
     def _observe(self, record: LeaseRecord, now: float) -> None:
         self._observed, self._observed_at = record, now
@@ -283,9 +433,9 @@ class ElectionThread:
         self._main = asyncio.get_running_loop()
         self._leading = asyncio.Event()
         self._lost = asyncio.Event()
-        self._ended = threading.Event()
+        self._stopping = threading.Event()
         self._release = False
-        self._answered_at = self._main.time()
+        self._answered_at = self.leadership.clock()
         self._thread = threading.Thread(target=self._run, name="kubewright-election", daemon=True)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
@@ -297,7 +447,7 @@ class ElectionThread:
 
     @property
     def lost(self) -> bool:
-        """Tell whether this replica led, or sought to, and no longer does."""
+        """Return True if this replica led, or sought to, and no longer does."""
         return self._lost.is_set()
 
     async def wait_leading(self) -> None:
@@ -311,44 +461,47 @@ class ElectionThread:
             f"leader election lost: lease {self._options.namespace}/{self._options.name}"
         ) from self._failure
 
-    async def stop(self, *, release: bool) -> None:
-        """End the thread; release the lease only when nothing of this replica can still write."""
-        self._release = release
-        self._ended.set()
+    async def stop(self) -> None:
+        """Let no more work begin, and release the lease when nothing that needs it is left.
+
+        That is at once, as a rule. A thread that cannot be cancelled keeps the lease: it is renewed for as long as
+        the thread runs and the main loop answers, and stop does not wait for that.
+        """
+        self._stopping.set()
+        self.leadership.close(self._end_elector)
+        if self._thread.ident is not None and not self.leadership.active:
+            await asyncio.to_thread(self._thread.join, self._options.times.renew_deadline)
+
+    def _end_elector(self) -> None:
+        """Make the elector release the lease and end; called when nothing needs the lease any more."""
+        self._release = True
         if self._loop is not None and self._task is not None:
             try:
                 self._loop.call_soon_threadsafe(self._task.cancel)
             except RuntimeError:
                 pass  # its loop ended by itself
-        if self._thread.ident is not None:  # it was started: a failure before that has its own story
-            await asyncio.to_thread(self._thread.join, self._options.times.renew_deadline)
 
     def _run(self) -> None:
         try:
-            # A loop like the main one: what it calls until when the lease lasts is compared with the main loop's time,
-            # and the clocks of two kinds of loop may differ (uvloop's goes on while a Mac sleeps).
-            with asyncio.Runner(loop_factory=type(self._main)) as runner:
-                runner.run(self._elect())
+            asyncio.run(self._elect())
         except asyncio.CancelledError:
             pass
         except Exception as error:
             self._failure = error
             _log.exception("Leader election failed")
-        if not self._ended.is_set():
-            self._tell_main(self._lost.set)
-        if self._leading.is_set() and not self._ended.wait(self._patience):
-            _log.critical("The main loop did not stop after the lease was lost: ending the process")
+        self.leadership.end()
+        if not self._stopping.is_set():
+            self._call_main(self._lost.set)
+        if not self.leadership.wait_inactive(self.leadership.exit_time(self._options.times)):
+            _log.critical(
+                "Lost the lease, and %d reconciles or threads that need it still run: ending the process",
+                self.leadership.active,
+            )
             self._end_process()
-
-    @property
-    def _patience(self) -> float:
-        """Seconds from the loss of the lease until another replica may write, less one to be safe."""
-        times = self._options.times
-        return max(0.5, times.duration - times.renew_deadline - 1.0)
 
     async def _elect(self) -> None:
         self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
-        if self._ended.is_set():
+        if self._stopping.is_set():
             return  # stopped before there was a task to cancel
         options = self._options
         async with Client(self._config, timeout=options.times.attempt) as client:
@@ -356,8 +509,8 @@ class ElectionThread:
             try:
                 await elector.acquire()
                 _log.info("Acquired the lease %s/%s as %s", options.namespace, options.name, options.identity)
-                self._answered_at = self._main.time()
-                self._tell_main(self._leading.set)
+                self._answered_at = self.leadership.clock()
+                self._call_main(self._leading.set)
                 await elector.renew(self._main_loop_answers)
                 _log.error("Lost the lease %s/%s", options.namespace, options.name)
             finally:
@@ -366,21 +519,21 @@ class ElectionThread:
                         await elector.release()
 
     def _main_loop_answers(self) -> bool:
-        self._tell_main(self._answer)
-        silence = self._main.time() - self._answered_at
+        self._call_main(self._answer)
+        silence = self.leadership.clock() - self._answered_at
         if silence < self._options.times.main_loop_silence:
             return True
         _log.error("The main loop has not answered for %.0f s: the lease is not renewed", silence)
         return False
 
     def _answer(self) -> None:
-        self._answered_at = self._main.time()
+        self._answered_at = self.leadership.clock()
 
-    def _tell_main(self, callback: Callable[[], object]) -> None:
+    def _call_main(self, callback: Callable[[], object]) -> None:
         try:
             self._main.call_soon_threadsafe(callback)
         except RuntimeError:
-            pass  # the main loop is closed: nobody is left to tell
+            pass  # the main loop is closed
 
 
 def _record_of(lease: dict[str, Any]) -> LeaseRecord:

@@ -105,6 +105,15 @@ class Context(Reader):
         It knows neither the cache nor what the controller declares. It writes only while this replica leads.
         """
 
+    @property
+    @abstractmethod
+    def leading(self) -> bool:
+        """Return True if this replica may act now; always so without leader election.
+
+        Writes to the cluster check it themselves. Check it before each operation on an external system, also in a
+        thread: a process that was paused may go on when another replica has long taken over.
+        """
+
     @abstractmethod
     async def apply(self, child: W, *, owned: bool | None = None, force: bool = True) -> W:
         """Make the child so by server-side apply and return what is there; sends nothing when nothing would change.

@@ -1,7 +1,7 @@
-"""An operator at work: what builds client and cache, starts all in order and stops in reverse.
+"""Run an operator: build client and cache, start everything in order, stop in reverse.
 
-In reading order: `options` (how to run), `manager` (the run itself), `servers` (probes, metrics, webhooks) and
-`parts` (what is loaded only where it is used).
+In reading order: `options` (how to run), `manager` (the run itself), `servers` (probes, metrics, webhooks),
+`watchdog` (reports a blocked event loop) and `parts` (what is loaded only where it is used).
 """
 
 from kubewright.election import ElectionOptions, LeaseTimes

@@ -24,13 +24,13 @@ from kubewright.controller.running import (
     Surroundings,
     Traces,
     Views,
-    Watchdog,
 )
-from kubewright.election import LEASE, ElectionOptions, ElectionThread, LeaseLost
+from kubewright.election import LEASE, ElectionOptions, ElectionThread, Leadership, LeaseLost
 from kubewright.events import EventRecorder, Reference
 from kubewright.manager.options import ManagerOptions
 from kubewright.manager.parts import installed_tracer
 from kubewright.manager.servers import ServedWebhooks, serve_metrics, serve_probes, serve_webhooks
+from kubewright.manager.watchdog import Watchdog
 from kubewright.metrics import Registry
 from kubewright.serving import Checks
 
@@ -132,7 +132,6 @@ class Manager:
                     # A stop is no failure of the lifespan: what follows its `yield` must run.
                     stopped = error
         finally:
-            await self._give_up_lease()
             events.cancel()
         if stopped is not None:
             raise stopped
@@ -162,7 +161,12 @@ class Manager:
             await asyncio.get_running_loop().create_future()
         finally:
             self.ready.clear()
-            await self._drain()
+            try:
+                await self._drain()
+            finally:
+                # Webhooks and the lifespan run on every replica: the lease need not wait for their end.
+                if self._election is not None:
+                    await self._election.stop()
 
     async def _lead(
         self, group: asyncio.TaskGroup, election: ElectionThread, recorder: EventRecorder
@@ -204,25 +208,19 @@ class Manager:
                 task.cancel()
             await asyncio.wait(late)
 
-    async def _give_up_lease(self) -> None:
-        if self._election is None:
-            return
-        # A thread of ours that still runs may still write to an outside system: then the lease must expire.
-        idle = all(task.done() for task in self._working) and not any(
-            runner.threads_running for runner in self._runners
-        )
-        await self._election.stop(release=idle)
-
     def _surroundings(
         self, controller: Controller[Any], client: Client, cache: Cache, recorder: EventRecorder
     ) -> Surroundings:
+        leadership = Leadership.unlimited()
         if self._election is not None and controller.options.needs_leader_election:
-            client = client.fenced(self._election.leadership.check)
+            leadership = self._election.leadership
+            client = client.fenced(leadership.check)
         return Surroundings(
             client=self._traces.of_writes(client),
             cache=cache,
             recorder=recorder,
             metrics=self.metrics,
+            leadership=leadership,
             namespaces=self._options.namespaces,
             traces=self._traces,
             malformed=self._malformed,

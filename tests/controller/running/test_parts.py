@@ -1,7 +1,6 @@
 """The parts of the running half that need no cluster."""
 
 import asyncio
-import logging
 import threading
 
 import pytest
@@ -14,8 +13,6 @@ from kubewright.controller.running.memory import AnswerMemory, VersionMemory
 from kubewright.controller.running.reconciliation import is_terminal
 from kubewright.controller.running.surroundings import Views
 from kubewright.controller.running.threads import WorkerThreads
-from kubewright.controller.running.watchdog import Watchdog
-from kubewright.metrics import Registry
 
 
 def test_an_answer_settles_the_same_question_about_the_same_object() -> None:
@@ -98,21 +95,6 @@ async def test_threads_are_bounded_and_counted_until_they_end() -> None:
         go.set()
     assert [task.result() for task in running[1:]] == [7, 7]
     threads.close()
-
-
-async def test_the_watchdog_names_the_function_that_blocks(caplog: pytest.LogCaptureFixture) -> None:
-    metrics = Registry()
-    blocked = metrics.counter("kubewright_event_loop_blocked_total", "").labels()
-    async with Watchdog(metrics, interval=0.05):
-        tedious(caplog.records)
-    assert blocked.value == 1
-    assert "blocked" in caplog.text
-    assert "tedious" in caplog.text
-
-
-def tedious(complaints: list[logging.LogRecord]) -> None:
-    while not complaints:
-        pass
 
 
 def test_a_change_is_decoded_once_for_all_controllers_that_look_at_it() -> None:

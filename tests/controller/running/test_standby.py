@@ -8,6 +8,7 @@ from kubewright.api import Meta, ObjectKey
 from kubewright.cache import Cache
 from kubewright.controller import Context, Controller
 from kubewright.controller.running import Runner, Surroundings
+from kubewright.election import Leadership, LeaseTimes, NotLeading
 from kubewright.events import EventRecorder
 from kubewright.metrics import Registry
 
@@ -17,7 +18,7 @@ from .kinds import Box
 
 @asynccontextmanager
 async def standing_by(
-    cluster: Cluster, controller: Controller[Box]
+    cluster: Cluster, controller: Controller[Box], leadership: Leadership | None = None
 ) -> AsyncIterator[tuple[Runner[Box], Cache]]:
     metrics = Registry()
     cache = Cache(cluster.client, metrics=metrics)
@@ -27,6 +28,7 @@ async def standing_by(
         cache=cache,
         recorder=recorder,
         metrics=metrics,
+        leadership=leadership or Leadership.unlimited(),
         namespaces=(cluster.namespace,),
     )
     runner = Runner(controller, around)
@@ -66,3 +68,56 @@ async def test_what_came_and_went_before_this_replica_led_is_not_reconciled(clus
             await working
         assert sorted(seen) == ["last", "stays"]
         assert runner.statistics().outcomes["success"] == 2
+
+
+async def test_no_reconcile_begins_without_the_lease_and_its_key_is_kept(cluster: Cluster) -> None:
+    await cluster.install(Box)
+    leadership = Leadership()
+    held: list[bool] = []
+    done = asyncio.Event()
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        held.append(ctx.leading)
+        done.set()
+
+    async with standing_by(cluster, Controller(Box, reconcile), leadership) as (runner, _):
+        await cluster.create(Box(Meta("a")))
+        async with asyncio.TaskGroup() as group:
+            working = group.create_task(runner.run())
+
+            async def refused() -> bool:
+                return runner.queue.retries(ObjectKey(cluster.namespace, "a")) > 1
+
+            await cluster.eventually(refused)
+            assert not held
+            leadership.renewed(leadership.clock(), LeaseTimes(duration=7200, renew_deadline=3600))
+            await done.wait()
+            runner.stop()
+            await working
+        assert held == [True]
+        assert runner.statistics().outcomes["error"] == 0
+
+
+async def test_no_function_begins_in_a_thread_without_the_lease(cluster: Cluster) -> None:
+    await cluster.install(Box)
+    leadership = Leadership()
+    leadership.renewed(leadership.clock(), LeaseTimes(duration=7200, renew_deadline=3600))
+    refused = asyncio.Event()
+    called: list[str] = []
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        leadership.end()
+        try:
+            await ctx.run_sync(lambda: called.append(box.metadata.name))
+        except NotLeading:
+            refused.set()
+
+    async with standing_by(cluster, Controller(Box, reconcile), leadership) as (runner, _):
+        async with asyncio.TaskGroup() as group:
+            working = group.create_task(runner.run())
+            await cluster.create(Box(Meta("a")))
+            await refused.wait()
+            runner.stop()
+            await working
+        assert not called
+        assert leadership.active == 0

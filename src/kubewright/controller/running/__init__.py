@@ -3,14 +3,13 @@
 In reading order: `surroundings` (what all controllers share), `shelves` (a kind's objects at hand), `runner`
 (a change becomes a key, a key becomes a reconcile), `reconciliation` (one key: deletion first, then the
 author), `context` (the body of what the author is given), `reading` and `writer` (what goes to the cluster),
-`subjects`, `answers` and `memory` (whether it need go there), `threads`, and `instruments`, `reporting`,
-`traces` and `watchdog` (what is told about it).
+`subjects`, `answers` and `memory` (whether it need go there), `threads`, and `instruments`, `reporting` and
+`traces` (metrics, logs and spans).
 """
 
 from kubewright.controller.running.runner import Runner, RunnerStatistics
 from kubewright.controller.running.surroundings import MalformedObjects, Surroundings, Views
 from kubewright.controller.running.traces import Tracer, Traces
-from kubewright.controller.running.watchdog import Watchdog
 
 __all__ = [
     "MalformedObjects",
@@ -20,5 +19,4 @@ __all__ = [
     "Tracer",
     "Traces",
     "Views",
-    "Watchdog",
 ]

@@ -65,6 +65,11 @@ class RunningContext(Context):
         """Return the client, for verbs that have no door here."""
         return self._services.surroundings.client
 
+    @property
+    def leading(self) -> bool:
+        """Return True if this replica may act now."""
+        return self._services.surroundings.leadership.valid
+
     async def get(self, kind: Any, name: str, namespace: str | None = None) -> Any:
         """Return one object; raise NotFound if it does not exist."""
         return await self._cached.get(kind, name, namespace)
@@ -148,7 +153,14 @@ class RunningContext(Context):
         """Run a blocking function in one of the controller's threads."""
         call: Callable[[], R] = functools.partial(function, *args, **kwargs)
         context = contextvars.copy_context()
-        return await self._services.threads.run(lambda: context.run(call))
+        leadership = self._services.surroundings.leadership
+
+        def run() -> R:
+            # It may have waited for a free thread, and it goes on when the reconcile is cancelled.
+            with leadership.activity():
+                return context.run(call)
+
+        return await self._services.threads.run(run)
 
     @property
     def _cached(self) -> CachedReader:

@@ -46,6 +46,7 @@ from kubewright.controller.running.surroundings import Surroundings
 from kubewright.controller.running.threads import WorkerThreads
 from kubewright.controller.running.writer import Writer
 from kubewright.controller.watches import Source
+from kubewright.election import NotLeading
 from kubewright.workqueue import LOW_PRIORITY, Item, QueueShutDown, QueueStatistics, WorkQueue
 
 T = TypeVar("T")
@@ -262,6 +263,14 @@ class Runner(Generic[T]):
                 self.queue.done(item.key)
 
     async def _handle(self, item: Item[ObjectKey]) -> None:
+        try:
+            with self._surroundings.leadership.activity():
+                await self._reconcile(item)
+        except NotLeading:
+            # The process is about to end. Should the lease come back after all, the key is not lost.
+            self.queue.add_rate_limited(item.key, priority=item.priority)
+
+    async def _reconcile(self, item: Item[ObjectKey]) -> None:
         log = self._reconciliation.log_of(item.key)
         causes = tuple(self._causes.pop(item.key, ()))
         loop = asyncio.get_running_loop()

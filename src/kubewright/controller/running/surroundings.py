@@ -12,6 +12,7 @@ from kubewright.cache import Change as CacheChange
 from kubewright.client import Client
 from kubewright.controller.change import Change
 from kubewright.controller.running.traces import NO_TRACES, Traces
+from kubewright.election import Leadership
 from kubewright.events import EventRecorder, EventType, Reference
 from kubewright.metrics import Registry
 
@@ -56,6 +57,7 @@ class Views:
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     """Collaborators of the runners; where a lease is held, `client` refuses writes once it ran out.
 
+    `leadership` is asked before each reconcile and each function in a thread; without a lease it always agrees.
     `namespaces` limits every namespaced kind; empty means all.
     """
 
@@ -63,6 +65,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     cache: Cache
     recorder: EventRecorder
     metrics: Registry
+    leadership: Leadership = msgspec.field(default_factory=Leadership.unlimited)
     namespaces: Sequence[str] = ()
     traces: Traces = NO_TRACES
     malformed: MalformedObjects = msgspec.field(default_factory=MalformedObjects)

@@ -1,4 +1,4 @@
-"""Names the function that blocks the event loop: everything waits for it, so somebody must know."""
+"""Report the function that blocks the event loop, and with it everything else."""
 
 import asyncio
 import logging
@@ -13,11 +13,11 @@ from kubewright.metrics import Registry
 INTERVAL = 1.0
 
 _log = logging.getLogger("kubewright.watchdog")
-_NOT_THE_AUTHORS = (sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"))
+_LIBRARIES = (sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"))
 
 
 class Watchdog:
-    """Ask the loop each second whether it still turns; when it does not, log where it stands."""
+    """Call the loop each second; if it does not answer within another, log where it stands."""
 
     def __init__(self, metrics: Registry, *, interval: float = INTERVAL) -> None:
         self._interval = interval
@@ -56,14 +56,14 @@ class Watchdog:
             _log.warning(
                 "The event loop has been blocked for %.1f s by %s: use `await ctx.run_sync(...)` for blocking calls",
                 self._interval,
-                _culprit(frame),
+                _blocking_function(frame),
             )
 
 
-def _culprit(frame: FrameType) -> str:
+def _blocking_function(frame: FrameType) -> str:
     """Return the innermost function that is not a library's, else the innermost one."""
     innermost, at = frame, frame
-    while at.f_code.co_filename.startswith(_NOT_THE_AUTHORS) and at.f_back is not None:
+    while at.f_code.co_filename.startswith(_LIBRARIES) and at.f_back is not None:
         at = at.f_back
     found = innermost if at.f_back is None else at
     code = found.f_code
