@@ -1,4 +1,5 @@
 from collections.abc import Iterable
+from typing import Any
 
 from kubewright.api import Meta, Model, ObjectKey, OwnerReference, RawObject, encode, kind_of, raw_object
 from kubewright.controller import (
@@ -37,6 +38,10 @@ def nothing(index: Index[Shell], value: str) -> Iterable[ObjectKey]:
     raise AssertionError("no index is asked")
 
 
+def unexpected(state: RawObject, error: BaseException) -> None:
+    raise AssertionError(f"{state.meta.key} is not bad: {error}")
+
+
 def test_a_change_knows_its_type_and_decodes_when_looked_at() -> None:
     seen = change(note(text="old"), note(text="new"))
     assert seen.type == "update"
@@ -50,7 +55,7 @@ def test_a_change_knows_its_type_and_decodes_when_looked_at() -> None:
 
 def test_a_map_sees_the_states_before_and_after_and_each_key_comes_once() -> None:
     watched = watch(Note, map=lambda found: [ObjectKey("ns", found.text), ObjectKey("ns", "always")])
-    assert watched.requests(change(note(text="x"), note(text="y")), nothing) == {
+    assert watched.requests(change(note(text="x"), note(text="y")), nothing, unexpected) == {
         ObjectKey("ns", "x"),
         ObjectKey("ns", "y"),
         ObjectKey("ns", "always"),
@@ -66,14 +71,48 @@ def test_an_index_leads_from_the_watched_object_to_those_that_name_it() -> None:
         return [ObjectKey("ns", f"of-{value}")]
 
     watched = watch(Note, via=by_size, key=lambda found: found.text)
-    assert watched.requests(change(None, note(text="3")), lookup) == {ObjectKey("ns", "of-3")}
+    assert watched.requests(change(None, note(text="3")), lookup, unexpected) == {ObjectKey("ns", "of-3")}
     assert asked == [(by_size, "3")]
 
 
 def test_a_filtered_change_is_never_decoded() -> None:
     broken = RawObject(note().meta, b'{"text": 5}')
     watched = watch(Note, map=lambda found: [found.key], when=on("delete"))
-    assert watched.requests(change(None, broken), nothing) == set()
+    assert watched.requests(change(None, broken), nothing, unexpected) == set()
+
+
+def test_the_good_state_is_mapped_when_the_other_one_cannot_be() -> None:
+    broken = RawObject(note().meta, b'{"text": 5}')
+    watched = watch(Note, map=lambda found: [ObjectKey("ns", found.text)])
+    reported: list[RawObject] = []
+
+    def report(state: RawObject, error: BaseException) -> None:
+        reported.append(state)
+
+    assert watched.requests(change(broken, note(text="x")), nothing, report) == {ObjectKey("ns", "x")}
+    assert watched.requests(change(note(text="x"), broken), nothing, report) == {ObjectKey("ns", "x")}
+    assert reported == [broken, broken]
+
+
+def test_a_filter_that_fails_passes_the_change() -> None:
+    def fails(seen: Change[Note]) -> bool:
+        raise LookupError("a mistake")
+
+    reported: list[str] = []
+    watched = watch(Note, map=lambda found: [found.key], when=fails)
+    keys = watched.requests(change(None, note()), nothing, lambda _, error: reported.append(str(error)))
+    assert keys == {ObjectKey("ns", "a")}
+    assert reported == ["a mistake"]
+
+
+def test_a_map_that_returns_no_keys_is_reported() -> None:
+    wrong: Any = lambda found: ["ns/a"]  # noqa: E731
+    reported: list[str] = []
+    watched = watch(Note, map=wrong)
+    assert (
+        watched.requests(change(None, note()), nothing, lambda _, error: reported.append(str(error))) == set()
+    )
+    assert reported == ["the map of watch(Note) returned 'ns/a': expected ObjectKey(namespace, name)"]
 
 
 def test_the_generation_filter_drops_updates_of_status_alone() -> None:
@@ -128,16 +167,24 @@ def test_children_lead_to_the_owner_that_controls_them_whatever_its_version() ->
     found = ObjectKey("ns", "owner")
     children: Owned[Note] = owned(Note)
     shell = kind_of(Shell)
-    assert children.requests(change(None, child("shells.example.com/v1beta9")), shell) == {found}
-    assert children.requests(change(child("shells.example.com/v1"), note()), shell) == {found}
-    assert children.requests(change(None, child("other.example.com/v1")), shell) == set()
-    assert children.requests(change(None, child("shells.example.com/v1", kind="Zone")), shell) == set()
-    assert children.requests(change(None, child("shells.example.com/v1", controller=None)), shell) == set()
+    assert children.requests(change(None, child("shells.example.com/v1beta9")), shell, unexpected) == {found}
+    assert children.requests(change(child("shells.example.com/v1"), note()), shell, unexpected) == {found}
+    assert children.requests(change(None, child("other.example.com/v1")), shell, unexpected) == set()
+    assert (
+        children.requests(change(None, child("shells.example.com/v1", kind="Zone")), shell, unexpected)
+        == set()
+    )
+    assert (
+        children.requests(change(None, child("shells.example.com/v1", controller=None)), shell, unexpected)
+        == set()
+    )
     every: Owned[Note] = owned(Note, every_owner=True)
-    assert every.requests(change(None, child("shells.example.com/v1", controller=None)), shell) == {found}
+    assert every.requests(
+        change(None, child("shells.example.com/v1", controller=None)), shell, unexpected
+    ) == {found}
 
 
 def test_a_cluster_scoped_owner_is_found_without_namespace() -> None:
     children: Owned[Note] = owned(Note)
     seen = change(None, child("shells.example.com/v1", kind="Zone"))
-    assert children.requests(seen, kind_of(Zone)) == {ObjectKey("", "owner")}
+    assert children.requests(seen, kind_of(Zone), unexpected) == {ObjectKey("", "owner")}

@@ -18,6 +18,7 @@ from kubewright.api.kinds import kind_of
 from kubewright.api.model import field_info, field_types, is_builtin
 from kubewright.api.resource import Object
 from kubewright.api.scalars import Scalar
+from kubewright.guards import must_propagate, text_of
 
 T = TypeVar("T", bound=msgspec.Struct)
 JsonObject = dict[str, Any]
@@ -61,7 +62,10 @@ def encode(obj: msgspec.Struct | Mapping[str, Any]) -> bytes:
 
 
 def decode(cls: type[T], data: bytes | str) -> T:
-    """Read an object from JSON; null where a list, map or struct is expected counts as absent."""
+    """Read an object from JSON; null where a list, map or struct is expected counts as absent.
+
+    Raise DecodeError for every object that cannot be read, also if a hook of the class (`__post_init__`) raises.
+    """
     try:
         return _decoder(cls).decode(data)
     except msgspec.ValidationError:
@@ -70,6 +74,10 @@ def decode(cls: type[T], data: bytes | str) -> T:
         raise DecodeError(f"{cls.__name__}: nested too deeply") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DecodeError(f"{cls.__name__}: not JSON: {error}") from error
+    except BaseException as error:
+        if isinstance(error, DeclarationError) or must_propagate(error):
+            raise
+        raise _refused_by_hook(cls, error) from error
 
 
 def from_wire(cls: type[T], wire: Any) -> T:
@@ -83,6 +91,10 @@ def from_wire(cls: type[T], wire: Any) -> T:
         raise _located(cls, error) from error
     except RecursionError as error:
         raise DecodeError(f"{cls.__name__}: nested too deeply") from error
+    except BaseException as error:
+        if isinstance(error, DeclarationError) or must_propagate(error):
+            raise
+        raise _refused_by_hook(cls, error) from error
 
 
 def parse(data: bytes | str) -> Any:
@@ -195,6 +207,10 @@ def _read_scalar(kind: type, value: Any) -> Any:
     if issubclass(kind, Scalar):
         return kind.from_wire(value)
     raise NotImplementedError(f"{kind.__name__} cannot be read from the wire")
+
+
+def _refused_by_hook(cls: type, error: BaseException) -> DecodeError:
+    return DecodeError(f"{cls.__name__}: {type(error).__name__}: {text_of(error)}")
 
 
 def _located(cls: type, error: msgspec.ValidationError) -> DecodeError:

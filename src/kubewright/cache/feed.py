@@ -23,6 +23,7 @@ from kubewright.cache.watcher import (
     Synced,
     watch_forever,
 )
+from kubewright.guards import attempt
 from kubewright.metrics import Registry
 
 Subscriber = Callable[[Change], None]
@@ -173,29 +174,32 @@ class Feed:
             self._recovered()
 
     def _trim(self, obj: RawObject) -> RawObject:
-        try:
-            return self._trimmer.trim(obj)
-        except Exception as error:
+        def failed(error: BaseException) -> RawObject:
             # The author's transform failed: better the whole object than none.
             self.undecodable.report(obj, error)
             return obj
+
+        return attempt(self._trimmer.trim, obj, failed)
 
     def _tell(self, changes: Sequence[Change]) -> None:
         for change in changes:
             if len(self.undecodable):
                 self.undecodable.changed(change.key, change.new)
             for keeper in self._keepers:
-                keeper(change)
+                self._call(keeper, change)
             for subscriber in self._subscribers:
                 self._call(subscriber, change)
 
     def _call(self, subscriber: Subscriber, change: Change) -> None:
-        try:
-            subscriber(change)
-        except Exception:
-            _log.exception(
-                "A subscriber failed on a change of %s %s", self.selection.kind.resource, change.key
+        def failed(error: BaseException) -> None:
+            _log.error(
+                "A subscriber failed on a change of %s %s",
+                self.selection.kind.resource,
+                change.key,
+                exc_info=error,
             )
+
+        attempt(subscriber, change, failed)
 
     def _failed(self, failed: Failed) -> None:
         if not failed.ordinary and self._complaint != str(failed.error):

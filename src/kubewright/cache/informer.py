@@ -10,6 +10,7 @@ from kubewright.cache.indexes import IndexTable
 from kubewright.cache.selection import Selection
 from kubewright.cache.store import Change
 from kubewright.cache.undecodable import Undecodable
+from kubewright.guards import attempt
 
 T = TypeVar("T")
 
@@ -134,11 +135,12 @@ class Informer(Generic[T]):
     def _index_values(self, index: Index[T], raw: RawObject, obj: T | None) -> tuple[str, ...]:
         if obj is None:
             return ()
-        try:
-            return tuple(dict.fromkeys(index.values(obj)))
-        except Exception as error:
+
+        def failed(error: BaseException) -> tuple[str, ...]:
             self.feed.undecodable.report(raw, error)
             return ()
+
+        return attempt(lambda obj: tuple(dict.fromkeys(index.values(obj))), obj, failed)
 
     def _decode(self, raw: RawObject) -> T:
         if not self._typed:

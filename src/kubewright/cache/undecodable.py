@@ -1,4 +1,4 @@
-"""Objects that do not fit their class: each reported once, none in the way of the others."""
+"""Objects that cannot be decoded, transformed or indexed: each state is reported once, the others go on."""
 
 from collections.abc import Callable
 
@@ -8,22 +8,22 @@ from kubewright.api import ObjectKey, RawObject
 
 
 class Undecodable(msgspec.Struct, frozen=True):
-    """Hold an object, and why it could not be read or indexed."""
+    """Hold an object, and why it could not be decoded, transformed or indexed."""
 
     key: ObjectKey
     object: RawObject
-    error: Exception
+    error: BaseException
 
 
 class UndecodableObjects:
-    """Tell listeners of each unreadable state of an object once; forget it when the object changes."""
+    """Report each bad state of an object to the listeners once; forget it when the object changes."""
 
     def __init__(self) -> None:
         self._known: dict[ObjectKey, Undecodable] = {}
         self._listeners: list[Callable[[Undecodable], None]] = []
 
-    def report(self, obj: RawObject, error: Exception) -> None:
-        """Tell the listeners, unless they know already."""
+    def report(self, obj: RawObject, error: BaseException) -> None:
+        """Notify the listeners, unless this state was reported before."""
         key = obj.meta.key
         known = self._known.get(key)
         if known is not None and _same_state(known.object, obj):
@@ -33,13 +33,13 @@ class UndecodableObjects:
             listener(found)
 
     def changed(self, key: ObjectKey, new: RawObject | None) -> None:
-        """Take the object as readable until shown otherwise, if this is another state of it."""
+        """Forget what was reported of the object if this is another state of it."""
         known = self._known.get(key)
         if known is not None and (new is None or not _same_state(known.object, new)):
             del self._known[key]
 
     def listen(self, listener: Callable[[Undecodable], None]) -> Callable[[], None]:
-        """Tell this function of those known and of all to come; the returned one ends that."""
+        """Call this function for each bad state that is known or follows; return a function that ends that."""
         self._listeners.append(listener)
         for found in list(self._known.values()):
             listener(found)

@@ -1,6 +1,7 @@
-"""What leads to a reconcile: watched kinds, owned children, events from outside. All of it data."""
+"""What leads to a reconcile: watched kinds, owned children, events from external systems. All of it data."""
 
 from collections.abc import AsyncIterable, Callable, Iterable
+from functools import partial
 from typing import Any, Generic, Literal, TypeVar, cast, overload
 
 import msgspec
@@ -12,6 +13,7 @@ from kubewright.api import (
     Object,
     ObjectKey,
     PartialMeta,
+    RawObject,
     kind_of,
     names,
     parse_fields,
@@ -19,12 +21,44 @@ from kubewright.api import (
 )
 from kubewright.controller.change import Change
 from kubewright.controller.predicates import Predicate
+from kubewright.guards import attempt
 
 T = TypeVar("T")
 E = TypeVar("E")
 
 Lookup = Callable[[Index[Any], str], Iterable[ObjectKey]]
 """Finds the keys that an index holds under a value."""
+
+Report = Callable[[RawObject, BaseException], None]
+"""Reports the state of an object on which a function of the author failed."""
+
+
+def passes(when: Predicate[Any] | None, change: Change[Any], report: Report) -> bool:
+    """Return True if the predicate passes the change, or fails on it: one reconcile too many does no harm."""
+    if when is None:
+        return True
+
+    def failed(error: BaseException) -> bool:
+        state = change.after or change.before
+        if state is not None:
+            report(state, error)
+        return True
+
+    return attempt(when, change, failed)
+
+
+def checked_keys(keys: Iterable[Any], source: str) -> set[ObjectKey]:
+    """Return the keys that a function of the author returned; raise TypeError for what is no ObjectKey."""
+    found = set(keys)
+    for key in found:
+        if not isinstance(key, ObjectKey):
+            raise TypeError(f"{source} returned {key!r}: expected ObjectKey(namespace, name)")
+    return found
+
+
+def _no_keys(report: Report, state: RawObject, error: BaseException) -> set[ObjectKey]:
+    report(state, error)
+    return set()
 
 
 class Selector(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,18 +97,35 @@ class Watch(msgspec.Struct, Generic[T], frozen=True, eq=False, kw_only=True):
         """Return what the functions are given: the kind, or an `Object` of metadata alone."""
         return cast("type[T]", Object) if self.metadata_only else self.kind
 
-    def requests(self, change: Change[T], lookup: Lookup) -> set[ObjectKey]:
-        """Return the keys to reconcile: filtered, then mapped from the states before and after."""
-        if self.when is not None and not self.when(change):
+    def requests(self, change: Change[T], lookup: Lookup, report: Report) -> set[ObjectKey]:
+        """Return the keys to reconcile: filtered, then mapped from the states before and after.
+
+        A state that cannot be decoded or mapped is reported, and the other one is mapped all the same.
+        """
+        keys: set[ObjectKey] = set()
+        if not passes(self.when, change, report):
+            return keys
+        if change.before is not None:
+            keys |= attempt(
+                lambda change: self._keys(change.old, lookup),
+                change,
+                partial(_no_keys, report, change.before),
+            )
+        if change.after is not None:
+            keys |= attempt(
+                lambda change: self._keys(change.new, lookup), change, partial(_no_keys, report, change.after)
+            )
+        return keys
+
+    def _keys(self, state: T | None, lookup: Lookup) -> set[ObjectKey]:
+        if state is None:
             return set()
         if self.map is not None:
-            return {key for state in change.objects for key in self.map(state)}
+            return checked_keys(self.map(state), f"the map of watch({kind_of(self.kind).kind})")
         if self.via is None or self.key is None:
             return set()
-        values: set[str] = set()
-        for state in change.objects:
-            found = self.key(state)
-            values.update((found,) if isinstance(found, str) else found)
+        found = self.key(state)
+        values = {found} if isinstance(found, str) else set(found)
         return {key for value in values for key in lookup(self.via, value)}
 
 
@@ -145,13 +196,11 @@ class Owned(msgspec.Struct, Generic[T], frozen=True, eq=False, kw_only=True):
         """Return what a filter is given: the kind, or an `Object` of metadata alone."""
         return cast("type[T]", Object) if self.metadata_only else self.kind
 
-    def requests(self, change: Change[T], owner: Kind) -> set[ObjectKey]:
+    def requests(self, change: Change[T], owner: Kind, report: Report) -> set[ObjectKey]:
         """Return the keys of the owners before and after; versions of the owner's kind do not matter."""
         # Metadata is at hand; what a filter looks at may have to be decoded.
         found = {key for meta in change.metas for key in self.owners(meta, owner)}
-        if found and self.when is not None and not self.when(change):
-            return set()
-        return found
+        return found if found and passes(self.when, change, report) else set()
 
     def owners(self, meta: PartialMeta, owner: Kind) -> set[ObjectKey]:
         """Return the keys of the owners of this kind that the child names."""

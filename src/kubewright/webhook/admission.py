@@ -20,6 +20,7 @@ from kubewright.api import (
     parse,
     typed_diff,
 )
+from kubewright.guards import must_propagate
 from kubewright.webhook.declaration import Admission, Findings
 from kubewright.webhook.envelope import BadReview, identity, read_review
 from kubewright.webhook.findings import AuditAnnotation, Denial, Problem, Warned
@@ -121,7 +122,9 @@ def review_admission(webhook: Admission[Any], body: bytes) -> bytes:
         return failure(wire.uid, 400, "BadRequest", str(error), version)
     try:
         verdict = _gather(webhook.judge(subject, old, request))
-    except Exception as error:
+    except BaseException as error:
+        if must_propagate(error):
+            raise
         raise UserCodeFailed(wire.uid, request, version) from error
     response: JsonObject = {"uid": wire.uid, "allowed": not (verdict.errors or verdict.denials)}
     if not response["allowed"]:

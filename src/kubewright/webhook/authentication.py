@@ -7,6 +7,7 @@ from typing import cast
 import msgspec
 
 from kubewright.api import DeclarationError, JsonObject
+from kubewright.guards import must_propagate
 from kubewright.webhook.envelope import BadReview, read_review
 from kubewright.webhook.request import User
 
@@ -81,7 +82,9 @@ def review_token(authentication: Authentication, body: bytes) -> bytes:
         raise BadReview("spec.token is missing")
     try:
         user = authentication.user(token, audiences)
-    except Exception as error:
+    except BaseException as error:
+        if must_propagate(error):
+            raise
         raise TokenFailed(token_failure("the token could not be judged", version)) from error
     if user is None:
         return _review({"authenticated": False}, version)

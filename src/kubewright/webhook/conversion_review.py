@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from kubewright.api import DecodeError, GroupVersionKind, JsonObject, Meta, Object, decode, to_wire
+from kubewright.guards import must_propagate, text_of
 from kubewright.webhook.conversion import Versions
 from kubewright.webhook.envelope import BadReview, identity, read_review
 
@@ -48,7 +49,7 @@ _encoder = msgspec.json.Encoder()
 class CannotConvert(Exception):
     """One object that cannot be had in the version asked for; `surprise` is what the author's function raised."""
 
-    def __init__(self, message: str, surprise: Exception | None = None) -> None:
+    def __init__(self, message: str, surprise: BaseException | None = None) -> None:
         super().__init__(message)
         self.surprise = surprise
 
@@ -57,7 +58,7 @@ class ConversionAnswer(msgspec.Struct, frozen=True):
     """The review to send back, and what the author's functions raised, for the log."""
 
     body: bytes
-    surprises: tuple[Exception, ...] = ()
+    surprises: tuple[BaseException, ...] = ()
 
 
 def review_conversion(kinds: ByKind, body: bytes) -> ConversionAnswer:
@@ -118,8 +119,10 @@ def _convert(kinds: ByKind, raw: msgspec.Raw, desired: str) -> msgspec.Raw:
     try:
         made = versions.convert(subject, desired)
         wire = to_wire(made)
-    except Exception as error:
-        text = f"{what}: conversion to {desired} failed: {type(error).__name__}: {error}"
+    except BaseException as error:
+        if must_propagate(error):
+            raise
+        text = f"{what}: conversion to {desired} failed: {type(error).__name__}: {text_of(error)}"
         raise CannotConvert(text, error) from error
     wire["metadata"] = _metadata(made, before, raw, what)
     return msgspec.Raw(_encoder.encode(wire))

@@ -160,12 +160,14 @@ async def test_an_object_that_cannot_be_read_while_it_waits_to_be_deleted_is_tol
     async with cluster.running(Controller(Box, boxes, finalizer=OWN)) as manager:
         [event] = await cluster.eventually(lambda: cluster.events("Malformed"))
         assert "spec.size" in event.note
-        assert f"mend it, or take the finalizer {OWN} off by hand" in event.note
+        assert f"fix the object, or remove its finalizer {OWN} by hand" in event.note
         fine = await cluster.create(Box(Meta("fine")))
         await cluster.client.delete(await cluster.until(Box, "fine", lambda box: box.metadata.finalizers))
         await cluster.gone(Box, fine.metadata.name)
         await settled(manager)
-        mended = {"spec": {"size": 3}}
-        await cluster.client.patch(untyped, mended, name="broken", namespace=cluster.namespace, type="merge")
+        repaired = {"spec": {"size": 3}}
+        await cluster.client.patch(
+            untyped, repaired, name="broken", namespace=cluster.namespace, type="merge"
+        )
         await cluster.gone(Box, "broken")
     assert boxes.finalized == ["fine", "broken"]

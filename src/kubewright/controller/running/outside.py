@@ -6,9 +6,9 @@ from contextlib import AsyncExitStack, aclosing
 from typing import Any, cast
 
 from kubewright.backoff import Backoff
-from kubewright.controller.running.reconciliation import is_cancelled
 from kubewright.controller.running.reporting import FieldLog
 from kubewright.controller.watches import Source
+from kubewright.guards import must_propagate
 
 LONGEST_REST = 30.0
 """Seconds; whoever mends what an outside system lacks should not wait for a controller's whole backoff."""
@@ -26,11 +26,9 @@ async def follow(outside: Source[Any], take: Callable[[Any], None], backoff: Bac
         opened = loop.time()
         try:
             await _read(outside, take)
-        except (KeyboardInterrupt, GeneratorExit):
-            raise
         except BaseException as error:
-            # A library's own CancelledError or SystemExit would end this silently, or everything.
-            if is_cancelled(error):
+            # A CancelledError or SystemExit of a library would end this task silently, or the operator.
+            if must_propagate(error):
                 raise
             attempt = 0 if loop.time() - opened > delay else attempt + 1
             delay = min(backoff.delay(attempt), LONGEST_REST)

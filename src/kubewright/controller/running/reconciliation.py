@@ -1,6 +1,5 @@
 """One key at a time: deletion first, then the author's reconciler."""
 
-import asyncio
 import inspect
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, cast
@@ -26,10 +25,11 @@ from kubewright.controller.running.context import RunningContext, Services
 from kubewright.controller.running.reporting import FieldLog, ReconcileLog
 from kubewright.controller.running.shelves import AnyShelf
 from kubewright.controller.watches import Owned
+from kubewright.guards import text_of
 
 T = TypeVar("T")
 
-Report = Callable[[AnyShelf, RawObject, str], None]
+Report = Callable[[AnyShelf, RawObject, DecodeError], None]
 
 
 class MalformedObject(TerminalError):
@@ -114,8 +114,8 @@ class Reconciliation(Generic[T]):
         except Conflict:
             raise
         except Exception as error:
-            # Whoever deleted the object waits for it, and does not see our log.
-            context.warn("FinalizerFailed", f"{finalizer}: {str(error) or type(error).__name__}")
+            # The user who deleted the object waits for it and does not see our log.
+            context.warn("FinalizerFailed", f"{finalizer}: {text_of(error)}")
             raise
 
     async def _free_children(self, key: ObjectKey, owner: RawObject | None) -> None:
@@ -131,16 +131,21 @@ class Reconciliation(Generic[T]):
         try:
             return decode_as(self._controller.kind, state.raw)
         except DecodeError as error:
-            told = self._malformed(state, error)
-            self._report_malformed(self._own, state, told)
-            raise MalformedObject(told) from error
+            malformed = self._with_remedy(state, error)
+            self._report_malformed(self._own, state, malformed)
+            raise MalformedObject(str(malformed)) from error
 
-    def _malformed(self, state: RawObject, error: DecodeError) -> str:
-        told = str(error)
+    def _with_remedy(self, state: RawObject, error: DecodeError) -> DecodeError:
+        """Return the error with what to do if the object waits for our finalizer, which cannot run."""
         finalizer = self._controller.finalizer_name
-        if state.meta.deletion_timestamp is not None and finalizer in state.meta.finalizers:
-            told += f"; it waits to be deleted: mend it, or take the finalizer {finalizer} off by hand"
-        return told
+        if state.meta.deletion_timestamp is None or finalizer not in state.meta.finalizers:
+            return error
+        explained = DecodeError(
+            f"{error}; it waits to be deleted: fix the object, or remove its finalizer {finalizer} by hand",
+            path=error.path,
+        )
+        explained.__cause__ = error.__cause__
+        return explained
 
 
 class _Children:
@@ -193,9 +198,3 @@ def is_terminal(error: BaseException) -> bool:
             return True
         seen = seen.__cause__
     return False
-
-
-def is_cancelled(error: BaseException) -> bool:
-    """Tell a cancellation of this task from one that user code raised by itself."""
-    task = asyncio.current_task()
-    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0

@@ -25,7 +25,7 @@ from kubewright.api import (
     kind_of,
 )
 from kubewright.cache import Change as CacheChange
-from kubewright.cache import Index, Undecodable
+from kubewright.cache import Index
 from kubewright.controller.change import Cause
 from kubewright.controller.declaration import Controller
 from kubewright.controller.permissions import Permissions
@@ -37,7 +37,6 @@ from kubewright.controller.running.reading import Holdings
 from kubewright.controller.running.reconciliation import (
     MalformedObject,
     Reconciliation,
-    is_cancelled,
     is_terminal,
 )
 from kubewright.controller.running.reporting import FieldLog, controller_log
@@ -45,11 +44,15 @@ from kubewright.controller.running.shelves import AnyShelf, Shelf
 from kubewright.controller.running.surroundings import Surroundings
 from kubewright.controller.running.threads import WorkerThreads
 from kubewright.controller.running.writer import Writer
-from kubewright.controller.watches import Source
+from kubewright.controller.watches import Report, Source, checked_keys, passes
 from kubewright.election import NotLeading
+from kubewright.guards import attempt, must_propagate, text_of
 from kubewright.workqueue import LOW_PRIORITY, Item, QueueShutDown, QueueStatistics, WorkQueue
 
 T = TypeVar("T")
+
+Requests = Callable[[CacheChange, Report], Iterable[ObjectKey]]
+"""Maps a change to the keys to reconcile."""
 
 JITTER = 0.1
 MAX_CAUSES = 5
@@ -121,24 +124,29 @@ class Runner(Generic[T]):
         for watched in self.controller.watches:
             if watched.via is not None:
                 self._own.add_index(watched.via)
-        self._own.subscribe(self._guarded(self._own, self._own_requests))
+        self._own.subscribe(self._subscriber(self._own, self._own_requests))
         for child, shelf in zip(self.controller.owns, self._children, strict=True):
             shelf.subscribe(
-                self._guarded(
-                    shelf, lambda change, child=child: child.requests(show(child.form, change), self._kind)
+                self._subscriber(
+                    shelf,
+                    lambda change, report, child=child: child.requests(
+                        show(child.form, change), self._kind, report
+                    ),
                 )
             )
         for watched, shelf in zip(self.controller.watches, self._watched, strict=True):
             shelf.subscribe(
-                self._guarded(
+                self._subscriber(
                     shelf,
-                    lambda change, watched=watched: watched.requests(
-                        show(watched.form, change), self._lookup
+                    lambda change, report, watched=watched: watched.requests(
+                        show(watched.form, change), self._lookup, report
                     ),
                 )
             )
         for shelf in self._shelves:
-            shelf.on_undecodable(lambda found, shelf=shelf: self._report_undecodable(shelf, found))
+            shelf.on_undecodable(
+                lambda found, shelf=shelf: self._report_malformed(shelf, found.object, found.error)
+            )
 
     async def wait_synced(self) -> None:
         """Wait until everything that the controller looks at is at hand, and has led here."""
@@ -184,27 +192,16 @@ class Runner(Generic[T]):
             else:
                 awaited[key] = max(priority, awaited.get(key, LOW_PRIORITY))
 
-    def _guarded(
-        self, shelf: AnyShelf, requests: Callable[[CacheChange], Iterable[ObjectKey]]
-    ) -> Callable[[CacheChange], None]:
-        """Make a subscriber of a mapping; what the author's functions raise is reported, never passed on."""
+    def _subscriber(self, shelf: AnyShelf, requests: Requests) -> Callable[[CacheChange], None]:
+        """Return a subscriber that enqueues what a change is mapped to."""
+        report = partial(self._report_failure, shelf)
 
         def subscriber(change: CacheChange) -> None:
             if self._awaited_deletions and change.new is None and change.old is not None:
                 awaited = self._awaited_deletions.pop(change.old.meta.uid, ())
                 self.enqueue(awaited, _cause(shelf.kind, change))
-            try:
-                keys = requests(change)
-            except DecodeError as error:
-                self._report_malformed(shelf, change.new or change.old, str(error))
-            except Exception:
-                self._instruments.mapping_errors.inc()
-                self._log.exception(
-                    "A filter or map failed on a change of %s %s", shelf.kind.kind, change.key
-                )
-            else:
-                if keys:
-                    self.enqueue(keys, _cause(shelf.kind, change), low=_is_low(change))
+            if keys := requests(change, report):
+                self.enqueue(keys, _cause(shelf.kind, change), low=_is_low(change))
 
         return subscriber
 
@@ -219,12 +216,12 @@ class Runner(Generic[T]):
                 return True
         return False
 
-    def _own_requests(self, change: CacheChange) -> Iterable[ObjectKey]:
+    def _own_requests(self, change: CacheChange, report: Report) -> Iterable[ObjectKey]:
         when = self.controller.when
         if (
             when is None
             or _begins_deletion(change)
-            or when(self._surroundings.views.of(self.controller.kind, change))
+            or passes(when, self._surroundings.views.of(self.controller.kind, change), report)
         ):
             return (change.key,)
         return ()
@@ -279,10 +276,8 @@ class Runner(Generic[T]):
         try:
             with self._surroundings.traces.reconcile(log, causes):
                 result = await self._bounded(item.key, log, causes)
-        except (KeyboardInterrupt, GeneratorExit):
-            raise
         except BaseException as error:
-            if is_cancelled(error):
+            if must_propagate(error):
                 raise
             self._failed(item, error, log)
         else:
@@ -333,8 +328,8 @@ class Runner(Generic[T]):
             return
         # Our own errors say what to do; anything else is the author's code, where the line matters.
         trace = None if isinstance(error, KubewrightError) else error
-        told = str(error) or type(error).__name__
-        log.error("Reconciler error: %s", told, exc_info=trace, extra={"error": told, "terminal": terminal})
+        text = text_of(error)
+        log.error("Reconciler error: %s", text, exc_info=trace, extra={"error": text, "terminal": terminal})
 
     def _ends_with_its_namespace(self, key: ObjectKey, error: BaseException) -> bool:
         """Return True if a retry cannot help and the object's deletion is certain to lead here.
@@ -356,23 +351,34 @@ class Runner(Generic[T]):
                 self.queue.add(key, priority=LOW_PRIORITY, after=random.uniform(0, JITTER * period))
 
     def _take(self, outside: Source[Any], event: Any) -> None:
-        try:
-            for key in tuple(outside.map(event)):
-                self.enqueue((key,), Cause("", key, "outside"))
-        except Exception:
+        def failed(error: BaseException) -> set[ObjectKey]:
             self._instruments.mapping_errors.inc()
-            self._log.exception("The map of a source failed on an event")
+            self._log.error("The map of a source failed on an event: %s", text_of(error), exc_info=error)
+            return set()
 
-    def _report_undecodable(self, shelf: AnyShelf, found: Undecodable) -> None:
-        self._report_malformed(shelf, found.object, str(found.error))
+        for key in attempt(
+            lambda event: checked_keys(outside.map(event), "the map of a source"), event, failed
+        ):
+            self.enqueue((key,), Cause("", key, "outside"))
 
-    def _report_malformed(self, shelf: AnyShelf, state: RawObject | None, told: str) -> None:
-        """Report an object that does not fit its class: once for each of its states."""
-        if state is None or not self._surroundings.malformed.is_new(shelf.kind, state.meta):
+    def _report_failure(self, shelf: AnyShelf, state: RawObject, error: BaseException) -> None:
+        """Report an object on which a filter or map of the author failed."""
+        if not isinstance(error, DecodeError):
+            self._instruments.mapping_errors.inc()
+        self._report_malformed(shelf, state, error)
+
+    def _report_malformed(self, shelf: AnyShelf, state: RawObject, error: BaseException) -> None:
+        """Report an object that the author's classes or functions fail on: once for each of its states."""
+        if not self._surroundings.malformed.is_new(shelf.kind, state.meta):
             return
         self._instruments.malformed.inc()
-        self._log.error("%s %s cannot be read: %s", shelf.kind.kind, state.meta.key, told)
-        self._surroundings.tell(shelf.kind, state.meta, "Warning", "Malformed", told)
+        raised = error.__cause__ if isinstance(error, DecodeError) else error
+        # What the class's own types refuse is said in the message; for the author's code the line matters.
+        trace = None if isinstance(raised, msgspec.MsgspecError | UnicodeDecodeError) else raised
+        text = text_of(error)
+        reason = text if isinstance(error, KubewrightError) else f"{type(error).__name__}: {text}"
+        self._log.error("%s %s cannot be read: %s", shelf.kind.kind, state.meta.key, reason, exc_info=trace)
+        self._surroundings.tell(shelf.kind, state.meta, "Warning", "Malformed", reason)
 
 
 def _begins_deletion(change: CacheChange) -> bool:
