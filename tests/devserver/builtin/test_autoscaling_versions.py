@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubewright.api import GroupVersionKind
-from kubewright.devserver.builtin.autoscaling_versions import convert
+from kubewright.devserver.builtin.autoscaling import convert
 
 V1 = GroupVersionKind("autoscaling", "v1", "HorizontalPodAutoscaler")
 V2 = GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler")

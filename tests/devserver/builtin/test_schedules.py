@@ -2,14 +2,14 @@
 
 import pytest
 
-from kubewright.devserver.builtin.schedules import schedule_trouble
+from kubewright.devserver.builtin.cron_jobs import schedule_error
 
 
 @pytest.mark.parametrize(
     "schedule", ["* * * * *", "*/5 0-3 1,15 jan-mar MON", "@daily", "@every 5m", "? 0 * * 0"]
 )
 def test_takes_a_schedule_that_cron_knows(schedule: str) -> None:
-    assert schedule_trouble(schedule) == ""
+    assert schedule_error(schedule) == ""
 
 
 @pytest.mark.parametrize(
@@ -27,4 +27,4 @@ def test_takes_a_schedule_that_cron_knows(schedule: str) -> None:
     ],
 )
 def test_says_what_is_wrong_with_a_schedule(schedule: str, trouble: str) -> None:
-    assert schedule_trouble(schedule) == trouble
+    assert schedule_error(schedule) == trouble

@@ -1,7 +1,7 @@
 """Claims that want to grow may do so only where it works."""
 
 from kubewright.devserver.admission.refusals import forbidden
-from kubewright.devserver.builtin.pod_amounts import amounts
+from kubewright.devserver.builtin.pods.resources import quantities
 from kubewright.devserver.objects import section
 from kubewright.devserver.request.admission import Operation
 from kubewright.devserver.strategy.access import Access
@@ -28,7 +28,7 @@ class ClaimGrowth:
         if not is_written(operation, "", "persistentvolumeclaims", "UPDATE") or new is None or old is None:
             return
         before, after = (
-            amounts(section(obj, "spec", "resources").get("requests")).get("storage") for obj in (old, new)
+            quantities(section(obj, "spec", "resources").get("requests")).get("storage") for obj in (old, new)
         )
         if before is None or after is None or not after > before:
             return

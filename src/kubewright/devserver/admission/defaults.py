@@ -3,7 +3,7 @@
 from kubewright.devserver.admission.claims import is_written
 from kubewright.devserver.admission.pods import is_new_pod
 from kubewright.devserver.admission.refusals import forbidden
-from kubewright.devserver.builtin.pod_amounts import amounts
+from kubewright.devserver.builtin.pods.resources import quantities
 from kubewright.devserver.objects import JsonObject, items, meta, section
 from kubewright.devserver.objects.status import quote
 from kubewright.devserver.request.admission import Operation
@@ -76,7 +76,7 @@ class RuntimeClasses:
             return
         fixed = section(found, "overhead").get("podFixed")
         if fixed:
-            if spec.get("overhead") and amounts(spec["overhead"]) != amounts(fixed):
+            if spec.get("overhead") and quantities(spec["overhead"]) != quantities(fixed):
                 raise forbidden(operation, _MISMATCH)
             spec["overhead"] = fixed
         scheduling = section(found, "scheduling")
@@ -116,7 +116,7 @@ class RuntimeClasses:
         found = self._class_of(operation, spec)
         fixed = section(found or {}, "overhead").get("podFixed")
         if fixed:
-            if amounts(spec.get("overhead")) != amounts(fixed):
+            if quantities(spec.get("overhead")) != quantities(fixed):
                 raise forbidden(operation, _MISMATCH)
         elif spec.get("overhead"):
             why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from kubewright.api import Quantity
 from kubewright.devserver.admission.refusals import forbidden
-from kubewright.devserver.builtin.pod_amounts import Amounts, amounts, pod_amounts
+from kubewright.devserver.builtin.pods.resources import ResourceList, quantities, resource_totals
 from kubewright.devserver.objects import JsonObject, items, meta, section
 from kubewright.devserver.request.admission import Operation
 from kubewright.devserver.strategy.access import Access
@@ -80,7 +80,7 @@ def _complete(pod: JsonObject, limit_range: JsonObject) -> None:
 def _violations(limit: JsonObject, operation: Operation) -> list[str]:
     sort, obj = limit.get("type", ""), operation.object or {}
     if operation.kind.kind == "PersistentVolumeClaim":
-        requests = amounts(section(obj, "spec", "resources").get("requests"))
+        requests = quantities(section(obj, "spec", "resources").get("requests"))
         return list(_claim_violations(limit, requests)) if sort == "PersistentVolumeClaim" else []
     if sort == "Container":
         return [
@@ -88,40 +88,42 @@ def _violations(limit: JsonObject, operation: Operation) -> list[str]:
             for _, container in _containers(obj)
             for text in _pod_violations(
                 limit,
-                amounts(section(container, "resources").get("requests")),
-                amounts(section(container, "resources").get("limits")),
+                quantities(section(container, "resources").get("requests")),
+                quantities(section(container, "resources").get("limits")),
             )
         ]
     if sort == "Pod":
-        return list(_pod_violations(limit, *pod_amounts(section(obj, "spec"))))
+        return list(_pod_violations(limit, *resource_totals(section(obj, "spec"))))
     return []
 
 
-def _claim_violations(limit: JsonObject, requests: Amounts) -> Iterator[str]:
+def _claim_violations(limit: JsonObject, requests: ResourceList) -> Iterator[str]:
     sort = limit["type"]
-    yield from _below(sort, amounts(limit.get("min")), requests, {})
-    for name, most in amounts(limit.get("max")).items():
+    yield from _below(sort, quantities(limit.get("min")), requests, {})
+    for name, most in quantities(limit.get("max")).items():
         if name not in requests:
             yield f"maximum {name} usage per {sort} is {most}.  No request is specified"
         elif requests[name] > most:
             yield f"maximum {name} usage per {sort} is {most}, but request is {requests[name]}"
 
 
-def _pod_violations(limit: JsonObject, requests: Amounts, limits: Amounts) -> Iterator[str]:
+def _pod_violations(limit: JsonObject, requests: ResourceList, limits: ResourceList) -> Iterator[str]:
     sort = limit["type"]
-    yield from _below(sort, amounts(limit.get("min")), requests, limits)
-    for name, most in amounts(limit.get("max")).items():
+    yield from _below(sort, quantities(limit.get("min")), requests, limits)
+    for name, most in quantities(limit.get("max")).items():
         if name not in limits:
             yield f"maximum {name} usage per {sort} is {most}.  No limit is specified"
         elif limits[name] > most:
             yield f"maximum {name} usage per {sort} is {most}, but limit is {limits[name]}"
         elif name in requests and requests[name] > most:
             yield f"maximum {name} usage per {sort} is {most}, but request is {requests[name]}"
-    for name, ratio in amounts(limit.get("maxLimitRequestRatio")).items():
+    for name, ratio in quantities(limit.get("maxLimitRequestRatio")).items():
         yield from _above_ratio(sort, name, ratio, requests, limits)
 
 
-def _below(sort: str, least: Mapping[str, Quantity], requests: Amounts, limits: Amounts) -> Iterator[str]:
+def _below(
+    sort: str, least: Mapping[str, Quantity], requests: ResourceList, limits: ResourceList
+) -> Iterator[str]:
     for name, bound in least.items():
         if name not in requests:
             yield f"minimum {name} usage per {sort} is {bound}.  No request is specified"
@@ -131,7 +133,9 @@ def _below(sort: str, least: Mapping[str, Quantity], requests: Amounts, limits: 
             yield f"minimum {name} usage per {sort} is {bound}, but limit is {limits[name]}"
 
 
-def _above_ratio(sort: str, name: str, ratio: Quantity, requests: Amounts, limits: Amounts) -> Iterator[str]:
+def _above_ratio(
+    sort: str, name: str, ratio: Quantity, requests: ResourceList, limits: ResourceList
+) -> Iterator[str]:
     title = f"{name} max limit to request ratio per {sort} is {ratio}"
     zero = Quantity("0")
     if requests.get(name, zero) == zero:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from kubewright.api import Kind, Quantity, label_selector
-from kubewright.devserver.builtin.pod_amounts import amounts, pod_amounts
+from kubewright.devserver.builtin.pods.resources import quantities, resource_totals
 from kubewright.devserver.objects import JsonObject, items, meta, section
 from kubewright.devserver.objects.clock import parse_time
 from kubewright.devserver.objects.status import group_resource
@@ -80,7 +80,7 @@ def _pod_usage(pod: JsonObject, used: Usage, now: float) -> Usage:
     deleted, grace = meta(pod).get("deletionTimestamp"), meta(pod).get("deletionGracePeriodSeconds")
     if deleted and grace is not None and parse_time(deleted) + grace < now:
         return counted
-    requests, limits = pod_amounts(section(pod, "spec"))
+    requests, limits = resource_totals(section(pod, "spec"))
     return {**used, **container_usage(requests, limits)}
 
 
@@ -114,7 +114,7 @@ def _claim_usage(spec: JsonObject, used: Usage) -> Usage:
     )
     if prefix:
         used[f"{prefix}persistentvolumeclaims"] = _ONE
-    storage = amounts(section(spec, "resources").get("requests")).get("storage")
+    storage = quantities(section(spec, "resources").get("requests")).get("storage")
     if storage is not None:
         used["requests.storage"] = storage
         if prefix:
@@ -130,7 +130,7 @@ def unmet_demands(pod: JsonObject, limited: set[str]) -> str:
     missing: dict[str, set[str]] = {}
     for container in [*items(spec, "containers"), *items(spec, "initContainers")]:
         resources = section(container, "resources")
-        present = container_usage(amounts(resources.get("requests")), amounts(resources.get("limits")))
+        present = container_usage(quantities(resources.get("requests")), quantities(resources.get("limits")))
         for name in (limited & _DEMANDED) - present.keys():
             missing.setdefault(name, set()).add(container["name"])
     if not missing:
@@ -175,7 +175,7 @@ def _pod_in_scope(selector: JsonObject, pod: JsonObject) -> bool:
 def _is_best_effort(spec: JsonObject) -> bool:
     containers = [*items(spec, "containers"), *items(spec, "initContainers")]
     asked = (
-        amounts(section(item, "resources").get(field))
+        quantities(section(item, "resources").get(field))
         for item in containers
         for field in ("requests", "limits")
     )

@@ -3,7 +3,7 @@
 from kubewright.api import Quantity
 from kubewright.devserver.admission.quota_usage import Usage, in_scope, is_counted, unmet_demands, usage_of
 from kubewright.devserver.admission.refusals import forbidden
-from kubewright.devserver.builtin.pod_amounts import Amounts, add, amounts
+from kubewright.devserver.builtin.pods.resources import ResourceList, add_resources, quantities
 from kubewright.devserver.objects import JsonObject, meta, section
 from kubewright.devserver.objects.clock import Clock
 from kubewright.devserver.request.admission import Operation
@@ -51,8 +51,8 @@ class ResourceQuotas:
         obj, old = operation.object or {}, operation.old_object
         if not in_scope(quota, group, plural, obj):
             return None
-        hard = amounts(section(quota, "status").get("hard"))
-        used = amounts(section(quota, "status").get("used"))
+        hard = quantities(section(quota, "status").get("hard"))
+        used = quantities(section(quota, "status").get("used"))
         usage = usage_of(group, plural, obj, self._clock.seconds())
         limited = hard.keys() & {*usage, *_possible(group, plural, hard)}
         name = meta(quota)["name"]
@@ -68,7 +68,7 @@ class ResourceQuotas:
         asked = {key: value for key, value in usage.items() if key in hard and value}
         if not asked:
             return None
-        total = add(used, asked)
+        total = add_resources(used, asked)
         exceeded = sorted(key for key in asked if total[key] > hard[key])
         if exceeded:
             requested, present, limits = (_shown(part, exceeded) for part in (asked, used, hard))
@@ -79,7 +79,7 @@ class ResourceQuotas:
         return total
 
 
-def _possible(group: str, plural: str, hard: Amounts) -> set[str]:
+def _possible(group: str, plural: str, hard: ResourceList) -> set[str]:
     """Give the names by which a quota may limit this kind, though the object at hand does not use them."""
     if (group, plural) != ("", "pods"):
         return set()
@@ -88,5 +88,5 @@ def _possible(group: str, plural: str, hard: Amounts) -> set[str]:
     } | (hard.keys() & {"cpu", "memory", "ephemeral-storage"})
 
 
-def _shown(part: Amounts, names: list[str]) -> str:
+def _shown(part: ResourceList, names: list[str]) -> str:
     return ",".join(f"{name}={part[name]}" for name in names if name in part)

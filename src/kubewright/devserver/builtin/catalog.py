@@ -1,56 +1,50 @@
-"""All built-in kinds that have something particular to them, by group and kind."""
+"""The strategies of all built-in kinds, by group and kind."""
 
 from collections.abc import Mapping
 
 from msgspec.structs import replace
 
 from kubewright.devserver.builtin import (
-    api_services,
+    admission_registration,
     autoscaling,
+    budgets_and_leases,
     certificates,
     cluster,
     configuration,
-    csi,
-    endpoints,
+    cron_jobs,
     events,
     flowcontrol,
     jobs,
+    namespaces,
     networking,
-    persistent_volumes,
-    pods,
-    policies,
     rbac,
-    registrations,
-    service_addresses,
     services,
     storage,
     workloads,
 )
+from kubewright.devserver.builtin.pods import strategies as pods
 from kubewright.devserver.strategy import MetaChecks, Strategy
 
 _MODULES = (
-    api_services,
+    admission_registration,
     autoscaling,
+    budgets_and_leases,
     certificates,
     cluster,
     configuration,
-    csi,
-    endpoints,
+    cron_jobs,
     events,
     flowcontrol,
     jobs,
+    namespaces,
     networking,
-    persistent_volumes,
     pods,
-    policies,
     rbac,
-    registrations,
-    service_addresses,
     services,
     storage,
     workloads,
 )
-# How the real server looks at metadata again for these kinds: as at a new object's, at its changes, at finalizers.
+# How often the real server repeats the validation of metadata in an update of these kinds.
 _META_CHECKS: Mapping[MetaChecks, Mapping[str, str]] = {
     MetaChecks(0, 0, qualified=False): {"": "Event", "policy": "PodDisruptionBudget"},
     MetaChecks(0, 1, qualified=False): {"coordination.k8s.io": "Lease"},
@@ -90,9 +84,9 @@ _STRATEGIES: Mapping[tuple[str, str], Strategy] = {
     for module in _MODULES
     for key, strategy in module.STRATEGIES.items()
 }
-_PLAIN = Strategy()
+_DEFAULT = Strategy()
 
 
 def strategy_for(group: str, kind: str) -> Strategy:
-    """Give what is particular to a kind; a plain strategy where nothing is."""
-    return _STRATEGIES.get((group, kind), _PLAIN)
+    """Return the strategy of a built-in kind; a kind without one of its own gets the default."""
+    return _STRATEGIES.get((group, kind), _DEFAULT)

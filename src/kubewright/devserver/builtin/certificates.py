@@ -1,81 +1,47 @@
-"""CertificateSigningRequests: who asks for a certificate, and who may say yes."""
+"""CertificateSigningRequests: the request itself, its approval, and the certificate that a signer issues."""
 
 import base64
 import binascii
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from kubewright.api import FieldError, problems
 from kubewright.devserver.builtin import field_checks as check
-from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age
-from kubewright.devserver.builtin.certificate_checks import (
-    JUDGEMENTS,
-    check_approval,
-    check_status,
-    conditions_of,
-    date_conditions,
-)
+from kubewright.devserver.builtin.printing import AGE, NAME, NONE, cell, printed
+from kubewright.devserver.builtin.rules import at_least, distinct, one_of, required, rules
 from kubewright.devserver.builtin.writes import restore, text_at
 from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.request.identity import User
-from kubewright.devserver.strategy import Column, Part, Strategy
+from kubewright.devserver.strategy import Part, Strategy
 from kubewright.devserver.strategy.tables import human_duration
 
 GROUP = "certificates.k8s.io"
 USAGES = (
-    "any",
-    "cert sign",
-    "client auth",
-    "code signing",
-    "content commitment",
-    "crl sign",
-    "data encipherment",
-    "decipher only",
-    "digital signature",
-    "email protection",
-    "encipher only",
-    "ipsec end system",
-    "ipsec tunnel",
-    "ipsec user",
-    "key agreement",
-    "key encipherment",
-    "microsoft sgc",
-    "netscape sgc",
-    "ocsp signing",
-    "s/mime",
-    "server auth",
-    "signing",
-    "timestamping",
+    *(
+        "any",
+        "cert sign",
+        "client auth",
+        "code signing",
+        "content commitment",
+        "crl sign",
+        "data encipherment",
+    ),
+    *("decipher only", "digital signature", "email protection", "encipher only", "ipsec end system"),
+    *("ipsec tunnel", "ipsec user", "key agreement", "key encipherment", "microsoft sgc", "netscape sgc"),
+    *("ocsp signing", "s/mime", "server auth", "signing", "timestamping"),
 )
+_DECISIONS = ("Approved", "Denied")
+_PERMANENT = (*_DECISIONS, "Failed")
+_CONDITIONS = "status.conditions"
+_CERTIFICATE = "status.certificate"
 _SIGNER = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/.+")
 _SIGNER_RULE = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
-_LEAST_SECONDS = 600
+_BLOCK = re.compile(r"-----BEGIN ([^-]+)-----\s")
 
 
-def _keep_request(new: JsonObject, old: JsonObject) -> None:
-    restore(new, old, "spec")
-    restore(new, old, "status")
-
-
-def _status_write(new: JsonObject, old: JsonObject) -> None:
-    """Take the certificate and how the signing went, but not who approved it."""
-    restore(new, old, "spec")
-    for kind in JUDGEMENTS:
-        before, after = conditions_of(old, kind), conditions_of(new, kind)
-        if len(before) == len(after):
-            for item, known in zip(after, before, strict=True):
-                item.clear()
-                item.update(known)
-
-
-def _approve(new: JsonObject, old: JsonObject) -> None:
-    """Take who approved or denied, and when, but no certificate."""
-    restore(new, old, "spec")
-    restore(new.setdefault("status", {}), section(old, "status"), "certificate")
-
-
-def _sign(request: JsonObject, user: User) -> None:
-    """Write down who asks; a client cannot say."""
+def _set_requester(request: JsonObject, user: User) -> None:
+    """Record the user of the request, which clients cannot choose."""
     spec: JsonObject = request.setdefault("spec", {})
     spec["username"] = user.name
     extra = {key: list(values) for key, values in user.extra.items()}
@@ -86,39 +52,134 @@ def _sign(request: JsonObject, user: User) -> None:
             spec.pop(name, None)
 
 
-def _validate(request: JsonObject) -> list[FieldError]:
-    spec: JsonObject = section(request, "spec")
-    errors = _check_pem(spec.get("request"))
-    usages: list[str] = items(spec, "usages")
-    if not usages:
-        errors.append(problems.required("spec.usages"))
-    for index, usage in enumerate(usages):
-        errors += check.one_of(f"spec.usages[{index}]", usage, USAGES)
-        if usage in usages[:index]:
-            errors.append(problems.duplicate(f"spec.usages[{index}]", usage))
-    signer = spec.get("signerName", "")
-    if not signer:
-        errors.append(problems.required("spec.signerName"))
-    elif not _SIGNER.fullmatch(signer):
-        errors.append(problems.invalid("spec.signerName", signer, _SIGNER_RULE))
-    seconds = spec.get("expirationSeconds")
-    if seconds is not None and seconds < _LEAST_SECONDS:
-        text = "may not specify a duration less than 600 seconds (10 minutes)"
-        errors.append(problems.invalid("spec.expirationSeconds", seconds, text))
+def _keep_request(new: JsonObject, old: JsonObject) -> None:
+    restore(new, old, "spec")
+    restore(new, old, "status")
+
+
+def _keep_decisions(new: JsonObject, old: JsonObject) -> None:
+    """Prepare a status write, which cannot change approvals and denials."""
+    restore(new, old, "spec")
+    for kind in _DECISIONS:
+        before, after = _conditions_of(old, kind), _conditions_of(new, kind)
+        if len(before) == len(after):
+            for item, known in zip(after, before, strict=True):
+                item.clear()
+                item.update(known)
+
+
+def _keep_certificate(new: JsonObject, old: JsonObject) -> None:
+    """Prepare an approval, which cannot change the certificate."""
+    restore(new, old, "spec")
+    restore(new.setdefault("status", {}), section(old, "status"), "certificate")
+
+
+def _conditions_of(request: JsonObject, *kinds: str) -> list[Any]:
+    return [item for item in items(section(request, "status"), "conditions") if item.get("type") in kinds]
+
+
+def _date_conditions(new: JsonObject, old: JsonObject, moment: str) -> None:
+    """Set the times that a client left out of conditions."""
+    before = {
+        (item.get("type"), item.get("status")): item.get("lastTransitionTime")
+        for item in items(section(old, "status"), "conditions")
+    }
+    for condition in items(section(new, "status"), "conditions"):
+        condition["lastUpdateTime"] = condition.get("lastUpdateTime") or moment
+        since = condition.get("lastTransitionTime")
+        known = before.get((condition.get("type"), condition.get("status")))
+        condition["lastTransitionTime"] = since or known or moment
+
+
+def _decoded(encoded: str | None) -> str:
+    try:
+        return base64.b64decode(encoded or "").decode(errors="replace")
+    except binascii.Error:
+        return ""
+
+
+def _pem_request(path: str, encoded: str | None) -> Iterator[FieldError]:
+    if "-----BEGIN CERTIFICATE REQUEST-----" not in _decoded(encoded):
+        yield problems.invalid(path, encoded, "PEM block type must be CERTIFICATE REQUEST")
+
+
+def _signer_name(path: str, name: str | None) -> Iterator[FieldError]:
+    if name and not _SIGNER.fullmatch(name):
+        yield problems.invalid(path, name, _SIGNER_RULE)
+
+
+_REQUEST = rules(
+    ("spec.request", _pem_request),
+    ("spec.usages", required(), distinct(one_of(*USAGES))),
+    ("spec.signerName", required(), _signer_name),
+    (
+        "spec.expirationSeconds?",
+        at_least(600, "may not specify a duration less than 600 seconds (10 minutes)"),
+    ),
+)
+
+
+def _check_approval(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    return [*_check_conditions(new, old), *_removed_conditions(new, old)]
+
+
+def _check_status(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    """Check a signer's write: a certificate, once, and no decision."""
+    errors = [*_check_conditions(new, old), *_check_certificate(new, old), *_removed_conditions(new, old)]
+    for kind in _DECISIONS:
+        if len(_conditions_of(new, kind)) > len(_conditions_of(old, kind)):
+            text = f"updates may not add a condition of type {problems.quoted(kind)}"
+            errors.append(problems.forbidden(_CONDITIONS, text))
+    present = section(old, "status").get("certificate")
+    if present and section(new, "status").get("certificate") != present:
+        errors.append(problems.forbidden(_CERTIFICATE, "updates may not modify existing certificate content"))
     return errors
 
 
-def _check_pem(encoded: str | None) -> list[FieldError]:
-    try:
-        text = base64.b64decode(encoded or "").decode(errors="replace")
-    except binascii.Error:
-        text = ""
-    if "-----BEGIN CERTIFICATE REQUEST-----" in text:
-        return []
-    return [problems.invalid("spec.request", encoded, "PEM block type must be CERTIFICATE REQUEST")]
+def _check_conditions(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
+    seen: set[str] = set()
+    contradictory = len({item["type"] for item in _conditions_of(old, *_DECISIONS)}) == len(_DECISIONS)
+    for index, condition in enumerate(items(section(new, "status"), "conditions")):
+        path, kind = f"{_CONDITIONS}[{index}]", condition.get("type", "")
+        if not kind:
+            yield problems.required(f"{path}.type")
+        allowed = ("True",) if kind in _PERMANENT else ("False", "True", "Unknown")
+        yield from check.choice(f"{path}.status", condition.get("status"), allowed)
+        if not contradictory and kind in _DECISIONS and seen & set(_DECISIONS) - {kind}:
+            text = "Approved and Denied conditions are mutually exclusive"
+            yield problems.invalid(_CONDITIONS, kind, text)
+        if kind in seen:
+            yield problems.duplicate(f"{path}.type", kind)
+        seen.add(kind)
 
 
-def _condition(request: JsonObject) -> str:
+def _removed_conditions(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
+    for kind in _PERMANENT:
+        if len(_conditions_of(new, kind)) < len(_conditions_of(old, kind)):
+            text = f"updates may not remove a condition of type {problems.quoted(kind)}"
+            yield problems.forbidden(_CONDITIONS, text)
+
+
+def _check_certificate(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
+    encoded = section(new, "status").get("certificate")
+    if not encoded or encoded == section(old, "status").get("certificate"):
+        return
+    kinds = _BLOCK.findall(_decoded(encoded))
+    other = next((kind for kind in kinds if kind != "CERTIFICATE"), "")
+    if other:
+        text = f"only CERTIFICATE PEM blocks are allowed, found {problems.quoted(other)}"
+        yield problems.invalid(_CERTIFICATE, "<certificate data>", text)
+    elif not kinds:
+        text = "must contain at least one CERTIFICATE PEM block"
+        yield problems.invalid(_CERTIFICATE, "<certificate data>", text)
+
+
+def _duration(request: JsonObject) -> str:
+    seconds = section(request, "spec").get("expirationSeconds")
+    return NONE if seconds is None else human_duration(seconds)
+
+
+def _state(request: JsonObject) -> str:
     status: JsonObject = section(request, "status")
     found = {item.get("type") for item in items(status, "conditions")}
     text = "Denied" if "Denied" in found else "Approved" if "Approved" in found else "Pending"
@@ -127,42 +188,28 @@ def _condition(request: JsonObject) -> str:
     return f"{text},Issued" if status.get("certificate") else text
 
 
-def _row(request: JsonObject, now: float) -> list[Any]:
-    spec: JsonObject = section(request, "spec")
-    seconds = spec.get("expirationSeconds")
-    return [
-        request["metadata"]["name"],
-        object_age(request, now),
-        spec.get("signerName") or NONE,
-        spec.get("username", ""),
-        NONE if seconds is None else human_duration(seconds),
-        _condition(request),
-    ]
-
-
 STRATEGIES = {
     (GROUP, "CertificateSigningRequest"): Strategy(
         prepare_update=_keep_request,
-        prepare_status_update=_status_write,
-        date=date_conditions,
-        validate=_validate,
-        sign=_sign,
-        validate_status_update=check_status,
-        parts={"approval": Part(_approve, check_approval)},
+        prepare_status_update=_keep_decisions,
+        date=_date_conditions,
+        validate=_REQUEST.validate,
+        sign=_set_requester,
+        validate_status_update=_check_status,
+        parts={"approval": Part(_keep_certificate, _check_approval)},
         selectable_fields={"spec.signerName": text_at("spec", "signerName")},
-        columns=(
-            NAME,
-            AGE,
-            Column("SignerName"),
-            Column("Requestor"),
-            Column("RequestedDuration"),
-            Column("Condition"),
-        ),
-        row=_row,
         reset_fields={
             "": frozenset({("spec",), ("status",)}),
             "status": frozenset({("spec",), ("status", "conditions")}),
             "approval": frozenset({("spec",), ("status", "certificate")}),
         },
+        **printed(
+            NAME,
+            AGE,
+            cell("SignerName", "spec.signerName", NONE),
+            cell("Requestor", "spec.username"),
+            cell("RequestedDuration", _duration),
+            cell("Condition", _state),
+        ),
     ),
 }

@@ -1,105 +1,36 @@
-"""Namespaces and nodes, and the limits within a namespace."""
+"""Kinds that describe the cluster: Nodes, classes for Pods, devices, and the API services of the server."""
 
-import uuid
-from collections.abc import Callable, Iterator, Mapping
+import base64
+from collections.abc import Iterator
 from typing import Any
 
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
-from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age, wide
-from kubewright.devserver.builtin.scheduling import TAINT_EFFECTS
-from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, flag_at, keep_spec, restore, text_at
+from kubewright.devserver.builtin.pods.scheduling import TAINT_EFFECTS
+from kubewright.devserver.builtin.printing import AGE, NAME, NONE, cell, printed
+from kubewright.devserver.builtin.rules import (
+    between,
+    changes,
+    defaults,
+    immutable,
+    named,
+    one_of,
+    required,
+    rules,
+    unset,
+)
+from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, flag_at, keep_spec, text_at
 from kubewright.devserver.objects import JsonObject, items, section
-from kubewright.devserver.strategy import Column, Part, Strategy
+from kubewright.devserver.strategy import Strategy
 
-_NAME_LABEL = "kubernetes.io/metadata.name"
 _ROLE_PREFIX = "node-role.kubernetes.io/"
 _ROLE_LABEL = "kubernetes.io/role"
-_QUOTA_RESOURCES = frozenset(
-    {"cpu", "memory", "ephemeral-storage", "storage", "pods", "services", "replicationcontrollers", "secrets"}
-    | {
-        "resourcequotas",
-        "configmaps",
-        "persistentvolumeclaims",
-        "services.nodeports",
-        "services.loadbalancers",
-    }
-    | {f"{kind}.{name}" for kind in ("requests", "limits") for name in ("cpu", "memory", "ephemeral-storage")}
-    | {"requests.storage"}
-)
-_LIMIT_TYPES = ("Container", "PersistentVolumeClaim", "Pod")
-_SCOPES = (
-    "BestEffort",
-    "CrossNamespacePodAffinity",
-    "NotBestEffort",
-    "NotTerminating",
-    "PriorityClass",
-    "Terminating",
-    "VolumeAttributesClass",
-)
-_OPPOSITES = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
-_POD_AMOUNTS = ("cpu", "memory", "pods", "ephemeral-storage")
-_LIMIT_PARTS = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
+_UNKNOWN = "<unknown>"
+_MAX_USER_PRIORITY = 1000000000
+_SYSTEM_PRIORITIES = ("system-cluster-critical", "system-node-critical")
 
 
-def _default_namespace(namespace: JsonObject) -> None:
-    if name := namespace["metadata"].get("name"):
-        namespace["metadata"].setdefault("labels", {})[_NAME_LABEL] = name
-
-
-def _new_namespace(namespace: JsonObject) -> None:
-    namespace["status"] = {"phase": "Active"}
-    finalizers: list[str] = items(section(namespace, "spec"), "finalizers")
-    if "kubernetes" not in finalizers:
-        finalizers = [*finalizers, "kubernetes"]
-    namespace["spec"] = {"finalizers": finalizers}
-
-
-def _finalize(new: JsonObject, old: JsonObject) -> None:
-    restore(new, old, "status")
-
-
-def _kept_namespace(new: JsonObject, old: JsonObject) -> None:
-    restore(new, old, "spec")
-    restore(new, old, "status")
-
-
-def _status_of_namespace(new: JsonObject, old: JsonObject) -> None:
-    restore(new, old, "spec")
-
-
-def _validate_namespace(namespace: JsonObject) -> list[FieldError]:
-    errors: list[FieldError] = []
-    for name in items(section(namespace, "spec"), "finalizers"):
-        errors += check.named("spec.finalizers", name, names.qualified_name(name))
-        if name != "kubernetes" and "/" not in name:
-            text = "name is neither a standard finalizer name nor is it fully qualified"
-            errors.append(problems.invalid("spec.finalizers", name, text))
-    return errors
-
-
-def _check_finalized(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    errors: list[FieldError] = []
-    for index, name in enumerate(items(section(new, "spec"), "finalizers")):
-        path = f"spec.finalizers[{index}]"
-        errors += check.named(path, name, names.qualified_name(name))
-        if name != "kubernetes" and "/" not in name:
-            text = "name is neither a standard finalizer name nor is it fully qualified"
-            errors.append(problems.invalid(path, name, text))
-    return errors
-
-
-def _terminate_namespace(namespace: JsonObject) -> None:
-    namespace.setdefault("status", {})["phase"] = "Terminating"
-
-
-def _emptied_namespace(namespace: JsonObject) -> bool:
-    return not section(namespace, "spec").get("finalizers")
-
-
-def _namespace_row(namespace: JsonObject, now: float) -> list[Any]:
-    phase = section(namespace, "status").get("phase", "")
-    return [namespace["metadata"]["name"], phase, object_age(namespace, now)]
+# Nodes
 
 
 def _default_node(node: JsonObject) -> None:
@@ -109,272 +40,276 @@ def _default_node(node: JsonObject) -> None:
     elif spec.get("podCIDRs") and not spec.get("podCIDR"):
         spec["podCIDR"] = spec["podCIDRs"][0]
     elif spec.get("podCIDRs") and spec["podCIDRs"][0] != spec["podCIDR"]:
-        # Of two that say different things, the older field is believed.
+        # If the two fields differ, the older one wins.
         spec["podCIDRs"] = [spec["podCIDR"]]
     status: JsonObject = section(node, "status")
     if status.get("capacity") and not status.get("allocatable"):
         status["allocatable"] = dict(status["capacity"])
 
 
+def _taint_value(path: str, value: str | None) -> Iterator[FieldError]:
+    if reasons := names.label_value(value or ""):
+        yield problems.invalid(path, value, ";".join(reasons))
+
+
+_TAINT = rules(
+    ("key", named(names.qualified_name, empty=True)),
+    ("value", _taint_value),
+    ("effect", one_of(*TAINT_EFFECTS, required=True)),
+)
+
+
 def _validate_node(node: JsonObject) -> list[FieldError]:
     errors: list[FieldError] = []
     seen: set[tuple[str, str]] = set()
     for index, taint in enumerate(items(section(node, "spec"), "taints")):
-        path, key, effect = f"metadata.taints[{index}]", taint.get("key", ""), taint.get("effect", "")
-        errors += check.named(f"{path}.key", key, names.qualified_name(key))
-        value = taint.get("value", "")
-        if troubles := names.label_value(value):
-            errors.append(problems.invalid(f"{path}.value", value, ";".join(troubles)))
-        errors += check.choice(f"{path}.effect", effect, TAINT_EFFECTS)
-        if (key, effect) in seen:
+        # The real server reports taints under metadata.
+        path = f"metadata.taints[{index}]"
+        errors += _TAINT(path, taint)
+        identity = taint.get("key", ""), taint.get("effect", "")
+        if identity in seen:
             errors.append(problems.duplicate(path, taint))
-        seen.add((key, effect))
+        seen.add(identity)
     return errors
 
 
-def _node_row(node: JsonObject, now: float) -> list[Any]:
-    status: JsonObject = section(node, "status")
-    ready = [item for item in items(status, "conditions") if item["type"] == "Ready"]
+def _node_state(node: JsonObject) -> str:
+    ready = [item for item in items(section(node, "status"), "conditions") if item["type"] == "Ready"]
     state = "Unknown" if not ready else "Ready" if ready[0].get("status") == "True" else "NotReady"
-    if section(node, "spec").get("unschedulable"):
-        state += ",SchedulingDisabled"
+    return f"{state},SchedulingDisabled" if section(node, "spec").get("unschedulable") else state
+
+
+def _node_roles(node: JsonObject) -> str:
     labels: dict[str, str] = section(node["metadata"], "labels")
-    roles = {key[len(_ROLE_PREFIX) :] for key in labels if key.startswith(_ROLE_PREFIX)} - {""}
-    if labels.get(_ROLE_LABEL):
-        roles.add(labels[_ROLE_LABEL])
-    addresses: dict[str, str] = {}
-    for item in items(status, "addresses"):
-        addresses.setdefault(item["type"], item["address"])
-    info: JsonObject = section(status, "nodeInfo")
-    return [
-        node["metadata"]["name"],
-        state,
-        ",".join(sorted(roles)) or NONE,
-        object_age(node, now),
-        info.get("kubeletVersion", ""),
-        addresses.get("InternalIP", NONE),
-        addresses.get("ExternalIP", NONE),
-        info.get("osImage") or "<unknown>",
-        _kernel(info),
-        info.get("containerRuntimeVersion") or "<unknown>",
-    ]
+    roles = {key[len(_ROLE_PREFIX) :] for key in labels if key.startswith(_ROLE_PREFIX)}
+    return ",".join(sorted((roles | {labels.get(_ROLE_LABEL, "")}) - {""})) or NONE
 
 
-def _kernel(info: JsonObject) -> str:
+def _node_address(kind: str) -> Any:
+    def read(node: JsonObject) -> str:
+        found = (item for item in items(section(node, "status"), "addresses") if item["type"] == kind)
+        return next((item["address"] for item in found), NONE)
+
+    return read
+
+
+def _kernel(node: JsonObject) -> str:
+    info: JsonObject = section(node, "status", "nodeInfo")
     version, machine = info.get("kernelVersion"), info.get("architecture")
     if not version:
-        return "<unknown>"
+        return _UNKNOWN
     return f"{version} ({machine})" if machine else version
 
 
-def _validate_quota(quota: JsonObject) -> list[FieldError]:
-    errors: list[FieldError] = []
-    hard: dict[str, Any] = section(section(quota, "spec"), "hard")
-    for name, value in hard.items():
-        path = f"spec.hard[{name}]"
-        if troubles := names.qualified_name(name):
-            errors += check.named(path, name, troubles)
-        elif "/" not in name and name not in _QUOTA_RESOURCES and ".hugepages-" not in name:
-            errors.append(problems.invalid(path, name, "must be a standard resource type or fully qualified"))
-            errors.append(problems.invalid(path, name, "must be a standard resource for quota"))
-        errors += check.amount(path, name, value)
-    return errors + list(_check_scopes(section(quota, "spec"), hard))
+# Priority and runtime classes
 
 
-def _check_scopes(spec: JsonObject, hard: Mapping[str, Any]) -> Iterator[FieldError]:
-    scopes: list[str] = items(spec, "scopes")
-    if scopes:
-        path = "spec.scopes"
-        for scope in dict.fromkeys(scopes):
-            if scope not in _SCOPES:
-                yield problems.invalid(path, scopes, "unsupported scope")
+def _priority(path: str, obj: JsonObject) -> Iterator[FieldError]:
+    name = obj["metadata"].get("name", "")
+    if name.startswith("system-"):
+        if name not in _SYSTEM_PRIORITIES:
+            text = (
+                "priority class names with 'system-' prefix are reserved for system use only. "
+                f"error: {name} is not a known system priority class"
+            )
+            yield problems.forbidden("metadata.name", text)
+    elif obj.get("value", 0) > _MAX_USER_PRIORITY:
+        text = f"maximum allowed value of a user defined priority is {_MAX_USER_PRIORITY}"
+        yield problems.forbidden("value", text)
+
+
+def _same_priority(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
+    if new.get("value", 0) != old.get("value", 0):
+        yield problems.forbidden("value", "may not be changed in an update.")
+
+
+_PRIORITY_CLASS = rules(("", _priority), ("preemptionPolicy", one_of("Never", "PreemptLowerPriority")))
+_RUNTIME_CLASS = rules(("handler", named(names.dns1123_label, required=True)))
+
+
+# Devices
+
+
+def _default_claim(claim: JsonObject) -> None:
+    _default_requests(section(claim, "spec"))
+
+
+def _default_claim_template(template: JsonObject) -> None:
+    _default_requests(section(template, "spec", "spec"))
+
+
+def _default_requests(spec: JsonObject) -> None:
+    for request in items(section(spec, "devices"), "requests"):
+        for device in (request.get("exactly"), *items(request, "firstAvailable")):
+            if device is None:
                 continue
-            for name in hard:
-                counted = name.removeprefix("requests.").removeprefix("limits.")
-                # A budget for Pods that ask for nothing can only count them.
-                fits = name == "pods" if scope == "BestEffort" else counted in _POD_AMOUNTS
-                if _is_standard(name) and not fits:
-                    yield problems.invalid(path, scopes, "unsupported scope applied to resource")
-        for first, second in _OPPOSITES:
-            if first in scopes and second in scopes:
-                yield problems.invalid(path, scopes, "conflicting scopes")
-    path = "spec.scopeSelector.matchExpressions"
-    for item in items(section(spec, "scopeSelector"), "matchExpressions"):
-        scope, operator, values = item.get("scopeName", ""), item.get("operator", ""), items(item, "values")
-        if scope not in _SCOPES:
-            yield problems.invalid(f"{path}.scopeName", scope, "unsupported scope")
-        if operator in ("In", "NotIn"):
-            if not values:
-                text = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
-                yield problems.required(f"{path}.values", text)
-        elif operator in ("Exists", "DoesNotExist"):
-            if values:
-                text = "must be no value when `operator` is 'Exists' or 'DoesNotExist' for scope selector"
-                yield problems.invalid(f"{path}.values", values, text)
-        else:
-            yield problems.invalid(f"{path}.operator", operator, "not a valid selector operator")
+            device["allocationMode"] = device.get("allocationMode") or "ExactCount"
+            if device["allocationMode"] == "ExactCount" and not device.get("count"):
+                device["count"] = 1
 
 
-def _is_standard(name: str) -> bool:
-    return name in _QUOTA_RESOURCES or name.startswith(("requests.", "limits."))
+def _claim_state(claim: JsonObject) -> str:
+    status: JsonObject = section(claim, "status")
+    if claim["metadata"].get("deletionTimestamp"):
+        return "deleted" + (",allocated" if status.get("allocation") else "")
+    if not status.get("allocation"):
+        return "pending"
+    return "allocated,reserved" if status.get("reservedFor") else "allocated"
 
 
-def _quota_row(quota: JsonObject, now: float) -> list[Any]:
-    status: JsonObject = section(quota, "status")
-    hard: dict[str, Any] = section(status, "hard")
-    used: dict[str, Any] = section(status, "used")
-    told = {name: f"{name}: {used.get(name, '0')}/{amount}" for name, amount in sorted(hard.items())}
-    requests = ", ".join(text for name, text in told.items() if not name.startswith("limits"))
-    limits = ", ".join(text for name, text in told.items() if name.startswith("limits"))
-    return [quota["metadata"]["name"], requests, limits, object_age(quota, now)]
+# API services
 
 
-def _default_limit_range(obj: JsonObject) -> None:
-    for item in items(section(obj, "spec"), "limits"):
-        if item.get("type") != "Container":
-            continue
-        ceiling: dict[str, Any] = section(item, "max")
-        usual: dict[str, Any] = {**ceiling, **section(item, "default")}
-        asked: dict[str, Any] = {**section(item, "min"), **usual, **section(item, "defaultRequest")}
-        if usual:
-            item["default"] = dict(sorted(usual.items()))
-        if asked:
-            item["defaultRequest"] = dict(sorted(asked.items()))
+def _new_service(obj: JsonObject) -> None:
+    if section(obj, "spec").get("service") is not None:
+        obj["status"] = {}
+        return
+    available = {
+        "type": "Available",
+        "status": "True",
+        "lastTransitionTime": obj["metadata"].get("creationTimestamp"),
+        "reason": "Local",
+        "message": "Local APIServices are always available",
+    }
+    obj["status"] = {"conditions": [available]}
 
 
-def _name_limit_range(obj: JsonObject) -> None:
-    """Name one that nobody named: of all kinds, only this one may come without."""
-    metadata = obj["metadata"]
-    if not metadata.get("name"):
-        metadata["name"] = str(uuid.uuid4())
+def _service_name(path: str, obj: JsonObject) -> Iterator[FieldError]:
+    spec, name = section(obj, "spec"), obj["metadata"].get("name", "")
+    group, version = spec.get("group", ""), spec.get("version", "")
+    expected = f"{version}.{group}"
+    if errors := check.named("metadata.name", name, names.path_segment(name)):
+        yield from errors
+    elif name != expected:
+        text = f'must be `spec.version+"."+spec.group`: {problems.quoted(expected)}'
+        yield problems.invalid("metadata.name", name, text)
+    if group:
+        yield from check.named("spec.group", group, names.dns1123_subdomain(group))
+    elif version != "v1":
+        text = "only v1 may have an empty group and it better be legacy kube"
+        yield problems.required("spec.group", text)
 
 
-def _validate_limit_range(obj: JsonObject) -> list[FieldError]:
-    errors: list[FieldError] = []
-    seen: set[str] = set()
-    for index, item in enumerate(items(section(obj, "spec"), "limits")):
-        path, kind = f"spec.limits[{index}]", item.get("type", "")
-        errors += check.named(f"{path}.type", kind, names.qualified_name(kind))
-        if not names.qualified_name(kind) and "/" not in kind and kind not in _LIMIT_TYPES:
-            text = "must be a standard limit type or fully qualified"
-            errors.append(problems.invalid(f"{path}.type", kind, text))
-        if kind in seen:
-            errors.append(problems.duplicate(f"{path}.type", kind))
-        seen.add(kind)
-        if kind == "Pod":
-            for part in ("default", "defaultRequest"):
-                if item.get(part):
-                    text = "may not be specified when `type` is 'Pod'"
-                    errors.append(problems.forbidden(f"{path}.{part}", text))
-        errors += _check_limits(item, path)
-    return errors
+def _no_bundle(path: str, bundle: str | None) -> Iterator[FieldError]:
+    if bundle:
+        shown = f"{len(base64.b64decode(bundle))} bytes"
+        yield problems.invalid(path, shown, "local APIServices may not have a caBundle")
 
 
-def _check_limits(item: JsonObject, path: str) -> list[FieldError]:
-    found = {part: dict(section(item, part)) for part in _LIMIT_PARTS}
-    errors: list[FieldError] = []
-    for name in sorted({name for part in found.values() for name in part}):
-        for over, under, culprit, field, text in _ORDERED:
-            if name not in found[over] or name not in found[under]:
-                continue
-            high, low = found[over][name], found[under][name]
-            if check.quantity(low) > check.quantity(high):
-                shown = found[culprit][name]
-                detail = text.format(low=low, high=high)
-                errors.append(problems.invalid(f"{path}.{field}[{name}]", str(shown), detail))
-    return errors
-
-
-# What must not exceed what, which value the real server shows, where, and in which words.
-_ORDERED = (
-    ("max", "min", "min", "min", "min value {low} is greater than max value {high}"),
-    (
-        "defaultRequest",
-        "min",
-        "defaultRequest",
-        "defaultRequest",
-        "min value {low} is greater than default request value {high}",
-    ),
-    (
-        "max",
-        "defaultRequest",
-        "defaultRequest",
-        "defaultRequest",
-        "default request value {low} is greater than max value {high}",
-    ),
-    (
-        "default",
-        "defaultRequest",
-        "defaultRequest",
-        "defaultRequest",
-        "default request value {low} is greater than default limit value {high}",
-    ),
-    ("default", "min", "min", "default", "min value {low} is greater than default value {high}"),
-    ("max", "default", "max", "default", "default value {low} is greater than max value {high}"),
+_API_SERVICE = rules(
+    ("", _service_name),
+    ("spec.version", named(names.dns1035_label, empty=True)),
+    ("spec.groupPriorityMinimum", between(1, 20000, "must be positive and less than 20000")),
+    ("spec.versionPriority", between(1, 1000, "must be positive and less than 1000")),
+    ("spec{!service}.caBundle", _no_bundle),
+    ("spec{!service}.insecureSkipTLSVerify", unset("local APIServices may not have insecureSkipTLSVerify")),
+    ("spec.service?.namespace", required()),
+    ("spec.service?.name", required()),
+    ("spec.service?.port?", between(1, 65535, f"port is not valid: {check.PORT_RANGE}")),
+    ("spec{service}{caBundle}.insecureSkipTLSVerify", unset("may not be true if caBundle is present")),
 )
+_API_SERVICE_STATUS = rules(("status.conditions[].status", one_of("True", "False", "Unknown")))
 
 
-def _again(
-    validate: Callable[[JsonObject], list[FieldError]],
-) -> Callable[[JsonObject, JsonObject], list[FieldError]]:
-    return lambda new, old: validate(new)
+def _destination(obj: JsonObject) -> str:
+    service: JsonObject | None = section(obj, "spec").get("service")
+    return f"{service.get('namespace', '')}/{service.get('name', '')}" if service else "Local"
+
+
+def _availability(obj: JsonObject) -> str:
+    shown = "Unknown"
+    for item in items(section(obj, "status"), "conditions"):
+        if item.get("type") == "Available":
+            shown = item.get("status", "")
+            if shown != "True":
+                shown = f"{shown} ({item.get('reason', '')})"
+    return shown
 
 
 STRATEGIES = {
-    ("", "Namespace"): Strategy(
-        default=_default_namespace,
-        prepare_create=_new_namespace,
-        prepare_update=_kept_namespace,
-        prepare_status_update=_status_of_namespace,
-        validate=_validate_namespace,
-        name_check=names.dns1123_label,
-        returns_deleted=True,
-        begin_delete=_terminate_namespace,
-        deletable=_emptied_namespace,
-        selectable_fields={"status.phase": text_at("status", "phase")},
-        columns=(NAME, Column("Status"), AGE),
-        row=_namespace_row,
-        parts={"finalize": Part(_finalize, _check_finalized)},
-        reset_fields={**SPEC_AND_STATUS, "finalize": frozenset({("status",)})},
-    ),
     ("", "Node"): Strategy(
         default=_default_node,
         prepare_status_update=keep_spec,
         validate=_validate_node,
-        # The real server, too, looks at a changed node twice.
+        # The real server checks a changed node twice.
         validate_update=lambda new, old: _validate_node(new) * 2,
-        # A kubelet registers itself with the state it is in.
+        # A kubelet registers its node together with the status.
         status_on_create=True,
         selectable_fields={"spec.unschedulable": flag_at("spec", "unschedulable")},
-        columns=(
+        reset_fields=SPEC_AND_STATUS,
+        **printed(
             NAME,
-            Column("Status"),
-            Column("Roles"),
+            cell("Status", _node_state),
+            cell("Roles", _node_roles),
             AGE,
-            Column("Version"),
-            wide("Internal-IP"),
-            wide("External-IP"),
-            wide("OS-Image"),
-            wide("Kernel-Version"),
-            wide("Container-Runtime"),
+            cell("Version", "status.nodeInfo.kubeletVersion"),
+            cell("Internal-IP", _node_address("InternalIP"), wide=True),
+            cell("External-IP", _node_address("ExternalIP"), wide=True),
+            cell("OS-Image", "status.nodeInfo.osImage", _UNKNOWN, wide=True),
+            cell("Kernel-Version", _kernel, wide=True),
+            cell("Container-Runtime", "status.nodeInfo.containerRuntimeVersion", _UNKNOWN, wide=True),
         ),
-        row=_node_row,
-        reset_fields=SPEC_AND_STATUS,
     ),
-    ("", "ResourceQuota"): Strategy(
-        prepare_status_update=keep_spec,
-        validate=_validate_quota,
-        validate_update=_again(_validate_quota),
-        returns_deleted=True,
-        columns=(NAME, Column("Request"), Column("Limit"), AGE),
-        row=_quota_row,
-        reset_fields=SPEC_AND_STATUS,
+    ("scheduling.k8s.io", "PriorityClass"): Strategy(
+        default=defaults(("preemptionPolicy!", "PreemptLowerPriority")),
+        validate=_PRIORITY_CLASS.validate,
+        validate_update=changes(_same_priority, immutable("preemptionPolicy")),
+        has_generation=True,
+        **printed(
+            NAME,
+            cell("Value", "value", 0, "integer"),
+            cell("Global-Default", "globalDefault", False, "boolean"),
+            AGE,
+            cell("PreemptionPolicy", "preemptionPolicy", "PreemptLowerPriority"),
+        ),
     ),
-    ("", "LimitRange"): Strategy(
-        default=_default_limit_range,
-        prepare_create=_name_limit_range,
-        validate=_validate_limit_range,
-        validate_update=_again(_validate_limit_range),
+    ("node.k8s.io", "RuntimeClass"): Strategy(
+        validate=_RUNTIME_CLASS.validate,
+        validate_update=changes(immutable("handler")),
+        allow_unconditional_update=False,
         allow_create_on_update=True,
+        **printed(NAME, cell("Handler", "handler"), AGE),
+    ),
+    ("resource.k8s.io", "DeviceClass"): Strategy(
+        has_generation=True, returns_deleted=True, **printed(NAME, AGE)
+    ),
+    ("resource.k8s.io", "ResourceClaim"): Strategy(
+        default=_default_claim,
+        validate_update=changes(immutable("spec")),
+        returns_deleted=True,
+        **printed(NAME, cell("State", _claim_state), AGE),
+    ),
+    ("resource.k8s.io", "ResourceClaimTemplate"): Strategy(
+        default=_default_claim_template,
+        validate_update=changes(immutable("spec")),
+        returns_deleted=True,
+        **printed(NAME, AGE),
+    ),
+    ("resource.k8s.io", "ResourceSlice"): Strategy(
+        has_generation=True,
+        returns_deleted=True,
+        selectable_fields={
+            "spec.nodeName": text_at("spec", "nodeName"),
+            "spec.driver": text_at("spec", "driver"),
+        },
+        unselectable="field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {}",
+        **printed(
+            NAME,
+            cell("Node", "spec.nodeName"),
+            cell("Driver", "spec.driver"),
+            cell("Pool", "spec.pool.name"),
+            AGE,
+        ),
+    ),
+    ("apiregistration.k8s.io", "APIService"): Strategy(
+        default=defaults(("spec.service?.port", 443)),
+        prepare_create=_new_service,
+        validate=_API_SERVICE.validate,
+        validate_update=_API_SERVICE.validate_update,
+        validate_status_update=_API_SERVICE_STATUS.validate_update,
+        # The name is checked together with the group and version that it is made of.
+        name_check=names.path_segment,
+        allow_unconditional_update=False,
+        **printed(NAME, cell("Service", _destination), cell("Available", _availability), AGE),
     ),
 }

@@ -2,20 +2,18 @@
 
 import base64
 import json
-from collections.abc import Callable
-from typing import Any
 
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
-from kubewright.devserver.builtin.cells import AGE, NAME, object_age
+from kubewright.devserver.builtin.printing import AGE, NAME, cell, printed
 from kubewright.devserver.builtin.writes import text_at
 from kubewright.devserver.objects import JsonObject, section
-from kubewright.devserver.strategy import Column, Strategy
+from kubewright.devserver.strategy import Strategy
 
 _MAX_BYTES = 1024 * 1024
-_FROZEN = "field is immutable when `immutable` is set"
+_IMMUTABLE = "field is immutable when `immutable` is set"
 _ACCOUNT_ANNOTATION = "kubernetes.io/service-account.name"
-_NEEDED_KEYS = {
+_REQUIRED_KEYS = {
     "kubernetes.io/tls": ("tls.crt", "tls.key"),
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
     "kubernetes.io/dockercfg": (".dockercfg",),
@@ -39,7 +37,7 @@ def _size(obj: JsonObject) -> int:
 
 
 def _bytes(encoded: str | None) -> int:
-    """Count the bytes behind base64; null is allowed and holds none."""
+    """Return the number of bytes that are encoded as base64; null has none."""
     if not encoded:
         return 0
     return len(encoded) // 4 * 3 - encoded[-2:].count("=")
@@ -57,17 +55,17 @@ def _validate_config_map(obj: JsonObject) -> list[FieldError]:
     return errors
 
 
-def _check_frozen(new: JsonObject, old: JsonObject, *fields: str) -> list[FieldError]:
+def _check_immutable(new: JsonObject, old: JsonObject, *fields: str) -> list[FieldError]:
     if not old.get("immutable"):
         return []
     changed = [field for field in fields if section(new, field) != section(old, field)]
     if not new.get("immutable"):
         changed.insert(0, "immutable")
-    return [problems.forbidden(field, _FROZEN) for field in changed]
+    return [problems.forbidden(field, _IMMUTABLE) for field in changed]
 
 
 def _update_config_map(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    return [*_check_frozen(new, old, "data", "binaryData"), *_validate_config_map(new)]
+    return [*_check_immutable(new, old, "data", "binaryData"), *_validate_config_map(new)]
 
 
 def _default_secret(secret: JsonObject) -> None:
@@ -83,29 +81,29 @@ def _validate_secret(secret: JsonObject) -> list[FieldError]:
     errors = _check_keys(secret, "data")
     if sum(_bytes(value) for value in data.values()) > _MAX_BYTES:
         errors.append(problems.too_long("data", _MAX_BYTES))
-    errors += [problems.required(f"data[{key}]") for key in _NEEDED_KEYS.get(kind, ()) if key not in data]
+    errors += [problems.required(f"data[{key}]") for key in _REQUIRED_KEYS.get(kind, ()) if key not in data]
     annotated = section(secret["metadata"], "annotations").get(_ACCOUNT_ANNOTATION)
     if kind == "kubernetes.io/service-account-token" and not annotated:
         errors.append(problems.required(f"metadata.annotations[{_ACCOUNT_ANNOTATION}]"))
     if kind == "kubernetes.io/basic-auth" and "username" not in data and "password" not in data:
         errors += [problems.required(f"data[{key}]") for key in ("username", "password")]
-    if kind in _NEEDED_KEYS:
+    if kind in _REQUIRED_KEYS:
         errors += [error for key in _JSON_KEYS if key in data for error in _check_json(key, data[key])]
     return errors
 
 
 def _check_json(key: str, encoded: str | None) -> list[FieldError]:
-    """Check that a secret holds JSON; the text of the trouble is Go's for the commonest case only."""
+    """Check that a value is JSON; the error is worded like Go's in common cases only."""
     text = base64.b64decode(encoded or "").decode(errors="replace")
     try:
         json.loads(text)
     except ValueError as error:
-        detail = _go_json_trouble(text) or str(error)
+        detail = _go_json_error(text) or str(error)
         return [problems.invalid(f"data[{key}]", "<secret contents redacted>", detail)]
     return []
 
 
-def _go_json_trouble(text: str) -> str:
+def _go_json_error(text: str) -> str:
     stripped = text.lstrip()
     if not stripped:
         return "unexpected end of JSON input"
@@ -120,7 +118,7 @@ def _go_json_trouble(text: str) -> str:
     return ""
 
 
-def _secret_warnings(secret: JsonObject, old: JsonObject | None) -> list[str]:
+def _warn_about_secret(secret: JsonObject, old: JsonObject | None) -> list[str]:
     data: dict[str, str | None] = section(secret, "data")
     if secret.get("type") != "kubernetes.io/tls" or "tls.crt" not in data:
         return []
@@ -136,42 +134,27 @@ def _keep_secret_type(new: JsonObject, old: JsonObject) -> None:
 
 def _update_secret(new: JsonObject, old: JsonObject) -> list[FieldError]:
     errors = check.unchanged("type", new.get("type"), old.get("type"))
-    return [*errors, *_check_frozen(new, old, "data"), *_validate_secret(new)]
+    return [*errors, *_check_immutable(new, old, "data"), *_validate_secret(new)]
 
 
-def _count_row(*fields: str) -> Callable[[JsonObject, float], list[Any]]:
-    def row(obj: JsonObject, now: float) -> list[Any]:
-        count = sum(len(obj.get(field) or ()) for field in fields)
-        return [obj["metadata"]["name"], count, object_age(obj, now)]
-
-    return row
-
-
-def _secret_row(secret: JsonObject, now: float) -> list[Any]:
-    count = len(section(secret, "data"))
-    return [secret["metadata"]["name"], secret.get("type"), count, object_age(secret, now)]
+def _number_of_keys(obj: JsonObject) -> int:
+    return sum(len(obj.get(field) or ()) for field in ("data", "binaryData"))
 
 
 STRATEGIES = {
     ("", "ConfigMap"): Strategy(
         validate=_validate_config_map,
         validate_update=_update_config_map,
-        columns=(NAME, Column("Data"), AGE),
-        row=_count_row("data", "binaryData"),
+        **printed(NAME, cell("Data", _number_of_keys), AGE),
     ),
     ("", "Secret"): Strategy(
         default=_default_secret,
         prepare_update=_keep_secret_type,
         validate=_validate_secret,
-        warnings=_secret_warnings,
+        warnings=_warn_about_secret,
         validate_update=_update_secret,
         selectable_fields={"type": text_at("type")},
-        columns=(NAME, Column("Type"), Column("Data"), AGE),
-        row=_secret_row,
+        **printed(NAME, cell("Type", "type"), cell("Data", _number_of_keys), AGE),
     ),
-    ("", "ServiceAccount"): Strategy(
-        returns_deleted=True,
-        columns=(NAME, AGE),
-        row=lambda obj, now: [obj["metadata"]["name"], object_age(obj, now)],
-    ),
+    ("", "ServiceAccount"): Strategy(returns_deleted=True, **printed(NAME, AGE)),
 }

@@ -1,27 +1,26 @@
-"""Events: one storage, two group versions."""
+"""Events, which two API groups serve from one storage."""
 
 from collections.abc import Callable
 from typing import Any
 
 from kubewright.api import FieldError, GroupVersionKind, names, problems
 from kubewright.devserver.builtin import field_checks as check
-from kubewright.devserver.builtin.cells import wide
 from kubewright.devserver.builtin.writes import text_at
 from kubewright.devserver.objects import JsonObject, section
 from kubewright.devserver.strategy import Column, Strategy
 from kubewright.devserver.strategy.tables import age
 
 CORE = GroupVersionKind("", "v1", "Event")
-COLUMNS = (
+_COLUMNS = (
     Column("Last Seen"),
     Column("Type"),
     Column("Reason"),
     Column("Object"),
-    wide("Subobject"),
-    wide("Source"),
+    Column("Subobject", priority=1),
+    Column("Source", priority=1),
     Column("Message"),
-    wide("First Seen"),
-    wide("Count"),
+    Column("First Seen", priority=1),
+    Column("Count", priority=1),
     Column("Name", "string", "name", priority=1),
 )
 _NEW_NAMES = {
@@ -53,7 +52,7 @@ _NEW_ALWAYS: JsonObject = {
 
 
 def convert(event: JsonObject, target: GroupVersionKind) -> JsonObject:
-    """Rewrite an event in the other group version; in one that it is already in, change nothing."""
+    """Convert an event to the other group version, if it is not in it already."""
     names_there = _NEW_NAMES if target.group else _CORE_NAMES
     always = _NEW_ALWAYS if target.group else _CORE_ALWAYS
     made = {names_there.get(name, name): value for name, value in event.items()}
@@ -91,11 +90,11 @@ def _row(event: JsonObject, now: float) -> list[Any]:
 
 
 def _validate(event: JsonObject) -> list[FieldError]:
-    """Check an event, new-style ones more sternly: those say when they happened and who reports them."""
-    modern = event["apiVersion"] != "v1"
+    """Check an event; those of events.k8s.io must have a time and a reporting controller."""
+    new_group = event["apiVersion"] != "v1"
     event = convert(event, CORE)
     errors = _legacy(event)
-    if not modern:
+    if not new_group:
         return errors + (_reporter(event, "reportingComponent") if event.get("eventTime") else [])
     if event.get("eventTime"):
         errors += _reporter(event, "reportingController")
@@ -109,7 +108,7 @@ def _validate(event: JsonObject) -> list[FieldError]:
 
 def _legacy(event: JsonObject) -> list[FieldError]:
     space, target = event["metadata"].get("namespace", ""), event["involvedObject"].get("namespace", "")
-    # Events about objects outside of any namespace are kept in the default one.
+    # Events about cluster-scoped objects are in the default namespace.
     if event.get("eventTime"):
         fits = bool(target) or space in ("default", "kube-system")
     else:
@@ -131,30 +130,33 @@ def _reporter(event: JsonObject, field: str) -> list[FieldError]:
     return errors + [problems.required(name) for name in needed if not event.get(name)]
 
 
-def _fields(modern: bool) -> dict[str, Callable[[JsonObject], str]]:
+def _fields(new_group: bool) -> dict[str, Callable[[JsonObject], str]]:
     parts = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
-    target = "regarding" if modern else "involvedObject"
+    target = "regarding" if new_group else "involvedObject"
     found = {f"{target}.{part}": text_at(target, part) for part in parts}
-    controller = "reportingController" if modern else "reportingComponent"
+    controller = "reportingController" if new_group else "reportingComponent"
     found |= {part: text_at(part) for part in ("reason", "type", controller)}
-    source = text_at("deprecatedSource" if modern else "source", "component")
-    if not modern:
+    source = text_at("deprecatedSource" if new_group else "source", "component")
+    if not new_group:
         found["source"] = lambda event: source(event) or text_at("reportingComponent")(event)
     return found
 
 
-def _strategy(modern: bool) -> Strategy:
+def _strategy(new_group: bool) -> Strategy:
     return Strategy(
         validate=_validate,
         validate_update=lambda new, old: _validate(new),
         allow_create_on_update=True,
         default_propagation="Unsupported",
-        selectable_fields=_fields(modern),
-        columns=COLUMNS,
+        selectable_fields=_fields(new_group),
+        columns=_COLUMNS,
         row=_row,
         convert=convert,
-        stored_as=("", "events") if modern else None,
+        stored_as=("", "events") if new_group else None,
     )
 
 
-STRATEGIES = {("", "Event"): _strategy(modern=False), ("events.k8s.io", "Event"): _strategy(modern=True)}
+STRATEGIES = {
+    ("", "Event"): _strategy(new_group=False),
+    ("events.k8s.io", "Event"): _strategy(new_group=True),
+}

@@ -1,12 +1,13 @@
-"""Checks of single fields that many kinds share, with the server's words."""
+"""Checks of single fields that many kinds share, with the error messages of the real server."""
 
+import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kubewright.api import FieldError, Quantity, QuantityError, SelectorError, names, problems
 from kubewright.api import label_selector as structured_selector
-from kubewright.devserver.objects import JsonObject, items, section
+from kubewright.devserver.objects import JsonObject, items
 
 IMMUTABLE = "field is immutable"
 PORT_RANGE = "must be between 1 and 65535, inclusive"
@@ -27,7 +28,7 @@ _SEARCH_TEXT = (
 )
 _NEEDS_VALUES = ("In", "NotIn")
 _NEEDS_NO_VALUES = ("Exists", "DoesNotExist")
-# The values of these are whole numbers: they count things.
+# Quantities of these resources are integers, because they count objects.
 _STANDARD_INTEGERS = frozenset(
     {
         "pods",
@@ -41,34 +42,42 @@ _STANDARD_INTEGERS = frozenset(
         "services.loadbalancers",
     }
 )
+_REASON = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
+_REASON_TEXT = (
+    "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric "
+    "characters or '_,:', and must end with an alphanumeric character or '_' (e.g. 'my_name',  or 'MY_NAME',  "
+    f"or 'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB', regex used for validation is '{_REASON}')"
+)
+_MAX_REASON = 1024
+_MAX_MESSAGE = 32768
 
 
-def named(path: str, value: str, troubles: Sequence[str]) -> list[FieldError]:
-    """Report each trouble that a name has."""
-    return [problems.invalid(path, value, text) for text in troubles]
+def named(path: str, value: str, reasons: Sequence[str]) -> list[FieldError]:
+    """Report each reason for which a name is invalid."""
+    return [problems.invalid(path, value, text) for text in reasons]
 
 
 def not_negative(path: str, value: Any) -> list[FieldError]:
-    """Check a number that counts something."""
+    """Check that a number, if it is set, is not negative."""
     if isinstance(value, int) and not isinstance(value, bool) and value < 0:
         return [problems.invalid(path, value, _NEGATIVE)]
     return []
 
 
 def none_negative(values: JsonObject, path: str, *fields: str) -> list[FieldError]:
-    """Check several counting fields."""
+    """Check that none of several numbers is negative."""
     return [error for name in fields for error in not_negative(f"{path}.{name}", values.get(name))]
 
 
 def choice(path: str, value: Any, choices: Sequence[str]) -> list[FieldError]:
-    """Check a value that must be given and be one of a few."""
+    """Check that a value is set and is one of a few."""
     if not value:
         return [problems.required(path)]
     return one_of(path, value, choices)
 
 
 def one_of(path: str, value: Any, choices: Sequence[str]) -> list[FieldError]:
-    """Check a value that must be one of a few."""
+    """Check that a value is one of a few."""
     return [] if value in choices else [problems.not_supported(path, value, choices)]
 
 
@@ -78,21 +87,21 @@ def port(path: str, value: int) -> list[FieldError]:
 
 
 def port_or_name(path: str, value: Any) -> list[FieldError]:
-    """Check a port that is given by number or by name."""
+    """Check a port number or a port name."""
     if isinstance(value, str):
         return named(path, value, names.port_name(value))
     return port(path, value or 0)
 
 
 def count_or_percent(path: str, value: Any) -> list[FieldError]:
-    """Check a number of things, or a share of them."""
+    """Check a count or a percentage."""
     if isinstance(value, str):
         return [] if _PERCENT.fullmatch(value) else [problems.invalid(path, value, _PERCENT_TEXT)]
     return not_negative(path, value)
 
 
 def at_most_all(path: str, value: Any) -> list[FieldError]:
-    """Check that a share is no more than everything."""
+    """Check that a percentage is not above 100%."""
     if isinstance(value, str) and _PERCENT.fullmatch(value) and int(value[:-1]) > 100:
         return [problems.invalid(path, value, "must not be greater than 100%")]
     return []
@@ -133,7 +142,7 @@ def label_selector(path: str, selector: JsonObject | None) -> list[FieldError]:
 
 
 def selects(selector: JsonObject, found: Mapping[str, str]) -> bool | None:
-    """Tell whether a selector matches labels; None for one that is none, as a client may send it."""
+    """Return True if a selector matches labels, None if the selector is invalid."""
     try:
         return structured_selector(selector).matches(found)
     except SelectorError:
@@ -141,20 +150,20 @@ def selects(selector: JsonObject, found: Mapping[str, str]) -> bool | None:
 
 
 def unchanged(path: str, new: Any, old: Any) -> list[FieldError]:
-    """Check that a field has kept its value."""
+    """Check that a field keeps its value."""
     return [] if new == old else [problems.invalid(path, new, IMMUTABLE)]
 
 
 def quantity(value: Any) -> Quantity:
-    """Read a quantity; one that decoding has let pass is never wrong."""
+    """Parse a quantity, which decoding has checked already."""
     try:
         return Quantity(str(value))
     except QuantityError:
         return Quantity("0")
 
 
-def amount(path: str, name: str, value: Any) -> list[FieldError]:
-    """Check the amount of a resource: not negative, and whole where it counts things."""
+def resource_quantity(path: str, name: str, value: Any) -> list[FieldError]:
+    """Check the quantity of a resource: not negative, and an integer if it counts objects."""
     errors: list[FieldError] = []
     found = quantity(value)
     if found < Quantity("0"):
@@ -165,17 +174,17 @@ def amount(path: str, name: str, value: Any) -> list[FieldError]:
 
 
 def is_counted(name: str) -> bool:
-    """Tell whether amounts of a resource are whole numbers."""
+    """Return True if quantities of a resource must be integers."""
     return name in _STANDARD_INTEGERS or name.startswith("count/") or is_extended(name)
 
 
 def is_extended(name: str) -> bool:
-    """Tell whether a resource is someone's own, such as example.com/gpu."""
+    """Return True if a resource is an extended resource, such as example.com/gpu."""
     return "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")
 
 
 def domain_prefixed_path(path: str, value: str) -> list[FieldError]:
-    """Check a name that says in which domain it is somebody's, such as example.com/controller."""
+    """Check a name with a domain as its prefix, such as example.com/controller."""
     host, slash, rest = value.partition("/")
     if not value:
         return [problems.required(path)]
@@ -189,7 +198,7 @@ def domain_prefixed_path(path: str, value: str) -> list[FieldError]:
     return errors
 
 
-def reference(source: JsonObject, path: str) -> list[FieldError]:
+def reference(path: str, source: JsonObject) -> list[FieldError]:
     """Check a reference to an object of any kind."""
     group = source.get("apiGroup")
     errors = [] if group is None else named(f"{path}.apiGroup", group, names.dns1123_subdomain(group))
@@ -203,14 +212,14 @@ def reference(source: JsonObject, path: str) -> list[FieldError]:
 
 
 def search_path(path: str, value: str) -> list[FieldError]:
-    """Check a domain in which names are looked up; unlike other names, it may have underscores."""
+    """Check a DNS search domain, which unlike other names may contain underscores."""
     if len(value.encode()) > _SEARCH_SIZE:
         return [problems.invalid(path, value, f"must be no more than {_SEARCH_SIZE} characters")]
     return [] if re.fullmatch(_SEARCH, value, re.ASCII) else [problems.invalid(path, value, _SEARCH_TEXT)]
 
 
 def clean_relative_path(path: str, value: str) -> list[FieldError]:
-    """Check a path that must stay below the folder it is relative to."""
+    """Check that a path is relative and does not leave its folder."""
     errors: list[FieldError] = []
     if value.startswith("/"):
         errors.append(problems.invalid(path, value, "must be a relative path"))
@@ -219,14 +228,62 @@ def clean_relative_path(path: str, value: str) -> list[FieldError]:
     return errors
 
 
-def frozen(*names: str) -> Callable[[JsonObject, JsonObject], list[FieldError]]:
-    """Make the check of an update that one part of an object stays as it was."""
-    *parents, name = names
+def check_conditions(conditions: Sequence[JsonObject], path: str) -> Iterator[FieldError]:
+    """Check conditions of the type metav1.Condition."""
+    seen: set[str] = set()
+    for index, condition in enumerate(conditions):
+        kind, where = condition.get("type", ""), f"{path}[{index}]"
+        if kind in seen:
+            yield problems.duplicate(f"{where}.type", kind)
+        seen.add(kind)
+        yield from named(f"{where}.type", kind, names.qualified_name(kind))
+        yield from one_of(f"{where}.status", condition.get("status", ""), ("False", "True", "Unknown"))
+        if (generation := condition.get("observedGeneration", 0)) < 0:
+            text = "must be greater than or equal to zero"
+            yield problems.invalid(f"{where}.observedGeneration", generation, text)
+        if not condition.get("lastTransitionTime"):
+            yield problems.required(f"{where}.lastTransitionTime")
+        yield from _condition_texts(condition, where)
 
-    def check(new: JsonObject, old: JsonObject) -> list[FieldError]:
-        after, before = new, old
-        for parent in parents:
-            after, before = section(after, parent), section(before, parent)
-        return unchanged(".".join(names), after.get(name), before.get(name))
 
-    return check
+def _condition_texts(condition: JsonObject, path: str) -> Iterator[FieldError]:
+    reason = condition.get("reason", "")
+    if not reason:
+        yield problems.required(f"{path}.reason")
+    elif not re.fullmatch(_REASON, reason, re.ASCII):
+        yield problems.invalid(f"{path}.reason", reason, _REASON_TEXT)
+    if len(reason.encode()) > _MAX_REASON:
+        yield problems.too_long(f"{path}.reason", _MAX_REASON)
+    if len(condition.get("message", "").encode()) > _MAX_MESSAGE:
+        yield problems.too_long(f"{path}.message", _MAX_MESSAGE)
+
+
+class StructError(FieldError, frozen=True):
+    """An error that shows a Go struct: its fields in the order of their declaration, also those not set."""
+
+    @property
+    def message(self) -> str:
+        """Return the message without the field."""
+        title = {"FieldValueInvalid": "Invalid value", "FieldValueDuplicate": "Duplicate value"}.get(
+            self.type, "Unsupported value"
+        )
+        shown = json.dumps(self.value, ensure_ascii=False, separators=(",", ":"))
+        shown = shown.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+        return f"{title}: {shown}: {self.detail}" if self.detail else f"{title}: {shown}"
+
+
+def invalid_struct(
+    field: str, value: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None, detail: str
+) -> FieldError:
+    """Report an invalid struct, or a list of them."""
+    return StructError("FieldValueInvalid", field, value, detail)
+
+
+def unsupported_struct(field: str, value: Mapping[str, Any], detail: str) -> FieldError:
+    """Report a struct with an unsupported value."""
+    return StructError("FieldValueNotSupported", field, value, detail)
+
+
+def duplicate_struct(field: str, value: Mapping[str, Any]) -> FieldError:
+    """Report a struct that occurs twice."""
+    return StructError("FieldValueDuplicate", field, value)

@@ -1,4 +1,4 @@
-"""Checks of IP addresses and networks, with the server's words."""
+"""Checks of IP addresses and networks, with the error messages of the real server."""
 
 import ipaddress
 import re
@@ -15,12 +15,12 @@ _LEADING_ZEROS = r"(^|[.:])0+(?=[0-9]+(\.|$))"
 
 
 def is_address(text: str) -> bool:
-    """Tell an IP address from a name."""
+    """Return True if a text is an IP address."""
     return _address(text) is not None
 
 
 def address(path: str, value: str) -> list[FieldError]:
-    """Check an IP address in a field of the time when some forms were not yet seen as dangerous."""
+    """Check an IP address in a field that must accept older forms when it does not change."""
     found = _address(value)
     if found is None:
         return [problems.invalid(path, value, _ADDRESS_TEXT)]
@@ -32,7 +32,7 @@ def address(path: str, value: str) -> list[FieldError]:
 
 
 def canonical_address(path: str, value: str) -> list[FieldError]:
-    """Check an IP address that must be written in one form only."""
+    """Check an IP address that must be in canonical form."""
     errors = address(path, value)
     if not errors and value != (shown := str(ipaddress.ip_address(value))):
         errors = [problems.invalid(path, value, f"must be in canonical form ({problems.quoted(shown)})")]
@@ -40,7 +40,7 @@ def canonical_address(path: str, value: str) -> list[FieldError]:
 
 
 def endpoint_address(path: str, value: str) -> list[FieldError]:
-    """Check that an address can be that of something outside: not this host's own, nobody's, or many hosts'."""
+    """Check that an address is not unspecified, loopback, link-local or link-local multicast."""
     found = ipaddress.ip_address(value)
     texts = (
         (found.is_unspecified, f"may not be unspecified ({value})"),
@@ -55,7 +55,7 @@ def endpoint_address(path: str, value: str) -> list[FieldError]:
 
 
 def parse_network(text: str) -> Network | None:
-    """Read a network as leniently as the server does, or give None."""
+    """Parse a network as leniently as the server does; return None if it is invalid."""
     host, slash, length = text.partition("/")
     found = _address(host)
     if found is None or not slash or not re.fullmatch("[0-9]+", length, re.ASCII):
@@ -66,7 +66,7 @@ def parse_network(text: str) -> Network | None:
 
 
 def network(path: str, value: str) -> list[FieldError]:
-    """Check a CIDR in a field of the time when some forms were not yet seen as dangerous."""
+    """Check a CIDR in a field that must accept older forms when it does not change."""
     found = parse_network(value)
     if found is None:
         return [problems.invalid(path, value, _NETWORK_TEXT)]
@@ -82,7 +82,7 @@ def network(path: str, value: str) -> list[FieldError]:
 
 
 def canonical_network(path: str, value: str) -> list[FieldError]:
-    """Check a CIDR that must be written in one form only."""
+    """Check a CIDR that must be in canonical form."""
     errors, found = network(path, value), parse_network(value)
     if not errors and value != str(found):
         text = f"must be in canonical form ({problems.quoted(str(found))})"
@@ -91,7 +91,7 @@ def canonical_network(path: str, value: str) -> list[FieldError]:
 
 
 def form_warnings(path: str, value: str) -> list[str]:
-    """Tell of an IPv6 address or network that is not written as it should be."""
+    """Warn about an IPv6 address or network that is not in canonical form."""
     title, found = ("CIDR value", parse_network(value)) if "/" in value else ("address", _address(value))
     if found is None or found.version == 4 or str(found) == value:
         return []
@@ -100,7 +100,7 @@ def form_warnings(path: str, value: str) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Take away leading zeros of decimal parts, of which some readers take what follows for octal."""
+    """Remove leading zeros of decimal parts, which some parsers read as octal."""
     return re.sub(_LEADING_ZEROS, r"\1", text) if "." in text else text
 
 

@@ -1,4 +1,4 @@
-"""Ingresses, their classes and network policies."""
+"""Networking: Ingresses, network policies, endpoints, and the address ranges of Services."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -6,7 +6,28 @@ from typing import Any
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin import ip_checks
-from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age, selector_text
+from kubewright.devserver.builtin.printing import (
+    AGE,
+    NAME,
+    NONE,
+    UNSET,
+    Cell,
+    cell,
+    object_age,
+    printed,
+    selector_text,
+    some_of,
+)
+from kubewright.devserver.builtin.rules import (
+    changes,
+    defaults,
+    immutable,
+    max_bytes,
+    named,
+    one_of,
+    required,
+    rules,
+)
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec
 from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.strategy import Column, Strategy
@@ -15,54 +36,26 @@ GROUP = "networking.k8s.io"
 _OLD_CLASS = "kubernetes.io/ingress.class"
 _DEFAULT_CLASS = "ingressclass.kubernetes.io/is-default-class"
 _PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
-_PATH_PARTS = ("//", "/./", "/../", "%2f", "%2F")
-_MAX_CONTROLLER = 250
-# In the order in which policies, unlike all else, tell them.
-_POLICY_PROTOCOLS = ("TCP", "UDP", "SCTP")
-_SHOWN_HOSTS = 3
+_DEPRECATED_ENDPOINTS = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
+_MAX_SHOWN = 3
 
 
-def _validate_ingress(ingress: JsonObject) -> list[FieldError]:
-    spec: JsonObject = section(ingress, "spec")
-    rules: Sequence[JsonObject] = items(spec, "rules")
-    backend: JsonObject | None = spec.get("defaultBackend")
-    errors: list[FieldError] = []
-    if not rules and backend is None:
-        text = "either `defaultBackend` or `rules` must be specified"
-        errors.append(problems.invalid("spec", None, text))
-    if backend is not None:
-        errors += _backend(backend, "spec.defaultBackend")
-    for index, rule in enumerate(rules):
-        errors += _rule(rule, f"spec.rules[{index}]")
-    for index, item in enumerate(items(spec, "tls")):
-        for position, host in enumerate(items(item, "hosts")):
-            errors += check.named(f"spec.tls[{index}].hosts[{position}]", host, _host_troubles(host))
-        if secret := item.get("secretName"):
-            errors += check.named(f"spec.tls[{index}].secretName", secret, names.dns1123_subdomain(secret))
-    if (name := spec.get("ingressClassName")) is not None:
-        errors += check.named("spec.ingressClassName", name, names.dns1123_subdomain(name))
-    return errors
+# Ingresses
 
 
-def _host_troubles(host: str) -> list[str]:
-    return names.wildcard_dns1123_subdomain(host) if "*" in host else names.dns1123_subdomain(host)
+def _host_name(path: str, host: str | None) -> list[FieldError]:
+    syntax = names.wildcard_dns1123_subdomain if "*" in (host or "") else names.dns1123_subdomain
+    return check.named(path, host or "", syntax(host or ""))
 
 
-def _rule(rule: JsonObject, path: str) -> Iterator[FieldError]:
-    if host := rule.get("host"):
+def _rule_host(path: str, host: str | None) -> Iterator[FieldError]:
+    if host:
         if ip_checks.is_address(host):
-            yield problems.invalid(f"{path}.host", host, "must be a DNS name, not an IP address")
-        yield from check.named(f"{path}.host", host, _host_troubles(host))
-    http: JsonObject | None = rule.get("http")
-    if http is None:
-        return
-    if not http.get("paths"):
-        yield problems.required(f"{path}.http.paths")
-    for index, item in enumerate(items(http, "paths")):
-        yield from _path(item, f"{path}.http.paths[{index}]")
+            yield problems.invalid(path, host, "must be a DNS name, not an IP address")
+        yield from _host_name(path, host)
 
 
-def _path(item: JsonObject, path: str) -> Iterator[FieldError]:
+def _http_path(path: str, item: JsonObject) -> Iterator[FieldError]:
     kind, text = item.get("pathType"), item.get("path", "")
     if kind is None:
         yield problems.required(f"{path}.pathType", "pathType must be specified")
@@ -72,29 +65,25 @@ def _path(item: JsonObject, path: str) -> Iterator[FieldError]:
     elif (kind != "ImplementationSpecific" or text) and not text.startswith("/"):
         yield problems.invalid(f"{path}.path", text, "must be an absolute path")
     if kind in ("Exact", "Prefix"):
-        for part in _PATH_PARTS:
+        for part in ("//", "/./", "/../", "%2f", "%2F"):
             if part in text:
                 yield problems.invalid(f"{path}.path", text, f"must not contain '{part}'")
         for end in ("/..", "/."):
             if text.endswith(end):
                 yield problems.invalid(f"{path}.path", text, f"cannot end with '{end}'")
-    yield from _backend(section(item, "backend"), f"{path}.backend")
+    yield from _backend(f"{path}.backend", section(item, "backend"))
 
 
-def _backend(backend: JsonObject, path: str) -> Iterator[FieldError]:
+def _backend(path: str, backend: JsonObject) -> Iterator[FieldError]:
     service, resource = backend.get("service"), backend.get("resource")
     if service is not None and resource is not None:
         yield problems.invalid(path, "", "cannot set both resource and service backends")
     elif resource is None and service is None:
         yield problems.invalid(path, "", "resource or service backend is required")
     elif resource is not None:
-        yield from check.reference(resource, f"{path}.resource")
+        yield from check.reference(f"{path}.resource", resource)
     elif service is not None:
-        name = service.get("name", "")
-        if not name:
-            yield problems.required(f"{path}.service.name")
-        else:
-            yield from check.named(f"{path}.service.name", name, names.dns1123_label(name))
+        yield from named(names.dns1123_label, required=True)(f"{path}.service.name", service.get("name"))
         port: JsonObject = section(service, "port")
         if port.get("name") and port.get("number"):
             yield problems.invalid(path, "", "cannot set both port name & port number")
@@ -106,52 +95,43 @@ def _backend(backend: JsonObject, path: str) -> Iterator[FieldError]:
             yield problems.required(path, "port name or number is required")
 
 
-def _ingress_warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
-    old_way = _OLD_CLASS in (new["metadata"].get("annotations") or {})
-    if old is not None or not old_way or new["spec"].get("ingressClassName") is not None:
+def _some_backend(path: str, spec: JsonObject | None) -> Iterator[FieldError]:
+    if not items(spec or {}, "rules") and (spec or {}).get("defaultBackend") is None:
+        yield problems.invalid(path, None, "either `defaultBackend` or `rules` must be specified")
+
+
+_INGRESS = rules(
+    ("spec", _some_backend),
+    ("spec.defaultBackend?", _backend),
+    ("spec.rules[].host", _rule_host),
+    ("spec.rules[].http?.paths", required()),
+    ("spec.rules[].http?.paths[]", _http_path),
+    ("spec.tls[].hosts[]", _host_name),
+    ("spec.tls[].secretName", named(names.dns1123_subdomain)),
+    ("spec.ingressClassName?", named(names.dns1123_subdomain, empty=True)),
+)
+
+
+def _warn_of_ingress(new: JsonObject, old: JsonObject | None) -> list[str]:
+    annotated = _OLD_CLASS in (new["metadata"].get("annotations") or {})
+    if old is not None or not annotated or new["spec"].get("ingressClassName") is not None:
         return []
     return [
         f"annotation {problems.quoted(_OLD_CLASS)} is deprecated, please use 'spec.ingressClassName' instead"
     ]
 
 
-def _ingress_row(ingress: JsonObject, now: float) -> list[Any]:
-    spec, status = section(ingress, "spec"), section(ingress, "status")
-    hosts = [rule["host"] for rule in items(spec, "rules") if rule.get("host")]
-    more = len(hosts) - _SHOWN_HOSTS
-    shown = ",".join(hosts[:_SHOWN_HOSTS]) or "*"
-    points: Sequence[JsonObject] = items(section(status, "loadBalancer"), "ingress")
-    addresses = {item.get("ip") or item.get("hostname") or "" for item in points} - {""}
-    return [
-        ingress["metadata"]["name"],
-        spec.get("ingressClassName") or NONE,
-        f"{shown} + {more} more..." if more > 0 else shown,
-        ",".join(sorted(addresses)),
-        "80, 443" if spec.get("tls") else "80",
-        object_age(ingress, now),
-    ]
+def _ingress_hosts(ingress: JsonObject) -> str:
+    found = [rule["host"] for rule in items(section(ingress, "spec"), "rules") if rule.get("host")]
+    return some_of(found, _MAX_SHOWN, "*")
 
 
-def _default_class(obj: JsonObject) -> None:
-    parameters: JsonObject | None = section(obj, "spec").get("parameters")
-    if parameters is not None:
-        parameters["scope"] = "Cluster" if parameters.get("scope") is None else parameters["scope"]
+def _ingress_addresses(ingress: JsonObject) -> str:
+    points: Sequence[JsonObject] = items(section(ingress, "status", "loadBalancer"), "ingress")
+    return ",".join(sorted({item.get("ip") or item.get("hostname") or "" for item in points} - {""}))
 
 
-def _validate_class(obj: JsonObject) -> list[FieldError]:
-    spec: JsonObject = section(obj, "spec")
-    errors: list[FieldError] = []
-    controller = spec.get("controller", "")
-    if len(controller.encode()) > _MAX_CONTROLLER:
-        errors.append(problems.too_long("spec.controller", _MAX_CONTROLLER))
-    errors += check.domain_prefixed_path("spec.controller", controller)
-    if (parameters := spec.get("parameters")) is not None:
-        errors += _parameters(parameters, "spec.parameters")
-    return errors
-
-
-def _parameters(parameters: JsonObject, path: str) -> Iterator[FieldError]:
-    yield from check.reference(parameters, path)
+def _parameters_scope(path: str, parameters: JsonObject) -> Iterator[FieldError]:
     scope, namespace, where = parameters.get("scope"), parameters.get("namespace"), f"{path}.namespace"
     if scope not in ("Cluster", "Namespace"):
         yield problems.not_supported(f"{path}.scope", scope, ("Cluster", "Namespace"))
@@ -163,22 +143,26 @@ def _parameters(parameters: JsonObject, path: str) -> Iterator[FieldError]:
         yield from check.named(where, namespace, names.dns1123_label(namespace))
 
 
-def _update_class(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    after, before = section(new, "spec"), section(old, "spec")
-    errors = check.unchanged("spec.controller", after.get("controller", ""), before.get("controller", ""))
-    return [*errors, *_validate_class(new)]
+_INGRESS_CLASS = rules(
+    ("spec.controller", max_bytes(250), lambda path, value: check.domain_prefixed_path(path, value or "")),
+    ("spec.parameters?", check.reference, _parameters_scope),
+)
 
 
-def _class_row(obj: JsonObject, now: float) -> list[Any]:
-    spec: JsonObject = section(obj, "spec")
-    name = obj["metadata"]["name"]
-    if section(obj["metadata"], "annotations").get(_DEFAULT_CLASS) == "true":
-        name += " (default)"
-    shown, found = NONE, spec.get("parameters")
-    if found is not None:
-        group = f".{found['apiGroup']}" if found.get("apiGroup") is not None else ""
-        shown = f"{found.get('kind', '')}{group}/{found.get('name', '')}"
-    return [name, spec.get("controller", ""), shown, object_age(obj, now)]
+def _class_name(obj: JsonObject) -> str:
+    is_default = section(obj["metadata"], "annotations").get(_DEFAULT_CLASS) == "true"
+    return obj["metadata"]["name"] + (" (default)" if is_default else "")
+
+
+def _class_parameters(obj: JsonObject) -> str:
+    found: JsonObject | None = section(obj, "spec").get("parameters")
+    if found is None:
+        return NONE
+    group = f".{found['apiGroup']}" if found.get("apiGroup") is not None else ""
+    return f"{found.get('kind', '')}{group}/{found.get('name', '')}"
+
+
+# Network policies
 
 
 def _default_policy(policy: JsonObject) -> None:
@@ -191,38 +175,18 @@ def _default_policy(policy: JsonObject) -> None:
         spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
 
 
-def _validate_policy(policy: JsonObject) -> list[FieldError]:
-    spec: JsonObject = section(policy, "spec")
-    errors = check.label_selector("spec.podSelector", spec.get("podSelector"))
-    for part, peers in (("ingress", "from"), ("egress", "to")):
-        for index, rule in enumerate(items(spec, part)):
-            path = f"spec.{part}[{index}]"
-            for position, port in enumerate(items(rule, "ports")):
-                errors += _policy_port(port, f"{path}.ports[{position}]")
-            for position, peer in enumerate(items(rule, peers)):
-                errors += _peer(peer, f"{path}.{peers}[{position}]")
-    kinds: Sequence[str] = items(spec, "policyTypes")
-    if len(kinds) > 2:
-        text = "may not specify more than two policyTypes"
-        return [*errors, problems.invalid("spec.policyTypes", kinds, text)]
-    for index, kind in enumerate(kinds):
-        errors += check.one_of(f"spec.policyTypes[{index}]", kind, ("Ingress", "Egress"))
-    return errors
-
-
-def _policy_port(port: JsonObject, path: str) -> Iterator[FieldError]:
-    yield from check.one_of(f"{path}.protocol", port.get("protocol"), _POLICY_PROTOCOLS)
+def _policy_port(path: str, port: JsonObject) -> Iterator[FieldError]:
+    # Unlike other kinds, policies list the protocols in this order.
+    yield from check.one_of(f"{path}.protocol", port.get("protocol"), ("TCP", "UDP", "SCTP"))
     number, end = port.get("port"), port.get("endPort")
     if number is None:
         if end is not None:
-            yield problems.invalid(
-                f"{path}.endPort", end, "may not be specified when `port` is not specified"
-            )
-        return
-    if isinstance(number, int):
+            text = "may not be specified when `port` is not specified"
+            yield problems.invalid(f"{path}.endPort", end, text)
+    elif isinstance(number, int):
         yield from check.port(f"{path}.port", number)
         if end is not None and end < number:
-            # The real server, too, shows the port here.
+            # The real server shows the port here.
             yield problems.invalid(f"{path}.endPort", number, "must be greater than or equal to `port`")
     else:
         yield from check.named(f"{path}.port", number, names.port_name(number))
@@ -231,66 +195,249 @@ def _policy_port(port: JsonObject, path: str) -> Iterator[FieldError]:
             yield problems.invalid(f"{path}.endPort", end, text)
 
 
-def _peer(peer: JsonObject, path: str) -> Iterator[FieldError]:
+def _peer(path: str, peer: JsonObject) -> Iterator[FieldError]:
     given = [name for name in ("podSelector", "namespaceSelector", "ipBlock") if peer.get(name) is not None]
     if not given:
         yield problems.required(path, "must specify a peer")
-        return
     if "ipBlock" in given and len(given) > 1:
         yield problems.forbidden(path, "may not specify both ipBlock and another peer")
     for name in given:
-        if name != "ipBlock":
+        if name == "ipBlock":
+            yield from _ip_block(f"{path}.ipBlock", peer[name])
+        else:
             yield from check.label_selector(f"{path}.{name}", peer[name])
-            continue
-        block: JsonObject = peer["ipBlock"]
-        if not block.get("cidr"):
-            yield problems.required(f"{path}.ipBlock.cidr")
-            continue
-        yield from ip_checks.network(f"{path}.ipBlock.cidr", block["cidr"])
-        if (whole := ip_checks.parse_network(block["cidr"])) is not None:
-            yield from _exceptions(items(block, "except"), whole, f"{path}.ipBlock.except")
 
 
-def _exceptions(given: Sequence[str], whole: ip_checks.Network, path: str) -> Iterator[FieldError]:
-    for index, item in enumerate(given):
-        yield from ip_checks.network(f"{path}[{index}]", item)
+def _ip_block(path: str, block: JsonObject) -> Iterator[FieldError]:
+    if not block.get("cidr"):
+        yield problems.required(f"{path}.cidr")
+        return
+    yield from ip_checks.network(f"{path}.cidr", block["cidr"])
+    whole = ip_checks.parse_network(block["cidr"])
+    for index, item in enumerate(items(block, "except") if whole is not None else ()):
+        yield from ip_checks.network(f"{path}.except[{index}]", item)
         part = ip_checks.parse_network(item)
-        if part is None:
+        if whole is None or part is None:
             continue
         if part.network_address not in whole or part.prefixlen <= whole.prefixlen:
-            yield problems.invalid(f"{path}[{index}]", item, "must be a strict subset of `cidr`")
+            yield problems.invalid(f"{path}.except[{index}]", item, "must be a strict subset of `cidr`")
 
 
-def _policy_row(policy: JsonObject, now: float) -> list[Any]:
-    selector = selector_text(section(policy, "spec").get("podSelector"))
-    return [policy["metadata"]["name"], selector, object_age(policy, now)]
+def _policy_types(path: str, kinds: Sequence[str] | None) -> Iterator[FieldError]:
+    if len(kinds or ()) > 2:
+        yield problems.invalid(path, kinds, "may not specify more than two policyTypes")
+        return
+    for index, kind in enumerate(kinds or ()):
+        yield from check.one_of(f"{path}[{index}]", kind, ("Ingress", "Egress"))
 
+
+_POLICY = rules(
+    ("spec.podSelector", check.label_selector),
+    ("spec.ingress[].ports[]", _policy_port),
+    ("spec.ingress[].from[]", _peer),
+    ("spec.egress[].ports[]", _policy_port),
+    ("spec.egress[].to[]", _peer),
+    ("spec.policyTypes", _policy_types),
+)
+
+
+# Endpoints and EndpointSlices
+
+
+def _endpoint_ip(path: str, value: str | None) -> Iterator[FieldError]:
+    if found := ip_checks.address(path, value or ""):
+        # The real server parses the address once more, to exclude special ones.
+        yield from [*found, problems.invalid(path, value or "", "must be a valid IP address")]
+
+
+def _some_address(path: str, subset: JsonObject) -> Iterator[FieldError]:
+    if not subset.get("addresses") and not subset.get("notReadyAddresses"):
+        yield problems.required(path, "must specify `addresses` or `notReadyAddresses`")
+
+
+_ENDPOINTS = rules(
+    ("subsets[]", _some_address),
+    ("subsets[].addresses[].ip", _endpoint_ip),
+    ("subsets[].notReadyAddresses[].ip", _endpoint_ip),
+    ("subsets[].ports[].port", lambda path, value: check.port(path, value or 0)),
+    ("subsets[].ports[].protocol", one_of(*check.PROTOCOLS, required=True)),
+)
+_SLICE = rules(
+    ("addressType", one_of("FQDN", "IPv4", "IPv6", required=True)),
+    ("ports[].name", named(names.dns1123_label)),
+    ("ports[].protocol", one_of(*check.PROTOCOLS)),
+    ("{addressType=FQDN}.endpoints[].addresses", required("must contain at least 1 address")),
+    ("{addressType=FQDN}.endpoints[].addresses[]", named(names.dns1123_subdomain, empty=True)),
+    ("{addressType!=FQDN}.endpoints[].addresses", required("must contain at least 1 address")),
+    ("{addressType!=FQDN}.endpoints[].addresses[]", ip_checks.address),
+)
+
+
+def _endpoints(obj: JsonObject) -> str:
+    found: list[str] = []
+    for subset in items(obj, "subsets"):
+        addresses = [item.get("ip", "") for item in items(subset, "addresses")]
+        ports: Sequence[JsonObject] = items(subset, "ports")
+        if not ports:
+            found += addresses
+        for port in ports:
+            found += [f"{address}:{port.get('port', 0)}" for address in addresses]
+    return some_of(found, _MAX_SHOWN, NONE)
+
+
+def _slice_ports(obj: JsonObject) -> str:
+    return some_of([str(port.get("port") or "*") for port in items(obj, "ports")], _MAX_SHOWN, UNSET)
+
+
+def _slice_addresses(obj: JsonObject) -> str:
+    found = [item for endpoint in items(obj, "endpoints") for item in items(endpoint, "addresses")]
+    return some_of(found, _MAX_SHOWN, UNSET)
+
+
+def _count_relabelling(new: JsonObject, old: JsonObject) -> None:
+    """Increase the generation for a change of labels, which name the Service of a slice."""
+    if section(new["metadata"], "labels") != section(old["metadata"], "labels"):
+        new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+
+
+# ServiceCIDRs and IPAddresses
+
+
+def _address_name(name: str) -> list[str]:
+    return [error.detail for error in ip_checks.canonical_address("", name)]
+
+
+def _same_parent(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    parent: JsonObject | None = section(new, "spec").get("parentRef")
+    if parent == section(old, "spec").get("parentRef"):
+        return []
+    fields = ("group", "resource", "namespace", "name")
+    shown = None if parent is None else {name.capitalize(): parent.get(name, "") for name in fields}
+    return [check.invalid_struct("spec.parentRef", shown, check.IMMUTABLE)]
+
+
+def _address_row(obj: JsonObject, now: float) -> list[Any]:
+    """Return the cells of an IPAddress: one more than it has columns, as the real server does."""
+    shown, parent = NONE, section(obj, "spec").get("parentRef")
+    if parent is not None:
+        kind = ".".join(filter(None, (parent.get("resource"), parent.get("group")))).lower()
+        shown = "/".join(filter(None, (kind, parent.get("namespace"), parent.get("name"))))
+    return [obj["metadata"]["name"], shown, object_age(obj, now)]
+
+
+def _check_ranges(path: str, ranges: Sequence[str] | None) -> list[FieldError]:
+    if not ranges:
+        return [problems.required(path, "at least one CIDR required")]
+    if len(ranges) > 2:
+        return [check.invalid_struct(path, {"CIDRs": ranges}, "may only hold up to 2 values")]
+    errors = [
+        error
+        for index, item in enumerate(ranges)
+        for error in ip_checks.canonical_network(f"{path}[{index}]", item)
+    ]
+    found = [network.version for item in ranges if (network := ip_checks.parse_network(item)) is not None]
+    if len(found) > len(set(found)):
+        text = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
+        errors.append(problems.invalid(path, ranges, text))
+    return errors
+
+
+def _update_ranges(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    """Check that only a range of the other IP family was added."""
+    path = "spec.cidrs"
+    after, before = items(section(new, "spec"), "cidrs"), items(section(old, "spec"), "cidrs")
+    widened = len(before) == 1 and len(after) == 2
+    if len(after) != len(before) and not widened:
+        return [problems.invalid(path, after or None, check.IMMUTABLE)]
+    errors = [
+        problems.invalid(f"{path}[{index}]", item, check.IMMUTABLE)
+        for index, (item, was) in enumerate(zip(after, before, strict=False))
+        if item != was
+    ]
+    return errors + (_check_ranges(path, after) if widened else [])
+
+
+_IP_ADDRESS = rules(
+    ("spec{!parentRef}.parentRef", required()),
+    ("spec.parentRef?.group", named(names.dns1123_subdomain)),
+    ("spec.parentRef?.resource", named(names.path_segment, required=True)),
+    ("spec.parentRef?.name", named(names.path_segment, required=True)),
+    ("spec.parentRef?.namespace", named(names.path_segment)),
+)
+_SERVICE_CIDR = rules(("spec.cidrs", _check_ranges))
 
 STRATEGIES = {
     (GROUP, "Ingress"): Strategy(
         prepare_status_update=keep_spec,
-        validate=_validate_ingress,
-        warnings=_ingress_warnings,
-        validate_update=lambda new, old: _validate_ingress(new),
+        validate=_INGRESS.validate,
+        warnings=_warn_of_ingress,
+        validate_update=_INGRESS.validate_update,
         has_generation=True,
-        columns=(NAME, Column("Class"), Column("Hosts"), Column("Address"), Column("Ports"), AGE),
-        row=_ingress_row,
         reset_fields=SPEC_AND_STATUS,
+        **printed(
+            NAME,
+            cell("Class", "spec.ingressClassName", NONE),
+            cell("Hosts", _ingress_hosts),
+            cell("Address", _ingress_addresses),
+            cell("Ports", lambda obj: "80, 443" if section(obj, "spec").get("tls") else "80"),
+            AGE,
+        ),
     ),
     (GROUP, "IngressClass"): Strategy(
-        default=_default_class,
-        validate=_validate_class,
-        validate_update=_update_class,
+        default=defaults(("spec.parameters?.scope", "Cluster")),
+        validate=_INGRESS_CLASS.validate,
+        validate_update=changes(immutable("spec.controller", missing=""), _INGRESS_CLASS.validate_update),
         has_generation=True,
-        columns=(NAME, Column("Controller"), Column("Parameters"), AGE),
-        row=_class_row,
+        **printed(
+            Cell(NAME.column, lambda obj, now: _class_name(obj)),
+            cell("Controller", "spec.controller"),
+            cell("Parameters", _class_parameters),
+            AGE,
+        ),
     ),
     (GROUP, "NetworkPolicy"): Strategy(
         default=_default_policy,
-        validate=_validate_policy,
-        validate_update=lambda new, old: _validate_policy(new),
+        validate=_POLICY.validate,
+        validate_update=_POLICY.validate_update,
         has_generation=True,
-        columns=(NAME, Column("Pod-Selector"), AGE),
-        row=_policy_row,
+        **printed(
+            NAME,
+            cell("Pod-Selector", lambda obj: selector_text(section(obj, "spec").get("podSelector"))),
+            AGE,
+        ),
+    ),
+    ("", "Endpoints"): Strategy(
+        default=defaults(("subsets[].ports[].protocol!", "TCP")),
+        validate=_ENDPOINTS.validate,
+        validate_update=_ENDPOINTS.validate_update,
+        deprecation=_DEPRECATED_ENDPOINTS,
+        allow_create_on_update=True,
+        **printed(NAME, cell("Endpoints", _endpoints), AGE),
+    ),
+    ("discovery.k8s.io", "EndpointSlice"): Strategy(
+        default=defaults(("ports[].name", ""), ("ports[].protocol", "TCP")),
+        prepare_update=_count_relabelling,
+        validate=_SLICE.validate,
+        validate_update=changes(_SLICE.validate_update, immutable("addressType")),
+        has_generation=True,
+        **printed(
+            NAME,
+            cell("AddressType", "addressType"),
+            cell("Ports", _slice_ports),
+            cell("Endpoints", _slice_addresses),
+            AGE,
+        ),
+    ),
+    (GROUP, "ServiceCIDR"): Strategy(
+        validate=_SERVICE_CIDR.validate,
+        validate_update=_update_ranges,
+        **printed(NAME, cell("CIDRs", lambda obj: ",".join(items(section(obj, "spec"), "cidrs"))), AGE),
+    ),
+    (GROUP, "IPAddress"): Strategy(
+        validate=_IP_ADDRESS.validate,
+        validate_update=_same_parent,
+        name_check=_address_name,
+        columns=(NAME.column, Column("ParentRef")),
+        row=_address_row,
     ),
 }

@@ -1,18 +1,15 @@
 """Roles and their bindings."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
-from kubewright.devserver.builtin.cells import AGE, NAME, object_age, wide
-from kubewright.devserver.builtin.go_structs import invalid_struct
+from kubewright.devserver.builtin.printing import AGE, NAME, Cell, cell, printed
 from kubewright.devserver.objects import JsonObject, items
 from kubewright.devserver.strategy import Column, Strategy
 
 GROUP = "rbac.authorization.k8s.io"
 _SUBJECTS = ("ServiceAccount", "User", "Group")
-_BINDING_COLUMNS = (NAME, Column("Role"), AGE, wide("Users"), wide("Groups"), wide("ServiceAccounts"))
 
 
 def _check_rules(rules: Sequence[JsonObject], path: str, *, namespaced: bool) -> list[FieldError]:
@@ -114,60 +111,61 @@ def _same_role(
         after = new["roleRef"]
         if after != old["roleRef"]:
             shown = {"APIGroup": after.get("apiGroup"), "Kind": after.get("kind"), "Name": after.get("name")}
-            errors.append(invalid_struct("roleRef", shown, "cannot change roleRef"))
+            errors.append(check.invalid_struct("roleRef", shown, "cannot change roleRef"))
         return errors
 
     return run
 
 
-def _role_row(role: JsonObject, now: float) -> list[Any]:
-    return [role["metadata"]["name"], role["metadata"].get("creationTimestamp")]
+def _role(binding: JsonObject) -> str:
+    return f"{binding['roleRef'].get('kind')}/{binding['roleRef'].get('name')}"
 
 
-def _binding_row(binding: JsonObject, now: float) -> list[Any]:
-    reference: JsonObject = binding["roleRef"]
-    found: dict[str, list[str]] = {kind: [] for kind in _SUBJECTS}
-    for subject in items(binding, "subjects"):
-        name, space = subject.get("name", ""), subject.get("namespace")
-        found.setdefault(subject.get("kind", ""), []).append(f"{space}/{name}" if space else name)
-    people = [", ".join(found[kind]) for kind in ("User", "Group", "ServiceAccount")]
-    role = f"{reference.get('kind')}/{reference.get('name')}"
-    return [binding["metadata"]["name"], role, object_age(binding, now), *people]
+def _subjects(kind: str) -> Callable[[JsonObject], str]:
+    def read(binding: JsonObject) -> str:
+        return ", ".join(
+            f"{subject['namespace']}/{subject.get('name', '')}"
+            if subject.get("namespace")
+            else subject.get("name", "")
+            for subject in items(binding, "subjects")
+            if subject.get("kind", "") == kind
+        )
+
+    return read
+
+
+def _role_strategy(validate: Callable[[JsonObject], list[FieldError]]) -> Strategy:
+    created = Cell(Column("Created At", "date"), lambda role, now: role["metadata"].get("creationTimestamp"))
+    return Strategy(
+        validate=validate,
+        validate_update=lambda new, old: validate(new),
+        name_check=names.path_segment,
+        allow_create_on_update=True,
+        **printed(NAME, created),
+    )
+
+
+def _binding_strategy(validate: Callable[[JsonObject], list[FieldError]]) -> Strategy:
+    return Strategy(
+        default=_default_binding,
+        validate=validate,
+        validate_update=_same_role(validate),
+        name_check=names.path_segment,
+        allow_create_on_update=True,
+        **printed(
+            NAME,
+            cell("Role", _role),
+            AGE,
+            cell("Users", _subjects("User"), wide=True),
+            cell("Groups", _subjects("Group"), wide=True),
+            cell("ServiceAccounts", _subjects("ServiceAccount"), wide=True),
+        ),
+    )
 
 
 STRATEGIES = {
-    (GROUP, "Role"): Strategy(
-        validate=_validate_role,
-        validate_update=lambda new, old: _validate_role(new),
-        name_check=names.path_segment,
-        allow_create_on_update=True,
-        columns=(NAME, Column("Created At", "date")),
-        row=_role_row,
-    ),
-    (GROUP, "ClusterRole"): Strategy(
-        validate=_validate_cluster_role,
-        validate_update=lambda new, old: _validate_cluster_role(new),
-        name_check=names.path_segment,
-        allow_create_on_update=True,
-        columns=(NAME, Column("Created At", "date")),
-        row=_role_row,
-    ),
-    (GROUP, "RoleBinding"): Strategy(
-        default=_default_binding,
-        validate=_validate_role_binding,
-        validate_update=_same_role(_validate_role_binding),
-        name_check=names.path_segment,
-        allow_create_on_update=True,
-        columns=_BINDING_COLUMNS,
-        row=_binding_row,
-    ),
-    (GROUP, "ClusterRoleBinding"): Strategy(
-        default=_default_binding,
-        validate=_validate_cluster_role_binding,
-        validate_update=_same_role(_validate_cluster_role_binding),
-        name_check=names.path_segment,
-        allow_create_on_update=True,
-        columns=_BINDING_COLUMNS,
-        row=_binding_row,
-    ),
+    (GROUP, "Role"): _role_strategy(_validate_role),
+    (GROUP, "ClusterRole"): _role_strategy(_validate_cluster_role),
+    (GROUP, "RoleBinding"): _binding_strategy(_validate_role_binding),
+    (GROUP, "ClusterRoleBinding"): _binding_strategy(_validate_cluster_role_binding),
 }

@@ -1,13 +1,46 @@
-"""Claims on storage and the classes of it."""
+"""Storage: PersistentVolumes, claims, storage classes, and what CSI drivers report."""
 
+import posixpath
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kubewright.api import FieldError, Quantity, names, problems
 from kubewright.devserver.builtin import field_checks as check
-from kubewright.devserver.builtin.cells import AGE, NAME, object_age, short_modes, wide
-from kubewright.devserver.builtin.claim_specs import check_claim_spec
-from kubewright.devserver.builtin.scheduling import check_topologies
-from kubewright.devserver.builtin.volumes import default_claim_spec
+from kubewright.devserver.builtin.pods.scheduling import check_node_selector, check_topologies
+from kubewright.devserver.builtin.pods.volumes import (
+    VOLUME_MODES,
+    check_access_modes,
+    check_claim_spec,
+    check_driver,
+    check_source,
+    check_token_expiration,
+    default_claim_spec,
+    default_source,
+    no_parent_folder,
+)
+from kubewright.devserver.builtin.printing import (
+    AGE,
+    NAME,
+    NONE,
+    UNSET,
+    Cell,
+    cell,
+    count,
+    printed,
+    short_modes,
+)
+from kubewright.devserver.builtin.rules import (
+    at_least,
+    changes,
+    defaults,
+    each,
+    immutable,
+    named,
+    one_of,
+    required,
+    rules,
+    unset,
+)
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec
 from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.strategy import Column, Strategy
@@ -15,6 +48,170 @@ from kubewright.devserver.strategy import Column, Strategy
 GROUP = "storage.k8s.io"
 _DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 _CLAIM_RULE = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+_SOURCE_RULE = "spec.persistentvolumesource is immutable after creation"
+_AFFINITY_RULE = f"{check.IMMUTABLE}, except for updating from beta label to GA"
+_NOT_SOURCES = frozenset(
+    {"capacity", "accessModes", "claimRef", "persistentVolumeReclaimPolicy", "storageClassName"}
+    | {"mountOptions", "volumeMode", "nodeAffinity", "volumeAttributesClassName"}
+)
+_CSI_SECRETS = (
+    "controllerPublishSecretRef",
+    "controllerExpandSecretRef",
+    "nodePublishSecretRef",
+    "nodeExpandSecretRef",
+)
+
+
+def _phase(obj: JsonObject) -> str:
+    if obj["metadata"].get("deletionTimestamp"):
+        return "Terminating"
+    return section(obj, "status").get("phase", "")
+
+
+# PersistentVolumes
+
+
+def _default_volume(volume: JsonObject) -> None:
+    spec: JsonObject = volume.setdefault("spec", {})
+    spec["persistentVolumeReclaimPolicy"] = spec.get("persistentVolumeReclaimPolicy") or "Retain"
+    spec.setdefault("volumeMode", "Filesystem")
+    default_source(spec)
+
+
+def _new_volume(volume: JsonObject) -> None:
+    created = volume["metadata"].get("creationTimestamp")
+    volume["status"] = {"phase": "Pending", "lastPhaseTransitionTime": created}
+
+
+def _sources(spec: JsonObject) -> dict[str, Any]:
+    return {name: value for name, value in spec.items() if name not in _NOT_SOURCES}
+
+
+def _capacity(path: str, capacity: dict[str, Any] | None) -> Iterator[FieldError]:
+    if not capacity:
+        yield problems.required(path)
+    if not capacity or set(capacity) != {"storage"}:
+        yield problems.not_supported(path, capacity, ("storage",))
+    for name, value in (capacity or {}).items():
+        found = check.quantity(value)
+        if found < Quantity("0"):
+            yield problems.invalid(f"{path}[{name}]", int(found), "must be a valid resource quantity")
+        if found <= Quantity("0"):
+            yield problems.invalid(f"{path}[{name}]", str(value), check.NOT_POSITIVE)
+
+
+def _volume_source(path: str, spec: JsonObject) -> Iterator[FieldError]:
+    kinds = list(_sources(spec))
+    for extra in kinds[1:]:
+        yield problems.forbidden(f"{path}.{extra}", "may not specify more than 1 volume type")
+    if not kinds:
+        yield problems.required(path, "must specify a volume type")
+        return
+    kind, source = kinds[0], spec[kinds[0]]
+    if kind == "csi":
+        yield from _CSI_VOLUME(f"{path}.csi", source)
+    elif kind == "local":
+        yield from _LOCAL_VOLUME(path, spec)
+    else:
+        yield from check_source(kind, source, path, of_cluster=True)
+    recycled = spec.get("persistentVolumeReclaimPolicy") == "Recycle"
+    if kind == "hostPath" and recycled and posixpath.normpath(source.get("path") or ".") == "/":
+        text = "may not be 'recycle' for a hostPath mount of '/'"
+        yield problems.forbidden(f"{path}.persistentVolumeReclaimPolicy", text)
+
+
+_CSI_VOLUME = rules(
+    ("driver", check_driver),
+    ("volumeHandle", required()),
+    *(
+        (f"{secret}?.{field}", named(syntax, required=True))
+        for secret in _CSI_SECRETS
+        for field, syntax in (("name", names.dns1123_subdomain), ("namespace", names.dns1123_label))
+    ),
+)
+_LOCAL_VOLUME = rules(
+    ("local.path", required(), no_parent_folder),
+    ("{!nodeAffinity}.nodeAffinity", required("Local volume requires node affinity")),
+)
+_VOLUME = rules(
+    ("spec.accessModes", required(), check_access_modes),
+    ("spec.capacity", _capacity),
+    ("spec.persistentVolumeReclaimPolicy?", one_of("Delete", "Recycle", "Retain")),
+    ("spec.nodeAffinity?{!required}.required", required("must specify required node constraints")),
+    ("spec.nodeAffinity?.required?", lambda path, value: check_node_selector(value, path)),
+    ("spec", _volume_source),
+    ("spec.storageClassName", named(names.dns1123_subdomain)),
+    ("spec.volumeMode?", one_of(*VOLUME_MODES)),
+    (
+        "spec.volumeAttributesClassName?",
+        named(names.dns1123_subdomain, required="an empty string is disallowed"),
+    ),
+    (
+        "spec{!csi}.volumeAttributesClassName?",
+        lambda path, value: [
+            problems.required("spec.csi", "has to be specified when using volumeAttributesClassName")
+        ],
+    ),
+)
+
+
+def _update_volume(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    after, before = new["spec"], old["spec"]
+    # The real server checks a changed volume twice.
+    errors = _VOLUME.validate(new) * 2
+    sources, kept = _sources(after), _sources(before)
+    if "csi" in sources and not section(kept, "csi").get("controllerExpandSecretRef"):
+        sources["csi"] = {
+            name: value for name, value in sources["csi"].items() if name != "controllerExpandSecretRef"
+        }
+    if sources != kept:
+        errors.append(problems.forbidden("spec.persistentvolumesource", _SOURCE_RULE))
+    errors += check.unchanged("volumeMode", after.get("volumeMode"), before.get("volumeMode"))
+    affinity: JsonObject | None = after.get("nodeAffinity")
+    if before.get("nodeAffinity") is not None and affinity != before["nodeAffinity"]:
+        errors.append(check.invalid_struct("nodeAffinity", _affinity_struct(affinity), _AFFINITY_RULE))
+    if before.get("volumeAttributesClassName") is not None and after.get("volumeAttributesClassName") is None:
+        text = "update from non-nil value to nil is forbidden"
+        errors.append(problems.forbidden("spec.volumeAttributesClassName", text))
+    return errors
+
+
+def _affinity_struct(affinity: JsonObject | None) -> JsonObject | None:
+    if affinity is None:
+        return None
+
+    def expressions(found: Sequence[JsonObject]) -> list[JsonObject] | None:
+        return [
+            {"Key": item.get("key", ""), "Operator": item.get("operator", ""), "Values": item.get("values")}
+            for item in found
+        ] or None
+
+    terms = [
+        {
+            "MatchExpressions": expressions(items(term, "matchExpressions")),
+            "MatchFields": expressions(items(term, "matchFields")),
+        }
+        for term in items(section(affinity, "required"), "nodeSelectorTerms")
+    ]
+    return {"Required": {"NodeSelectorTerms": terms or None}}
+
+
+def _date_phase(new: JsonObject, old: JsonObject, moment: str) -> None:
+    status, before = new.setdefault("status", {}), section(old, "status")
+    known = before.get("lastPhaseTransitionTime")
+    if status.get("phase") == before.get("phase"):
+        if known:
+            status.setdefault("lastPhaseTransitionTime", known)
+    elif status.get("lastPhaseTransitionTime") in (None, known):
+        status["lastPhaseTransitionTime"] = moment
+
+
+def _claim_name(volume: JsonObject) -> str:
+    claim: JsonObject | None = volume["spec"].get("claimRef")
+    return f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim else ""
+
+
+# PersistentVolumeClaims
 
 
 def _default_claim(claim: JsonObject) -> None:
@@ -27,7 +224,7 @@ def _new_claim(claim: JsonObject) -> None:
     claim["status"] = {"phase": "Pending"}
     spec: JsonObject = claim["spec"]
     source: JsonObject | None = spec.get("dataSource")
-    # Anything else is left to the newer field, which takes all kinds.
+    # Other kinds are allowed in dataSourceRef only.
     known = ("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot")
     if source is not None and (source.get("apiGroup") or "", source.get("kind", "")) not in known:
         source = spec.pop("dataSource") and None
@@ -46,10 +243,10 @@ def _validate_claim(claim: JsonObject) -> list[FieldError]:
 def _update_claim(new: JsonObject, old: JsonObject) -> list[FieldError]:
     errors = _validate_claim(new)
     after, before = dict(new["spec"]), dict(old["spec"])
-    # A controller binds a claim by giving it a volume, once.
+    # A controller binds a claim by setting its volume, once.
     if not before.get("volumeName"):
         after.pop("volumeName", None)
-    # A claim that named no class may be given the default one later.
+    # A claim without a class may get the default one later.
     if before.get("storageClassName") is None:
         after.pop("storageClassName", None)
     if section(old, "status").get("phase") == "Bound":
@@ -59,78 +256,230 @@ def _update_claim(new: JsonObject, old: JsonObject) -> list[FieldError]:
     if after != before:
         errors.append(problems.forbidden("spec", _CLAIM_RULE))
     errors += check.unchanged("volumeMode", after.get("volumeMode"), before.get("volumeMode"))
-    wanted, asked = (_storage(section(obj["spec"], "resources").get("requests")) for obj in (new, old))
-    # Growth that failed may be taken back, as long as the claim stays bigger than what it has.
-    if wanted < asked and wanted <= _storage(section(old, "status").get("capacity")):
+    requested, earlier = (_storage(section(obj["spec"], "resources").get("requests")) for obj in (new, old))
+    # An expansion that failed may be taken back, but not below what the volume already has.
+    if requested < earlier and requested <= _storage(section(old, "status").get("capacity")):
         field = "spec.resources.requests.storage"
         errors.append(problems.forbidden(field, "field can not be less than status.capacity"))
     return errors
 
 
-def _storage(amounts: JsonObject | None) -> Quantity:
-    return Quantity((amounts or {}).get("storage", 0))
+def _storage(resources: JsonObject | None) -> Quantity:
+    return Quantity((resources or {}).get("storage", 0))
 
 
-def _claim_row(claim: JsonObject, now: float) -> list[Any]:
-    spec, status = claim["spec"], section(claim, "status")
-    bound = bool(spec.get("volumeName"))
-    phase = "Terminating" if claim["metadata"].get("deletionTimestamp") else status.get("phase", "")
-    return [
-        claim["metadata"]["name"],
-        phase,
-        spec.get("volumeName", ""),
-        section(status, "capacity").get("storage", "0") if bound else "",
-        short_modes(status.get("accessModes")) if bound else "",
-        spec.get("storageClassName") or "",
-        spec.get("volumeAttributesClassName") or "<unset>",
-        object_age(claim, now),
-        spec.get("volumeMode") or "<unset>",
-    ]
+def _bound_capacity(claim: JsonObject) -> str:
+    bound = claim["spec"].get("volumeName")
+    return section(claim, "status", "capacity").get("storage", "0") if bound else ""
 
 
-def _default_class(obj: JsonObject) -> None:
-    obj.setdefault("reclaimPolicy", "Delete")
-    obj.setdefault("volumeBindingMode", "Immediate")
+def _bound_modes(claim: JsonObject) -> str:
+    bound = claim["spec"].get("volumeName")
+    return short_modes(section(claim, "status").get("accessModes")) if bound else ""
 
 
-def _validate_class(obj: JsonObject) -> list[FieldError]:
-    errors: list[FieldError] = []
-    provisioner = obj.get("provisioner", "")
-    if not provisioner:
-        errors.append(problems.required("provisioner"))
-    else:
-        errors += check.named("provisioner", provisioner, names.qualified_name(provisioner.lower()))
-    if any(not name for name in section(obj, "parameters")):
-        errors.append(problems.invalid("parameters", "", "field can not be empty."))
-    if policy := obj.get("reclaimPolicy"):
-        errors += check.one_of("reclaimPolicy", policy, ("Delete", "Retain"))
-    choices = ("Immediate", "WaitForFirstConsumer")
-    errors += check.one_of("volumeBindingMode", obj.get("volumeBindingMode"), choices)
-    return errors + list(check_topologies(items(obj, "allowedTopologies"), "allowedTopologies"))
+# Classes
 
 
-def _update_class(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    errors = _validate_class(new)
-    for name in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
-        errors += check.unchanged(name, new.get(name), old.get(name))
-    return errors
+def _lower_qualified(text: str) -> list[str]:
+    return names.qualified_name(text.lower())
 
 
-def _class_row(obj: JsonObject, now: float) -> list[Any]:
-    name = obj["metadata"]["name"]
-    if section(obj["metadata"], "annotations").get(_DEFAULT_CLASS) == "true":
-        name += " (default)"
-    return [
-        name,
-        obj.get("provisioner", ""),
-        obj.get("reclaimPolicy", "Delete"),
-        obj.get("volumeBindingMode", "Immediate"),
-        bool(obj.get("allowVolumeExpansion")),
-        object_age(obj, now),
-    ]
+def _no_empty_keys(path: str, parameters: JsonObject | None) -> Iterator[FieldError]:
+    if any(not name for name in parameters or ()):
+        yield problems.invalid(path, "", "field can not be empty.")
 
+
+def _driver_name(path: str, name: str | None) -> list[FieldError]:
+    if not name:
+        return [problems.required(path)]
+    return check.named(path, name.lower(), names.qualified_name(name.lower()))
+
+
+def _same_attributes(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
+    for name in ("driverName", "parameters"):
+        if new.get(name) != old.get(name):
+            yield problems.forbidden(name, f"updates to {name} are forbidden.")
+
+
+def _class_name(obj: JsonObject) -> str:
+    is_default = section(obj["metadata"], "annotations").get(_DEFAULT_CLASS) == "true"
+    return obj["metadata"]["name"] + (" (default)" if is_default else "")
+
+
+_STORAGE_CLASS = rules(
+    ("provisioner", named(_lower_qualified, required=True)),
+    ("parameters", _no_empty_keys),
+    ("reclaimPolicy?", one_of("Delete", "Retain")),
+    ("volumeBindingMode", one_of("Immediate", "WaitForFirstConsumer")),
+    ("allowedTopologies", lambda path, value: check_topologies(value or (), path)),
+)
+_ATTRIBUTES_CLASS = rules(
+    ("driverName", _driver_name),
+    ("parameters", _no_empty_keys, required("must contain at least one key/value pair")),
+)
+
+
+# CSI drivers, nodes, capacities and attachments
+
+
+def _warn_of_driver(new: JsonObject, old: JsonObject | None) -> list[str]:
+    spec = new["spec"]
+    if not spec.get("tokenRequests") or spec.get("serviceAccountTokenInSecrets") is not None:
+        return []
+    if old is not None and old["spec"].get("tokenRequests") == spec["tokenRequests"]:
+        return []
+    text = (
+        "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, "
+        "set to true to prevent possible logging of tokens in volume attributes"
+    )
+    return [text]
+
+
+def _count_driver_change(new: JsonObject, old: JsonObject) -> None:
+    """Increase the generation, which a new driver does not have."""
+    if new["spec"] != old["spec"]:
+        new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+
+
+def _token_requests(path: str, requests: Sequence[JsonObject] | None) -> Iterator[FieldError]:
+    seen: set[str] = set()
+    for index, request in enumerate(requests or ()):
+        audience = request.get("audience", "")
+        if audience in seen:
+            yield problems.duplicate(f"{path}[{index}].audience", audience)
+            continue
+        seen.add(audience)
+        if (seconds := request.get("expirationSeconds")) is not None:
+            yield from check_token_expiration(f"{path}[{index}].expirationSeconds", seconds)
+
+
+def _same_driver(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
+    # The real server names a field that does not exist.
+    for name, shown in (("attachRequired", "attachedRequired"), ("volumeLifecycleModes",) * 2):
+        yield from check.unchanged(f"spec.{shown}", new["spec"].get(name), old["spec"].get(name))
+
+
+def _audiences(driver: JsonObject) -> str:
+    requests: Sequence[JsonObject] | None = driver["spec"].get("tokenRequests")
+    return UNSET if requests is None else ",".join(item.get("audience", "") for item in requests)
+
+
+def _node_drivers(path: str, drivers: Sequence[JsonObject] | None) -> Iterator[FieldError]:
+    found = drivers or ()
+    for index, driver in enumerate(found):
+        where, name = f"{path}[{index}]", driver.get("name", "")
+        yield from _NODE_DRIVER(where, driver)
+        if any(other.get("name", "") == name for other in found[:index]):
+            yield problems.duplicate(f"{where}.name", name)
+        keys: Sequence[str] = items(driver, "topologyKeys")
+        for position, key in enumerate(keys):
+            if not key:
+                yield problems.required(where)
+            if key in keys[:position]:
+                yield problems.duplicate(where, key)
+            yield from check.named(where, key, names.qualified_name(key))
+
+
+def _node_id(path: str, value: str | None) -> Iterator[FieldError]:
+    if value and len(value.encode()) > 256:
+        yield problems.invalid(path, value, "must be 256 characters or less")
+
+
+def _same_node_drivers(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
+    before = {driver.get("name", ""): driver for driver in items(section(old, "spec"), "drivers")}
+    for driver in items(section(new, "spec"), "drivers"):
+        known: JsonObject | None = before.get(driver.get("name", ""))
+        # The number of allocatable volumes may change.
+        fields = ("name", "nodeID", "topologyKeys")
+        if known is None or all(driver.get(name) == known.get(name) for name in fields):
+            continue
+        shown = {name[0].upper() + name[1:]: driver.get(name) for name in fields}
+        yield check.invalid_struct("spec.drivers", {**shown, "Allocatable": None}, check.IMMUTABLE)
+
+
+def _attached_source(path: str, source: JsonObject | None) -> Iterator[FieldError]:
+    volume, inline = ((source or {}).get(name) for name in ("persistentVolumeName", "inlineVolumeSpec"))
+    text = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
+    if volume is None and inline is None:
+        yield problems.required(path, text)
+    elif volume is not None and inline is not None:
+        yield problems.forbidden(path, text)
+    elif volume == "":
+        text = "must specify non empty persistentVolumeName"
+        yield problems.required(f"{path}.persistentVolumeName", text)
+
+
+def _same_attachment(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
+    spec = section(new, "spec")
+    if spec != section(old, "spec"):
+        source = section(spec, "source")
+        shown = {
+            "Attacher": spec.get("attacher", ""),
+            "Source": {
+                "PersistentVolumeName": source.get("persistentVolumeName"),
+                "InlineVolumeSpec": source.get("inlineVolumeSpec"),
+            },
+            "NodeName": spec.get("nodeName", ""),
+        }
+        yield check.invalid_struct("spec", shown, check.IMMUTABLE)
+
+
+_DRIVER = rules(
+    ("spec.fsGroupPolicy", one_of("File", "None", "ReadWriteOnceWithFSType")),
+    ("spec.tokenRequests", _token_requests),
+    ("spec.volumeLifecycleModes", each(one_of("Persistent", "Ephemeral"))),
+    (
+        "spec.nodeAllocatableUpdatePeriodSeconds?",
+        at_least(10, "must be greater than or equal to 10 seconds"),
+    ),
+    (
+        "spec{!tokenRequests}.serviceAccountTokenInSecrets",
+        unset("serviceAccountTokenInSecrets is set but no tokenRequests are specified"),
+    ),
+)
+_NODE_DRIVER = rules(
+    ("name", check_driver),
+    ("nodeID", required(), _node_id),
+    ("allocatable.count", check.not_negative),
+)
+_CSI_NODE = rules(("spec.drivers", _node_drivers))
+_CAPACITY = rules(
+    ("nodeTopology", check.label_selector),
+    ("storageClassName", named(names.dns1123_subdomain, empty=True)),
+    ("capacity?", lambda path, value: check.resource_quantity(path, "storage", value)),
+)
+_ATTACHMENT = rules(
+    ("spec.attacher", check_driver),
+    ("spec.source", _attached_source),
+    ("spec.nodeName", named(names.dns1123_subdomain, empty=True)),
+    ("spec.source.persistentVolumeName?", named(names.dns1123_subdomain, empty=True)),
+)
 
 STRATEGIES = {
+    ("", "PersistentVolume"): Strategy(
+        default=_default_volume,
+        prepare_create=_new_volume,
+        prepare_status_update=keep_spec,
+        date=_date_phase,
+        validate=_VOLUME.validate,
+        validate_update=_update_volume,
+        returns_deleted=True,
+        reset_fields=SPEC_AND_STATUS,
+        **printed(
+            NAME,
+            cell("Capacity", "spec.capacity.storage", "0"),
+            cell("Access Modes", lambda volume: short_modes(volume["spec"].get("accessModes"))),
+            cell("Reclaim Policy", "spec.persistentVolumeReclaimPolicy"),
+            cell("Status", _phase),
+            cell("Claim", _claim_name),
+            cell("StorageClass", "spec.storageClassName"),
+            cell("VolumeAttributesClass", "spec.volumeAttributesClassName", UNSET),
+            cell("Reason", "status.reason"),
+            AGE,
+            cell("VolumeMode", "spec.volumeMode", UNSET, wide=True),
+        ),
+    ),
     ("", "PersistentVolumeClaim"): Strategy(
         default=_default_claim,
         prepare_create=_new_claim,
@@ -138,33 +487,93 @@ STRATEGIES = {
         validate=_validate_claim,
         validate_update=_update_claim,
         returns_deleted=True,
-        columns=(
-            NAME,
-            Column("Status"),
-            Column("Volume"),
-            Column("Capacity"),
-            Column("Access Modes"),
-            Column("StorageClass"),
-            Column("VolumeAttributesClass"),
-            AGE,
-            wide("VolumeMode"),
-        ),
-        row=_claim_row,
         reset_fields=SPEC_AND_STATUS,
+        **printed(
+            NAME,
+            cell("Status", _phase),
+            cell("Volume", "spec.volumeName"),
+            cell("Capacity", _bound_capacity),
+            cell("Access Modes", _bound_modes),
+            cell("StorageClass", "spec.storageClassName"),
+            cell("VolumeAttributesClass", "spec.volumeAttributesClassName", UNSET),
+            AGE,
+            cell("VolumeMode", "spec.volumeMode", UNSET, wide=True),
+        ),
     ),
     (GROUP, "StorageClass"): Strategy(
-        default=_default_class,
-        validate=_validate_class,
-        validate_update=_update_class,
+        default=defaults(("reclaimPolicy", "Delete"), ("volumeBindingMode", "Immediate")),
+        validate=_STORAGE_CLASS.validate,
+        validate_update=changes(
+            _STORAGE_CLASS.validate_update,
+            immutable("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"),
+        ),
         returns_deleted=True,
-        columns=(
-            NAME,
-            Column("Provisioner"),
-            Column("ReclaimPolicy"),
-            Column("VolumeBindingMode"),
-            Column("AllowVolumeExpansion"),
+        **printed(
+            Cell(NAME.column, lambda obj, now: _class_name(obj)),
+            cell("Provisioner", "provisioner"),
+            cell("ReclaimPolicy", "reclaimPolicy", "Delete"),
+            cell("VolumeBindingMode", "volumeBindingMode", "Immediate"),
+            cell("AllowVolumeExpansion", "allowVolumeExpansion", False),
             AGE,
         ),
-        row=_class_row,
+    ),
+    (GROUP, "VolumeAttributesClass"): Strategy(
+        validate=_ATTRIBUTES_CLASS.validate,
+        validate_update=changes(_same_attributes, _ATTRIBUTES_CLASS.validate_update),
+        returns_deleted=True,
+        **printed(NAME, cell("DriverName", "driverName"), AGE),
+    ),
+    (GROUP, "CSIDriver"): Strategy(
+        default=defaults(
+            ("spec.attachRequired", True),
+            ("spec.podInfoOnMount", False),
+            ("spec.volumeLifecycleModes", ["Persistent"]),
+            ("spec.storageCapacity", False),
+            ("spec.fsGroupPolicy", "ReadWriteOnceWithFSType"),
+            ("spec.requiresRepublish", False),
+            ("spec.seLinuxMount", False),
+        ),
+        prepare_update=_count_driver_change,
+        validate=_DRIVER.validate,
+        validate_update=changes(_DRIVER.validate_update, _same_driver),
+        warnings=_warn_of_driver,
+        allow_unconditional_update=False,
+        returns_deleted=True,
+        **printed(
+            NAME,
+            cell("AttachRequired", "spec.attachRequired", True, "boolean"),
+            cell("PodInfoOnMount", "spec.podInfoOnMount", False, "boolean"),
+            cell("StorageCapacity", "spec.storageCapacity", False, "boolean"),
+            cell("TokenRequests", _audiences),
+            cell("RequiresRepublish", "spec.requiresRepublish", False, "boolean"),
+            cell("Modes", lambda obj: ",".join(items(obj["spec"], "volumeLifecycleModes")) or NONE),
+            AGE,
+        ),
+    ),
+    (GROUP, "CSINode"): Strategy(
+        validate=_CSI_NODE.validate,
+        validate_update=changes(_CSI_NODE.validate_update, _same_node_drivers),
+        allow_unconditional_update=False,
+        returns_deleted=True,
+        **printed(NAME, cell("Drivers", count("spec.drivers"), kind="integer"), AGE),
+    ),
+    (GROUP, "CSIStorageCapacity"): Strategy(
+        validate=_CAPACITY.validate,
+        validate_update=changes(_CAPACITY.validate_update, immutable("nodeTopology", "storageClassName")),
+        allow_unconditional_update=False,
+    ),
+    (GROUP, "VolumeAttachment"): Strategy(
+        validate=_ATTACHMENT.validate,
+        validate_update=changes(_ATTACHMENT.validate_update, _same_attachment),
+        allow_unconditional_update=False,
+        returns_deleted=True,
+        **printed(
+            NAME,
+            Cell(Column("Attacher", "string", "name"), lambda obj, now: obj["spec"].get("attacher", "")),
+            cell("PV", "spec.source.persistentVolumeName"),
+            cell("Node", "spec.nodeName"),
+            cell("Attached", "status.attached", False, "boolean"),
+            AGE,
+        ),
     ),
 }

@@ -1,16 +1,416 @@
-"""Deployments, ReplicaSets, StatefulSets, DaemonSets, their revisions, and ReplicationControllers."""
+"""Deployments, ReplicaSets, StatefulSets, DaemonSets, ControllerRevisions and ReplicationControllers."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from kubewright.api import FieldError, label_selector, names, problems
 from kubewright.devserver.builtin import field_checks as check
-from kubewright.devserver.builtin import workload_checks as checks
-from kubewright.devserver.builtin import workload_rows as rows
-from kubewright.devserver.builtin.pod_warnings import warn_of_template
-from kubewright.devserver.builtin.templates import default_pod_spec, template_of
-from kubewright.devserver.builtin.volumes import default_claim_spec
+from kubewright.devserver.builtin.field_checks import invalid_struct, unsupported_struct
+from kubewright.devserver.builtin.pods.spec import check_template, default_pod_spec, template_of
+from kubewright.devserver.builtin.pods.volumes import check_claim_spec, default_claim_spec
+from kubewright.devserver.builtin.pods.warnings import warn_about_template
+from kubewright.devserver.builtin.printing import (
+    AGE,
+    NAME,
+    NONE,
+    Cell,
+    Printed,
+    cell,
+    container_cells,
+    labels_text,
+    printed,
+    selector_text,
+)
+from kubewright.devserver.builtin.rules import changes, immutable
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec, keep_spec_and_labels, number_at
 from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.strategy import ScaleAccess, Strategy
 
+_MISMATCH = "`selector` does not match template `labels`"
+_STATEFUL_MUTABLE = (
+    "replicas",
+    "ordinals",
+    "template",
+    "updateStrategy",
+    "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy",
+    "minReadySeconds",
+)
+_STATEFUL_RULE = (
+    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
+    "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+)
+_INVALID_SELECTOR = {"deployment": "invalid label selector", "statefulset": ""}
+"""What the error about an invalid selector adds; a DaemonSet has no such error."""
+
+
+def check_deployment(obj: JsonObject) -> list[FieldError]:
+    """Check a Deployment."""
+    spec = obj["spec"]
+    errors = check.none_negative(spec, "spec", "replicas")
+    found, usable = _selector(spec, "deployment")
+    errors += found
+    if usable:
+        errors += _replicated_template(spec)
+    errors += _strategy(section(spec, "strategy"))
+    errors += check.none_negative(spec, "spec", "minReadySeconds", "revisionHistoryLimit")
+    deadline = spec.get("progressDeadlineSeconds")
+    if deadline is not None:
+        path = "spec.progressDeadlineSeconds"
+        errors += check.not_negative(path, deadline)
+        if deadline <= spec.get("minReadySeconds", 0):
+            errors.append(problems.invalid(path, deadline, "must be greater than minReadySeconds"))
+    return errors
+
+
+def check_replica_set(obj: JsonObject) -> list[FieldError]:
+    """Check a ReplicaSet."""
+    spec = obj["spec"]
+    errors = check.none_negative(spec, "spec", "replicas", "minReadySeconds")
+    found, usable = _selector(spec, "deployment")
+    return errors + found + (_replicated_template(spec) if usable else [])
+
+
+def check_stateful_set(obj: JsonObject) -> list[FieldError]:
+    """Check a new StatefulSet."""
+    spec = obj["spec"]
+    errors = _stateful_policies(spec)
+    for index, claim in enumerate(items(spec, "volumeClaimTemplates")):
+        errors += check_claim_spec(section(claim, "spec"), f"spec.volumeClaimTemplates[{index}].spec")
+    service = spec.get("serviceName", "")
+    named = check.named("spec.serviceName", service, names.dns1123_label(service)) if service else []
+    return errors + _stateful_rest(spec, named)
+
+
+def _stateful_rest(spec: JsonObject, named: list[FieldError]) -> list[FieldError]:
+    errors = check.none_negative(spec, "spec", "replicas", "minReadySeconds")
+    errors += check.none_negative(section(spec, "ordinals"), "spec.ordinals", "start")
+    errors += named
+    found, usable = _selector(spec, "statefulset")
+    errors += found
+    if usable:
+        template, path = _with_claims(spec), "spec.template"
+        errors += _matches(spec) + check_template(template, path)
+        # The real server checks them once more.
+        metadata = section(template, "metadata")
+        errors += check.labels(f"{path}.labels", metadata.get("labels"))
+        for key in section(metadata, "annotations"):
+            errors += check.named(f"{path}.annotations", key, names.qualified_name(key.lower()))
+    return errors + list(_check_restart(spec, "StatefulSet", always=True))
+
+
+def _with_claims(spec: JsonObject) -> JsonObject:
+    """Return the template with a volume for each claim, as the Pods get it."""
+    claims: list[str] = [
+        section(claim, "metadata").get("name", "") for claim in items(spec, "volumeClaimTemplates")
+    ]
+    claims = list(dict.fromkeys(claims))
+    template: JsonObject = spec["template"]
+    pod = {name: value for name, value in template["spec"].items() if name not in ("hostname", "subdomain")}
+    if claims:
+        own = [volume for volume in items(pod, "volumes") if volume.get("name", "") not in claims]
+        made = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
+        pod["volumes"] = [*made, *own]
+    return {**template, "spec": pod}
+
+
+def _stateful_policies(spec: JsonObject) -> list[FieldError]:
+    errors: list[FieldError] = []
+    policy = spec.get("podManagementPolicy", "")
+    if policy not in ("OrderedReady", "Parallel"):
+        text = "must be 'OrderedReady' or 'Parallel'"
+        errors.append(problems.invalid("spec.podManagementPolicy", policy, text))
+    update: JsonObject = section(spec, "updateStrategy")
+    rolling: JsonObject | None = update.get("rollingUpdate")
+    shown = {"Partition": (rolling or {}).get("partition", 0), "MaxUnavailable": None}
+    if update.get("type") == "OnDelete":
+        if rolling is not None:
+            text = "only allowed for updateStrategy 'RollingUpdate'"
+            errors.append(invalid_struct("spec.updateStrategy.rollingUpdate", shown, text))
+    elif update.get("type") != "RollingUpdate":
+        both = {"Type": update.get("type", ""), "RollingUpdate": None if rolling is None else shown}
+        errors.append(invalid_struct("spec.updateStrategy", both, "must be 'RollingUpdate' or 'OnDelete'"))
+    elif rolling is not None:
+        errors += check.none_negative(rolling, "spec.updateStrategy.rollingUpdate", "partition")
+    path, retention = "spec.persistentVolumeClaimRetentionPolicy", "persistentVolumeClaimRetentionPolicy"
+    for name in ("whenDeleted", "whenScaled") if spec.get(retention) is not None else ():
+        errors += check.one_of(f"{path}.{name}", spec[retention].get(name, ""), ("Retain", "Delete"))
+    return errors
+
+
+def check_daemon_set(obj: JsonObject) -> list[FieldError]:
+    """Check a DaemonSet."""
+    spec = obj["spec"]
+    selector: JsonObject | None = spec.get("selector")
+    errors = check.label_selector("spec.selector", selector)
+    if selector is None or check.selects(selector, {}) is not None:
+        errors += _matches(spec)
+    if selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions"):
+        errors.append(problems.invalid("spec.selector", selector, "empty selector is invalid for daemonset"))
+    errors += check_template(spec["template"], "spec.template")
+    errors += _check_restart(spec, "DaemonSet", always=True)
+    errors += check.none_negative(spec, "spec", "minReadySeconds")
+    errors += _daemon_update(section(spec, "updateStrategy"), "spec.updateStrategy")
+    return errors + check.none_negative(spec, "spec", "revisionHistoryLimit")
+
+
+def _daemon_update(update: JsonObject, path: str) -> Iterator[FieldError]:
+    rolling: JsonObject | None = update.get("rollingUpdate")
+    if update.get("type") == "OnDelete":
+        return
+    if update.get("type") != "RollingUpdate":
+        shown = {"Type": update.get("type", ""), "RollingUpdate": _rolling(rolling)}
+        yield unsupported_struct(path, shown, 'supported values: "RollingUpdate", "OnDelete"')
+    elif rolling is None:
+        yield problems.required(f"{path}.rollingUpdate")
+    else:
+        where, amounts = f"{path}.rollingUpdate", [rolling.get(name) for name in _ROLLING_FIELDS]
+        for test in (check.count_or_percent, check.at_most_all):
+            for name, amount in zip(_ROLLING_FIELDS, amounts, strict=True):
+                yield from test(f"{where}.{name}", amount)
+        zeros = [_is_zero(amount) for amount in amounts]
+        if not any(zeros):
+            text = "may not be set when maxUnavailable is non-zero"
+            yield problems.invalid(f"{where}.maxSurge", amounts[1], text)
+        elif all(zeros):
+            yield problems.required(f"{where}.maxUnavailable", "cannot be 0 when maxSurge is 0")
+
+
+_ROLLING_FIELDS = ("maxUnavailable", "maxSurge")
+
+
+def _rolling(rolling: JsonObject | None) -> JsonObject | None:
+    return (
+        None
+        if rolling is None
+        else {name[0].upper() + name[1:]: rolling.get(name) for name in _ROLLING_FIELDS}
+    )
+
+
+def check_replication_controller(obj: JsonObject) -> list[FieldError]:
+    """Check a ReplicationController."""
+    spec = obj["spec"]
+    errors = check.none_negative(spec, "spec", "minReadySeconds")
+    selector: dict[str, str] = section(spec, "selector")
+    if not selector:
+        errors.append(problems.required("spec.selector"))
+    errors += check.none_negative(spec, "spec", "replicas")
+    template: JsonObject | None = spec.get("template")
+    if template is None:
+        return [*errors, problems.required("spec.template")]
+    labels: dict[str, str] = section(template["metadata"], "labels")
+    if selector and any(labels.get(key) != value for key, value in selector.items()):
+        shown = template["metadata"].get("labels")
+        errors.append(problems.invalid("spec.template.metadata.labels", shown, _MISMATCH))
+    errors += check_template(template, "spec.template")
+    return errors + list(_check_restart(spec, "ReplicationController", always=False))
+
+
+def _selector(spec: JsonObject, kind: str) -> tuple[list[FieldError], bool]:
+    """Check the selector; also return True if it can be matched against labels."""
+    selector: JsonObject | None = spec.get("selector")
+    path = "spec.selector"
+    if selector is None:
+        return [problems.required(path)], True
+    errors = check.label_selector(path, selector)
+    if not selector.get("matchLabels") and not selector.get("matchExpressions"):
+        errors.append(problems.invalid(path, selector, f"empty selector is invalid for {kind}"))
+    if check.selects(selector, {}) is not None:
+        return errors, True
+    errors.append(invalid_struct(path, selector, _INVALID_SELECTOR[kind]))
+    return errors, False
+
+
+def _matches(spec: JsonObject) -> list[FieldError]:
+    selector: JsonObject | None = spec.get("selector")
+    metadata: JsonObject = spec["template"]["metadata"]
+    matched = selector is not None and check.selects(selector, section(metadata, "labels"))
+    path = "spec.template.metadata.labels"
+    return [] if matched else [problems.invalid(path, metadata.get("labels"), _MISMATCH)]
+
+
+def _replicated_template(spec: JsonObject) -> list[FieldError]:
+    errors = _matches(spec) + check_template(spec["template"], "spec.template")
+    return errors + list(_check_restart(spec, "ReplicaSet", always=True))
+
+
+def _check_restart(spec: JsonObject, kind: str, *, always: bool) -> Iterator[FieldError]:
+    """Check that Pods run until they are deleted; with `always`, report invalid restart policies as well."""
+    pod: JsonObject = spec["template"]["spec"]
+    policy = pod.get("restartPolicy", "")
+    if policy != "Always" and (always or policy in ("OnFailure", "Never")):
+        yield problems.not_supported("spec.template.spec.restartPolicy", policy, ("Always",))
+    if pod.get("activeDeadlineSeconds") is not None:
+        text = f"activeDeadlineSeconds in {kind} is not Supported"
+        yield problems.forbidden("spec.template.spec.activeDeadlineSeconds", text)
+
+
+def _strategy(strategy: JsonObject) -> list[FieldError]:
+    kind, rolling = strategy.get("type", ""), strategy.get("rollingUpdate")
+    path = "spec.strategy.rollingUpdate"
+    if kind == "Recreate":
+        text = "may not be specified when strategy `type` is 'Recreate'"
+        return [] if rolling is None else [problems.forbidden(path, text)]
+    if kind != "RollingUpdate":
+        choices = 'supported values: "Recreate", "RollingUpdate"'
+        return [
+            unsupported_struct("spec.strategy", {"Type": kind, "RollingUpdate": _rolling(rolling)}, choices)
+        ]
+    if rolling is None:
+        return [problems.required(path, "this should be defaulted and never be nil")]
+    unavailable, surge = (rolling.get(name) for name in _ROLLING_FIELDS)
+    errors = check.count_or_percent(f"{path}.maxUnavailable", unavailable)
+    errors += check.count_or_percent(f"{path}.maxSurge", surge)
+    if _is_zero(unavailable) and _is_zero(surge):
+        text = "may not be 0 when `maxSurge` is 0"
+        errors.append(problems.invalid(f"{path}.maxUnavailable", unavailable, text))
+    return errors + check.at_most_all(f"{path}.maxUnavailable", unavailable)
+
+
+def _is_zero(amount: Any) -> bool:
+    """Return True if a count or percentage is zero, or an invalid text."""
+    if not isinstance(amount, str):
+        return not amount
+    found = re.fullmatch(r"(?:([0-9]+)%|([+-]?[0-9]+))", amount, re.ASCII)
+    return found is None or not int(found[1] or found[2])
+
+
+def _same_selector(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    after, before = new["spec"].get("selector"), old["spec"].get("selector")
+    return [] if after == before else [invalid_struct("spec.selector", after, check.IMMUTABLE)]
+
+
+def update_deployment(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    """Check the update of a Deployment."""
+    return check_deployment(new) + _same_selector(new, old)
+
+
+def update_replica_set(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    """Check the update of a ReplicaSet."""
+    return check_replica_set(new) + _same_selector(new, old)
+
+
+def update_daemon_set(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    """Check the update of a DaemonSet."""
+    return _same_selector(new, old) + check_daemon_set(new)
+
+
+def update_stateful_set(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    """Check the update of a StatefulSet, of which few fields may change."""
+    fixed = [
+        {key: value for key, value in obj["spec"].items() if key not in _STATEFUL_MUTABLE}
+        for obj in (new, old)
+    ]
+    errors = _stateful_policies(new["spec"]) + _stateful_rest(new["spec"], [])
+    return errors if fixed[0] == fixed[1] else [*errors, problems.forbidden("spec", _STATEFUL_RULE)]
+
+
+def deployment_status(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    """Check the status of a Deployment."""
+    status: JsonObject = section(new, "status")
+    counts = ("updatedReplicas", "readyReplicas", "availableReplicas")
+    errors = check.none_negative(
+        status,
+        "status",
+        "observedGeneration",
+        "replicas",
+        *counts,
+        "unavailableReplicas",
+        "terminatingReplicas",
+        "collisionCount",
+    )
+    errors += _not_above_replicas(status, counts, "readyReplicas")
+    return errors + _not_decremented(status, section(old, "status"))
+
+
+def replica_set_status(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    """Check the status of a ReplicaSet or a ReplicationController."""
+    status: JsonObject = section(new, "status")
+    counts = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
+    numbers = ("replicas", *counts, "observedGeneration", "terminatingReplicas")
+    return check.none_negative(status, "status", *numbers) + _not_above_replicas(
+        status, counts, "readyReplicas"
+    )
+
+
+def stateful_set_status(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    """Check the status of a StatefulSet."""
+    status: JsonObject = section(new, "status")
+    counts = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
+    numbers = ("replicas", *counts, "observedGeneration", "collisionCount")
+    errors = check.none_negative(status, "status", *numbers)
+    errors += _not_above_replicas(status, counts, "status.readyReplicas")
+    return errors + _not_decremented(status, section(old, "status"))
+
+
+def daemon_set_status(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    """Check the status of a DaemonSet."""
+    status: JsonObject = section(new, "status")
+    errors = check.none_negative(
+        status,
+        "status",
+        "currentNumberScheduled",
+        "numberMisscheduled",
+        "desiredNumberScheduled",
+        "numberReady",
+        "observedGeneration",
+        "updatedNumberScheduled",
+        "numberAvailable",
+        "numberUnavailable",
+        "collisionCount",
+    )
+    return errors + _not_decremented(status, section(old, "status"))
+
+
+def _not_above_replicas(status: JsonObject, counts: Sequence[str], ready: str) -> list[FieldError]:
+    total = status.get("replicas", 0)
+    errors = [
+        problems.invalid(f"status.{name}", status.get(name, 0), "cannot be greater than status.replicas")
+        for name in counts
+        if status.get(name, 0) > total
+    ]
+    available = status.get("availableReplicas", 0)
+    if available > status.get("readyReplicas", 0):
+        text = f"cannot be greater than {ready}"
+        errors.append(problems.invalid("status.availableReplicas", available, text))
+    return errors
+
+
+def _not_decremented(status: JsonObject, before: JsonObject) -> list[FieldError]:
+    count, earlier = status.get("collisionCount"), before.get("collisionCount")
+    if earlier is None or (count or 0) >= earlier:
+        return []
+    return [problems.invalid("status.collisionCount", count or 0, "cannot be decremented")]
+
+
+def _ready(obj: JsonObject) -> str:
+    return f"{section(obj, 'status').get('readyReplicas', 0)}/{obj['spec'].get('replicas', 0)}"
+
+
+def _controller(obj: JsonObject) -> str:
+    for owner in items(obj["metadata"], "ownerReferences"):
+        if owner.get("controller"):
+            group = owner["apiVersion"].rpartition("/")[0]
+            kind = owner["kind"].lower()
+            return f"{kind}.{group}/{owner['name']}" if group else f"{kind}/{owner['name']}"
+    return NONE
+
+
+def _replica_cells(selector: Cell) -> Printed:
+    return printed(
+        NAME,
+        cell("Desired", "spec.replicas", 0, "integer"),
+        cell("Current", "status.replicas", 0, "integer"),
+        cell("Ready", "status.readyReplicas", 0, "integer"),
+        AGE,
+        *_CONTAINERS,
+        selector,
+    )
+
+
+_CONTAINERS = container_cells("spec", "template")
+_SELECTOR = cell("Selector", lambda obj: selector_text(obj["spec"].get("selector")), wide=True)
 _TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 
 
@@ -91,11 +491,11 @@ def _default_replication_controller(obj: JsonObject) -> None:
     default_pod_spec(template["spec"])
 
 
-_warn_of_pods = warn_of_template("spec", "template")
+_warn_about_pods = warn_about_template("spec", "template")
 
 
-def _warn_of_stateful_set(new: JsonObject, old: JsonObject | None) -> list[str]:
-    found = _warn_of_pods(new, old)
+def _warn_about_stateful_set(new: JsonObject, old: JsonObject | None) -> list[str]:
+    found = _warn_about_pods(new, old)
     if (new["spec"].get("revisionHistoryLimit") or 0) < 0:
         text = "a negative value retains all historical revisions; a value >= 0 is recommended"
         found.append(f"spec.revisionHistoryLimit: {text}")
@@ -143,82 +543,97 @@ SCALE = ScaleAccess(_read_scale, _write_scale)
 STRATEGIES = {
     ("apps", "Deployment"): Strategy(
         default=_default_deployment,
-        validate=checks.check_deployment,
-        warnings=warn_of_template("spec", "template", named=True),
-        validate_update=checks.update_deployment,
-        validate_status_update=checks.deployment_status,
+        validate=check_deployment,
+        warnings=warn_about_template("spec", "template", named=True),
+        validate_update=update_deployment,
+        validate_status_update=deployment_status,
         prepare_status_update=keep_spec_and_labels,
         has_generation=True,
         generation_sees_annotations=True,
         scale=SCALE,
-        columns=rows.DEPLOYMENT,
-        row=rows.deployment_row,
         reset_fields={
             "": frozenset({("status",)}),
             "status": frozenset({("spec",), ("metadata", "labels")}),
         },
+        **printed(
+            NAME,
+            cell("Ready", _ready),
+            cell("Up-to-date", "status.updatedReplicas", 0),
+            cell("Available", "status.availableReplicas", 0),
+            AGE,
+            *_CONTAINERS,
+            _SELECTOR,
+        ),
     ),
     ("apps", "ReplicaSet"): Strategy(
         default=_default_replica_set,
-        validate=checks.check_replica_set,
-        warnings=warn_of_template("spec", "template", named=True),
-        validate_update=checks.update_replica_set,
-        validate_status_update=checks.replica_set_status,
+        validate=check_replica_set,
+        warnings=warn_about_template("spec", "template", named=True),
+        validate_update=update_replica_set,
+        validate_status_update=replica_set_status,
         prepare_status_update=keep_spec,
         has_generation=True,
         scale=SCALE,
-        columns=rows.REPLICA_SET,
-        row=rows.replica_set_row,
         reset_fields=SPEC_AND_STATUS,
+        **_replica_cells(_SELECTOR),
     ),
     ("apps", "StatefulSet"): Strategy(
         default=_default_stateful_set,
-        validate=checks.check_stateful_set,
-        warnings=_warn_of_stateful_set,
-        validate_update=checks.update_stateful_set,
-        validate_status_update=checks.stateful_set_status,
+        validate=check_stateful_set,
+        warnings=_warn_about_stateful_set,
+        validate_update=update_stateful_set,
+        validate_status_update=stateful_set_status,
         name_check=names.dns1123_label,
         prepare_status_update=keep_spec,
         has_generation=True,
         scale=SCALE,
-        columns=rows.STATEFUL_SET,
-        row=rows.stateful_set_row,
         reset_fields=SPEC_AND_STATUS,
+        **printed(NAME, cell("Ready", _ready), AGE, *_CONTAINERS),
     ),
     ("apps", "DaemonSet"): Strategy(
         default=_default_daemon_set,
         prepare_create=_new_daemon_set,
         prepare_update=_changed_daemon_set,
-        validate=checks.check_daemon_set,
-        warnings=warn_of_template("spec", "template"),
-        validate_update=checks.update_daemon_set,
-        validate_status_update=checks.daemon_set_status,
+        validate=check_daemon_set,
+        warnings=warn_about_template("spec", "template"),
+        validate_update=update_daemon_set,
+        validate_status_update=daemon_set_status,
         prepare_status_update=keep_spec,
         has_generation=True,
-        columns=rows.DAEMON_SET,
-        row=rows.daemon_set_row,
         reset_fields=SPEC_AND_STATUS,
+        **printed(
+            NAME,
+            cell("Desired", "status.desiredNumberScheduled", 0, "integer"),
+            cell("Current", "status.currentNumberScheduled", 0, "integer"),
+            cell("Ready", "status.numberReady", 0, "integer"),
+            cell("Up-to-date", "status.updatedNumberScheduled", 0, "integer"),
+            cell("Available", "status.numberAvailable", 0, "integer"),
+            cell(
+                "Node Selector", lambda obj: labels_text(obj["spec"]["template"]["spec"].get("nodeSelector"))
+            ),
+            AGE,
+            *_CONTAINERS,
+            _SELECTOR,
+        ),
     ),
     ("apps", "ControllerRevision"): Strategy(
         validate=_validate_revision,
-        validate_update=check.frozen("data"),
-        columns=rows.REVISION,
-        row=rows.revision_row,
+        validate_update=changes(immutable("data")),
+        **printed(NAME, cell("Controller", _controller), cell("Revision", "revision", 0), AGE),
     ),
     ("", "ReplicationController"): Strategy(
         default=_default_replication_controller,
-        validate=checks.check_replication_controller,
-        warnings=warn_of_template("spec", "template", named=True),
-        validate_update=lambda new, old: checks.check_replication_controller(new),
-        validate_status_update=checks.replica_set_status,
+        validate=check_replication_controller,
+        warnings=warn_about_template("spec", "template", named=True),
+        validate_update=lambda new, old: check_replication_controller(new),
+        validate_status_update=replica_set_status,
         prepare_status_update=keep_spec,
         has_generation=True,
-        # Clients of the first API version expect Pods to outlive their controller.
+        # Clients of the first API version expect the Pods to stay.
         default_propagation="Orphan",
         scale=ScaleAccess(_read_controller_scale, _write_scale),
         selectable_fields={"status.replicas": number_at("status", "replicas")},
-        columns=rows.REPLICA_SET,
-        row=rows.replication_controller_row,
         reset_fields=SPEC_AND_STATUS,
+        **_replica_cells(cell("Selector", lambda obj: labels_text(obj["spec"].get("selector")), wide=True)),
     ),
 }

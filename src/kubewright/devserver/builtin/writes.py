@@ -1,4 +1,4 @@
-"""What writers through an object and through its status may change and come to own."""
+"""Which fields a write to an object or its status may change and own, and readers for field selectors."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -7,23 +7,23 @@ from kubewright.devserver.objects import JsonObject
 
 Paths = frozenset[tuple[str, ...]]
 
-# Most built-in kinds take metadata from a status write and keep only the spec.
+# Most built-in kinds accept changed metadata in a status write and restore only the spec.
 SPEC_AND_STATUS: Mapping[str, Paths] = {"": frozenset({("status",)}), "status": frozenset({("spec",)})}
 
 
 def keep_spec(new: JsonObject, old: JsonObject) -> None:
-    """Take anything but the spec from a status write."""
+    """Restore the spec in a status write."""
     restore(new, old, "spec")
 
 
 def keep_spec_and_labels(new: JsonObject, old: JsonObject) -> None:
-    """Take anything but the spec and the labels from a status write."""
+    """Restore the spec and the labels in a status write."""
     restore(new, old, "spec")
     restore(new["metadata"], old["metadata"], "labels")
 
 
 def restore(new: JsonObject, old: JsonObject, name: str) -> None:
-    """Put a field back to what it was."""
+    """Restore the old value of a field."""
     if name in old:
         new[name] = old[name]
     else:
@@ -31,7 +31,7 @@ def restore(new: JsonObject, old: JsonObject, name: str) -> None:
 
 
 def text_at(*path: str) -> Callable[[JsonObject], str]:
-    """Make the reader of a field selector; what is not there is empty."""
+    """Return the reader of a field selector; a missing field is an empty text."""
 
     def read(obj: JsonObject) -> str:
         value: Any = obj
@@ -45,12 +45,12 @@ def text_at(*path: str) -> Callable[[JsonObject], str]:
 
 
 def number_at(*path: str) -> Callable[[JsonObject], str]:
-    """Make the reader of a field selector on a number."""
+    """Return the reader of a field selector for a number."""
     read = text_at(*path)
     return lambda obj: read(obj) or "0"
 
 
 def flag_at(*path: str) -> Callable[[JsonObject], str]:
-    """Make the reader of a field selector on a boolean."""
+    """Return the reader of a field selector for a boolean."""
     read = text_at(*path)
     return lambda obj: read(obj) or "false"

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from kubewright.devserver.builtin.pod_endpoints import choose_container
+from kubewright.devserver.builtin.pods.subresources import choose_container
 from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.request.identity import Attributes, Authorizer, forbidden

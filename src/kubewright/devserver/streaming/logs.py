@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 
 from kubewright.api import FieldError, problems
-from kubewright.devserver.builtin.pod_endpoints import choose_container
+from kubewright.devserver.builtin.pods.subresources import choose_container
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.strategy import Endpoint, Invocation
 from kubewright.devserver.streaming.containers import Containers, LogRequest, OutputStream

@@ -1,30 +1,84 @@
-"""What kubectl shows of a Pod: one word for its state, and how often its containers were restarted."""
+"""The status of a Pod: validation, and the one word and counts that kubectl prints."""
 
-from collections.abc import Sequence
+import ipaddress
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kubewright.devserver.builtin.cells import AGE, NAME, NONE, object_age, wide
+from kubewright.api import FieldError, names, problems
+from kubewright.devserver.builtin import field_checks as check
+from kubewright.devserver.builtin import ip_checks
+from kubewright.devserver.builtin.field_checks import invalid_struct
+from kubewright.devserver.builtin.printing import AGE, NAME, NONE, object_age
 from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.strategy import Column
 from kubewright.devserver.strategy.tables import age
 
+
+def sync_addresses(status: JsonObject) -> None:
+    """Make `podIP` and `podIPs` agree; if they differ, the older field `podIP` wins."""
+    first, given = status.get("podIP"), items(status, "podIPs")
+    if first and (not given or given[0].get("ip") != first):
+        status["podIPs"] = [{"ip": first}]
+    elif given and not first and given[0].get("ip"):
+        status["podIP"] = given[0]["ip"]
+
+
+def check_pod_status(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    """Check an update of a Pod's status."""
+    status, before = section(new, "status"), section(old, "status")
+    errors = [
+        error
+        for index, condition in enumerate(items(status, "conditions"))
+        for error in check.named(
+            f"status.conditions[{index}].Type",
+            condition.get("type", ""),
+            names.qualified_name(condition.get("type", "")),
+        )
+    ]
+    node = status.get("nominatedNodeName", "")
+    if node and node != before.get("nominatedNodeName"):
+        errors += check.named("status.nominatedNodeName", node, names.dns1123_subdomain(node))
+    if (generation := status.get("observedGeneration", 0)) < 0:
+        text = "must be a non-negative integer"
+        errors.append(problems.invalid("status.observedGeneration", generation, text))
+    for field in ("podIPs", "hostIPs"):
+        errors += _addresses(items(status, field), items(before, field), f"status.{field}")
+    hosts: Sequence[JsonObject] = items(status, "hostIPs")
+    if hosts and hosts[0].get("ip", "") != status.get("hostIP", ""):
+        text = "must be equal to `hostIP`"
+        errors.append(problems.invalid("status.hostIPs[0].ip", hosts[0].get("ip", ""), text))
+    return errors
+
+
+def _addresses(given: Sequence[JsonObject], known: Sequence[JsonObject], path: str) -> Iterator[FieldError]:
+    kept = {item.get("ip", "") for item in known}
+    found = [item.get("ip", "") for item in given]
+    for index, address in enumerate(found):
+        if address not in kept:
+            yield from ip_checks.address(f"{path}[{index}]", address)
+    families = [ipaddress.ip_address(item).version for item in found if ip_checks.is_address(item)]
+    if len(families) > len(set(families)):
+        shown = [{"IP": item} for item in found]
+        yield invalid_struct(path, shown, "may specify no more than one IP for each IP family")
+
+
 COLUMNS = (
-    NAME,
+    NAME.column,
     Column("Ready"),
     Column("Status"),
     Column("Restarts"),
-    AGE,
-    wide("IP"),
-    wide("Node"),
-    wide("Nominated Node"),
-    wide("Readiness Gates"),
+    AGE.column,
+    Column("IP", priority=1),
+    Column("Node", priority=1),
+    Column("Nominated Node", priority=1),
+    Column("Readiness Gates", priority=1),
 )
 
 
 @dataclass
-class _Sum:
-    """What the containers' states add up to."""
+class _Summary:
+    """The summary of the container statuses."""
 
     reason: str
     total: int
@@ -39,9 +93,9 @@ class _Sum:
 
 
 def pod_row(pod: JsonObject, now: float) -> list[Any]:
-    """Give a Pod's cells."""
+    """Return the cells of a Pod."""
     spec, status = section(pod, "spec"), section(pod, "status")
-    found = _sum_up(spec, status)
+    found = _summarize(spec, status)
     reason = found.reason
     if pod["metadata"].get("deletionTimestamp"):
         if status.get("reason") == "NodeLost":
@@ -75,10 +129,10 @@ def _gates(spec: JsonObject, conditions: dict[str, str]) -> str:
     return f"{passed}/{len(gates)}" if gates else NONE
 
 
-def _sum_up(spec: JsonObject, status: JsonObject) -> _Sum:
+def _summarize(spec: JsonObject, status: JsonObject) -> _Summary:
     inits: Sequence[JsonObject] = items(spec, "initContainers")
     sidecars = {item.get("name", "") for item in inits if item.get("restartPolicy") == "Always"}
-    found = _Sum(
+    found = _Summary(
         status.get("reason") or status.get("phase") or "", len(items(spec, "containers")) + len(sidecars)
     )
     for condition in items(status, "conditions"):
@@ -95,8 +149,8 @@ def _sum_up(spec: JsonObject, status: JsonObject) -> _Sum:
     return found
 
 
-def _initialize(found: _Sum, statuses: Sequence[JsonObject], sidecars: set[str], inits: int) -> bool:
-    """Look at the init containers in turn; tell whether one of them holds the Pod up."""
+def _initialize(found: _Summary, statuses: Sequence[JsonObject], sidecars: set[str], inits: int) -> bool:
+    """Count the init containers; return True if one of them has not finished."""
     for index, item in enumerate(statuses):
         found.count(item)
         state: JsonObject = section(item, "state")
@@ -108,7 +162,7 @@ def _initialize(found: _Sum, statuses: Sequence[JsonObject], sidecars: set[str],
             found.ready += bool(item.get("ready"))
             continue
         if ended is not None:
-            found.reason = f"Init:{_ending(ended)}"
+            found.reason = f"Init:{_exit_reason(ended)}"
         elif waiting and waiting != "PodInitializing":
             found.reason = f"Init:{waiting}"
         else:
@@ -117,7 +171,7 @@ def _initialize(found: _Sum, statuses: Sequence[JsonObject], sidecars: set[str],
     return False
 
 
-def _run(found: _Sum, statuses: Sequence[JsonObject], *, ready: bool) -> None:
+def _run(found: _Summary, statuses: Sequence[JsonObject], *, ready: bool) -> None:
     running, failure = False, ""
     for item in reversed(statuses):
         found.count(item)
@@ -127,7 +181,7 @@ def _run(found: _Sum, statuses: Sequence[JsonObject], *, ready: bool) -> None:
         if waiting:
             found.reason = waiting
         elif ended is not None:
-            found.reason = _ending(ended)
+            found.reason = _exit_reason(ended)
             if ended.get("exitCode", 0) != 0:
                 failure = found.reason
         elif item.get("ready") and state.get("running") is not None:
@@ -142,7 +196,7 @@ def _run(found: _Sum, statuses: Sequence[JsonObject], *, ready: bool) -> None:
             found.reason = "NotReady"
 
 
-def _ending(terminated: JsonObject) -> str:
+def _exit_reason(terminated: JsonObject) -> str:
     if terminated.get("reason"):
         return str(terminated["reason"])
     if terminated.get("signal"):

@@ -1,4 +1,4 @@
-"""Where Pods may run: affinities, tolerations, and how they spread."""
+"""Where Pods may run: affinity, tolerations and topology spread."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,13 +9,13 @@ from kubewright.devserver.objects import JsonObject, items
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-_NO_OPERATOR = "not a valid selector operator"
+_INVALID_OPERATOR = "not a valid selector operator"
 _POLICIES = ("Honor", "Ignore")
 _ACTIONS = ("DoNotSchedule", "ScheduleAnyway")
 
 
 def check_affinity(affinity: JsonObject | None, path: str) -> Iterator[FieldError]:
-    """Check which nodes and which other Pods a Pod wants to be near to, or far from."""
+    """Check node affinity, Pod affinity and Pod anti-affinity."""
     if not affinity:
         return
     if (nodes := affinity.get("nodeAffinity")) is not None:
@@ -35,7 +35,7 @@ def _node_affinity(nodes: JsonObject, path: str) -> Iterator[FieldError]:
 
 
 def check_node_selector(selector: JsonObject, path: str) -> Iterator[FieldError]:
-    """Check a choice of nodes."""
+    """Check a node selector."""
     terms: Sequence[JsonObject] = items(selector, "nodeSelectorTerms")
     if not terms:
         yield problems.required(f"{path}.nodeSelectorTerms", "must have at least one node selector term")
@@ -65,7 +65,7 @@ def _node_expression(item: JsonObject, path: str, *, values: bool) -> Iterator[F
             text = "must be specified single value when `operator` is 'Lt' or 'Gt'"
             yield problems.required(f"{path}.values", text)
     else:
-        yield problems.invalid(f"{path}.operator", operator, _NO_OPERATOR)
+        yield problems.invalid(f"{path}.operator", operator, _INVALID_OPERATOR)
     key = item.get("key", "")
     yield from check.named(f"{path}.key", key, names.qualified_name(key))
     if values:
@@ -76,7 +76,7 @@ def _node_expression(item: JsonObject, path: str, *, values: bool) -> Iterator[F
 def _node_field(item: JsonObject, path: str) -> Iterator[FieldError]:
     operator, given, key = item.get("operator", ""), items(item, "values"), item.get("key", "")
     if operator not in ("In", "NotIn"):
-        yield problems.invalid(f"{path}.operator", operator, _NO_OPERATOR)
+        yield problems.invalid(f"{path}.operator", operator, _INVALID_OPERATOR)
     elif len(given) != 1:
         text = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
         yield problems.required(f"{path}.values", text)
@@ -125,7 +125,7 @@ def _label_keys(
             yield problems.forbidden(f"{path}.{field}", text)
         for index, key in enumerate(keys if selector is not None else ()):
             yield from check.named(f"{path}.{field}[{index}]", key, names.qualified_name(key))
-    # The server itself adds an expression for each key: only a second one was written by somebody.
+    # The server adds an expression for each key, so only a second one comes from the client.
     seen = set((selector or {}).get("matchLabels") or ())
     for item in items(selector or {}, "matchExpressions"):
         key = item.get("key", "")
@@ -140,7 +140,7 @@ def _label_keys(
 
 
 def check_spread(constraints: Sequence[JsonObject], path: str) -> Iterator[FieldError]:
-    """Check how Pods spread over the parts of a cluster."""
+    """Check topology spread constraints."""
     for index, item in enumerate(constraints):
         where, selector = f"{path}[{index}]", item.get("labelSelector")
         if item.get("maxSkew", 0) <= 0:
@@ -154,7 +154,7 @@ def check_spread(constraints: Sequence[JsonObject], path: str) -> Iterator[Field
                 pair = "{topologyKey, whenUnsatisfiable}"
                 yield problems.duplicate(f"{where}.{pair}", f"{{{key}, {action}}}")
                 break
-        yield from _least_domains(item.get("minDomains"), action, f"{where}.minDomains")
+        yield from _min_domains(item.get("minDomains"), action, f"{where}.minDomains")
         for field in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
             if (policy := item.get(field)) is not None:
                 yield from check.one_of(f"{where}.{field}", policy, _POLICIES)
@@ -162,7 +162,7 @@ def check_spread(constraints: Sequence[JsonObject], path: str) -> Iterator[Field
         yield from check.label_selector(f"{where}.labelSelector", selector)
 
 
-def _least_domains(count: int | None, action: str, path: str) -> Iterator[FieldError]:
+def _min_domains(count: int | None, action: str, path: str) -> Iterator[FieldError]:
     if count is None:
         return
     if count <= 0:
@@ -173,7 +173,7 @@ def _least_domains(count: int | None, action: str, path: str) -> Iterator[FieldE
 
 
 def check_topologies(terms: Sequence[JsonObject], path: str) -> Iterator[FieldError]:
-    """Check the parts of a cluster that a class of storage is for."""
+    """Check the allowed topologies of a storage class."""
     seen: list[dict[str, frozenset[str]]] = []
     for index, term in enumerate(terms):
         where, found = f"{path}[{index}].matchLabelExpressions", dict[str, frozenset[str]]()
@@ -188,7 +188,7 @@ def check_topologies(terms: Sequence[JsonObject], path: str) -> Iterator[FieldEr
             if key in found:
                 yield problems.duplicate(f"{where}[{number}].key", key)
             found[key] = frozenset(values)
-        # One that says nothing is like the one that everybody starts with.
+        # The real server compares with an empty term first.
         if not found or found in seen:
             yield problems.duplicate(where, "")
         seen.append(found)
@@ -214,8 +214,8 @@ def check_tolerations(tolerations: Sequence[JsonObject], path: str) -> Iterator[
 
 def _tolerated_value(operator: str, value: str, path: str) -> Iterator[FieldError]:
     if operator in ("", "Equal"):
-        if troubles := names.label_value(value):
-            yield problems.invalid(path, value, ";".join(troubles))
+        if reasons := names.label_value(value):
+            yield problems.invalid(path, value, ";".join(reasons))
     elif operator in ("Lt", "Gt"):
         yield problems.not_supported(path, operator, ("Equal", "Exists", "Lt", "Gt"))
     elif operator != "Exists":

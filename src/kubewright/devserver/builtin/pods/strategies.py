@@ -1,25 +1,23 @@
-"""Pods: defaults, lifecycle, what may change of them."""
+"""Pods and PodTemplates: lifecycle, and what an update may change."""
 
 from kubewright.api import FieldError, names, problems
-from kubewright.devserver.builtin.cells import NAME, containers, labels_text
-from kubewright.devserver.builtin.pod_endpoints import ENDPOINTS, bind
-from kubewright.devserver.builtin.pod_parts import PARTS
-from kubewright.devserver.builtin.pod_rows import COLUMNS, pod_row
-from kubewright.devserver.builtin.pod_status import agree_on_addresses, check_pod_status
-from kubewright.devserver.builtin.pod_warnings import warn_of_pod, warn_of_template
-from kubewright.devserver.builtin.quality import quality_of
-from kubewright.devserver.builtin.templates import (
+from kubewright.devserver.builtin.pods.resources import qos_class
+from kubewright.devserver.builtin.pods.spec import (
     check_pod_spec,
     check_template,
     default_pod_spec,
     default_requests,
     template_of,
 )
+from kubewright.devserver.builtin.pods.status import COLUMNS, check_pod_status, pod_row, sync_addresses
+from kubewright.devserver.builtin.pods.subresources import ENDPOINTS, PARTS, bind
+from kubewright.devserver.builtin.pods.warnings import warn_about_pod, warn_about_template
+from kubewright.devserver.builtin.printing import NAME, Cell, cell, container_cells, labels_text, printed
 from kubewright.devserver.builtin.writes import flag_at, restore, text_at
 from kubewright.devserver.objects import JsonObject, copy, items, section
 from kubewright.devserver.strategy import Column, Strategy
 
-# What may change in the spec of a Pod that exists; each is checked by itself.
+# The fields of a spec that may change; each has a check of its own.
 _MUTABLE = ("activeDeadlineSeconds", "tolerations", "schedulingGates")
 _FORBIDDEN_CHANGE = (
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
@@ -32,13 +30,13 @@ def _default(pod: JsonObject) -> None:
     spec: JsonObject = pod.setdefault("spec", {})
     default_pod_spec(spec)
     default_requests(spec)
-    agree_on_addresses(section(pod, "status"))
+    sync_addresses(section(pod, "status"))
     spec.setdefault("enableServiceLinks", True)
 
 
 def _prepare_create(pod: JsonObject) -> None:
     _non_negative_grace(pod)
-    status: JsonObject = {"phase": "Pending", "qosClass": quality_of(pod)}
+    status: JsonObject = {"phase": "Pending", "qosClass": qos_class(pod)}
     pod["status"] = status
     if pod["spec"].get("schedulingGates"):
         text = "Scheduling is blocked due to non-empty scheduling gates"
@@ -61,9 +59,8 @@ def _prepare_status_update(new: JsonObject, old: JsonObject) -> None:
     restore(new, old, "spec")
     new["metadata"].pop("deletionTimestamp", None)
     restore(new["metadata"], old["metadata"], "ownerReferences")
-    quality = section(old, "status").get("qosClass")
-    if quality:
-        new.setdefault("status", {})["qosClass"] = quality
+    if known := section(old, "status").get("qosClass"):
+        new.setdefault("status", {})["qosClass"] = known
 
 
 def _grace_period(pod: JsonObject, wanted: int | None) -> int | None:
@@ -75,21 +72,21 @@ def _grace_period(pod: JsonObject, wanted: int | None) -> int | None:
 
 
 def _validate(pod: JsonObject) -> list[FieldError]:
-    errors = check_pod_spec(pod["spec"], "spec", pod) + _tokens_of_nobody(pod["spec"])
-    errors += _padded_images(pod["spec"])
+    errors = check_pod_spec(pod["spec"], "spec", pod) + _tokens_without_account(pod["spec"])
+    errors += _images_with_whitespace(pod["spec"])
     if pod["spec"].get("ephemeralContainers"):
         errors.append(problems.forbidden("spec.ephemeralContainers", "cannot be set on create"))
     return errors
 
 
 def _validate_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    errors = check_pod_spec(new["spec"], "spec", new) + _tokens_of_nobody(new["spec"])
+    errors = check_pod_spec(new["spec"], "spec", new) + _tokens_without_account(new["spec"])
     for group in ("containers", "initContainers"):
         after, before = items(new["spec"], group), items(old["spec"], group)
         if len(after) != len(before):
             text = "pod updates may not add or remove containers"
             return [*errors, problems.forbidden(f"spec.{group}", text)]
-    errors += _padded_images(new["spec"])
+    errors += _images_with_whitespace(new["spec"])
     if late := _later_deadline(new["spec"], old["spec"]):
         return [*errors, *late]
     errors += _only_added_tolerations(new["spec"], old["spec"])
@@ -99,7 +96,7 @@ def _validate_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
     return errors
 
 
-def _tokens_of_nobody(spec: JsonObject) -> list[FieldError]:
+def _tokens_without_account(spec: JsonObject) -> list[FieldError]:
     if spec.get("serviceAccountName"):
         return []
     text = "must not be specified when serviceAccountName is not set"
@@ -111,7 +108,7 @@ def _tokens_of_nobody(spec: JsonObject) -> list[FieldError]:
     ]
 
 
-def _padded_images(spec: JsonObject) -> list[FieldError]:
+def _images_with_whitespace(spec: JsonObject) -> list[FieldError]:
     text = "must not have leading or trailing whitespace"
     return [
         problems.invalid(f"spec.{group}[{index}].image", item["image"], text)
@@ -189,7 +186,7 @@ STRATEGIES = {
         validate=_validate,
         validate_update=_validate_update,
         validate_status_update=check_pod_status,
-        warnings=warn_of_pod,
+        warnings=warn_about_pod,
         has_generation=True,
         grace_period=_grace_period,
         returns_deleted=True,
@@ -208,7 +205,7 @@ STRATEGIES = {
         row=pod_row,
         reset_fields={
             "": frozenset({("status",)}),
-            # Nobody comes to own what a binding writes.
+            # A binding makes its writer the owner of no field.
             "binding": frozenset({("spec",), ("metadata",), ("status",)}),
             "ephemeralcontainers": frozenset({("status",)}),
             "resize": frozenset({("status",)}),
@@ -224,15 +221,14 @@ STRATEGIES = {
         default=_default_template,
         validate=_validate_template,
         validate_update=lambda new, old: _validate_template(new),
-        warnings=warn_of_template("template"),
+        warnings=warn_about_template("template"),
         name_check=names.dns1123_subdomain,
         has_generation=True,
         returns_deleted=True,
-        columns=(NAME, Column("Containers"), Column("Images"), Column("Pod Labels")),
-        row=lambda obj, now: [
-            obj["metadata"]["name"],
-            *containers(obj["template"]),
-            labels_text(obj["template"]["metadata"].get("labels")),
-        ],
+        **printed(
+            NAME,
+            *(Cell(Column(found.column.name), found.read) for found in container_cells("template")),
+            cell("Pod Labels", lambda obj: labels_text(obj["template"]["metadata"].get("labels"))),
+        ),
     ),
 }

@@ -1,4 +1,4 @@
-"""Security contexts of Pods and containers: users, groups, profiles and what Linux or Windows know of them."""
+"""Security contexts of Pods and containers, and the fields that depend on the operating system."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -6,7 +6,7 @@ from typing import Any
 
 from kubewright.api import FieldError, problems
 from kubewright.devserver.builtin import field_checks as check
-from kubewright.devserver.builtin.go_structs import invalid_struct
+from kubewright.devserver.builtin.field_checks import invalid_struct
 from kubewright.devserver.objects import JsonObject, items, section
 
 _PROFILES = ("Localhost", "RuntimeDefault", "Unconfined")
@@ -35,7 +35,7 @@ _PARTS: dict[str, dict[str, Any]] = {
     "SeccompProfile": {"type": "", "localhostProfile": None},
     "AppArmorProfile": {"type": "", "localhostProfile": None},
 }
-_POD_FIELDS_OF_LINUX = (
+_LINUX_POD_FIELDS = (
     "appArmorProfile",
     "seLinuxOptions",
     "seccompProfile",
@@ -48,7 +48,7 @@ _POD_FIELDS_OF_LINUX = (
     "supplementalGroupsPolicy",
     "seLinuxChangePolicy",
 )
-_CONTAINER_FIELDS_OF_LINUX = (
+_LINUX_CONTAINER_FIELDS = (
     "appArmorProfile",
     "seLinuxOptions",
     "seccompProfile",
@@ -65,9 +65,9 @@ _CONTAINER_FIELDS_OF_LINUX = (
 def check_pod_security(spec: JsonObject, path: str) -> Iterator[FieldError]:
     """Check the security context of a whole Pod."""
     context, where = section(spec, "securityContext"), f"{path}.securityContext"
-    yield from _identities(context, where, "fsGroup", "runAsUser", "runAsGroup")
+    yield from _ids(context, where, "fsGroup", "runAsUser", "runAsGroup")
     for index, group in enumerate(items(context, "supplementalGroups")):
-        yield from _identity(group, f"{where}.supplementalGroups[{index}]")
+        yield from _id(group, f"{where}.supplementalGroups[{index}]")
     if spec.get("shareProcessNamespace") and spec.get("hostPID"):
         text = "ShareProcessNamespace and HostPID cannot both be enabled"
         yield problems.invalid(f"{where}.shareProcessNamespace", True, text)
@@ -85,7 +85,7 @@ def check_container_security(
     """Check the security context of a container."""
     if context is None:
         return
-    yield from _identities(context, path, "runAsUser", "runAsGroup")
+    yield from _ids(context, path, "runAsUser", "runAsGroup")
     yield from _choice(context, path, "procMount", "Default", "Unmasked")
     if host_users and context.get("procMount") == "Unmasked":
         text = "`hostUsers` must be false to use `Unmasked`"
@@ -100,8 +100,8 @@ def check_container_security(
     yield from _app_armor(context.get("appArmorProfile"), f"{path}.appArmorProfile")
 
 
-def check_system(spec: JsonObject, path: str) -> Iterator[FieldError]:
-    """Check the operating system that a Pod is for, and that nothing of the other's is asked for."""
+def check_os(spec: JsonObject, path: str) -> Iterator[FieldError]:
+    """Check the operating system of a Pod, and that no field of the other one is set."""
     if (system := spec.get("os")) is None:
         return
     name = system.get("name", "")
@@ -110,14 +110,14 @@ def check_system(spec: JsonObject, path: str) -> Iterator[FieldError]:
     elif name not in ("linux", "windows"):
         yield problems.not_supported(f"{path}.os", name, ("linux", "windows"))
     else:
-        yield from _foreign_fields(spec, path, name)
+        yield from _fields_of_other_system(spec, path, name)
 
 
-def _foreign_fields(spec: JsonObject, path: str, system: str) -> Iterator[FieldError]:
+def _fields_of_other_system(spec: JsonObject, path: str, system: str) -> Iterator[FieldError]:
     linux = system == "linux"
     text = "windows options cannot be set for a linux pod" if linux else "cannot be set for a windows pod"
     context = section(spec, "securityContext")
-    for field in ("windowsOptions",) if linux else _POD_FIELDS_OF_LINUX:
+    for field in ("windowsOptions",) if linux else _LINUX_POD_FIELDS:
         if context.get(field) not in (None, []):
             yield problems.forbidden(f"{path}.securityContext.{field}", text)
     for field in () if linux else ("hostUsers", "hostPID", "hostIPC", "shareProcessNamespace"):
@@ -126,13 +126,13 @@ def _foreign_fields(spec: JsonObject, path: str, system: str) -> Iterator[FieldE
     for group in ("initContainers", "containers", "ephemeralContainers"):
         for index, container in enumerate(items(spec, group)):
             context = section(container, "securityContext")
-            for field in ("windowsOptions",) if linux else _CONTAINER_FIELDS_OF_LINUX:
+            for field in ("windowsOptions",) if linux else _LINUX_CONTAINER_FIELDS:
                 if context.get(field) is not None:
                     yield problems.forbidden(f"{path}.{group}[{index}].securityContext.{field}", text)
 
 
 def _struct(context: JsonObject) -> Mapping[str, Any]:
-    """Show a security context as Go does, where the parts are structs as well."""
+    """Return a security context as Go prints it, with its nested structs."""
     shown = {go_name: context.get(name) for name, go_name in _SECURITY_FIELDS.items()}
     for name, fields in _PARTS.items():
         if (part := shown[name]) is not None:
@@ -142,13 +142,13 @@ def _struct(context: JsonObject) -> Mapping[str, Any]:
     return shown
 
 
-def _identities(context: JsonObject, path: str, *fields: str) -> Iterator[FieldError]:
+def _ids(context: JsonObject, path: str, *fields: str) -> Iterator[FieldError]:
     for name in fields:
         if (value := context.get(name)) is not None:
-            yield from _identity(value, f"{path}.{name}")
+            yield from _id(value, f"{path}.{name}")
 
 
-def _identity(value: int, path: str) -> Iterator[FieldError]:
+def _id(value: int, path: str) -> Iterator[FieldError]:
     if not 0 <= value <= _MAX_ID:
         yield problems.invalid(path, value, f"must be between 0 and {_MAX_ID}, inclusive")
 
@@ -180,15 +180,15 @@ def _sysctls(context: JsonObject, spec: JsonObject, path: str) -> Iterator[Field
 def _seccomp(profile: JsonObject | None, path: str) -> Iterator[FieldError]:
     if profile is None:
         return
-    sort, file = profile.get("type", ""), profile.get("localhostProfile")
-    if not sort:
+    kind, file = profile.get("type", ""), profile.get("localhostProfile")
+    if not kind:
         yield problems.required(f"{path}.type", "type is required when seccompProfile is set")
     else:
-        yield from check.one_of(f"{path}.type", sort, _PROFILES)
-    if sort != "Localhost":
+        yield from check.one_of(f"{path}.type", kind, _PROFILES)
+    if kind != "Localhost":
         if file is not None:
             text = "can only be set when seccomp type is Localhost"
-            shown = {"Type": sort, "LocalhostProfile": file}
+            shown = {"Type": kind, "LocalhostProfile": file}
             yield invalid_struct(f"{path}.localhostProfile", shown, text)
     elif file is None:
         text = "must be set when seccomp type is Localhost"
@@ -200,12 +200,12 @@ def _seccomp(profile: JsonObject | None, path: str) -> Iterator[FieldError]:
 def _app_armor(profile: JsonObject | None, path: str) -> Iterator[FieldError]:
     if profile is None:
         return
-    sort, file, where = profile.get("type", ""), profile.get("localhostProfile"), f"{path}.localhostProfile"
-    if not sort:
+    kind, file, where = profile.get("type", ""), profile.get("localhostProfile"), f"{path}.localhostProfile"
+    if not kind:
         yield problems.required(f"{path}.type", "type is required when appArmorProfile is set")
-    elif sort not in _PROFILES:
-        yield problems.not_supported(f"{path}.type", sort, _PROFILES)
-    elif sort != "Localhost":
+    elif kind not in _PROFILES:
+        yield problems.not_supported(f"{path}.type", kind, _PROFILES)
+    elif kind != "Localhost":
         if file is not None:
             yield problems.invalid(where, file, "can only be set when AppArmor type is Localhost")
     elif not file:

@@ -1,4 +1,4 @@
-"""What the author of a Pod, or of a kind with a Pod template, is warned of: right by the rules, and hardly meant."""
+"""Warnings about Pods and Pod templates that are valid but probably a mistake."""
 
 import ipaddress
 from collections.abc import Callable, Iterator
@@ -9,7 +9,7 @@ from kubewright.devserver.objects import JsonObject, items, section
 
 Warn = Callable[[JsonObject, JsonObject | None], list[str]]
 
-_RETIRED = {
+_DEPRECATED_VOLUMES = {
     "photonPersistentDisk": "deprecated in v1.11, non-functional in v1.16+",
     "gitRepo": "deprecated in v1.11, and disabled by default in v1.33+",
     "scaleIO": "deprecated in v1.16, non-functional in v1.22+",
@@ -31,15 +31,15 @@ _BYTES = (
 _ADVICE = "which can result in surprising behavior; a DNS label is recommended"
 
 
-def warn_of_pod(new: JsonObject, old: JsonObject | None) -> list[str]:
-    """Warn of a new Pod; changes of Pods are made by machines."""
+def warn_about_pod(new: JsonObject, old: JsonObject | None) -> list[str]:
+    """Return the warnings about a new Pod; an update has none."""
     if old is not None:
         return []
     return [*_name(new, "the Pod's hostname"), *_spec(new["spec"], "spec")]
 
 
-def warn_of_template(*path: str, named: bool = False) -> Warn:
-    """Make the warnings of a kind that has a Pod template at a path; `named` if Pods are named after it."""
+def warn_about_template(*path: str, named: bool = False) -> Warn:
+    """Return the function that warns about the Pod template at a path; `named` if Pods get the object's name."""
 
     def warn(new: JsonObject, old: JsonObject | None) -> list[str]:
         if old is not None and new["metadata"].get("generation") == old["metadata"].get("generation"):
@@ -54,8 +54,8 @@ def warn_of_template(*path: str, named: bool = False) -> Warn:
 
 
 def _name(obj: JsonObject, use: str) -> list[str]:
-    trouble = names.dns1123_label(obj["metadata"].get("name", ""))
-    return [f"metadata.name: this is used in {use}, {_ADVICE}: [{' '.join(trouble)}]"] if trouble else []
+    reasons = names.dns1123_label(obj["metadata"].get("name", ""))
+    return [f"metadata.name: this is used in {use}, {_ADVICE}: [{' '.join(reasons)}]"] if reasons else []
 
 
 def _spec(spec: JsonObject, path: str) -> Iterator[str]:
@@ -67,7 +67,7 @@ def _spec(spec: JsonObject, path: str) -> Iterator[str]:
             where = f"{path}.topologySpreadConstraints[{index}].labelSelector"
             yield f"{where}: a null labelSelector results in matching no pod"
     for index, volume in enumerate(items(spec, "volumes")):
-        for kind, text in _RETIRED.items():
+        for kind, text in _DEPRECATED_VOLUMES.items():
             if volume.get(kind) is not None:
                 yield f"{path}.volumes[{index}].{kind}: {text}"
     yield from _repeated(items(spec, "hostAliases"), "ip", f"{path}.hostAliases")
@@ -78,18 +78,18 @@ def _spec(spec: JsonObject, path: str) -> Iterator[str]:
     yield from _fractions(section(spec, "overhead"), ("memory", "ephemeral-storage"), f"{path}.overhead")
     containers = list(_containers(spec, path))
     for place, container in containers:
-        yield from _amounts(section(container, "resources"), f"{place}.resources")
-        yield from _hidden(items(container, "env"), f"{place}.env")
+        yield from _fractional_bytes(section(container, "resources"), f"{place}.resources")
+        yield from _hidden_variables(items(container, "env"), f"{place}.env")
     yield from _ports(containers)
     if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
         where = f"{path}.terminationGracePeriodSeconds"
         yield f"{where}: must be >= 0; negative values are invalid and will be treated as 1"
     for name in ("podAffinity", "podAntiAffinity"):
-        yield from _matching_nothing(section(section(spec, "affinity"), name), f"{path}.affinity.{name}")
+        yield from _null_selectors(section(section(spec, "affinity"), name), f"{path}.affinity.{name}")
     for index, server in enumerate(items(section(spec, "dnsConfig"), "nameservers")):
-        yield from warn_of_address(f"{path}.dnsConfig.nameservers[{index}]", server)
+        yield from warn_about_address(f"{path}.dnsConfig.nameservers[{index}]", server)
     for index, alias in enumerate(items(spec, "hostAliases")):
-        yield from warn_of_address(f"{path}.hostAliases[{index}].ip", alias.get("ip", ""))
+        yield from warn_about_address(f"{path}.hostAliases[{index}].ip", alias.get("ip", ""))
 
 
 def _node_preferences(nodes: JsonObject, path: str) -> Iterator[str]:
@@ -101,7 +101,7 @@ def _node_preferences(nodes: JsonObject, path: str) -> Iterator[str]:
                     yield f"{where}[{number}].values[{position}]: {value} is invalid, {text}"
 
 
-def _matching_nothing(pods: JsonObject, path: str) -> Iterator[str]:
+def _null_selectors(pods: JsonObject, path: str) -> Iterator[str]:
     terms = [(f"{path}.{_REQUIRED}[{index}]", term) for index, term in enumerate(items(pods, _REQUIRED))]
     terms += [
         (f"{path}.{_PREFERRED}[{index}].podAffinityTerm", section(term, "podAffinityTerm"))
@@ -112,8 +112,8 @@ def _matching_nothing(pods: JsonObject, path: str) -> Iterator[str]:
             yield f"{where}.labelSelector: a null labelSelector results in matching no pod"
 
 
-def warn_of_address(path: str, value: str) -> Iterator[str]:
-    """Warn of an address that is not written as everybody else writes it."""
+def warn_about_address(path: str, value: str) -> Iterator[str]:
+    """Warn about an IP address that is not in canonical form."""
     try:
         found = ipaddress.ip_address(value)
     except ValueError:
@@ -142,20 +142,20 @@ def _repeated(entries: list[Any], key: str, path: str) -> Iterator[str]:
         seen.add(value)
 
 
-def _amounts(resources: JsonObject, path: str) -> Iterator[str]:
+def _fractional_bytes(resources: JsonObject, path: str) -> Iterator[str]:
     for kind, name in _BYTES:
         yield from _fractions(section(resources, kind), (name,), f"{path}.{kind}")
 
 
-def _fractions(amounts: JsonObject, kinds: tuple[str, ...], path: str) -> Iterator[str]:
+def _fractions(resources: JsonObject, kinds: tuple[str, ...], path: str) -> Iterator[str]:
     for name in kinds:
-        if name in amounts and Quantity(amounts[name]).value % 1:
-            text = problems.quoted(str(amounts[name]))
+        if name in resources and Quantity(resources[name]).value % 1:
+            text = problems.quoted(str(resources[name]))
             yield f"{path}[{name}]: fractional byte value {text} is invalid, must be an integer"
 
 
-def _hidden(variables: list[Any], path: str) -> Iterator[str]:
-    """Warn of a variable that is set twice, unless the second builds on the first."""
+def _hidden_variables(variables: list[Any], path: str) -> Iterator[str]:
+    """Warn about a variable that is set twice, unless the second value contains the first."""
     seen: set[str] = set()
     for index, variable in enumerate(variables):
         name, value = variable["name"], variable.get("value", "")
@@ -176,17 +176,17 @@ def _ports(containers: list[tuple[str, JsonObject]]) -> Iterator[str]:
     for number, (place, port) in enumerate(ports):
         for other_place, other in ports[:number]:
             if all(port.get(key) == other.get(key) for key in ("containerPort", "protocol")):
-                yield from _clash(place, port, other_place, other)
+                yield from _overlapping_ports(place, port, other_place, other)
     first: dict[str, str] = {}
     for place, port in ports:
         if name := port.get("name"):
             other_place = first.setdefault(name, place)
             if other_place != place:
-                who = f"services and probes that select ports by name will use {other_place}"
-                yield f"{place}: duplicate port name {problems.quoted(name)} with {other_place}, {who}"
+                note = f"services and probes that select ports by name will use {other_place}"
+                yield f"{place}: duplicate port name {problems.quoted(name)} with {other_place}, {note}"
 
 
-def _clash(place: str, port: JsonObject, other_place: str, other: JsonObject) -> Iterator[str]:
+def _overlapping_ports(place: str, port: JsonObject, other_place: str, other: JsonObject) -> Iterator[str]:
     (address, number), (other_address, other_number) = (
         (item.get("hostIP", ""), item.get("hostPort", 0)) for item in (port, other)
     )

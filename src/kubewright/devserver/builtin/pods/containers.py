@@ -1,12 +1,13 @@
-"""What is refused in a container."""
+"""Containers: defaults and validation, with their ports, mounts, probes and lifecycle hooks."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
-from kubewright.devserver.builtin.environment import check_env, check_env_from
-from kubewright.devserver.builtin.security_contexts import check_container_security
+from kubewright.devserver.builtin.pods.environment import check_env, check_env_from
+from kubewright.devserver.builtin.pods.security import check_container_security
 from kubewright.devserver.objects import JsonObject, items, section
 
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")
@@ -19,12 +20,80 @@ _RESIZES = ("NotRequired", "RestartContainer")
 
 Volumes = Mapping[str, JsonObject]
 """The volumes of a Pod that can be mounted, by name."""
+PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+HOOKS = ("postStart", "preStop")
+_HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
+_MAX_IMAGE_LENGTH = 255
+_IMAGE_ID = re.compile("[a-f0-9]{64}")
+_IMAGE_PART = re.compile(r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*")
+_IMAGE = re.compile(
+    r"(?:(?P<host>[a-zA-Z0-9](?:[a-zA-Z0-9._-]*[a-zA-Z0-9])?(?::[0-9]+)?|\[[a-fA-F0-9:]+\](?::[0-9]+)?)/)?"
+    rf"(?P<path>{_IMAGE_PART.pattern}(?:/{_IMAGE_PART.pattern})*)"
+    r"(?::(?P<tag>[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}))?"
+    r"(?:@(?P<digest>[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}))?"
+)
+
+
+def pull_policy(image: str) -> str:
+    """Return the default pull policy of an image: Always for the tag `latest`, or none, without a digest."""
+    found = _IMAGE.fullmatch(image)
+    if found is None or _IMAGE_ID.fullmatch(image) or len(image) > _MAX_IMAGE_LENGTH:
+        return "IfNotPresent"
+    host, path, tag, digest = found.group("host", "path", "tag", "digest")
+    # The part before the first slash is a host only if it looks like one; else it belongs to the path.
+    is_host = host is not None and (host == "localhost" or "." in host or ":" in host or host != host.lower())
+    if (host is not None and not is_host and not _IMAGE_PART.fullmatch(host)) or not path:
+        return "IfNotPresent"
+    return "Always" if not digest and tag in (None, "latest") else "IfNotPresent"
+
+
+def default_container(container: JsonObject, *, host_network: bool = False) -> None:
+    """Set the defaults of a container."""
+    container.setdefault("terminationMessagePath", "/dev/termination-log")
+    container.setdefault("terminationMessagePolicy", "File")
+    container.setdefault("imagePullPolicy", pull_policy(container.get("image", "")))
+    container.setdefault("resources", {})
+    for port in items(container, "ports"):
+        port.setdefault("protocol", "TCP")
+        if host_network and not port.get("hostPort") and port.get("containerPort"):
+            port["hostPort"] = port["containerPort"]
+    for variable in items(container, "env"):
+        reference = section(variable, "valueFrom").get("fieldRef")
+        if reference is not None:
+            reference.setdefault("apiVersion", "v1")
+    for name in PROBES:
+        if container.get(name):
+            _default_probe(container[name])
+    lifecycle: JsonObject = section(container, "lifecycle")
+    # The feature gate ContainerStopSignals is off, so the server drops the field.
+    if lifecycle.pop("stopSignal", None) is not None and not lifecycle:
+        del container["lifecycle"]
+    for name in HOOKS:
+        hook = lifecycle.get(name)
+        if hook and hook.get("httpGet"):
+            _default_http(hook["httpGet"])
+
+
+def _default_probe(probe: JsonObject) -> None:
+    probe.setdefault("timeoutSeconds", 1)
+    probe.setdefault("periodSeconds", 10)
+    probe.setdefault("successThreshold", 1)
+    probe.setdefault("failureThreshold", 3)
+    if probe.get("httpGet"):
+        _default_http(probe["httpGet"])
+    if probe.get("grpc"):
+        probe["grpc"]["service"] = probe["grpc"].get("service") or ""
+
+
+def _default_http(action: JsonObject) -> None:
+    action.setdefault("path", "/")
+    action.setdefault("scheme", "HTTP")
 
 
 def check_container(
     container: JsonObject, path: str, volumes: Volumes, spec: JsonObject
 ) -> Iterator[FieldError]:
-    """Check what containers of all sorts have in common, in their Pod's spec."""
+    """Check a container, init container or ephemeral container of a Pod's spec."""
     name = container.get("name", "")
     if not name:
         yield problems.required(f"{path}.name")
@@ -51,7 +120,7 @@ def check_container(
 
 
 def host_port_conflicts(containers: Sequence[JsonObject], path: str) -> Iterator[FieldError]:
-    """Find ports of the host that two containers want."""
+    """Report host ports that occur twice."""
     seen: set[str] = set()
     for index, container in enumerate(containers):
         for position, port in enumerate(items(container, "ports")):
@@ -64,15 +133,15 @@ def host_port_conflicts(containers: Sequence[JsonObject], path: str) -> Iterator
 
 
 def check_resources(resources: JsonObject, path: str, *, of_pod: bool = False) -> Iterator[FieldError]:
-    """Check requests and limits, of a container or of a Pod as a whole."""
+    """Check the requests and limits of a container or of a whole Pod."""
     limits: dict[str, Any] = section(resources, "limits")
     requests: dict[str, Any] = section(resources, "requests")
     for name, value in limits.items():
         yield from resource_name(f"{path}.limits[{name}]", name, of_pod=of_pod)
-        yield from check.amount(f"{path}.limits[{name}]", name, value)
+        yield from check.resource_quantity(f"{path}.limits[{name}]", name, value)
     for name, value in requests.items():
         yield from resource_name(f"{path}.requests[{name}]", name, of_pod=of_pod)
-        yield from check.amount(f"{path}.requests[{name}]", name, value)
+        yield from check.resource_quantity(f"{path}.requests[{name}]", name, value)
         yield from _within_limit(name, value, limits, path)
     huge = any(name.startswith("hugepages-") for name in (*limits, *requests))
     if huge and not any(name in _RESIZED for name in (*limits, *requests)):
@@ -96,7 +165,7 @@ def _within_limit(name: str, value: Any, limits: dict[str, Any], path: str) -> I
 
 
 def resource_name(path: str, name: str, *, of_pod: bool = False) -> list[FieldError]:
-    """Check the name of a resource that containers can have."""
+    """Check the name of a compute resource."""
     found = check.named(path, name, names.qualified_name(name))
     standard = name in _STANDARD_RESOURCES or name.startswith("hugepages-")
     if not found and "/" not in name and not standard:
@@ -235,3 +304,70 @@ def _resize_policy(policies: Sequence[JsonObject], path: str, restart: str) -> I
         if restart == "Never" and how != "NotRequired":
             text = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
             yield problems.invalid(path, how, text)
+
+
+def check_handlers(container: JsonObject, path: str, spec: JsonObject) -> Iterator[FieldError]:
+    """Check the lifecycle hooks and probes of a container of a Pod's spec."""
+    grace = spec.get("terminationGracePeriodSeconds")
+    lifecycle: JsonObject = section(container, "lifecycle")
+    for name in HOOKS:
+        if (hook := lifecycle.get(name)) is not None:
+            yield from _handler(hook, f"{path}.lifecycle.{name}", grace)
+    for kind in PROBES:
+        if container.get(kind) is not None:
+            yield from _probe(container[kind], f"{path}.{kind}", kind, grace)
+
+
+def _probe(probe: JsonObject, path: str, kind: str, grace: int | None) -> Iterator[FieldError]:
+    yield from _handler(probe, path, grace)
+    yield from check.none_negative(
+        probe,
+        path,
+        "initialDelaySeconds",
+        "timeoutSeconds",
+        "periodSeconds",
+        "successThreshold",
+        "failureThreshold",
+    )
+    own, where = probe.get("terminationGracePeriodSeconds"), f"{path}.terminationGracePeriodSeconds"
+    if own is not None and own <= 0:
+        yield problems.invalid(where, own, "must be greater than 0")
+    if kind == "readinessProbe":
+        if own is not None:
+            yield problems.invalid(where, own, "must not be set for readinessProbes")
+    elif probe.get("successThreshold", 1) != 1:
+        yield problems.invalid(f"{path}.successThreshold", probe["successThreshold"], "must be 1")
+
+
+def _handler(action: JsonObject, path: str, grace: int | None) -> Iterator[FieldError]:
+    given = [name for name in _HANDLERS if action.get(name) is not None]
+    if not given:
+        yield problems.required(path, "must specify a handler type")
+        return
+    yield from _action(given[0], action[given[0]], f"{path}.{given[0]}", grace)
+    for extra in given[1:]:
+        yield problems.forbidden(f"{path}.{extra}", "may not specify more than 1 handler type")
+
+
+def _action(kind: str, action: Any, path: str, grace: int | None) -> Iterator[FieldError]:
+    if kind == "exec" and not action.get("command"):
+        yield problems.required(f"{path}.command")
+    elif kind == "httpGet":
+        yield from _http(action, path)
+    elif kind == "tcpSocket":
+        yield from check.port_or_name(f"{path}.port", action.get("port"))
+    elif kind == "grpc":
+        yield from check.port(f"{path}.port", action.get("port", 0))
+    elif kind == "sleep" and grace is not None and not 0 <= action.get("seconds", 0) <= grace:
+        text = f"must be non-negative and less than terminationGracePeriodSeconds ({grace})"
+        yield problems.invalid(path, action["seconds"], text)
+
+
+def _http(action: JsonObject, path: str) -> Iterator[FieldError]:
+    if not action.get("path"):
+        yield problems.required(f"{path}.path")
+    yield from check.port_or_name(f"{path}.port", action.get("port"))
+    yield from check.one_of(f"{path}.scheme", action.get("scheme", ""), ("HTTP", "HTTPS"))
+    for header in items(action, "httpHeaders"):
+        name = header.get("name", "")
+        yield from check.named(f"{path}.httpHeaders", name, names.http_header_name(name))

@@ -1,4 +1,4 @@
-"""Environment variables of containers, and where values come from that only the running Pod knows."""
+"""Environment variables of containers, and references to fields and resources of the running Pod."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -60,7 +60,7 @@ _SUBSCRIPT = re.compile(r"(.*?)\['(.*)'\]", re.DOTALL)
 
 
 def check_env(variables: Sequence[JsonObject], path: str) -> Iterator[FieldError]:
-    """Check a container's variables."""
+    """Check the environment variables of a container."""
     for index, variable in enumerate(variables):
         where = f"{path}[{index}]"
         if not variable.get("name"):
@@ -72,7 +72,7 @@ def check_env(variables: Sequence[JsonObject], path: str) -> Iterator[FieldError
 
 
 def check_env_from(sources: Sequence[JsonObject], path: str) -> Iterator[FieldError]:
-    """Check the ConfigMaps and Secrets whose keys all become variables."""
+    """Check the `envFrom` sources of a container."""
     for index, source in enumerate(sources):
         if prefix := source.get("prefix"):
             yield from _name(prefix, f"{path}[{index}].prefix")
@@ -90,7 +90,7 @@ def check_env_from(sources: Sequence[JsonObject], path: str) -> Iterator[FieldEr
 
 
 def check_field(reference: JsonObject, path: str, allowed: Collection[str]) -> Iterator[FieldError]:
-    """Check a reference to a field of the Pod."""
+    """Check a `fieldRef`."""
     version, field = reference.get("apiVersion", ""), reference.get("fieldPath", "")
     if not version:
         yield problems.required(f"{path}.apiVersion")
@@ -117,7 +117,7 @@ def check_field(reference: JsonObject, path: str, allowed: Collection[str]) -> I
 
 
 def check_resource(reference: JsonObject, path: str, *, volume: bool = False) -> Iterator[FieldError]:
-    """Check a reference to a container's request or limit."""
+    """Check a `resourceFieldRef`."""
     name = reference.get("resource", "")
     if volume and not reference.get("containerName"):
         yield problems.required(f"{path}.containerName")

@@ -1,4 +1,4 @@
-"""Pod specs, alone and inside templates: their defaults and what is refused in them."""
+"""Pod specs, by themselves and in templates: defaults and validation."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -6,18 +6,19 @@ from typing import Any
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin import ip_checks
-from kubewright.devserver.builtin.containers import (
+from kubewright.devserver.builtin.pods.containers import (
+    PROBES,
     Volumes,
     check_container,
+    check_handlers,
     check_resources,
+    default_container,
     host_port_conflicts,
 )
-from kubewright.devserver.builtin.pod_level import check_whole, default_whole
-from kubewright.devserver.builtin.probes import HOOKS, PROBES, check_handlers
-from kubewright.devserver.builtin.scheduling import check_affinity, check_spread, check_tolerations
-from kubewright.devserver.builtin.security_contexts import check_pod_security, check_system
-from kubewright.devserver.builtin.volume_sources import check_volumes
-from kubewright.devserver.builtin.volumes import default_volume, pull_policy
+from kubewright.devserver.builtin.pods.resources import check_pod_resources, default_pod_resources
+from kubewright.devserver.builtin.pods.scheduling import check_affinity, check_spread, check_tolerations
+from kubewright.devserver.builtin.pods.security import check_os, check_pod_security
+from kubewright.devserver.builtin.pods.volumes import check_volumes, default_volume
 from kubewright.devserver.objects import JsonObject, items, section
 
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
@@ -27,12 +28,12 @@ _GROUPS = ("containers", "initContainers")
 _ONLY_SIDECARS = "may not be set for init containers without restartPolicy=Always"
 _NEVER_EPHEMERAL = "cannot be set for an Ephemeral Container"
 _NOT_EPHEMERAL = ("ports", "resources", "resizePolicy", "restartPolicy", *PROBES, "lifecycle")
-# Of these the real server does not know whether they were given.
+# These are not pointers in Go: an empty value counts as not set.
 _PLAIN_STRUCTS = ("ports", "resources", "resizePolicy")
 
 
 def template_of(holder: JsonObject) -> JsonObject:
-    """Give the Pod template in a workload's spec, which is put there when it is missing."""
+    """Return the Pod template of a workload's spec, after adding its missing parts."""
     template: JsonObject = holder.setdefault("template", {})
     template.setdefault("metadata", {})
     template.setdefault("spec", {})
@@ -40,7 +41,7 @@ def template_of(holder: JsonObject) -> JsonObject:
 
 
 def default_pod_spec(spec: JsonObject) -> None:
-    """Fill in what a Pod's author may leave out."""
+    """Set the defaults of a Pod's spec."""
     for name, value in (
         ("restartPolicy", "Always"),
         ("dnsPolicy", "ClusterFirst"),
@@ -60,35 +61,8 @@ def default_pod_spec(spec: JsonObject) -> None:
             default_container(container, host_network=bool(spec.get("hostNetwork")))
 
 
-def default_container(container: JsonObject, *, host_network: bool = False) -> None:
-    """Fill in what a container's author may leave out."""
-    container.setdefault("terminationMessagePath", "/dev/termination-log")
-    container.setdefault("terminationMessagePolicy", "File")
-    container.setdefault("imagePullPolicy", pull_policy(container.get("image", "")))
-    container.setdefault("resources", {})
-    for port in items(container, "ports"):
-        port.setdefault("protocol", "TCP")
-        if host_network and not port.get("hostPort") and port.get("containerPort"):
-            port["hostPort"] = port["containerPort"]
-    for variable in items(container, "env"):
-        reference = section(variable, "valueFrom").get("fieldRef")
-        if reference is not None:
-            reference.setdefault("apiVersion", "v1")
-    for name in PROBES:
-        if container.get(name):
-            _default_probe(container[name])
-    lifecycle: JsonObject = section(container, "lifecycle")
-    # The server does not know this field yet: it is behind a gate that is closed.
-    if lifecycle.pop("stopSignal", None) is not None and not lifecycle:
-        del container["lifecycle"]
-    for name in HOOKS:
-        hook = lifecycle.get(name)
-        if hook and hook.get("httpGet"):
-            _default_http(hook["httpGet"])
-
-
 def default_requests(spec: JsonObject) -> None:
-    """Ask for as much as is allowed where a container does not say; in Pods, never in templates."""
+    """Set requests that are missing to the limits; templates keep them missing."""
     for group in ("containers", "initContainers"):
         for container in items(spec, group):
             resources: JsonObject = section(container, "resources")
@@ -97,27 +71,11 @@ def default_requests(spec: JsonObject) -> None:
             missing = {name: value for name, value in limits.items() if name not in requests}
             if missing:
                 resources["requests"] = {**requests, **missing}
-    default_whole(spec)
-
-
-def _default_probe(probe: JsonObject) -> None:
-    probe.setdefault("timeoutSeconds", 1)
-    probe.setdefault("periodSeconds", 10)
-    probe.setdefault("successThreshold", 1)
-    probe.setdefault("failureThreshold", 3)
-    if probe.get("httpGet"):
-        _default_http(probe["httpGet"])
-    if probe.get("grpc"):
-        probe["grpc"]["service"] = probe["grpc"].get("service") or ""
-
-
-def _default_http(action: JsonObject) -> None:
-    action.setdefault("path", "/")
-    action.setdefault("scheme", "HTTP")
+    default_pod_resources(spec)
 
 
 def check_pod_spec(spec: JsonObject, path: str, pod: JsonObject | None = None) -> list[FieldError]:
-    """Check the spec of a Pod, which is given, or of a template."""
+    """Check the spec of this Pod, or of a template."""
     errors: list[FieldError] = []
     if spec.get("terminationGracePeriodSeconds") is None:
         errors.append(problems.required(f"{path}.terminationGracePeriodSeconds"))
@@ -127,7 +85,7 @@ def check_pod_spec(spec: JsonObject, path: str, pod: JsonObject | None = None) -
     errors += _containers(spec, f"{path}.containers", volumes)
     errors += _init_containers(spec, f"{path}.initContainers", volumes)
     errors += _ephemeral_containers(spec, f"{path}.ephemeralContainers", volumes)
-    errors += check_whole(spec, f"{path}.resources")
+    errors += check_pod_resources(spec, f"{path}.resources")
     if spec.get("hostNetwork"):
         errors += _host_ports(spec, path, always=pod is not None)
     errors += check.choice(f"{path}.restartPolicy", spec.get("restartPolicy"), RESTART_POLICIES)
@@ -143,7 +101,7 @@ def check_pod_spec(spec: JsonObject, path: str, pod: JsonObject | None = None) -
     errors += check_tolerations(items(spec, "tolerations"), f"{path}.tolerations")
     errors += _host_aliases(items(spec, "hostAliases"), f"{path}.hostAliases")
     errors += _classes(spec, path)
-    errors += check_system(spec, path)
+    errors += check_os(spec, path)
     return errors
 
 

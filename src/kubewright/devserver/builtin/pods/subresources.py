@@ -1,24 +1,27 @@
-"""Subresources that Pods answer themselves: binding, eviction, and what only a kubelet could answer."""
+"""Subresources of Pods: binding, eviction, ephemeral containers, resize, and what only a kubelet can answer."""
 
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
-from kubewright.api import label_selector, problems
-from kubewright.devserver.objects import JsonObject, items, section
+from kubewright.api import FieldError, label_selector, problems
+from kubewright.devserver.builtin.pods.resources import check_resized_pod, qos_class
+from kubewright.devserver.builtin.pods.spec import check_pod_spec
+from kubewright.devserver.builtin.writes import restore
+from kubewright.devserver.objects import JsonObject, copy, items, section
 from kubewright.devserver.objects.status import StatusError, success
-from kubewright.devserver.strategy import Endpoint, Invocation, Outcome
+from kubewright.devserver.strategy import Endpoint, Invocation, Outcome, Part
 from kubewright.http.server import Response
 
 _KUBELET_PORT = 10250
-# A budget does not guard what runs nothing.
-_UNGUARDED = ("Pending", "Succeeded", "Failed")
+# Pods in these phases run nothing, so no budget protects them.
+_WITHOUT_BUDGET = ("Pending", "Succeeded", "Failed")
 
 
 async def bind(call: Invocation) -> Outcome:
-    """Put a Pod on a node."""
+    """Assign a Pod to a node."""
     body = call.body or {}
     metadata: JsonObject = section(body, "metadata")
-    # POST bindings names the Pod only in the body.
+    # A POST to bindings has the name of the Pod only in the body.
     name = call.name or metadata.get("name", "")
     if metadata.get("name", name) != name:
         raise StatusError.bad_request("name in URL does not match name in Binding object")
@@ -28,8 +31,8 @@ async def bind(call: Invocation) -> Outcome:
     await call.judge(body)
 
     def assign(pod: JsonObject) -> None:
-        if trouble := _unbindable(pod):
-            raise StatusError.conflict("", "pods/binding", name, trouble)
+        if reason := _binding_conflict(pod):
+            raise StatusError.conflict("", "pods/binding", name, reason)
         _assign(pod, node, metadata, call.clock.stamp())
 
     await call.api.update(
@@ -63,7 +66,7 @@ def _assign(pod: JsonObject, node: str, metadata: JsonObject, moment: str) -> No
     pod["status"] = {**status, "conditions": [*others, scheduled]}
 
 
-def _unbindable(pod: JsonObject) -> str:
+def _binding_conflict(pod: JsonObject) -> str:
     name, node = pod["metadata"]["name"], pod["spec"].get("nodeName")
     if pod["metadata"].get("deletionTimestamp"):
         return f"pod {name} is being deleted, cannot be assigned to a host"
@@ -75,7 +78,7 @@ def _unbindable(pod: JsonObject) -> str:
 
 
 async def evict(call: Invocation) -> Outcome:
-    """Delete a Pod if its disruption budgets allow."""
+    """Delete a Pod if its disruption budgets allow it."""
     body = call.body or {}
     if section(body, "metadata").get("name", call.name) != call.name:
         raise StatusError.bad_request("name in URL does not match name in Eviction object")
@@ -85,13 +88,13 @@ async def evict(call: Invocation) -> Outcome:
     if call.options.dry_run:
         options["dryRun"] = ["All"]
     phase = section(pod, "status").get("phase")
-    if phase not in _UNGUARDED and not pod["metadata"].get("deletionTimestamp"):
-        await _spend_budget(call, pod, dry_run=bool(options.get("dryRun")))
+    if phase not in _WITHOUT_BUDGET and not pod["metadata"].get("deletionTimestamp"):
+        await _use_budget(call, pod, dry_run=bool(options.get("dryRun")))
     await call.api.delete("", "pods", call.namespace, call.name, options, user=call.user, admitted=True)
     return Outcome(success({}, 201), 201)
 
 
-async def _spend_budget(call: Invocation, pod: JsonObject, *, dry_run: bool) -> None:
+async def _use_budget(call: Invocation, pod: JsonObject, *, dry_run: bool) -> None:
     labels = section(pod["metadata"], "labels")
     budgets = [
         budget
@@ -107,29 +110,29 @@ async def _spend_budget(call: Invocation, pod: JsonObject, *, dry_run: bool) -> 
         )
         raise StatusError.unknown(text)
     budget = budgets[0]
-    if _harmless(pod, budget):
+    if _is_free(pod, budget):
         return
-    _refuse_disruption(budget)
+    _check_budget(budget)
     if dry_run:
         return
 
-    def spend(found: JsonObject) -> None:
+    def use(found: JsonObject) -> None:
         status = found["status"]
         status["disruptionsAllowed"] -= 1
         status.setdefault("disruptedPods", {})[call.name] = call.clock.stamp()
         if not status["disruptionsAllowed"]:
-            _note_spent(status, call.clock.stamp())
+            _set_budget_used(status, call.clock.stamp())
 
     name = budget["metadata"]["name"]
-    await call.api.update("policy", "poddisruptionbudgets", call.namespace, name, spend, subresource="status")
+    await call.api.update("policy", "poddisruptionbudgets", call.namespace, name, use, subresource="status")
 
 
-def _note_spent(status: JsonObject, moment: str) -> None:
+def _set_budget_used(status: JsonObject, moment: str) -> None:
     before = next(
         (item for item in items(status, "conditions") if item["type"] == "DisruptionAllowed"), JsonObject()
     )
     since = before.get("lastTransitionTime") if before.get("status") == "False" else None
-    spent: JsonObject = {
+    used: JsonObject = {
         "type": "DisruptionAllowed",
         "status": "False",
         "observedGeneration": status.get("observedGeneration", 0),
@@ -138,11 +141,11 @@ def _note_spent(status: JsonObject, moment: str) -> None:
         "message": "",
     }
     others = [item for item in items(status, "conditions") if item["type"] != "DisruptionAllowed"]
-    status["conditions"] = [*others, spent]
+    status["conditions"] = [*others, used]
 
 
-def _harmless(pod: JsonObject, budget: JsonObject) -> bool:
-    """Tell whether the Pod is not ready, so that losing it disrupts nothing."""
+def _is_free(pod: JsonObject, budget: JsonObject) -> bool:
+    """Return True if the Pod is not ready and may be evicted without using the budget."""
     conditions = {item["type"]: item.get("status") for item in items(pod["status"], "conditions")}
     if conditions.get("Ready") == "True":
         return False
@@ -153,7 +156,7 @@ def _harmless(pod: JsonObject, budget: JsonObject) -> bool:
     return wanted > 0 and status.get("currentHealthy", 0) >= wanted
 
 
-def _refuse_disruption(budget: JsonObject) -> None:
+def _check_budget(budget: JsonObject) -> None:
     name, status = budget["metadata"]["name"], section(budget, "status")
     if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
         raise _too_many(f"The disruption budget {name} is still being processed by the server.", 10)
@@ -175,7 +178,7 @@ def _too_many(cause: str, retry_after: int) -> StatusError:
 
 
 async def read_log(call: Invocation) -> Response:
-    """Answer with nothing for a Pod that no node runs yet; else a kubelet would be needed."""
+    """Return an empty log for a Pod without a node; for others there is no kubelet to ask."""
     pod = call.api.get("", "pods", call.namespace, call.name)
     container = choose_container(pod, call.request.one("container"))
     if not pod["spec"].get("nodeName"):
@@ -186,7 +189,7 @@ async def read_log(call: Invocation) -> Response:
 
 
 async def stream(call: Invocation) -> Response:
-    """Refuse to connect to a container: without a kubelet there is none."""
+    """Refuse to connect to a container, because there is no kubelet."""
     pod = call.api.get("", "pods", call.namespace, call.name)
     if call.subresource != "portforward":
         choose_container(pod, call.request.one("container"))
@@ -199,7 +202,7 @@ async def stream(call: Invocation) -> Response:
 
 
 async def proxy(call: Invocation) -> Response:
-    """Refuse to pass a request on: nothing listens at a Pod's address."""
+    """Refuse to proxy a request, because nothing listens at the address of a Pod."""
     pod = call.api.get("", "pods", call.namespace, call.name.split(":")[0])
     addresses: list[JsonObject] = [*items(section(pod, "status"), "podIPs"), {}]
     try:
@@ -214,7 +217,7 @@ async def proxy(call: Invocation) -> Response:
 
 
 def choose_container(pod: JsonObject, wanted: str) -> str:
-    """Name the container that a request means: the one it says, else the only one."""
+    """Return the name of the container of a request: the given one, else the only one."""
     spec, name = pod["spec"], pod["metadata"]["name"]
     groups = ("initContainers", "containers", "ephemeralContainers")
     known = [item.get("name", "") for group in groups for item in items(spec, group)]
@@ -232,7 +235,7 @@ def choose_container(pod: JsonObject, wanted: str) -> str:
 
 
 def _kubelet(call: Invocation, pod: JsonObject) -> str:
-    """Find where a Pod's kubelet should listen."""
+    """Return the address at which the kubelet of a Pod's node should listen."""
     name = pod["spec"]["nodeName"]
     node = call.api.find("", "nodes", "", name)
     if node is None:
@@ -254,4 +257,123 @@ ENDPOINTS: Mapping[str, Endpoint] = {
     "attach": stream,
     "portforward": stream,
     "proxy": proxy,
+}
+
+
+_GROUPS = ("containers", "initContainers")
+_RESIZED = ("resources", "resizePolicy")
+_MUTABLE = ("cpu", "memory")
+
+
+def _only_ephemeral(new: JsonObject, old: JsonObject) -> None:
+    added = new["spec"].get("ephemeralContainers")
+    new["spec"] = copy(old["spec"])
+    if added:
+        new["spec"]["ephemeralContainers"] = added
+    else:
+        new["spec"].pop("ephemeralContainers", None)
+    restore(new, old, "status")
+
+
+def _check_ephemeral(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    path = "spec.ephemeralContainers"
+    errors = check_pod_spec(new["spec"], "spec", new)
+    after = {item.get("name"): item for item in items(new["spec"], "ephemeralContainers")}
+    for item in items(old["spec"], "ephemeralContainers"):
+        name = problems.quoted(item.get("name", ""))
+        if item.get("name") not in after:
+            text = f"existing ephemeral containers {name} may not be removed\n"
+            errors.append(problems.forbidden(path, text))
+        elif after[item.get("name")] != item:
+            text = f"existing ephemeral containers {name} may not be changed\n"
+            errors.append(problems.forbidden(path, text))
+    return errors
+
+
+def _only_resources(new: JsonObject, old: JsonObject) -> None:
+    wanted = {group: {item.get("name"): item for item in items(new["spec"], group)} for group in _GROUPS}
+    pod_level = new["spec"].get("resources")
+    given = {group: items(new["spec"], group) for group in _GROUPS}
+    new["spec"] = copy(old["spec"])
+    restore(new["spec"], {} if pod_level is None else {"resources": pod_level}, "resources")
+    for group in _GROUPS:
+        if _names(given[group]) != _names(items(new["spec"], group)):
+            # Validation refuses other containers, so they are kept until then.
+            new["spec"][group] = given[group]
+            continue
+        for item in items(new["spec"], group):
+            found = wanted[group].get(item.get("name"))
+            for name in _RESIZED if found is not None else ():
+                restore(item, found or {}, name)
+    restore(new, old, "status")
+
+
+def _names(containers: Sequence[JsonObject]) -> list[str]:
+    return [item.get("name", "") for item in containers]
+
+
+def _reordered(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
+    for group in _GROUPS:
+        after, before = (_names(items(pod["spec"], group)) for pod in (new, old))
+        if len(after) != len(before):
+            text = f"{group} may not be added or removed on resize"
+            yield problems.forbidden(f"spec.{group}", text)
+            continue
+        for index, (name, was) in enumerate(zip(after, before, strict=True)):
+            if name != was:
+                text = f"{group} may not be renamed or reordered on resize"
+                yield problems.forbidden(f"spec.{group}[{index}].name", text)
+
+
+def _check_resize(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    errors = check_pod_spec(new["spec"], "spec", new)
+    if qos_class(new) != qos_class(old):
+        text = "Pod QOS Class may not change as a result of resizing"
+        errors.append(problems.invalid("spec", qos_class(old), text))
+    errors += check_resized_pod(new["spec"], old["spec"])
+    if others := list(_reordered(new, old)):
+        return errors + others
+    errors += _removed(new, old)
+    if _fixed_resources(new) != _fixed_resources(old):
+        errors.append(problems.forbidden("spec", "only cpu and memory resources are mutable"))
+    return errors
+
+
+def _resources(container: JsonObject, kind: str) -> JsonObject:
+    return section(section(container, "resources"), kind)
+
+
+def _removed(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    """Report requests and limits that a resize would remove."""
+    return [
+        problems.forbidden(f"spec.{group}[{index}].resources.{kind}", f"resource {kind} cannot be removed")
+        for group in _GROUPS
+        for index, (after, before) in enumerate(
+            zip(items(new["spec"], group), items(old["spec"], group), strict=True)
+        )
+        for kind in ("requests", "limits")
+        if any(name in _MUTABLE and name not in _resources(after, kind) for name in _resources(before, kind))
+    ]
+
+
+def _fixed_resources(pod: JsonObject) -> list[JsonObject]:
+    return [
+        {
+            "policy": container.get("resizePolicy"),
+            **{
+                f"{kind} {name}": value
+                for kind in ("requests", "limits")
+                for name, value in _resources(container, kind).items()
+                if name not in _MUTABLE
+            },
+        }
+        for group in _GROUPS
+        for container in items(pod["spec"], group)
+    ]
+
+
+PARTS: Mapping[str, Part] = {
+    "binding": Part(counts=False),
+    "ephemeralcontainers": Part(_only_ephemeral, _check_ephemeral),
+    "resize": Part(_only_resources, _check_resize),
 }

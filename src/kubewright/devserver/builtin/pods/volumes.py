@@ -1,0 +1,441 @@
+"""Volumes of Pods and of the cluster, and what a claim on storage asks for: defaults and validation."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from kubewright.api import FieldError, Quantity, names, problems
+from kubewright.devserver.builtin import field_checks as check
+from kubewright.devserver.builtin.pods.containers import PULL_POLICIES, pull_policy
+from kubewright.devserver.builtin.pods.environment import VOLUME_FIELDS, check_field, check_resource
+from kubewright.devserver.builtin.rules import Rule, between, named, one_of, required, rules
+from kubewright.devserver.objects import JsonObject, items, section
+
+ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+VOLUME_MODES = ("Block", "Filesystem")
+_DEFAULT_FILE_MODE = 0o644
+_MIN_TOKEN_SECONDS = 600
+_MAX_TOKEN_SECONDS = 1 << 32
+_ISCSI_FORMS = {
+    "iqn": r"iqn\.\d{4}-\d{2}\.([a-z0-9-_.]+)(:[^,;*&$|\s]+)$",
+    "eui": r"^eui.[a-zA-Z0-9]{16}$",
+    "naa": r"^naa.([a-zA-Z0-9]{16}|[a-zA-Z0-9]{32})$",
+}
+_MANAGED_DISK = (
+    "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"
+)
+_BLOB_DISK = "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"
+_WITH_FILE_MODE = ("secret", "configMap", "downwardAPI", "projected")
+_SOURCE_DEFAULTS: dict[str, JsonObject] = {
+    "iscsi": {"iscsiInterface": "default"},
+    "rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
+    "azureDisk": {"cachingMode": "ReadWrite", "kind": "Shared", "fsType": "ext4", "readOnly": False},
+    "scaleIO": {"storageMode": "ThinProvisioned", "fsType": "xfs"},
+    "hostPath": {"type": ""},
+}
+
+
+def default_volume(volume: JsonObject) -> None:
+    """Set the defaults of a Pod's volume."""
+    if all(name == "name" for name in volume):
+        volume["emptyDir"] = {}
+    for kind in _WITH_FILE_MODE:
+        if volume.get(kind) is not None:
+            volume[kind].setdefault("defaultMode", _DEFAULT_FILE_MODE)
+    default_source(volume)
+    for source in items(section(volume, "projected"), "sources"):
+        token = source.get("serviceAccountToken")
+        if token is not None:
+            token.setdefault("expirationSeconds", 3600)
+        _default_downward_items(source.get("downwardAPI"))
+    _default_downward_items(volume.get("downwardAPI"))
+    if volume.get("ephemeral") is not None:
+        template: JsonObject | None = volume["ephemeral"].get("volumeClaimTemplate")
+        if template is not None:
+            default_claim_spec(template.setdefault("spec", {}))
+    if volume.get("image") is not None:
+        volume["image"].setdefault("pullPolicy", pull_policy(volume["image"].get("reference", "")))
+
+
+def default_source(holder: JsonObject) -> None:
+    """Set the defaults of a volume source, in a Pod's volume or in the spec of a PersistentVolume."""
+    for kind, defaults in _SOURCE_DEFAULTS.items():
+        source = holder.get(kind)
+        if source is not None:
+            for name, value in defaults.items():
+                # The fields of an azureDisk are pointers: an empty string is a value.
+                if source.get(name) is None or (source[name] == "" and kind != "azureDisk"):
+                    source[name] = value
+
+
+def default_claim_spec(spec: JsonObject) -> None:
+    """Set the defaults of a claim's spec."""
+    spec.setdefault("volumeMode", "Filesystem")
+
+
+def _default_downward_items(source: JsonObject | None) -> None:
+    for item in items(source or {}, "items"):
+        if item.get("fieldRef") is not None:
+            item["fieldRef"].setdefault("apiVersion", "v1")
+
+
+def check_volumes(
+    volumes: Sequence[JsonObject], path: str, pod: str = ""
+) -> tuple[dict[str, JsonObject], list[FieldError]]:
+    """Check the volumes of a named Pod or of a template, and return those that can be mounted."""
+    errors: list[FieldError] = []
+    usable: dict[str, JsonObject] = {}
+    created = {
+        f"{pod}-{item.get('name', '')}" for item in volumes if pod and item.get("ephemeral") is not None
+    }
+    for index, volume in enumerate(volumes):
+        where, name = f"{path}[{index}]", volume.get("name", "")
+        found = list(_check_volume(volume, where, pod))
+        if not name:
+            found.append(problems.required(f"{where}.name"))
+        else:
+            found += check.named(f"{where}.name", name, names.dns1123_label(name))
+        if name in usable:
+            found.append(problems.duplicate(f"{where}.name", name))
+        if found:
+            errors += found
+        else:
+            usable[name] = volume
+        claim = section(volume, "persistentVolumeClaim").get("claimName")
+        if claim in created:
+            text = "must not reference a PVC that gets created for an ephemeral volume"
+            errors.append(problems.invalid(f"{where}.persistentVolumeClaim.claimName", claim, text))
+    return usable, errors
+
+
+def _check_volume(volume: JsonObject, path: str, pod: str) -> Iterator[FieldError]:
+    kinds = sorted(
+        (kind for kind in volume if kind != "name"), key=lambda kind: _RANKS.get(kind, len(_ORDER))
+    )
+    if not kinds:
+        yield problems.required(path, "must specify a volume type")
+        return
+    kind = kinds[0]
+    yield from check_source(kind, volume[kind], path)
+    if kind == "ephemeral" and pod and volume.get("name"):
+        claim = f"{pod}-{volume['name']}"
+        for text in names.dns1123_subdomain(claim):
+            shown = f"PVC name {problems.quoted(claim)}: {text}"
+            yield problems.invalid(f"{path}.name", volume["name"], shown)
+    for extra in kinds[1:]:
+        text = "may not specify more than 1 volume type"
+        yield problems.forbidden(f"{path}.{_SHOWN_NAMES.get(extra, extra)}", text)
+
+
+def check_source(
+    kind: str, source: JsonObject, path: str, *, of_cluster: bool = False
+) -> Iterator[FieldError]:
+    """Check the source of a volume that is at a path: of a Pod's volume, or of a PersistentVolume."""
+    rule = None if of_cluster and kind in _ONLY_IN_PODS else _SOURCES.get(kind)
+    if rule is not None:
+        yield from rule(f"{path}.{_SHOWN_NAMES.get(kind, kind)}", source)
+
+
+def check_driver(path: str, name: str | None) -> Iterator[FieldError]:
+    """Check the name of a CSI driver."""
+    if not name:
+        yield problems.required(path)
+        return
+    if len(name.encode()) > 63:
+        yield problems.too_long(path, 63)
+    yield from check.named(path, name, names.dns1123_subdomain(name.lower()))
+
+
+def check_token_expiration(path: str, seconds: int | None) -> Iterator[FieldError]:
+    """Check the lifetime of a ServiceAccount's token."""
+    if (seconds or 0) < _MIN_TOKEN_SECONDS:
+        yield problems.invalid(path, seconds or 0, "may not specify a duration less than 10 minutes")
+    if (seconds or 0) > _MAX_TOKEN_SECONDS:
+        yield problems.invalid(path, seconds, "may not specify a duration larger than 2^32 seconds")
+
+
+def no_parent_folder(path: str, value: str | None) -> Iterator[FieldError]:
+    """Check that a file path does not lead upwards."""
+    if value and ".." in value.split("/"):
+        yield problems.invalid(path, value, "must not contain '..'")
+
+
+def _relative_path(path: str, value: str | None) -> list[FieldError]:
+    return check.clean_relative_path(path, value or "")
+
+
+def _file_path(path: str, value: str | None) -> Iterator[FieldError]:
+    """Check the path of a file in a volume; names that start with two dots are the kubelet's own."""
+    file = value or ""
+    if not file:
+        yield problems.required(path)
+    yield from check.clean_relative_path(path, file)
+    if file.startswith("..") and not file.startswith("../"):
+        yield problems.invalid(path, file, "must not start with '..'")
+
+
+def _size_limit(path: str, value: Any) -> Iterator[FieldError]:
+    if check.quantity(value or "0") < Quantity("0"):
+        yield problems.forbidden(path, "SizeLimit field must be a valid resource quantity")
+
+
+def _absolute_path(path: str, value: str | None) -> Iterator[FieldError]:
+    if not (value or "").startswith("/"):
+        yield problems.invalid(path, value or "", "must be an absolute path")
+
+
+def _iscsi_name(path: str, name: str) -> Iterator[FieldError]:
+    form = _ISCSI_FORMS.get(name[:3])
+    if form is None:
+        yield problems.invalid(path, name, "must be valid format starting with iqn, eui, or naa")
+    elif not re.match(form, name):
+        yield problems.invalid(path, name, "must be valid format")
+
+
+def _iscsi_identity(path: str, source: JsonObject) -> Iterator[FieldError]:
+    if (source.get("chapAuthDiscovery") or source.get("chapAuthSession")) and not source.get("secretRef"):
+        yield problems.required(f"{path}.secretRef")
+    if (name := source.get("initiatorName")) is not None:
+        yield from _iscsi_name(f"{path}.initiatorname", name)
+
+
+def _fibre_channel(path: str, source: JsonObject) -> Iterator[FieldError]:
+    ports, disks = items(source, "targetWWNs"), items(source, "wwids")
+    where = f"{path}.targetWWNs"
+    if not ports and not disks:
+        yield problems.required(where, "must specify either targetWWNs or wwids, but not both")
+    if ports and disks:
+        yield problems.invalid(where, ports, "targetWWNs and wwids can not be specified simultaneously")
+    if ports and source.get("lun") is None:
+        yield problems.required(f"{path}.lun", "lun is required if targetWWNs is specified")
+    elif ports:
+        yield from _LUN(f"{path}.lun", source["lun"])
+
+
+def _azure_uri(path: str, source: JsonObject) -> Iterator[FieldError]:
+    address, managed = source.get("diskURI", ""), source.get("kind") == "Managed"
+    start, form = ("/subscriptions/", _MANAGED_DISK) if managed else ("https://", _BLOB_DISK)
+    if not address.startswith(start):
+        yield problems.not_supported(f"{path}.diskURI", address, (form,))
+
+
+def _csi_secret(path: str, source: JsonObject) -> Iterator[FieldError]:
+    secret: JsonObject | None = source.get("nodePublishSecretRef")
+    if secret is not None and not secret.get("name"):
+        yield problems.required(f"{path}.nodePublishSecretRef.name")
+    elif secret is not None:
+        # The real server leaves the secret's field out of the path.
+        yield from check.named(f"{path}.name", secret["name"], names.dns1123_subdomain(secret["name"]))
+
+
+def _downward_file(item: JsonObject, path: str) -> Iterator[FieldError]:
+    yield from _file_path(f"{path}.path", item.get("path"))
+    field, resource = item.get("fieldRef"), item.get("resourceFieldRef")
+    if field is not None:
+        yield from check_field(field, f"{path}.fieldRef", VOLUME_FIELDS)
+        if resource is not None:
+            text = "fieldRef and resourceFieldRef can not be specified simultaneously"
+            yield problems.invalid(path, "resource", text)
+    elif resource is not None:
+        yield from check_resource(resource, f"{path}.resourceFieldRef", volume=True)
+    else:
+        yield problems.required(path, "one of fieldRef and resourceFieldRef is required")
+    yield from _FILE_MODE(f"{path}.mode", item.get("mode"))
+
+
+def _downward_files(path: str, source: JsonObject) -> Iterator[FieldError]:
+    for item in items(source, "items"):
+        yield from _downward_file(item, path)
+
+
+def _projected_sources(path: str, source: JsonObject) -> Iterator[FieldError]:
+    taken: set[str] = set()
+
+    def once(file: str, shown: str) -> Iterator[FieldError]:
+        if file in taken:
+            yield problems.invalid(path, shown, "conflicting duplicate paths")
+        elif file:
+            taken.add(file)
+
+    for index, part in enumerate(items(source, "sources")):
+        where = f"{path}.sources[{index}]"
+        for kind in ("secret", "configMap"):
+            if (files := part.get(kind)) is None:
+                continue
+            name = files.get("name", "")
+            if not name:
+                yield problems.required(f"{where}.{kind}.name")
+            for position, item in enumerate(items(files, "items")):
+                yield from _KEY_TO_PATH(f"{where}.{kind}.items[{position}]", item)
+                yield from once(item.get("path", ""), name)
+        for item in items(section(part, "downwardAPI"), "items"):
+            yield from _downward_file(item, f"{where}.downwardAPI")
+            yield from once(item.get("path", ""), item.get("path", ""))
+        if (token := part.get("serviceAccountToken")) is not None:
+            expiration = f"{where}.serviceAccountToken.expirationSeconds"
+            yield from check_token_expiration(expiration, token.get("expirationSeconds"))
+            yield from _file_path(f"{path}.path", token.get("path"))
+        if sum(value is not None for value in part.values()) > 1:
+            yield problems.forbidden(where, "may not specify more than 1 volume type per source")
+
+
+def _claim_template(path: str, template: JsonObject | None) -> Iterator[FieldError]:
+    if template is None:
+        yield problems.required(path)
+        return
+    metadata: JsonObject = section(template, "metadata")
+    for key in section(metadata, "annotations"):
+        yield from check.named(f"{path}.metadata.annotations", key, names.qualified_name(key.lower()))
+    yield from check.labels(f"{path}.metadata.labels", metadata.get("labels"))
+    for field in metadata:
+        if field not in ("annotations", "labels", "creationTimestamp"):
+            yield problems.forbidden(f"{path}.metadata.{field}", "cannot be set")
+    yield from check_claim_spec(section(template, "spec"), f"{path}.spec")
+
+
+def _needs(*fields: str) -> Rule:
+    return rules(*((name, required()) for name in fields))
+
+
+_FILE_MODE: Rule = rules(
+    ("?", between(0, 0o777, "must be a number between 0 and 0777 (octal), both inclusive")),
+)
+_LUN: Rule = between(0, 255, "must be between 0 and 255, inclusive")
+_PARTITION: Rule = between(0, 255, "must be between 1 and 255, inclusive")
+_KEY_TO_PATH: Rule = rules(("key", required()), ("path", _file_path), ("mode", _FILE_MODE))
+_HOST_TYPES = one_of(
+    "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"
+)
+_SOURCES: Mapping[str, Rule] = {
+    "emptyDir": rules(("sizeLimit", _size_limit)),
+    "hostPath": rules(
+        ("path", required(), no_parent_folder),
+        ("{path}.type", _HOST_TYPES),
+    ),
+    "gitRepo": rules(("repository", required()), ("directory", _relative_path)),
+    "gcePersistentDisk": rules(("pdName", required()), ("partition", _PARTITION)),
+    "awsElasticBlockStore": rules(("volumeID", required()), ("partition", _PARTITION)),
+    "secret": rules(("secretName", required()), ("defaultMode", _FILE_MODE), ("items[]", _KEY_TO_PATH)),
+    "nfs": rules(("server", required()), ("path", required()), ("path", _absolute_path)),
+    "iscsi": rules(
+        ("targetPortal", required()),
+        ("iqn", required()),
+        ("{iqn}.iqn", _iscsi_name),
+        ("lun", _LUN),
+        ("", _iscsi_identity),
+    ),
+    "glusterfs": _needs("endpoints", "path"),
+    "persistentVolumeClaim": _needs("claimName"),
+    "rbd": _needs("monitors", "image"),
+    "cinder": _needs("volumeID"),
+    "cephfs": _needs("monitors"),
+    "downwardAPI": rules(("defaultMode", _FILE_MODE), ("", _downward_files)),
+    "fc": _fibre_channel,
+    "flexVolume": _needs("driver"),
+    "configMap": rules(("name", required()), ("defaultMode", _FILE_MODE), ("items[]", _KEY_TO_PATH)),
+    "azureFile": _needs("secretName", "shareName"),
+    "vsphereVolume": _needs("volumePath"),
+    "portworxVolume": _needs("volumeID"),
+    "azureDisk": rules(
+        ("diskName", required()),
+        ("diskURI", required()),
+        ("cachingMode", one_of("None", "ReadOnly", "ReadWrite")),
+        ("kind", one_of("Dedicated", "Managed", "Shared")),
+        ("", _azure_uri),
+    ),
+    "projected": rules(("defaultMode", _FILE_MODE), ("", _projected_sources)),
+    "csi": rules(("driver", check_driver), ("", _csi_secret)),
+    "ephemeral": rules(("volumeClaimTemplate", _claim_template)),
+    "image": rules(("reference", required()), ("pullPolicy", one_of(*PULL_POLICIES, required=True))),
+}
+_ONLY_IN_PODS = frozenset(
+    {"emptyDir", "gitRepo", "secret", "persistentVolumeClaim", "downwardAPI", "configMap", "projected"}
+    | {"csi", "ephemeral", "image"}
+)
+# The real server shows the field's first name in errors.
+_SHOWN_NAMES = {"gcePersistentDisk": "persistentDisk"}
+# The order in which the real server looks at the sources, with those that it only knows by name.
+_ORDER = (
+    *(
+        "emptyDir",
+        "hostPath",
+        "gitRepo",
+        "gcePersistentDisk",
+        "awsElasticBlockStore",
+        "secret",
+        "nfs",
+        "iscsi",
+    ),
+    *("glusterfs", "flocker", "persistentVolumeClaim", "rbd", "cinder", "cephfs", "quobyte", "downwardAPI"),
+    *(
+        "fc",
+        "flexVolume",
+        "configMap",
+        "azureFile",
+        "vsphereVolume",
+        "photonPersistentDisk",
+        "portworxVolume",
+    ),
+    *("azureDisk", "storageos", "projected", "scaleIO", "csi", "ephemeral", "image"),
+)
+_RANKS = {name: rank for rank, name in enumerate(_ORDER)}
+
+
+def check_access_modes(path: str, modes: Sequence[str] | None) -> Iterator[FieldError]:
+    """Check the access modes of a volume or a claim."""
+    for mode in modes or ():
+        yield from check.one_of(path, mode, ACCESS_MODES)
+    if "ReadWriteOncePod" in (modes or ()) and any(mode in ACCESS_MODES[:3] for mode in modes or ()):
+        yield problems.forbidden(path, "may not use ReadWriteOncePod with other access modes")
+
+
+def check_claim_spec(spec: JsonObject, path: str = "spec") -> Iterator[FieldError]:
+    """Check what a claim asks for: by itself, in a volume, and in a template."""
+    yield from _CLAIM_SPEC(path, spec)
+
+
+def _requested_storage(path: str, resources: JsonObject | None) -> Iterator[FieldError]:
+    requests = section(resources or {}, "requests")
+    if "storage" not in requests:
+        yield problems.required(f"{path}[storage]")
+    elif check.quantity(requests["storage"]) <= Quantity("0"):
+        yield problems.invalid(f"{path}[storage]", str(requests["storage"]), check.NOT_POSITIVE)
+
+
+def _data_source(path: str, source: JsonObject) -> Iterator[FieldError]:
+    group = source.get("apiGroup") or ""
+    if not group and source.get("kind") != "PersistentVolumeClaim":
+        text = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
+        yield problems.invalid(path, source.get("kind", ""), text)
+
+
+def _same_data_source(path: str, spec: JsonObject) -> Iterator[FieldError]:
+    local, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    if local is None or reference is None:
+        return
+    # The real server shows an empty value here.
+    if reference.get("namespace"):
+        yield problems.invalid(path, {}, "may not be specified when dataSourceRef.namespace is specified")
+    elif any(local.get(key) != reference.get(key) for key in ("apiGroup", "kind", "name")):
+        yield problems.invalid(path, {}, "must match dataSourceRef")
+
+
+_DATA_SOURCE = rules(
+    ("name", required()),
+    ("kind", required()),
+    ("", _data_source),
+    ("apiGroup", named(names.dns1123_subdomain)),
+    ("namespace", named(names.dns1123_label)),
+)
+_CLAIM_SPEC = rules(
+    ("accessModes", required("at least 1 access mode is required")),
+    ("selector", check.label_selector),
+    ("accessModes", check_access_modes),
+    ("resources", _requested_storage),
+    ("storageClassName", named(names.dns1123_subdomain)),
+    ("volumeMode?", one_of(*VOLUME_MODES)),
+    ("dataSource?", _DATA_SOURCE),
+    ("dataSourceRef?", _DATA_SOURCE),
+    ("", _same_data_source),
+    ("volumeAttributesClassName", named(names.dns1123_subdomain)),
+)
