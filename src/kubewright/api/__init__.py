@@ -88,7 +88,7 @@ from kubewright.api.selectors import (
     parse_labels,
 )
 from kubewright.api.status import Status, StatusCause, StatusDetails
-from kubewright.api.times import MicroTime
+from kubewright.api.times import MicroTime, utc_now
 
 __all__ = [
     "CUSTOM_RESOURCE_DEFINITION",
@@ -198,5 +198,6 @@ __all__ = [
     "strategic_patch",
     "to_wire",
     "typed_diff",
+    "utc_now",
     "zero",
 ]

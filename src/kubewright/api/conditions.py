@@ -1,11 +1,12 @@
 """Conditions of a status, by the conventions that `kubectl wait` and others rely on."""
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Literal
 
 from kubewright.api.fields import Field
 from kubewright.api.model import Model
+from kubewright.api.times import utc_now
 
 ConditionStatus = Literal["True", "False", "Unknown"]
 _REASON = r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
@@ -47,7 +48,7 @@ def set_condition(conditions: list[Condition], new: Condition, *, now: datetime 
     `lastTransitionTime` moves only when `status` does; give `now` to fix it.
     """
     old = get_condition(conditions, new.type)
-    moment = new.last_transition_time or now or datetime.now(UTC).replace(microsecond=0)
+    moment = new.last_transition_time or now or utc_now().replace(microsecond=0)
     if old is None:
         new.last_transition_time = moment
         conditions.append(new)

@@ -1,10 +1,16 @@
 """Times with microseconds, as leases and events carry them."""
 
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, tzinfo
 from typing import Any, ClassVar, Self
 
 from kubewright.api.scalars import Scalar
+
+
+def utc_now() -> datetime:
+    """Return the present moment in UTC, by the same clock as `time.time`."""
+    return datetime.fromtimestamp(time.time(), UTC)
 
 
 class MicroTime(datetime, Scalar):
@@ -29,8 +35,8 @@ class MicroTime(datetime, Scalar):
 
     @classmethod
     def now(cls, tz: tzinfo | None = UTC) -> Self:
-        """Return the present moment, in UTC unless told otherwise."""
-        return super().now(tz)
+        """Return the present moment, in UTC by default."""
+        return cls.fromtimestamp(time.time(), tz)
 
     @classmethod
     def from_wire(cls, value: Any) -> Self:

@@ -10,7 +10,7 @@ from typing import Any, Self
 from kubewright.api import AlreadyExists, NotFound
 from kubewright.api.builtin import core_v1
 from kubewright.client import Client, ClusterConfig, config_from_kubeconfig
-from kubewright.controller import Operator
+from kubewright.controller import Controller, Operator
 from kubewright.devcluster import (
     aggregation,
     autoscalers,
@@ -75,7 +75,8 @@ class DevCluster:
 
     `data` names a file that keeps the cluster between runs. With `images`, which may be empty, Pods run as
     processes of this machine, with the rights of the user: each container whose command is here, or for whose
-    image a command is given.
+    image a command is given. With `listen=False` it is reached by `in_process_config` alone. Without `workloads`
+    only namespaces and the garbage collector work.
     """
 
     def __init__(
@@ -84,6 +85,8 @@ class DevCluster:
         data: Path | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
+        listen: bool = True,
+        workloads: bool = True,
         images: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self._processes = ProcessPods(images) if images is not None else None
@@ -92,9 +95,12 @@ class DevCluster:
             data=data,
             host=host,
             port=port,
+            listen=listen,
             disable_admission_plugins=("TaintNodesByCondition",),
             containers=self._processes.containers if self._processes is not None else NoContainers(),
         )
+        self._listen = listen
+        self._workloads = workloads
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -102,7 +108,9 @@ class DevCluster:
             _client_log.addFilter(_is_news)
             stack.callback(_client_log.removeFilter, _is_news)
             server = await stack.enter_async_context(self._server)
-            client = await stack.enter_async_context(Client(self._inner_config(), field_manager="kubewright"))
+            client = await stack.enter_async_context(
+                Client(self.in_process_config(), field_manager="kubewright")
+            )
             if self._processes is not None:
                 await stack.enter_async_context(self._processes)
                 self._processes.serve(client, server.url)
@@ -134,8 +142,8 @@ class DevCluster:
         """Return the administrator's kubeconfig."""
         return self._server.kubeconfig()
 
-    def _inner_config(self) -> ClusterConfig:
-        """Say how the cluster's own controllers connect: as an administrator, without a network between."""
+    def in_process_config(self) -> ClusterConfig:
+        """Return how a program of this process connects: as an administrator, without a network between."""
         return ClusterConfig(
             self._server.url,
             token=self._server.add_user(ADMIN, (MASTERS,)),
@@ -145,10 +153,29 @@ class DevCluster:
     async def _start(
         self, client: Client, group: asyncio.TaskGroup, stack: AsyncExitStack, ca_pem: bytes
     ) -> None:
+        controllers = [namespaces.controller(client, ca_pem.decode())]
+        if self._workloads:
+            controllers += await self._workload_controllers(client)
+        operator = Operator(*controllers, name="kubewright-dev-cluster")
+        quiet = ManagerOptions(
+            metrics_bind_address=OFF,
+            health_probe_bind_address=OFF,
+            graceful_timeout=1.0,
+            # Its thread keeps real time, which a cluster without a network may not have.
+            watchdog=self._listen,
+        )
+        manager = Manager(operator, client.config, quiet)
+        collector = GarbageCollector(client)
+        for work in (manager.run(), collector.run()):
+            stack.callback(group.create_task(work).cancel)
+        await manager.ready.wait()
+        await collector.synced.wait()
+        await _until_pods_are_welcome(client)
+
+    async def _workload_controllers(self, client: Client) -> list[Controller[Any]]:
         version = (await client.server_version()).git_version
         await register_node(client)
-        operator = Operator(
-            namespaces.controller(client, ca_pem.decode()),
+        return [
             deployments.controller(),
             replica_sets.controller(),
             stateful_sets.controller(),
@@ -166,13 +193,4 @@ class DevCluster:
             evictions.controller(),
             scheduling.controller(),
             *kubelet.controllers(version, runner=self._processes),
-            name="kubewright-dev-cluster",
-        )
-        quiet = ManagerOptions(metrics_bind_address=OFF, health_probe_bind_address=OFF, graceful_timeout=1.0)
-        manager = Manager(operator, client.config, quiet)
-        collector = GarbageCollector(client)
-        for work in (manager.run(), collector.run()):
-            stack.callback(group.create_task(work).cancel)
-        await manager.ready.wait()
-        await collector.synced.wait()
-        await _until_pods_are_welcome(client)
+        ]

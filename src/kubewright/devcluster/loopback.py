@@ -44,15 +44,19 @@ class Pipe:
 
     async def write(self, data: bytes) -> None:
         """Add a piece; wait while the reader is far behind."""
+        self.put(data)
+        if self._held > HIGH_WATER:
+            self._room = asyncio.get_running_loop().create_future()
+            await self._room
+
+    def put(self, data: bytes) -> None:
+        """Add a piece, however far the reader is behind."""
         if not data:
             # Read, nothing would be the end; a connection leaves it out as well.
             return
         self._pieces.append(data)
         self._held += len(data)
         self._tell()
-        if self._held > HIGH_WATER:
-            self._room = asyncio.get_running_loop().create_future()
-            await self._room
 
     def end(self, *, broken: bool) -> None:
         """Add nothing more; `broken`: what there is may not be all. The first end holds."""
@@ -117,18 +121,18 @@ class Loopback:
         served = await self._served(head, body, timeout)
         if not isinstance(served, Response):
             raise MalformedResponse("a stream where a whole answer was asked for")
-        return _answer(served, served.body)
+        return answer_of(served, served.body)
 
     async def stream(self, head: bytes, body: bytes, timeout: float) -> tuple[ClientResponse, Pipe]:
         """Return the head of an answer, and its body to be read."""
         served = await self._served(head, body, timeout)
         if isinstance(served, Response):
-            return _answer(served, b""), Pipe(served.body, ended=True)
+            return answer_of(served, b""), Pipe(served.body, ended=True)
         pipe = Pipe()
         pipe.task = self._spawn(_feed(served, pipe))
         self._open[pipe.task] = pipe
         pipe.task.add_done_callback(self._ended)
-        return _answer(served, b""), pipe
+        return answer_of(served, b""), pipe
 
     async def close(self) -> None:
         """End all streams."""
@@ -143,7 +147,7 @@ class Loopback:
         self._open.pop(task).end(broken=task.cancelled())
 
     async def _served(self, head: bytes, body: bytes, timeout: float) -> Response | Stream:
-        request = _request(head, body)
+        request = read_request(head, body)
         # As on a connection, others get their turn between a request and its answer.
         await asyncio.sleep(0)
         served = self._handle(request)
@@ -182,7 +186,8 @@ async def _feed(stream: Stream, pipe: Pipe) -> None:
         pipe.end(broken=True)
 
 
-def _request(head: bytes, body: bytes) -> Request:
+def read_request(head: bytes, body: bytes) -> Request:
+    """Parse the bytes of a request as `Transport` writes them."""
     line, _, block = head.partition(b"\r\n")
     method, target, _ = line.decode("latin-1").split(" ")
     path, query = split_target(target)
@@ -205,7 +210,8 @@ def _fields(block: bytes) -> tuple[dict[str, str], list[tuple[str, str]]]:
     return headers, fields
 
 
-def _answer(served: Response | Stream, body: bytes) -> ClientResponse:
+def answer_of(served: Response | Stream, body: bytes) -> ClientResponse:
+    """Return what a client sees of a server's answer."""
     fields = [(b"Content-Type", served.content_type.encode())]
     fields += [(name.encode(), value.encode()) for name, value in served.headers]
     return ClientResponse(served.status, "", Headers(fields), body)

@@ -149,6 +149,8 @@ class _OpenStream:
 
     attempt: Attempt
     scope: asyncio.Timeout
+    cut: bool = False
+    """True from the request to end until it has ended."""
     reset: bool = False
     error: StatusError | None = None
 
@@ -159,7 +161,7 @@ class Faults:
 
     store: Store
     _faults: list[Fault] = field(default_factory=list[Fault])
-    _streams: set[_OpenStream] = field(default_factory=set[_OpenStream])
+    _streams: dict[_OpenStream, None] = field(default_factory=dict[_OpenStream, None])
     _frozen: list[tuple[Matcher, int]] = field(default_factory=list[tuple[Matcher, int]])
 
     def add(
@@ -196,9 +198,10 @@ class Faults:
         self, match: Matcher = EVERYTHING, *, how: Literal["end", "reset", "expire"] = "end"
     ) -> int:
         """End the open watches: cleanly, by a reset, or with the error that their revision is too old."""
-        chosen = [stream for stream in self._streams if match(stream.attempt)]
+        chosen = [stream for stream in self._streams if not stream.cut and match(stream.attempt)]
         now = asyncio.get_running_loop().time()
         for stream in chosen:
+            stream.cut = True
             stream.reset = how == "reset"
             stream.error = StatusError.expired(_EXPIRED) if how == "expire" else None
             stream.scope.reschedule(now)
@@ -243,7 +246,7 @@ class Faults:
 
         async def guarded(writer: BodyWriter) -> None:
             entry = _OpenStream(attempt, asyncio.timeout(None))
-            self._streams.add(entry)
+            self._streams[entry] = None
             try:
                 async with entry.scope:
                     await run(writer)
@@ -255,7 +258,7 @@ class Faults:
                 if entry.error is not None:
                     await _send_error(writer, entry.error)
             finally:
-                self._streams.discard(entry)
+                self._streams.pop(entry, None)
 
         stream.run = guarded
 

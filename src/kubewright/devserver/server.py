@@ -4,8 +4,7 @@ import asyncio
 import base64
 import logging
 import secrets
-import ssl
-from collections.abc import Collection, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import timedelta
@@ -54,6 +53,8 @@ from kubewright.http.server import Answer, HttpServer, Request
 Timing = Literal["fast", "realistic"]
 
 ADMIN = "kubernetes-admin"
+PORT = 6443
+"""Where a server that listens on no socket is said to be."""
 TIDY_SECONDS = 5.0
 
 _log = logging.getLogger("kubewright.devserver")
@@ -66,18 +67,16 @@ class _Parts:
     journal: Journal | None
     authority: Authority
     token_key: bytes
-    context: ssl.SSLContext
     types: TypeTable
     roles: list[JsonObject]
 
     @classmethod
-    def load(cls, data: Path | None, host: str) -> "_Parts":
+    def load(cls, data: Path | None) -> "_Parts":
         journal = Journal(data) if data is not None else None
         authority, token_key = _keys(journal)
-        context = server_context(authority, host)
         types = load_types()
         types.discovery()
-        return cls(journal, authority, token_key, context, types, recorded_objects())
+        return cls(journal, authority, token_key, types, recorded_objects())
 
 
 def _keys(journal: Journal | None) -> tuple[Authority, bytes]:
@@ -120,10 +119,34 @@ class Statistics:
     buffered: int
 
 
+class _Tasks:
+    """The tasks of a server that listens on no socket, from `async with` to its end."""
+
+    def __init__(self) -> None:
+        self._group = asyncio.TaskGroup()
+        self._running: set[asyncio.Task[None]] = set()
+
+    async def __aenter__(self) -> Self:
+        await self._group.__aenter__()
+        return self
+
+    async def __aexit__(self, *failure: object) -> None:
+        for task in list(self._running):
+            task.cancel()
+        await self._group.__aexit__(None, None, None)
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run work until it ends or the server does."""
+        task = self._group.create_task(work)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return task
+
+
 class Server:
     """Serve the Kubernetes API while the context is open.
 
-    `data` names a file that keeps the cluster between runs; `timing="realistic"` takes the real server's
+    With `listen=False` only clients in this process reach it, through `handle`. `data` names a file that keeps the cluster between runs; `timing="realistic"` takes the real server's
     time where it answers before its work is done; admission plugins are disabled by their Kubernetes names.
     `containers` runs what logs, exec and attach ask for; without it nothing answers where a kubelet would.
     """
@@ -134,6 +157,7 @@ class Server:
         data: Path | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
+        listen: bool = True,
         timing: Timing = "fast",
         anonymous: bool = False,
         disable_admission_plugins: Collection[str] = (),
@@ -141,30 +165,35 @@ class Server:
     ) -> None:
         self._data = data
         self._host = host
+        self._listen = listen
         self._timing = timing
         self._anonymous = anonymous
         self._disabled = disable_admission_plugins
         self._containers = containers
         self._stack = AsyncExitStack()
+        self._http: HttpServer | None = None
+        self._spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
         self.port: int = port
 
     async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
         async with AsyncExitStack() as stack:
-            parts = await asyncio.to_thread(_Parts.load, self._data, self._host)
+            parts = await asyncio.to_thread(_Parts.load, self._data)
             self._authority = parts.authority
             self._assemble(loop, parts)
             stack.callback(self._core.store.close)
             stack.push_async_callback(self._caller.close)
-            front = Front(self.handle, self._core.clock.seconds)
-            self._http = HttpServer(front, self._host, self.port, tls=parts.context, limits=LIMITS, grace=0.0)
-            await stack.enter_async_context(self._http)
-            self.port = self._http.port
+            if self._listen:
+                self._http = await stack.enter_async_context(await self._listening(parts.authority))
+                self.port, self._spawn = self._http.port, self._http.spawn
+            else:
+                self.port = self.port or PORT
+                self._spawn = (await stack.enter_async_context(_Tasks())).spawn
             self._discovery.address = f"{self._host}:{self.port}"
             seed(self._core, [*first_objects(self.port), *parts.roles])
             self._definitions.restore()
-            self._http.spawn(self._definitions.run())
-            self._http.spawn(self._tidy())
+            self.spawn(self._definitions.run())
+            self.spawn(self._tidy())
             self._stack = stack.pop_all()
         return self
 
@@ -172,6 +201,11 @@ class Server:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._stack.aclose()
+
+    async def _listening(self, authority: Authority) -> HttpServer:
+        context = await asyncio.to_thread(server_context, authority, self._host)
+        front = Front(self.handle, self._core.clock.seconds)
+        return HttpServer(front, self._host, self.port, tls=context, limits=LIMITS, grace=0.0)
 
     def _assemble(self, loop: asyncio.AbstractEventLoop, parts: _Parts) -> None:
         clock, types, registry = Clock(loop), parts.types, Registry()
@@ -235,6 +269,8 @@ class Server:
 
     def statistics(self) -> "Statistics":
         """Count what the server holds now."""
+        if self._http is None:
+            return Statistics(0, 0, 0, 0)
         connections = self._http.connections
         blocked = [item for item in connections if item.blocked_since is not None]
         buffered = sum(item.buffered for item in connections)
@@ -243,6 +279,11 @@ class Server:
     def load(self, objects: Iterable[JsonObject]) -> None:
         """Store copies of another cluster's objects, as they are; their kinds must be served."""
         store_copies(self._core, objects)
+
+    @property
+    def store(self) -> Store:
+        """The objects that are served."""
+        return self._core.store
 
     def compact(self) -> None:
         """Forget all history, so that older revisions are expired."""
@@ -282,7 +323,7 @@ class Server:
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run work for a client in this process until it ends or the server does."""
-        return self._http.spawn(work)
+        return self._spawn(work)
 
     async def _tidy(self) -> None:
         while True:

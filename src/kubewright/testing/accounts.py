@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 from kubewright.api import Forbidden, Meta
@@ -18,6 +19,8 @@ from kubewright.controller import (
 )
 
 _POLL, _PATIENCE = 0.02, 30.0
+_LIFETIME = timedelta(days=3650)
+"""Longer than any test, in virtual time too: nothing renews the token."""
 
 
 async def grant(client: Client, config: ClusterConfig, operator: Operator, namespace: str) -> ClusterConfig:
@@ -33,7 +36,7 @@ async def grant(client: Client, config: ClusterConfig, operator: Operator, names
     await _bind(client, f"{name}-own-objects", own, account, cluster=False)
     for granted in (rules, own):
         await _wait(client, account, granted, allowed=True)
-    token = await client.token_request(name, namespace)
+    token = await client.token_request(name, namespace, lifetime=_LIFETIME)
     # Only the account's own credentials: an administrator's certificate would win over the token.
     return ClusterConfig(
         config.server, namespace, config.ca_data, config.insecure, config.tls_server_name, token=token.token

@@ -1,7 +1,6 @@
 """Writes of one controller: applied only where something would change, and read from the cache at once."""
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from typing import Any, Literal
 
 import msgspec
@@ -21,6 +20,7 @@ from kubewright.api import (
     parse,
     raw_object,
     typed_diff,
+    utc_now,
 )
 from kubewright.client import requests
 from kubewright.controller import finalizers, ownership
@@ -196,7 +196,7 @@ class Writer:
         if self._answers.is_status_known(asked, live):
             return decode_as(target.form, live.raw)
         state = status_of(live)
-        desired = stamped(given, state, generation, datetime.now(UTC))
+        desired = stamped(given, state, generation, utc_now())
         if self._answers.is_status_applied(target, asked, desired, live, state):
             return decode_as(target.form, live.raw)
         document = {"metadata": _name(kind, key), "status": desired}

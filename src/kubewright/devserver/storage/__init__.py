@@ -3,13 +3,14 @@
 from kubewright.devserver.storage.collection import Collection
 from kubewright.devserver.storage.journal import Journal
 from kubewright.devserver.storage.records import ADDED, DELETED, MODIFIED, Event, Record
-from kubewright.devserver.storage.store import Conflict, Store
+from kubewright.devserver.storage.store import Backup, Conflict, Store
 from kubewright.devserver.storage.tokens import Token, decode_token, encode_token, renewed_token
 
 __all__ = [
     "ADDED",
     "DELETED",
     "MODIFIED",
+    "Backup",
     "Collection",
     "Conflict",
     "Event",

@@ -87,6 +87,14 @@ class Collection:
         self._records = {record.key: record for record in records}
         self._keys = [record.key for record in records]
 
+    def reset(self, records: Sequence[Record], revision: int) -> None:
+        """Replace everything with the records of a backup, and end all watches."""
+        self.load(records)
+        self._events.clear()
+        self.history_bytes = 0
+        self.floor = self.latest = revision
+        self.end_watches()
+
     def apply(self, event: Event) -> None:
         """Make a change true and tell those who wait."""
         if event.new is None:

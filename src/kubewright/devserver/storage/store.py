@@ -1,7 +1,8 @@
 """The MVCC store: every object of every resource under one revision that only rises."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from kubewright.devserver.storage.collection import Collection
 from kubewright.devserver.storage.journal import Journal
@@ -16,6 +17,14 @@ class Conflict(Exception):
     """The record is not the one the change was made from."""
 
 
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """All records as they stood at a revision."""
+
+    revision: int
+    records: Mapping[str, Sequence[Record]]
+
+
 class Store:
     """Read and change records; nothing here awaits, so inside one event loop each call is atomic."""
 
@@ -26,6 +35,8 @@ class Store:
         self._reached: list[tuple[int, asyncio.Future[None]]] = []
         self._commits = 0
         self._base = 0
+        self.observers: list[Callable[[str, Event], None]] = []
+        """Called with the collection's name after each change."""
         self.revision: int = 1
         if journal is not None:
             self._base = self.revision = journal.revision()
@@ -81,6 +92,8 @@ class Store:
             collection.trim(MAX_EVENTS, MAX_BYTES)
         if self._reached:
             self._release()
+        for observe in self.observers:
+            observe(collection.name, event)
 
     def tidy(self) -> None:
         """Forget history beyond its age and size."""
@@ -98,6 +111,19 @@ class Store:
         """Forget all history now."""
         for collection in self._collections.values():
             collection.compact(self.revision)
+
+    def backup(self) -> Backup:
+        """Copy the present state, as `etcdctl snapshot save` does."""
+        return Backup(self.revision, {name: found.records() for name, found in self._collections.items()})
+
+    def restore(self, backup: Backup) -> None:
+        """Go back to a backup, revision and all; history is lost and every watch ends.
+
+        Nothing is written to the journal. The backup must hold the same CRDs as the present state.
+        """
+        self.revision = backup.revision
+        for name, collection in self._collections.items():
+            collection.reset(backup.records.get(name, ()), backup.revision)
 
     async def wait_for(self, revision: int, timeout: float) -> bool:
         """Wait until the store has reached a revision; tell whether it did."""

@@ -14,6 +14,7 @@ from kubewright.devserver.wire import DecodeError, parse_json, parse_yaml
 from kubewright.http.client import (
     ClientResponse,
     ConnectionBroken,
+    Exchange,
     ExchangeFailed,
     NotSent,
     Origin,
@@ -22,6 +23,7 @@ from kubewright.http.client import (
     encode_headers,
     encode_request,
 )
+from kubewright.http.network import NETWORK
 
 MAX_ANSWER = 64 * 1024 * 1024
 MAX_CONTEXTS = 64
@@ -39,7 +41,7 @@ class Caller:
 
     def __init__(self, api: Access) -> None:
         self._api = api
-        self._pools: dict[_Peer, Pool] = {}
+        self._pools: dict[_Peer, Exchange] = {}
         self._contexts: dict[str, ssl.SSLContext] = {}
 
     async def post(self, config: JsonObject, body: bytes, seconds: float, query: str = "") -> bytes:
@@ -77,7 +79,10 @@ class Caller:
                 if error.begun or not error.stale:
                     raise
 
-    def _pool(self, place: Destination) -> Pool:
+    def _pool(self, place: Destination) -> Exchange:
+        network = NETWORK.get()
+        if network is not None:
+            return network.connect(place.host, place.port)
         peer = place.host, place.port, place.server_name, place.authority
         found = self._pools.get(peer)
         if found is None:
@@ -108,7 +113,9 @@ class Caller:
         self._pools.clear()
 
 
-async def _exchange(pool: Pool, head: bytes, body: bytes, seconds: float) -> tuple[ClientResponse, bytes]:
+async def _exchange(
+    pool: Exchange, head: bytes, body: bytes, seconds: float
+) -> tuple[ClientResponse, bytes]:
     answer, reply = await pool.stream(head, body, seconds)
     content = bytearray()
     try:

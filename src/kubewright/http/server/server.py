@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, ExitStack, suppress
 from functools import partial
 from typing import Any, Self
 
+from kubewright.http.network import NETWORK
 from kubewright.http.server.arrivals import Arrival
 from kubewright.http.server.connection import ServerConnection
 from kubewright.http.server.handler import Handler
@@ -66,8 +67,14 @@ class HttpServer:
         return len(self._tasks)
 
     async def __aenter__(self) -> Self:
-        listeners = await listen(self._host, self.port)
-        self.port = listeners[0].getsockname()[1]
+        network = NETWORK.get()
+        listeners: list[socket.socket] = []
+        if network is not None:
+            self.port, close = network.listen(self._host, self.port, self._handler)
+            self._stack.callback(close)
+        else:
+            listeners += await listen(self._host, self.port)
+            self.port = listeners[0].getsockname()[1]
         self._group = asyncio.TaskGroup()
         # Entered after the listening, so that an address in use is told as it is and not in a group.
         await self._stack.enter_async_context(self._group)

@@ -17,6 +17,7 @@ from kubewright.api import (
     NotFound,
 )
 from kubewright.client import Client
+from kubewright.http.network import NETWORK
 from kubewright.webhook import Endpoints, WebhookNames
 from kubewright.webhook.configurations import (
     REPLACED,
@@ -181,8 +182,11 @@ async def give_back(client: Client, kind: Kind, live: JsonObject, names: Webhook
 
 
 async def listens(url: str) -> bool:
-    """Say whether somebody listens there."""
+    """Return True if a server listens at the URL."""
     parts = urlsplit(url)
+    network = NETWORK.get()
+    if network is not None:
+        return network.listens(parts.hostname or "", parts.port or 443)
     try:
         async with asyncio.timeout(1):
             _, writer = await asyncio.open_connection(parts.hostname, parts.port)

@@ -1,0 +1,63 @@
+"""Take what differs from run to run from a seed and from the virtual clock instead, for as long as a run lasts.
+
+Replaced are the sources that Python programs draw from: the module `random`, `os.urandom` and what is built on it
+(`secrets`, `uuid4`), `time.time`, `time.monotonic` and `time.sleep`. The garbage collector is off, because the
+moment at which it closes an abandoned generator depends on the history of the whole process.
+
+Not replaced: `datetime.now()`, which is not a Python function (kubewright itself takes the time from `time.time`),
+and the order of sets of strings, which is fixed by starting Python with PYTHONHASHSEED.
+"""
+
+import gc
+import os
+import random
+import time
+from contextlib import ExitStack
+from typing import Self
+
+from kubewright.testing.simulation.loop import SimulationLoop, current_process
+
+EPOCH = 1_800_000_000.0
+"""The time of day at which every simulation begins: 2027-01-15 08:00 UTC."""
+
+
+class Determinism:
+    """Replace the sources of chance and time from `with` to its end; see the module."""
+
+    def __init__(self, seed: int, loop: SimulationLoop) -> None:
+        self._seed = seed
+        self._loop = loop
+        self._entropy = random.Random()
+        self._stack = ExitStack()
+
+    def reseed(self) -> None:
+        """Begin the random numbers anew: what was drawn before, as by an import, has no influence."""
+        self._entropy.seed(f"entropy {self._seed}")
+        random.seed(f"random {self._seed}")
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            if gc.isenabled():
+                gc.disable()
+                stack.callback(gc.enable)
+            stack.callback(random.setstate, random.getstate())
+            for module, name, value in (
+                (os, "urandom", self._entropy.randbytes),
+                (random, "_urandom", self._entropy.randbytes),
+                (time, "time", self._wall_clock),
+                (time, "time_ns", lambda: int(self._wall_clock() * 1e9)),
+                (time, "monotonic", self._loop.time),
+                (time, "sleep", self._loop.sleep_blocking),
+            ):
+                stack.callback(setattr, module, name, getattr(module, name))
+                setattr(module, name, value)
+            self.reseed()
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def _wall_clock(self) -> float:
+        process = current_process()
+        return EPOCH + self._loop.time() + (process.clock_offset if process is not None else 0.0)

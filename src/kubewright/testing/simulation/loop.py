@@ -1,0 +1,459 @@
+"""An event loop for simulations: virtual time, processes that can crash or pause, threads that run inline.
+
+Everything that a run does goes through this loop, in one thread: nothing waits for a socket, a thread or a clock.
+Callbacks run in the order in which they were scheduled, timers in the order of their time, so a run depends on its
+seed alone. Each callback belongs to the process in whose context it was scheduled:
+
+- the callbacks of a crashed process are dropped. Its coroutines never go on, so that no `finally` of theirs runs,
+  as with `kill -9`; they are kept unclosed until the run has ended.
+- the callbacks of a paused process are set aside until it is resumed, as with SIGSTOP.
+
+The clock moves when nothing is left to run. A run in which the clock does not move any more has a livelock and
+fails; one in which no timer is left either has a deadlock and fails.
+"""
+
+import asyncio
+import contextvars
+import heapq
+import logging
+import sys
+from asyncio.events import _set_running_loop  # pyright: ignore[reportPrivateUsage] (it is there for event loops)
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, NoReturn, TypeVar, TypeVarTuple, cast
+
+Ts = TypeVarTuple("Ts")
+R = TypeVar("R")
+
+STEPS_PER_INSTANT = 200_000
+"""Callbacks that may run before the clock moves; a busy start of a dev cluster needs about 20,000."""
+_CLOSING_ATTEMPTS = 20
+_RESOLUTION = 1e-9
+_log = logging.getLogger("kubewright.testing")
+
+
+class SimulationError(Exception):
+    """The simulated program did what a simulation cannot follow, such as opening a socket."""
+
+
+class Livelock(AssertionError):
+    """The program ran without end while the clock stood still."""
+
+
+class Deadlock(AssertionError):
+    """Nothing can happen any more: no callback is ready and no timer is set."""
+
+
+class SimulatedProcess:
+    """A program on a simulated machine: it crashes as a whole, pauses, and has a wall clock of its own."""
+
+    def __init__(self, loop: "SimulationLoop", name: str) -> None:
+        self._loop = loop
+        self.name = name
+        self.clock_offset: float = 0.0
+        """Seconds by which this machine's wall clock is ahead."""
+        self.crashed: bool = False
+        self.paused: bool = False
+        self._aside: list[_Handle] = []
+        self._kept: list[asyncio.Task[Any]] = []
+        self._on_crash: list[Callable[[], None]] = []
+
+    def __repr__(self) -> str:
+        return f"<process {self.name}>"
+
+    def spawn(self, work: Coroutine[Any, Any, R]) -> asyncio.Task[R]:
+        """Run a coroutine as part of this process."""
+        return self._loop.create_task(work, context=self.context())
+
+    def context(self) -> contextvars.Context:
+        """Return a context whose callbacks belong to this process."""
+        context = contextvars.copy_context()
+        context.run(_PROCESS.set, self)
+        return context
+
+    def on_crash(self, notify: Callable[[], None]) -> None:
+        """Call a function when this process crashes: its connections are closed by the system."""
+        self._on_crash.append(notify)
+
+    def crash(self) -> None:
+        """End the process at once; nothing of it runs any more, not even a `finally`."""
+        if self.crashed:
+            return
+        self.crashed = True
+        self._aside.clear()
+        self._kept = self._loop.tasks_of(self)
+        for notify in self._on_crash:
+            notify()
+
+    def pause(self) -> None:
+        """Stop running the process, while time goes on for everything else."""
+        self.paused = True
+
+    def resume(self) -> None:
+        """Let the process go on; what became due meanwhile runs now."""
+        self.paused = False
+        handles, self._aside = self._aside, []
+        self._loop.run_soon(handles)
+
+    def set_aside(self, handle: "_Handle") -> None:
+        """Keep a callback for later."""
+        self._aside.append(handle)
+
+    def dispose(self) -> None:
+        """Close the coroutines of a process that crashed; only after the run."""
+        kept, self._kept = self._kept, []
+        _close(kept)
+
+
+_PROCESS: contextvars.ContextVar[SimulatedProcess | None] = contextvars.ContextVar(
+    "kubewright_simulated_process", default=None
+)
+
+
+def current_process() -> SimulatedProcess | None:
+    """Return the simulated process that the caller belongs to; None for the test itself."""
+    return _PROCESS.get()
+
+
+class _Handle(asyncio.TimerHandle):
+    """A callback, when it is due, and the process that it belongs to."""
+
+    __slots__ = ("process",)
+
+    def __init__(
+        self,
+        when: float,
+        callback: Callable[..., object],
+        args: tuple[Any, ...],
+        loop: "SimulationLoop",
+        context: contextvars.Context | None,
+    ) -> None:
+        super().__init__(when, callback, args, loop, context)
+        self.process = _PROCESS.get() if context is None else context.get(_PROCESS)
+
+    def run(self) -> None:
+        """Call it."""
+        self._run()
+
+
+class _Task(asyncio.Task[R]):
+    """A task whose hash is its number, so that sets of tasks have the same order in each run."""
+
+    def __init__(self, number: int, process: SimulatedProcess | None, *args: Any, **options: Any) -> None:
+        self.number = number
+        self.process = process
+        super().__init__(*args, **options)
+
+    def __hash__(self) -> int:
+        return self.number
+
+
+class _Future(asyncio.Future[R]):
+    """A future whose hash is its number."""
+
+    def __init__(self, number: int, loop: asyncio.AbstractEventLoop) -> None:
+        self.number = number
+        super().__init__(loop=loop)
+
+    def __hash__(self) -> int:
+        return self.number
+
+
+class SimulationLoop(asyncio.AbstractEventLoop):
+    """Run callbacks in order and move the clock; see the module."""
+
+    def __init__(self, *, steps_per_instant: int = STEPS_PER_INSTANT) -> None:
+        self._now = 0.0
+        self._ready: deque[_Handle] = deque()
+        self._timers: list[tuple[float, int, _Handle]] = []
+        self._numbers = 0
+        self._steps_per_instant = steps_per_instant
+        self._slept: float | None = None
+        self._processes: list[SimulatedProcess] = []
+        self._running = False
+        self._stopping = False
+        self._closed = False
+        self.steps: int = 0
+        """Callbacks that have run."""
+        self.explain: Callable[[], str] = lambda: ""
+        """Describes what happened last, for errors."""
+        self._failure: BaseException | None = None
+        self.failures: list[dict[str, Any]] = []
+        """What was given to the exception handler: failures that no task waited for."""
+
+    def process(self, name: str) -> SimulatedProcess:
+        """Make a process."""
+        made = SimulatedProcess(self, name)
+        self._processes.append(made)
+        return made
+
+    def tasks_of(self, process: SimulatedProcess) -> list[asyncio.Task[Any]]:
+        """Return the tasks of a process that have not ended."""
+        return [task for task in self._tasks() if task.process is process]
+
+    def _tasks(self) -> "list[_Task[Any]]":
+        found = [task for task in asyncio.all_tasks(self) if isinstance(task, _Task)]
+        return sorted(found, key=lambda task: task.number)
+
+    def run_soon(self, handles: "Iterable[_Handle]") -> None:
+        """Run callbacks that were set aside."""
+        self._ready.extend(handles)
+
+    # Running
+
+    def run_until_complete(self, future: Awaitable[R]) -> R:
+        """Run until the future is done, and return its result."""
+        task = asyncio.ensure_future(future, loop=self)
+        task.add_done_callback(lambda _: self.stop())
+        self.run_forever()
+        if not task.done():
+            raise RuntimeError("the loop was stopped before its work was done")
+        return task.result()
+
+    def run_forever(self) -> None:
+        """Run until stopped."""
+        hooks = sys.get_asyncgen_hooks()
+        self._running = True
+        try:
+            sys.set_asyncgen_hooks(finalizer=self._close_generator)
+            _set_running_loop(self)
+            while not self._stopping:
+                self._run_instant()
+        finally:
+            self._stopping = self._running = False
+            _set_running_loop(None)
+            sys.set_asyncgen_hooks(*hooks)
+
+    def _run_instant(self) -> None:
+        """Move the clock to the next timer, and run all that is due until nothing is."""
+        timers, ready = self._timers, self._ready
+        while timers and timers[0][2].cancelled():
+            heapq.heappop(timers)
+        if not ready:
+            if not timers:
+                self._fail_deadlocked()
+            self._now = max(self._now, timers[0][0])
+        # Timers of one instant run together although sums of floats differ in the last digits.
+        due = self._now + _RESOLUTION
+        while timers and timers[0][0] < due:
+            ready.append(heapq.heappop(timers)[2])
+        left = self._steps_per_instant
+        while ready and not self._stopping:
+            handle = ready.popleft()
+            if handle.cancelled():
+                continue
+            process = handle.process
+            if process is not None and (process.crashed or process.paused):
+                if not process.crashed:
+                    process.set_aside(handle)
+                continue
+            self.steps += 1
+            left -= 1
+            if left < 0:
+                self._fail_livelocked()
+            handle.run()
+            if self._failure is not None:
+                raise self._failure
+
+    def _fail_livelocked(self) -> NoReturn:
+        raise Livelock(
+            f"{self._steps_per_instant} callbacks ran at {self._now:.3f} s and the clock did not move: "
+            f"something works without ever waiting\n{self.explain()}"
+        )
+
+    def _fail_deadlocked(self) -> NoReturn:
+        raise Deadlock(f"nothing can happen any more at {self._now:.3f} s\n{self.explain()}")
+
+    def abort(self, failure: BaseException) -> None:
+        """End the run with a failure, after this callback."""
+        if self._failure is None:
+            self._failure = failure
+
+    def stop(self) -> None:
+        """Return from run_forever after this callback."""
+        self._stopping = True
+
+    def is_running(self) -> bool:
+        """Return True while the loop runs."""
+        return self._running
+
+    def is_closed(self) -> bool:
+        """Return True if the loop was closed."""
+        return self._closed
+
+    def close(self) -> None:
+        """Forget what was scheduled."""
+        self._closed = True
+        self._ready.clear()
+        self._timers.clear()
+
+    def dispose(self) -> None:
+        """End the run: nothing of it goes on, and what it left is closed silently."""
+        rest = self._tasks()
+        self.close()
+        hook, level = sys.unraisablehook, logging.root.manager.disable
+        sys.unraisablehook = lambda _: None
+        logging.disable()
+        try:
+            for process in self._processes:
+                process.crashed = True
+                process.dispose()
+            _close(rest)
+            del rest
+        finally:
+            logging.disable(level)
+            sys.unraisablehook = hook
+
+    def _close_generator(self, generator: AsyncGenerator[Any, Any]) -> None:
+        if not self._closed:
+            self.create_task(generator.aclose())
+
+    # Callbacks and time
+
+    def time(self) -> float:
+        """Return the virtual seconds since the loop was made."""
+        return self._now
+
+    def call_soon(
+        self,
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
+        context: contextvars.Context | None = None,
+    ) -> asyncio.Handle:
+        """Run a callback after those that are scheduled already."""
+        handle = _Handle(self._now, callback, args, self, context)
+        if not self._closed:
+            self._ready.append(handle)
+        return handle
+
+    call_soon_threadsafe = call_soon
+
+    def call_later(
+        self,
+        delay: float,
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
+        context: contextvars.Context | None = None,
+    ) -> asyncio.TimerHandle:
+        """Run a callback after some seconds."""
+        return self.call_at(self._now + delay, callback, *args, context=context)
+
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
+        context: contextvars.Context | None = None,
+    ) -> asyncio.TimerHandle:
+        """Run a callback at a time."""
+        handle = _Handle(when, callback, args, self, context)
+        if not self._closed:
+            self._numbers += 1
+            heapq.heappush(self._timers, (when, self._numbers, handle))
+        return handle
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        """Do nothing: cancelled timers are passed over when their time comes."""
+
+    # Tasks and futures
+
+    def create_task(self, coro: Any, **options: Any) -> Any:
+        """Make a task that belongs to the process of its context."""
+        self._numbers += 1
+        context: contextvars.Context | None = options.get("context")
+        process = context.get(_PROCESS) if context is not None else _PROCESS.get()
+        options["name"] = options.get("name") or f"task-{self._numbers}"
+        return _Task(self._numbers, process, coro, loop=self, **options)
+
+    def create_future(self) -> asyncio.Future[Any]:
+        """Make a future."""
+        self._numbers += 1
+        return _Future(self._numbers, self)
+
+    async def shutdown_asyncgens(self) -> None:
+        """Do nothing: what a run leaves is disposed of as a whole."""
+
+    # Threads
+
+    def run_in_executor(self, executor: Any, func: Callable[[*Ts], R], *args: *Ts) -> asyncio.Future[R]:
+        """Run func on this loop, after what is scheduled already."""
+        future: asyncio.Future[R] = self.create_future()
+        self.call_soon(self._run_inline, future, func, args)
+        return future
+
+    def _run_inline(
+        self, future: asyncio.Future[Any], func: Callable[..., Any], args: tuple[Any, ...]
+    ) -> None:
+        if future.cancelled():
+            return
+        failure: Exception | None = None
+        result: Any = None
+        with self._as_thread() as slept:
+            try:
+                result = func(*args)
+            except Exception as error:
+                failure = error
+        # A function that never sleeps is done at once; the others occupy their thread for that long.
+        self.call_later(slept[0], _finish, future, result, failure)
+
+    @contextmanager
+    def _as_thread(self) -> Iterator[list[float]]:
+        slept = [0.0]
+        before, self._slept = self._slept, 0.0
+        try:
+            yield slept
+        finally:
+            slept[0], self._slept = self._slept, before
+
+    def sleep_blocking(self, seconds: float) -> None:
+        """Stand in for `time.sleep`: in a thread it takes virtual time; on the event loop it is a mistake."""
+        if self._slept is None:
+            raise SimulationError(
+                f"time.sleep({seconds:g}) was called on the event loop: use asyncio.sleep, or ctx.run_sync"
+            )
+        self._slept += seconds
+
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
+        """Do nothing: there are no threads."""
+
+    # Errors
+
+    def get_debug(self) -> bool:
+        """Return False: debugging aids would change the order of a run."""
+        return False
+
+    def set_debug(self, enabled: bool) -> None:
+        """Do nothing."""
+
+    def default_exception_handler(self, context: dict[str, Any]) -> None:
+        """Log and keep a failure that no task waited for."""
+        self.call_exception_handler(context)
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        """Log and keep a failure that no task waited for."""
+        if self._closed:
+            return
+        self.failures.append(context)
+        _log.error("%s", context.get("message"), exc_info=context.get("exception"))
+
+
+def _finish(future: asyncio.Future[Any], result: Any, failure: Exception | None) -> None:
+    if future.cancelled():
+        return
+    if failure is not None:
+        future.set_exception(failure)
+    else:
+        future.set_result(result)
+
+
+def _close(tasks: "Iterable[asyncio.Task[Any]]") -> None:
+    """Close the coroutines of tasks that never go on."""
+    for task in tasks:
+        # They are meant to be pending: the interpreter need not report that.
+        cast(Any, task)._log_destroy_pending = False
+        for _ in range(_CLOSING_ATTEMPTS):
+            # A `finally` that awaits ignores the close, and may fail outside of its loop: neither matters now.
+            with suppress(BaseException):
+                cast(Any, task.get_coro()).close()
+                break

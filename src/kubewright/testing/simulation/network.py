@@ -1,0 +1,398 @@
+"""The network of a simulation: from each process to the API server, and from the API server to webhooks.
+
+Every message takes some milliseconds of virtual time, drawn from the seed: that decides in which order the requests
+of different workers and the events of different watches arrive. The requests of a replica are numbered, so that it
+can crash at one of them, before the API server sees it or after it was carried out.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Coroutine
+from contextvars import Context, ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from kubewright.devcluster.loopback import Handle, Pipe, answer_of, read_request
+from kubewright.devserver.request import request_info
+from kubewright.http.client import (
+    ClientResponse,
+    ConnectionBroken,
+    Fence,
+    MalformedResponse,
+    ReadTimeout,
+    Unreachable,
+)
+from kubewright.http.server import Answer as Served
+from kubewright.http.server import Handler, Request, Response, Stream, Upgrade
+from kubewright.testing.simulation.loop import SimulatedProcess, SimulationLoop, current_process
+from kubewright.testing.simulation.trace import Trace
+
+Moment = Literal["before", "after"]
+PROCESS_HEADER = "x-simulated-process"
+"""Names the process that a request comes from, for matchers."""
+WRITER: ContextVar[str] = ContextVar("kubewright_simulated_writer", default="cluster")
+"""The process whose request the API server is carrying out."""
+_FIRST_PORT = 20000
+_INITIAL_END = b"k8s.io/initial-events-end"
+_log = logging.getLogger("kubewright.testing")
+
+
+@dataclass(eq=False)
+class Endpoint:
+    """One program's way to the API server, and what is wrong with it now.
+
+    It outlives the processes of a replica: `requests` counts over all of them.
+    """
+
+    name: str
+    latency: tuple[float, float] = (0.0, 0.0)
+    crash_at: dict[int, Moment] = field(default_factory=dict[int, Moment])
+    requests: int = 0
+    drops_bookmarks: bool = False
+    holds_events: bool = False
+    held: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
+    on_crash: Callable[[], None] = lambda: None
+
+    def release_events(self) -> None:
+        """Deliver the events that were held back, in order."""
+        self.holds_events = False
+        held, self.held = self.held, []
+        for deliver in held:
+            deliver()
+
+
+class SimulatedNetwork:
+    """Connect the processes of one simulation."""
+
+    def __init__(self, loop: SimulationLoop, seed: int, trace: Trace) -> None:
+        self.loop = loop
+        self.trace = trace
+        self._chance = random.Random(f"network {seed}")
+        self._listeners: dict[int, tuple[SimulatedProcess | None, Handler]] = {}
+        self._next_port = _FIRST_PORT
+        self.unreachable: set[str] = set()
+        """Names of processes whose servers cannot be reached."""
+
+    def delay(self, latency: tuple[float, float]) -> float:
+        """Draw how long a message takes."""
+        return self._chance.uniform(*latency) if latency[1] else 0.0
+
+    def record(self, process: str, what: Any, subject: str, data: bytes = b"") -> None:
+        """Add to the trace."""
+        self.trace.add(self.loop.time(), process, what, subject, data)
+
+    def listen(self, host: str, port: int, handler: Handler) -> tuple[int, Callable[[], None]]:
+        """Serve a handler on an address; return the port, chosen if it is 0, and a function that ends it."""
+        if not port:
+            self._next_port += 1
+            port = self._next_port
+        if port in self._listeners:
+            raise OSError(98, "Address already in use")
+        process = current_process()
+        self._listeners[port] = process, handler
+
+        def close() -> None:
+            self._listeners.pop(port, None)
+
+        if process is not None:
+            process.on_crash(close)
+        return port, close
+
+    def listens(self, host: str, port: int) -> bool:
+        """Return True if a server listens on the address and can be reached."""
+        return self.listener(port) is not None
+
+    def listener(self, port: int) -> tuple[SimulatedProcess | None, Handler] | None:
+        """Return what listens on a port, if it can be reached."""
+        found = self._listeners.get(port)
+        if found is None or (found[0] is not None and found[0].name in self.unreachable):
+            return None
+        return found
+
+    def connect(self, host: str, port: int) -> "WebhookExchange":
+        """Return the way to whatever listens on a port."""
+        return WebhookExchange(self, port)
+
+
+class _Call:
+    """One request under way: its answer is a future of the client's."""
+
+    def __init__(self, network: SimulatedNetwork, server: Context, request: Request) -> None:
+        self.network = network
+        self.server = server
+        self.request = request
+        self.answer: asyncio.Future[Response | Stream] = network.loop.create_future()
+
+    async def wait(self, seconds: float) -> Response | Stream:
+        """Return the answer, or raise what the client sees instead."""
+        try:
+            async with asyncio.timeout(seconds):
+                return await self.answer
+        except TimeoutError:
+            raise ReadTimeout from None
+
+    def send(self, handle: Handle, delay: float, done: Callable[[Served | Exception], None]) -> None:
+        """Have a server handle the request after a delay, as part of its own process."""
+        self.network.loop.call_later(delay, self._arrive, handle, done, context=self.server)
+
+    def _arrive(self, handle: Handle, done: Callable[[Served | Exception], None]) -> None:
+        try:
+            served = handle(self.request)
+        except ConnectionError as error:
+            done(error)
+            return
+        if isinstance(served, Coroutine):
+            self.network.loop.create_task(self._finish(served, done))
+        else:
+            done(served)
+
+    async def _finish(
+        self, pending: Coroutine[Any, Any, Served], done: Callable[[Served | Exception], None]
+    ) -> None:
+        try:
+            served = await pending
+        except (ConnectionError, TimeoutError) as error:
+            done(error)
+        except Exception as error:
+            _log.exception("answering %s %s failed", self.request.method, self.request.path)
+            done(error)
+        else:
+            done(served)
+
+    def reply(self, served: Served | Exception, delay: float) -> None:
+        """Give the client its answer after a delay."""
+        self.network.loop.call_later(delay, self._arrive_back, served, context=self.server)
+
+    def break_off(self) -> None:
+        """Tell the client that the server is gone."""
+        if not self.answer.done():
+            self.answer.set_exception(ConnectionBroken(begun=False))
+
+    def _arrive_back(self, served: Served | Exception) -> None:
+        if self.answer.done():
+            return
+        if isinstance(served, Response | Stream):
+            self.answer.set_result(served)
+        elif isinstance(served, Upgrade):
+            self.answer.set_exception(MalformedResponse("another protocol where an answer was asked for"))
+        else:
+            self.answer.set_exception(ConnectionBroken(begun=False))
+
+
+class ApiExchange:
+    """Exchange requests for answers with the API server of the simulation."""
+
+    def __init__(
+        self,
+        network: SimulatedNetwork,
+        endpoint: Endpoint,
+        process: SimulatedProcess | None,
+        server: SimulatedProcess,
+        handle: Handle,
+    ) -> None:
+        self._network = network
+        self._endpoint = endpoint
+        self._process = process
+        self._server = server
+        self._handle = handle
+        self._streams: dict[_Delivery, None] = {}
+        if process is not None:
+            process.on_crash(self._cut)
+
+    async def send(
+        self, head: bytes, body: bytes, timeout: float, fence: Fence | None = None
+    ) -> ClientResponse:
+        """Send a request and return its whole answer."""
+        _, served = await self._exchange(head, body, timeout, fence)
+        if not isinstance(served, Response):
+            raise MalformedResponse("a stream where a whole answer was asked for")
+        return answer_of(served, served.body)
+
+    async def stream(self, head: bytes, body: bytes, timeout: float) -> tuple[ClientResponse, Pipe]:
+        """Return the head of an answer, and its body to be read."""
+        subject, served = await self._exchange(head, body, timeout, None)
+        if isinstance(served, Response):
+            return answer_of(served, b""), Pipe(served.body, ended=True)
+        delivery = _Delivery(self._network, self._endpoint, subject)
+        delivery.pipe.task = self._server.spawn(delivery.run(served))
+        self._streams[delivery] = None
+        delivery.pipe.task.add_done_callback(lambda task: self._ended(delivery, task))
+        return answer_of(served, b""), delivery.pipe
+
+    async def close(self) -> None:
+        """End all streams."""
+        self._cut()
+
+    def _cut(self) -> None:
+        for delivery in self._streams:
+            if delivery.pipe.task is not None:
+                delivery.pipe.task.cancel()
+
+    def _ended(self, delivery: "_Delivery", task: asyncio.Task[None]) -> None:
+        self._streams.pop(delivery)
+        if task.cancelled():
+            delivery.end(broken=True)
+
+    async def _exchange(
+        self, head: bytes, body: bytes, timeout: float, fence: Fence | None
+    ) -> tuple[str, Response | Stream]:
+        network, endpoint = self._network, self._endpoint
+        request = read_request(head, body)
+        if fence is not None:
+            fence()
+        endpoint.requests += 1
+        number = endpoint.requests
+        info = request_info(request)
+        target = request.path if not request.query else f"{request.path}?{_query(request)}"
+        subject = f"{number} {info.verb} {target}"
+        request.headers = {**request.headers, PROCESS_HEADER: endpoint.name}
+        crash = endpoint.crash_at.pop(number, None)
+        network.record(endpoint.name, "request", subject, body)
+        if crash == "before":
+            await self._crash()
+        context = self._server.context()
+        context.run(WRITER.set, endpoint.name)
+        call = _Call(network, context, request)
+
+        def done(served: Served | Exception) -> None:
+            if crash == "after":
+                self._crash_now()
+                return
+            if isinstance(served, Response):
+                network.record(endpoint.name, "answer", f"{number} {served.status}", served.body)
+            elif isinstance(served, Stream):
+                network.record(endpoint.name, "answer", f"{number} {served.status}")
+            else:
+                network.record(endpoint.name, "lost", f"{number} the connection broke")
+            call.reply(served, network.delay(endpoint.latency))
+
+        call.send(self._handle, network.delay(endpoint.latency), done)
+        return subject, await call.wait(timeout)
+
+    async def _crash(self) -> None:
+        self._crash_now()
+        await asyncio.get_running_loop().create_future()
+
+    def _crash_now(self) -> None:
+        if self._process is not None and not self._process.crashed:
+            self._process.crash()
+            self._endpoint.on_crash()
+
+
+class _Delivery:
+    """The events of one watch on their way to the client, in order, each with a delay."""
+
+    def __init__(self, network: SimulatedNetwork, endpoint: Endpoint, subject: str) -> None:
+        self._network = network
+        self._endpoint = endpoint
+        self._subject = subject
+        self._last = 0.0
+        self._context: Context | None = None
+        self.pipe = Pipe()
+
+    async def run(self, stream: Stream) -> None:
+        """Send what the server writes until it ends."""
+        try:
+            await stream.run(self)
+        except ConnectionError:
+            self.end(broken=True)
+        except Exception:
+            _log.exception("a stream failed")
+            self.end(broken=True)
+        else:
+            self.end(broken=False)
+
+    async def write(self, data: bytes) -> None:
+        """Send a piece."""
+        if self._endpoint.drops_bookmarks:
+            data = _without_bookmarks(data)
+        if data:
+            self._later(lambda: self._deliver(data))
+
+    def end(self, *, broken: bool) -> None:
+        """End the stream behind what was sent; a broken one ends at once."""
+        if broken:
+            self._network.record(self._endpoint.name, "lost", f"{self._subject}: the watch broke")
+            self.pipe.end(broken=True)
+        else:
+            self._later(self._finish)
+
+    def _later(self, deliver: Callable[[], None]) -> None:
+        network = self._network
+        self._last = max(self._last, network.loop.time() + network.delay(self._endpoint.latency))
+        network.loop.call_at(self._last, self._arrive, deliver)
+
+    def _arrive(self, deliver: Callable[[], None]) -> None:
+        if self._endpoint.holds_events:
+            self._endpoint.held.append(deliver)
+        else:
+            deliver()
+
+    def _deliver(self, data: bytes) -> None:
+        self._network.record(self._endpoint.name, "event", self._subject, data)
+        self.pipe.put(data)
+
+    def _finish(self) -> None:
+        self._network.record(self._endpoint.name, "event", f"{self._subject}: the watch ended")
+        self.pipe.end(broken=False)
+
+
+class WebhookExchange:
+    """Exchange requests for answers with a server of one of the processes."""
+
+    def __init__(self, network: SimulatedNetwork, port: int) -> None:
+        self._network = network
+        self._port = port
+
+    async def send(
+        self, head: bytes, body: bytes, timeout: float, fence: Fence | None = None
+    ) -> ClientResponse:
+        """Send a request and return its whole answer."""
+        served = await self._exchange(head, body, timeout)
+        return answer_of(served, served.body)
+
+    async def stream(self, head: bytes, body: bytes, timeout: float) -> tuple[ClientResponse, Pipe]:
+        """Return the head of an answer, and its body to be read."""
+        served = await self._exchange(head, body, timeout)
+        return answer_of(served, b""), Pipe(served.body, ended=True)
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+    async def _exchange(self, head: bytes, body: bytes, timeout: float) -> Response:
+        network = self._network
+        found = network.listener(self._port)
+        if found is None:
+            raise Unreachable(ConnectionRefusedError(111, "Connection refused"), proxy=False)
+        process, handler = found
+        request = read_request(head, body)
+        name = process.name if process is not None else "test"
+        network.record(name, "request", f"webhook {request.path}", body)
+        context = process.context() if process is not None else Context()
+        call = _Call(network, context, request)
+        if process is not None:
+            process.on_crash(call.break_off)
+        call.send(lambda request: _handled(handler, request), 0.0, lambda served: call.reply(served, 0.0))
+        served = await call.wait(timeout)
+        if not isinstance(served, Response):
+            raise MalformedResponse("a stream where a whole answer was asked for")
+        network.record(name, "answer", f"webhook {request.path} {served.status}", served.body)
+        return served
+
+
+def _handled(handler: Handler, request: Request) -> Served | Coroutine[Any, Any, Served]:
+    admitted = handler.admit(request)
+    return handler.handle(request) if isinstance(admitted, int) else admitted
+
+
+def _query(request: Request) -> str:
+    return "&".join(f"{name}={value}" for name, values in request.query.items() for value in values)
+
+
+def _without_bookmarks(data: bytes) -> bytes:
+    return b"".join(
+        line
+        for line in data.splitlines(keepends=True)
+        if not line.startswith(b'{"type":"BOOKMARK"') or _INITIAL_END in line
+    )

@@ -1,0 +1,348 @@
+"""A cluster and its operators in one thread, under virtual time, from a seed.
+
+    def scenario(sim): ...            an async function
+    simulate(scenario, seed=7)        runs it; the same seed gives the same trace, bit for bit
+
+The API server, its controllers and each replica of an operator are processes of a `SimulationLoop`. They meet over a
+`SimulatedNetwork`. The test itself is outside: its requests take no time.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from kubewright.api import Meta
+from kubewright.api.builtin import core_v1
+from kubewright.client import Client, ClusterConfig
+from kubewright.controller import Operator
+from kubewright.devcluster import DevCluster
+from kubewright.devserver import Attempt, Faults, Match, Server
+from kubewright.devserver.storage import Backup
+from kubewright.election import ElectionOptions
+from kubewright.http.network import NETWORK
+from kubewright.manager import Manager, ManagerOptions, WebhookOptions
+from kubewright.testing.accounts import grant
+from kubewright.testing.cluster import Cluster
+from kubewright.testing.simulation.determinism import Determinism
+from kubewright.testing.simulation.loop import SimulatedProcess, SimulationLoop
+from kubewright.testing.simulation.network import (
+    PROCESS_HEADER,
+    ApiExchange,
+    Endpoint,
+    Moment,
+    SimulatedNetwork,
+)
+from kubewright.testing.simulation.trace import Trace, What
+from kubewright.testing.simulation.world import World, Write
+
+R = TypeVar("R")
+Scenario = Callable[["Simulation"], Awaitable[R]]
+
+LATENCY = (0.0005, 0.02)
+"""Seconds that a message between an operator and the API server takes, at least and at most."""
+RESTART_AFTER = 1.0
+"""Seconds until a crashed operator is started again, as a kubelet would."""
+LONGEST_RESTART = 300.0
+QUIET = 1100.0
+"""Seconds without a write after which an operator is at rest: longer than the longest backoff."""
+NAMESPACE = "test"
+"""Where the operators' own objects are, and a scenario's unless it makes namespaces of its own."""
+OPTIONS = ManagerOptions(
+    metrics_bind_address="0",
+    health_probe_bind_address="0",
+    webhooks=WebhookOptions(bind_address="127.0.0.1:0", reach="url"),
+    watchdog=False,
+)
+_POLL = 0.05
+_log = logging.getLogger("kubewright.testing")
+
+
+def simulate(scenario: Scenario[R], seed: int = 0, *, workloads: bool = False) -> R:
+    """Run a scenario on a cluster of its own and return what it returns.
+
+    `workloads` brings the dev cluster's Deployments, Pods and so on; without them only namespaces and the garbage
+    collector work, which is several times as fast.
+    """
+    loop = SimulationLoop()
+    try:
+        with Determinism(seed, loop) as determinism:
+            simulation = Simulation(loop, seed)
+            loop.explain = simulation.explain
+            loop.run_until_complete(simulation.start_cluster(workloads=workloads))
+            # What is done once per process, such as an import, must not shift the numbers of this run.
+            determinism.reseed()
+            return loop.run_until_complete(simulation.run(scenario))
+    finally:
+        loop.dispose()
+
+
+class Replica:
+    """One replica of an operator: it is started, crashes, is paused, and is started again with an empty memory."""
+
+    def __init__(
+        self,
+        simulation: "Simulation",
+        name: str,
+        make: Callable[[], Operator],
+        config: ClusterConfig,
+        options: ManagerOptions,
+    ) -> None:
+        self._simulation = simulation
+        self._make = make
+        self._options = options
+        self._ended = asyncio.Event()
+        self._wanted = True
+        self.name = name
+        self.endpoint: Endpoint = Endpoint(name, latency=LATENCY, on_crash=self._crashed)
+        self._config = config
+        self._work: asyncio.Task[None] | None = None
+        self.process: SimulatedProcess | None = None
+        self.manager: Manager | None = None
+        self.clock_offset: float = 0.0
+        self.exits: list[Exception] = []
+        """What ended the operator, each time that it ended by itself."""
+
+    @property
+    def running(self) -> bool:
+        """Return True while there is a process of it."""
+        return self.process is not None and not self.process.crashed
+
+    def match(self, **which: Any) -> Callable[[Attempt], bool]:
+        """Match requests of this replica alone, narrowed as by `Match`."""
+        wanted = Match(**which)
+
+        def matches(attempt: Attempt) -> bool:
+            return attempt.request.headers.get(PROCESS_HEADER) == self.name and wanted(attempt)
+
+        return matches
+
+    def crash(self) -> None:
+        """End it at once, without any `finally`; it is started again soon."""
+        if self.process is not None and self.running:
+            self.process.crash()
+            self._crashed()
+
+    def crash_at(self, request: int, when: Moment = "before") -> None:
+        """Crash it at its n-th request from now: before the API server sees it, or after it was carried out."""
+        self.endpoint.crash_at[self.endpoint.requests + request] = when
+
+    def pause(self) -> None:
+        """Stop it as SIGSTOP does; its connections stay open."""
+        if self.process is not None:
+            self.process.pause()
+            self._simulation.record(self.name, "pause", "")
+
+    def resume(self) -> None:
+        """Let it go on."""
+        if self.process is not None and self.process.paused:
+            self._simulation.record(self.name, "resume", "")
+            self.process.resume()
+
+    def jump_clock(self, seconds: float) -> None:
+        """Move the wall clock of its machine, forwards or backwards; it keeps that over restarts."""
+        self.clock_offset += seconds
+        if self.process is not None:
+            self.process.clock_offset = self.clock_offset
+
+    async def stop(self) -> None:
+        """Stop it as SIGTERM does and wait for its end; it is not started again."""
+        self._wanted = False
+        if self.running and self._work is not None:
+            self._work.cancel()
+            await asyncio.wait([self._work])
+        self._ended.set()
+
+    async def run(self) -> None:
+        """Keep it running until it is stopped, with pauses that grow as those of a kubelet."""
+        pause = RESTART_AFTER
+        while self._wanted:
+            self._ended.clear()
+            began = self._simulation.loop.time()
+            self._start()
+            await self._ended.wait()
+            if self._simulation.loop.time() - began > LONGEST_RESTART:
+                pause = RESTART_AFTER
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, LONGEST_RESTART)
+
+    def _start(self) -> None:
+        simulation = self._simulation
+        self.process = process = simulation.loop.process(self.name)
+        process.clock_offset = self.clock_offset
+        simulation.record(self.name, "start", "")
+        self._work = process.spawn(self._run(process))
+
+    async def _run(self, process: SimulatedProcess) -> None:
+        simulation = self._simulation
+        config = replace(self._config, exchange=lambda: simulation.exchange(self.endpoint, process))
+        self.manager = manager = Manager(self._make(), config, self._options)
+        try:
+            await manager.run()
+        except asyncio.CancelledError:
+            pass
+        except Exception as error:
+            self.exits.append(error)
+            _log.warning("%s ended: %r", self.name, error)
+        simulation.record(self.name, "stop", "")
+        process.crash()
+        self._ended.set()
+
+    def _crashed(self) -> None:
+        self._simulation.record(self.name, "crash", "")
+        self._ended.set()
+
+    async def wait_ready(self, within: float = 600.0) -> None:
+        """Wait until it works: its caches are filled and, with leader election, it leads."""
+        await self._simulation.until(
+            lambda: self.running and self.manager is not None and self.manager.ready.is_set(),
+            f"{self.name} works",
+            within,
+        )
+
+
+class Simulation:
+    """One run: the cluster, the replicas, the network between them, and what happened."""
+
+    def __init__(self, loop: SimulationLoop, seed: int) -> None:
+        self.loop = loop
+        self.seed = seed
+        self.chance: random.Random = random.Random(f"scenario {seed}")
+        """Random numbers for the scenario."""
+        self.trace: Trace = Trace()
+        self.network: SimulatedNetwork = SimulatedNetwork(loop, seed, self.trace)
+        self.replicas: list[Replica] = []
+        self._cluster_process = loop.process("cluster")
+        self._calm_since = 0.0
+        self._supervisors: list[asyncio.Task[None]] = []
+
+    async def start_cluster(self, *, workloads: bool) -> None:
+        """Start the API server and its controllers."""
+        self._dev = DevCluster(listen=False, workloads=workloads)
+        context = self._cluster_process.context()
+        context.run(NETWORK.set, self.network)
+        await self.loop.create_task(self._dev.__aenter__(), context=context)
+
+    async def run(self, scenario: Scenario[R]) -> R:
+        """Run the scenario; what is left then is dropped with the loop."""
+        NETWORK.set(self.network)
+        test = Endpoint("test")
+        self.config: ClusterConfig = replace(
+            self._dev.in_process_config(), exchange=lambda: self.exchange(test, None)
+        )
+        self.client: Client = await Client(self.config, field_manager="kubewright-testing").__aenter__()
+        self.world: World = World(self.server.store, self.trace, self.loop.time, on_violation=self.loop.abort)
+        self.world.follow()
+        await self.client.create(core_v1.Namespace(Meta(NAMESPACE)))
+        self.cluster: Cluster = Cluster(
+            "embedded", self.client, self.config, Path("none"), NAMESPACE, self.server.faults
+        )
+        """The same as in tests of other kinds: `create`, `get`, `eventually` and so on."""
+        return await scenario(self)
+
+    @property
+    def server(self) -> Server:
+        """The API server."""
+        return self._dev.server
+
+    @property
+    def faults(self) -> Faults:
+        """Faults of the API server, for requests that `Replica.match` or `operators` matches."""
+        return self.server.faults
+
+    def operators(self, **which: Any) -> Callable[[Attempt], bool]:
+        """Match requests of operators alone, not those of the test or of the cluster, narrowed as by `Match`."""
+        wanted = Match(**which)
+
+        def matches(attempt: Attempt) -> bool:
+            return attempt.request.headers.get(PROCESS_HEADER) in self.world.operators and wanted(attempt)
+
+        return matches
+
+    async def start(
+        self,
+        make: Callable[[], Operator],
+        *,
+        replicas: int = 1,
+        namespaces: Sequence[str] = (),
+        options: ManagerOptions = OPTIONS,
+    ) -> list[Replica]:
+        """Install what an operator needs and run replicas of it, each with an operator that `make` makes.
+
+        They run as a ServiceAccount that may do what the operator declares. Several replicas elect a leader.
+        """
+        operator = make()
+        await self.cluster.install(operator)
+        config = await grant(self.client, self.config, operator, NAMESPACE)
+        if replicas > 1 and options.election is None:
+            options = replace(options, election=ElectionOptions())
+        options = replace(options, namespaces=namespaces)
+        made = [
+            Replica(self, f"{operator.name}-{number}", make, config, options) for number in range(replicas)
+        ]
+        for replica in made:
+            self.world.operators.add(replica.name)
+            self._supervisors.append(self.loop.create_task(replica.run()))
+        self.replicas += made
+        return made
+
+    async def until(self, holds: Callable[[], object], what: str, within: float = 600.0) -> None:
+        """Wait until a condition of this process holds; it costs no request."""
+        try:
+            async with asyncio.timeout(within):
+                while not holds():  # noqa: ASYNC110 (there is no event to wait for)
+                    await asyncio.sleep(_POLL)
+        except TimeoutError:
+            raise AssertionError(
+                f"within {within:g} s it did not happen that {what}\n{self.explain()}"
+            ) from None
+
+    async def settled(self, *, quiet: float = QUIET, within: float = 20_000.0) -> None:
+        """Wait until no operator has written anything for a while; fail if that does not happen."""
+        deadline = self.loop.time() + within
+        while True:
+            work = self.world.work()
+            since = max(work[-1].time if work else 0.0, self._calm_since)
+            left = since + quiet - self.loop.time()
+            if left <= 0:
+                return
+            if self.loop.time() > deadline:
+                raise AssertionError(f"operators still write after {within:g} s:\n{self.world.last_writes()}")
+            await asyncio.sleep(left)
+
+    def change(self, what: str) -> None:
+        """Record that the scenario changed something; settling is counted from here."""
+        self._calm_since = self.loop.time()
+        self.record("test", "change", what)
+
+    def invariant(self, check: Callable[[World, Write], None]) -> Callable[[World, Write], None]:
+        """Call a function after every write; an AssertionError of it ends the run."""
+        self.world.invariants.append(check)
+        return check
+
+    def backup(self) -> Backup:
+        """Copy the state of the cluster, as a backup of etcd does."""
+        return self.server.store.backup()
+
+    def restore(self, backup: Backup) -> None:
+        """Put the cluster back to a backup: older objects, an older revision, and all watches cut."""
+        self.server.store.restore(backup)
+        self.world.reread()
+        self.record("cluster", "fault", f"restored from a backup of revision {backup.revision}")
+
+    def record(self, process: str, what: What, subject: str, data: bytes = b"") -> None:
+        """Add to the trace."""
+        self.trace.add(self.loop.time(), process, what, subject, data)
+
+    def exchange(self, endpoint: Endpoint, process: SimulatedProcess | None) -> ApiExchange:
+        """Make the way of one client to the API server."""
+        return ApiExchange(self.network, endpoint, process, self._cluster_process, self.server.handle)
+
+    def explain(self) -> str:
+        """Describe what happened last, for errors."""
+        world = getattr(self, "world", None)
+        writes = world.last_writes() if isinstance(world, World) else ""
+        return f"the last writes:\n{writes}\nand everything that happened last:\n{self.trace.tail()}"

@@ -1,0 +1,76 @@
+"""What happened in a run, in order: requests, answers, watch events, writes, faults and the lives of processes."""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+
+What = Literal[
+    "start",
+    "ready",
+    "stop",
+    "crash",
+    "pause",
+    "resume",
+    "request",
+    "answer",
+    "lost",
+    "event",
+    "write",
+    "fault",
+    "change",
+]
+
+# Keys and certificates come from OpenSSL, whose random numbers no seed reaches.
+_CERTIFICATES = re.compile(rb'"(caBundle|ca\.crt|ca\.key|tls\.crt|tls\.key|token)":"[^"]*"')
+_SHOWN = 160
+
+
+class Entry(msgspec.Struct, frozen=True, gc=False):
+    """One thing that happened."""
+
+    time: float
+    process: str
+    what: What
+    subject: str
+    data: bytes = b""
+
+    def __str__(self) -> str:
+        data = self.data[:_SHOWN].decode("utf-8", "replace").rstrip("\n")
+        return f"{self.time:12.4f} s  {self.process:<14} {self.what:<8} {self.subject} {data}".rstrip()
+
+
+class Trace:
+    """Collect entries; two runs of one seed have equal traces."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+
+    def add(self, time: float, process: str, what: What, subject: str, data: bytes = b"") -> None:
+        """Record what happened."""
+        if b"caBundle" in data or b"tls." in data or b"ca.crt" in data or b'"token"' in data:
+            data = _CERTIFICATES.sub(rb'"\1":"redacted"', data)
+        self.entries.append(Entry(time, process, what, subject, data))
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def of(self, *what: What, process: str = "") -> Iterator[Entry]:
+        """Yield the entries of some sorts, of one process if it is named."""
+        return (entry for entry in self.entries if entry.what in what and process in ("", entry.process))
+
+    def digest(self) -> str:
+        """Return a hash of the whole trace."""
+        found = hashlib.sha256()
+        for entry in self.entries:
+            found.update(f"{entry.time!r} {entry.process} {entry.what} {entry.subject} ".encode())
+            found.update(entry.data)
+            found.update(b"\n")
+        return found.hexdigest()
+
+    def tail(self, count: int = 20, *what: What) -> str:
+        """Describe the last entries, of some sorts if they are named."""
+        chosen = [entry for entry in self.entries if not what or entry.what in what]
+        return "\n".join(str(entry) for entry in chosen[-count:])

@@ -1,0 +1,156 @@
+"""The state of the simulated cluster as the API server stores it, followed write by write.
+
+Reading it costs no request and disturbs nothing, so invariants can look at it after every single write.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from kubewright.api import Kind, Object, JsonObject, kind_of
+from kubewright.devserver.storage import Event, Store
+from kubewright.testing.simulation.network import WRITER
+from kubewright.testing.simulation.trace import Trace
+
+_IGNORED = frozenset({"leases.coordination.k8s.io", "events", "events.events.k8s.io"})
+"""Resources whose writes are no work: heartbeats, and what is reported of work."""
+
+
+class Write(msgspec.Struct, frozen=True):
+    """One change of one object; `before` or `after` is None where it was created or removed."""
+
+    time: float
+    writer: str
+    resource: str
+    key: str
+    revision: int
+    before: JsonObject | None
+    after: JsonObject | None
+
+    @property
+    def verb(self) -> str:
+        """Say what happened to the object."""
+        return "created" if self.before is None else "deleted" if self.after is None else "changed"
+
+    @property
+    def object(self) -> JsonObject:
+        """The object as it is now, or as it was last."""
+        found = self.after if self.after is not None else self.before
+        assert found is not None
+        return found
+
+    def __str__(self) -> str:
+        return f"{self.time:12.4f} s  {self.writer:<14} {self.verb} {self.resource} {self.key}"
+
+
+@dataclass(eq=False)
+class World:
+    """All objects by resource and key; see the module."""
+
+    store: Store
+    trace: Trace
+    now: Callable[[], float]
+    operators: set[str] = field(default_factory=set[str])
+    """Names of the replicas of operators."""
+    invariants: list[Callable[["World", Write], None]] = field(
+        default_factory=list[Callable[["World", Write], None]]
+    )
+    on_violation: Callable[[AssertionError], None] = lambda _: None
+    _objects: dict[str, dict[str, JsonObject]] = field(default_factory=dict[str, dict[str, JsonObject]])
+    _specs: dict[str, dict[int, Any]] = field(default_factory=dict[str, dict[int, Any]])
+    writes: list[Write] = field(default_factory=list[Write])
+    """Everything that was written, in order."""
+
+    def follow(self) -> None:
+        """Read the present state and follow the store from now on."""
+        self.reread()
+        self.store.observers.append(self._observe)
+
+    def reread(self) -> None:
+        """Read the whole state again, as after a restored backup."""
+        self._objects = {}
+        for collection in self.store.collections():
+            found = self._objects[collection.name] = {}
+            for record in collection.records():
+                found[record.key] = _decoder.decode(record.data)
+
+    def objects(self, kind: type[Object] | Kind | str, namespace: str = "") -> list[JsonObject]:
+        """Return the objects of a kind, or of a resource like `deployments.apps`, in the order of their names."""
+        found = self._objects.get(_resource(kind), {})
+        return [
+            found[key]
+            for key in sorted(found)
+            if namespace in ("", found[key]["metadata"].get("namespace", ""))
+        ]
+
+    def find(self, kind: type[Object] | Kind | str, name: str, namespace: str = "") -> JsonObject | None:
+        """Return one object, or None."""
+        return next(
+            (item for item in self.objects(kind, namespace) if item["metadata"]["name"] == name), None
+        )
+
+    def everything(self) -> Iterator[tuple[str, str, JsonObject]]:
+        """Yield the resource, the key and the object of all there is."""
+        for resource in sorted(self._objects):
+            for key in sorted(self._objects[resource]):
+                yield resource, key, self._objects[resource][key]
+
+    def children(self, uid: str, kind: type[Object] | Kind | str | None = None) -> list[JsonObject]:
+        """Return the objects that name an owner with this uid."""
+        resources: Iterable[str] = sorted(self._objects) if kind is None else [_resource(kind)]
+        return [
+            item
+            for resource in resources
+            for item in self._objects.get(resource, {}).values()
+            if any(owner["uid"] == uid for owner in item["metadata"].get("ownerReferences") or ())
+        ]
+
+    def spec_at(self, uid: str, generation: int) -> Any:
+        """Return the spec that an object had at a generation; None if it never was there."""
+        return self._specs.get(uid, {}).get(generation)
+
+    def work(self) -> list[Write]:
+        """Return the writes of operators, apart from leases and events."""
+        return [
+            write
+            for write in self.writes
+            if write.writer in self.operators and write.resource not in _IGNORED
+        ]
+
+    def last_writes(self, count: int = 20) -> str:
+        """Describe the last writes of operators."""
+        return "\n".join(str(write) for write in self.work()[-count:]) or "no operator wrote anything"
+
+    def _observe(self, resource: str, event: Event) -> None:
+        objects = self._objects.setdefault(resource, {})
+        before = objects.get(event.key)
+        after: JsonObject | None = None if event.new is None else _decoder.decode(event.new.data)
+        if after is None:
+            objects.pop(event.key, None)
+        else:
+            objects[event.key] = after
+            metadata = after["metadata"]
+            if "generation" in metadata and "spec" in after:
+                self._specs.setdefault(metadata["uid"], {})[metadata["generation"]] = after["spec"]
+        write = Write(self.now(), WRITER.get(), resource, event.key, event.revision, before, after)
+        self.writes.append(write)
+        data = event.new.data if event.new is not None else b""
+        self.trace.add(write.time, write.writer, "write", f"{write.verb} {resource} {event.key}", data)
+        for invariant in self.invariants:
+            try:
+                invariant(self, write)
+            except AssertionError as error:
+                error.add_note(f"after the write of {write.verb} {resource} {event.key} by {write.writer}")
+                self.on_violation(error)
+
+
+_decoder = msgspec.json.Decoder(dict[str, Any])
+
+
+def _resource(kind: type[Object] | Kind | str) -> str:
+    if isinstance(kind, str):
+        return kind
+    described = kind_of(kind)
+    return f"{described.plural}.{described.group}" if described.group else described.plural
