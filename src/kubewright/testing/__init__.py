@@ -16,6 +16,17 @@ from kubewright.testing.environments import (
 )
 from kubewright.testing.hosting import RunningEnvironment
 from kubewright.testing.isolation import embedded, isolated
+from kubewright.testing.simulation import (
+    Deadlock,
+    Livelock,
+    Replica,
+    Simulation,
+    SimulationError,
+    Trace,
+    World,
+    Write,
+    simulate,
+)
 from kubewright.testing.virtual_time import settle, virtual_time
 
 __all__ = [
@@ -23,16 +34,25 @@ __all__ = [
     "Cluster",
     "ControlPlane",
     "ControlPlaneError",
+    "Deadlock",
     "EmbeddedEnvironment",
     "Environment",
     "ExistingEnvironment",
     "Faults",
+    "Livelock",
     "Match",
     "RealEnvironment",
+    "Replica",
     "RunningEnvironment",
+    "Simulation",
+    "SimulationError",
+    "Trace",
+    "World",
+    "Write",
     "embedded",
     "find_binaries",
     "isolated",
     "settle",
+    "simulate",
     "virtual_time",
 ]

@@ -99,8 +99,9 @@ class Store:
         """Forget history beyond its age and size."""
         oldest = self._now() - HISTORY_SECONDS
         for collection in self._collections.values():
-            collection.expire_before(oldest)
-            collection.trim(MAX_EVENTS, MAX_BYTES)
+            if collection.history_bytes or collection.oldest != collection.floor:
+                collection.expire_before(oldest)
+                collection.trim(MAX_EVENTS, MAX_BYTES)
 
     def wake(self) -> None:
         """Let those who wait for changes look again."""

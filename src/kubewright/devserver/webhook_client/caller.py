@@ -113,9 +113,7 @@ class Caller:
         self._pools.clear()
 
 
-async def _exchange(
-    pool: Exchange, head: bytes, body: bytes, seconds: float
-) -> tuple[ClientResponse, bytes]:
+async def _exchange(pool: Exchange, head: bytes, body: bytes, seconds: float) -> tuple[ClientResponse, bytes]:
     answer, reply = await pool.stream(head, body, seconds)
     content = bytearray()
     try:

@@ -19,7 +19,7 @@ import logging
 import sys
 from asyncio.events import _set_running_loop  # pyright: ignore[reportPrivateUsage] (it is there for event loops)
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn, TypeVar, TypeVarTuple, cast
 
@@ -202,10 +202,10 @@ class SimulationLoop(asyncio.AbstractEventLoop):
 
     # Running
 
-    def run_until_complete(self, future: Awaitable[R]) -> R:
+    def run_until_complete(self, future: Any) -> Any:
         """Run until the future is done, and return its result."""
         task = asyncio.ensure_future(future, loop=self)
-        task.add_done_callback(lambda _: self.stop())
+        task.add_done_callback(self._stop_after)
         self.run_forever()
         if not task.done():
             raise RuntimeError("the loop was stopped before its work was done")
@@ -273,6 +273,9 @@ class SimulationLoop(asyncio.AbstractEventLoop):
     def stop(self) -> None:
         """Return from run_forever after this callback."""
         self._stopping = True
+
+    def _stop_after(self, _: asyncio.Future[Any]) -> None:
+        self.stop()
 
     def is_running(self) -> bool:
         """Return True while the loop runs."""
@@ -364,7 +367,7 @@ class SimulationLoop(asyncio.AbstractEventLoop):
         context: contextvars.Context | None = options.get("context")
         process = context.get(_PROCESS) if context is not None else _PROCESS.get()
         options["name"] = options.get("name") or f"task-{self._numbers}"
-        return _Task(self._numbers, process, coro, loop=self, **options)
+        return cast(Any, _Task(self._numbers, process, coro, loop=self, **options))
 
     def create_future(self) -> asyncio.Future[Any]:
         """Make a future."""
@@ -398,13 +401,16 @@ class SimulationLoop(asyncio.AbstractEventLoop):
         self.call_later(slept[0], _finish, future, result, failure)
 
     @contextmanager
-    def _as_thread(self) -> Iterator[list[float]]:
+    def _as_thread(self) -> Generator[list[float]]:
         slept = [0.0]
-        before, self._slept = self._slept, 0.0
+        self._slept = 0.0
+        # A thread has no running loop.
+        _set_running_loop(None)
         try:
             yield slept
         finally:
-            slept[0], self._slept = self._slept, before
+            _set_running_loop(self)
+            slept[0], self._slept = self._slept, None
 
     def sleep_blocking(self, seconds: float) -> None:
         """Stand in for `time.sleep`: in a thread it takes virtual time; on the event loop it is a mistake."""
@@ -434,6 +440,10 @@ class SimulationLoop(asyncio.AbstractEventLoop):
         """Log and keep a failure that no task waited for."""
         if self._closed:
             return
+        exception = context.get("exception")
+        if exception is not None and not isinstance(exception, Exception):
+            # Such as a time limit of pytest, which must end the run and not just the callback that it met.
+            self.abort(exception)
         self.failures.append(context)
         _log.error("%s", context.get("message"), exc_info=context.get("exception"))
 

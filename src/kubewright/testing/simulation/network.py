@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from kubewright.devcluster.loopback import Handle, Pipe, answer_of, read_request
-from kubewright.devserver.request import request_info
+from kubewright.devserver.request.info import request_info
 from kubewright.http.client import (
     ClientResponse,
     ConnectionBroken,

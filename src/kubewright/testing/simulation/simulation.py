@@ -12,6 +12,7 @@ import logging
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -47,8 +48,8 @@ LATENCY = (0.0005, 0.02)
 RESTART_AFTER = 1.0
 """Seconds until a crashed operator is started again, as a kubelet would."""
 LONGEST_RESTART = 300.0
-QUIET = 1100.0
-"""Seconds without a write after which an operator is at rest: longer than the longest backoff."""
+QUIET = 120.0
+"""Seconds without a write after which an operator without failed keys is at rest: longer than a watch is away."""
 NAMESPACE = "test"
 """Where the operators' own objects are, and a scenario's unless it makes namespaces of its own."""
 OPTIONS = ManagerOptions(
@@ -67,6 +68,7 @@ def simulate(scenario: Scenario[R], seed: int = 0, *, workloads: bool = False) -
     `workloads` brings the dev cluster's Deployments, Pods and so on; without them only namespaces and the garbage
     collector work, which is several times as fast.
     """
+    _warm_up(workloads)
     loop = SimulationLoop()
     try:
         with Determinism(seed, loop) as determinism:
@@ -76,6 +78,17 @@ def simulate(scenario: Scenario[R], seed: int = 0, *, workloads: bool = False) -
             # What is done once per process, such as an import, must not shift the numbers of this run.
             determinism.reseed()
             return loop.run_until_complete(simulation.run(scenario))
+    finally:
+        loop.dispose()
+
+
+@cache
+def _warm_up(workloads: bool) -> None:
+    """Do once what each process does once, such as reading tables, so that the first run is like the others."""
+    loop = SimulationLoop()
+    try:
+        with Determinism(0, loop):
+            loop.run_until_complete(Simulation(loop, 0).start_cluster(workloads=workloads))
     finally:
         loop.dispose()
 
@@ -110,6 +123,14 @@ class Replica:
     def running(self) -> bool:
         """Return True while there is a process of it."""
         return self.process is not None and not self.process.crashed
+
+    @property
+    def idle(self) -> bool:
+        """Return True if it runs and no key is in work, waits for a worker, or waits to be tried again."""
+        if not self.running or self.manager is None or not self.manager.synced.is_set():
+            return False
+        queues = [found.queue for found in self.manager.statistics().controllers]
+        return not any(queue.ready or queue.in_flight or queue.retrying for queue in queues)
 
     def match(self, **which: Any) -> Callable[[Attempt], bool]:
         """Match requests of this replica alone, narrowed as by `Match`."""
@@ -216,7 +237,6 @@ class Simulation:
         self.network: SimulatedNetwork = SimulatedNetwork(loop, seed, self.trace)
         self.replicas: list[Replica] = []
         self._cluster_process = loop.process("cluster")
-        self._calm_since = 0.0
         self._supervisors: list[asyncio.Task[None]] = []
 
     async def start_cluster(self, *, workloads: bool) -> None:
@@ -301,21 +321,26 @@ class Simulation:
             ) from None
 
     async def settled(self, *, quiet: float = QUIET, within: float = 20_000.0) -> None:
-        """Wait until no operator has written anything for a while; fail if that does not happen."""
-        deadline = self.loop.time() + within
+        """Wait until every replica runs, has nothing to do or to repeat, and has written nothing for a while.
+
+        Fail if that does not happen.
+        """
+        began = self.loop.time()
         while True:
-            work = self.world.work()
-            since = max(work[-1].time if work else 0.0, self._calm_since)
-            left = since + quiet - self.loop.time()
-            if left <= 0:
+            left = max(began, self.world.last_work) + quiet - self.loop.time()
+            busy = [replica.name for replica in self.replicas if not replica.idle]
+            if left <= 0 and not busy:
                 return
-            if self.loop.time() > deadline:
-                raise AssertionError(f"operators still write after {within:g} s:\n{self.world.last_writes()}")
-            await asyncio.sleep(left)
+            if self.loop.time() > began + within:
+                raise AssertionError(
+                    f"operators still write after {within:g} s:\n{self.world.last_writes()}"
+                    if left > 0
+                    else f"{', '.join(busy)} did not come to rest within {within:g} s\n{self.explain()}"
+                )
+            await asyncio.sleep(max(left, quiet / 4))
 
     def change(self, what: str) -> None:
-        """Record that the scenario changed something; settling is counted from here."""
-        self._calm_since = self.loop.time()
+        """Record that the scenario changed something."""
         self.record("test", "change", what)
 
     def invariant(self, check: Callable[[World, Write], None]) -> Callable[[World, Write], None]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from kubewright.api import Kind, Object, JsonObject, kind_of
+from kubewright.api import JsonObject, Kind, Object, kind_of
 from kubewright.devserver.storage import Event, Store
 from kubewright.testing.simulation.network import WRITER
 from kubewright.testing.simulation.trace import Trace
@@ -58,6 +58,11 @@ class World:
         default_factory=list[Callable[["World", Write], None]]
     )
     on_violation: Callable[[AssertionError], None] = lambda _: None
+    writes_per_minute: int = 1000
+    """Writes of one replica in a minute after which the run fails: that is a hot loop."""
+    last_work: float = 0.0
+    """When an operator wrote last, apart from leases and events."""
+    _minutes: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
     _objects: dict[str, dict[str, JsonObject]] = field(default_factory=dict[str, dict[str, JsonObject]])
     _specs: dict[str, dict[int, Any]] = field(default_factory=dict[str, dict[int, Any]])
     writes: list[Write] = field(default_factory=list[Write])
@@ -138,12 +143,27 @@ class World:
         self.writes.append(write)
         data = event.new.data if event.new is not None else b""
         self.trace.add(write.time, write.writer, "write", f"{write.verb} {resource} {event.key}", data)
+        if write.writer in self.operators and resource not in _IGNORED:
+            self.last_work = write.time
+            self._count(write)
         for invariant in self.invariants:
             try:
                 invariant(self, write)
             except AssertionError as error:
                 error.add_note(f"after the write of {write.verb} {resource} {event.key} by {write.writer}")
                 self.on_violation(error)
+
+    def _count(self, write: Write) -> None:
+        minute, count = self._minutes.get(write.writer, (-1, 0))
+        now = int(write.time // 60)
+        count = count + 1 if minute == now else 1
+        self._minutes[write.writer] = now, count
+        if count > self.writes_per_minute:
+            self.on_violation(
+                AssertionError(
+                    f"{write.writer} made {count} writes within a minute: a hot loop\n{self.last_writes()}"
+                )
+            )
 
 
 _decoder = msgspec.json.Decoder(dict[str, Any])
