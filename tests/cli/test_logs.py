@@ -40,6 +40,42 @@ def test_lines_for_people_show_a_list_as_one() -> None:
     assert line.endswith('serving  paths=["/a","/b c"]\n')
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\n12:00:00 INFO    all is well", "a\\n12:00:00 INFO    all is well"),
+        ("a\x1b[2Jb", "a\\x1b[2Jb"),
+        ("a\rb\tc\x00d\x7fe\x9bf", "a\\rb\\tc\\x00d\\x7fe\\x9bf"),
+        ("a\u2028b\u202ec", "a\\u2028b\\u202ec"),
+        ("größer als 日本 🚀", "größer als 日本 🚀"),
+    ],
+)
+def test_lines_for_people_escape_control_characters(text: str, shown: str) -> None:
+    formatter = TextLines(colour=False)
+    line = logged(formatter, (logging.INFO, f"{text}!", {}))
+    assert line.endswith(f" {shown}!\n")
+    assert line.count("\n") == 1
+    line = logged(formatter, (logging.INFO, "hello", {"friend": text}))
+    assert line.count("\n") == 1
+    assert "\x1b" not in line
+    [raised] = logged(formatter, (logging.INFO, "hello", {text: "friend"})).splitlines()
+    assert f"{shown}=friend" in raised
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_the_lines_of_a_failure_are_indented_and_escaped(whole: bool) -> None:
+    try:
+        raise ValueError("no\x1b[31m room\n12:00:00 INFO    all is well")
+    except ValueError as error:
+        record = logging.LogRecord(
+            "x", logging.ERROR, "x.py", 1, "failed", (), (ValueError, error, error.__traceback__)
+        )
+    first, *lines = TextLines(colour=False, whole=whole).format(record).split("\n")
+    assert first.endswith("failed")
+    assert all(line.startswith("    ") for line in lines)
+    assert any("no\\x1b[31m room" in line for line in lines)
+
+
 def test_lines_for_machines_hold_every_field() -> None:
     line = json.loads(logged(JsonLines(), (logging.INFO, "hello", FIELDS)))
     assert line["msg"] == "hello"
@@ -47,7 +83,7 @@ def test_lines_for_machines_hold_every_field() -> None:
     assert {name: line[name] for name in FIELDS} == FIELDS
 
 
-def test_lines_for_people_tell_an_error_once() -> None:
+def test_lines_for_people_show_an_error_once() -> None:
     fields: dict[str, object] = {"controller": "shells", "error": "no room", "terminal": False}
     told = logged(TextLines(colour=False), (logging.ERROR, "Reconciler error: no room", fields))
     assert told.endswith("Reconciler error: no room  controller=shells terminal=false\n")
@@ -71,7 +107,7 @@ def test_a_burst_of_equal_errors_is_folded(monkeypatch: pytest.MonkeyPatch) -> N
     assert record.getMessage() == "failed (3 more like this were left out)"
 
 
-def test_another_error_is_told_in_the_middle_of_a_burst() -> None:
+def test_another_error_is_shown_in_the_middle_of_a_burst() -> None:
     folded = FoldedBursts()
 
     def shown(name: str, error: str) -> bool:

@@ -1,7 +1,8 @@
-"""What a running operator says: lines for people on a terminal, JSON in a cluster."""
+"""Logs of a running operator: text for people at a terminal, JSON in a cluster."""
 
 import json
 import logging
+import re
 import sys
 import time
 import traceback
@@ -21,7 +22,10 @@ BURST_SECONDS = 10.0
 
 _COLOURS = {logging.WARNING: "33", logging.ERROR: "31", logging.CRITICAL: "31;1"}
 _DIM = "2"
-# What tells lines apart for people; the rest of the fields is for machines.
+# Control characters, line and paragraph separators, and what reverses the direction of text: an object's name or an error
+# message could otherwise clear the screen, hide text or look like a line of the log.
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+# What distinguishes lines for people; the rest of the fields is for machines.
 _SHOWN_FIRST = ("controller", "namespace", "name")
 _MACHINE_FIELDS = frozenset({"controllerGroup", "controllerKind", "reconcileID"})
 
@@ -47,7 +51,10 @@ def fields_of(record: logging.LogRecord) -> Mapping[str, Any]:
 
 
 class TextLines(logging.Formatter):
-    """Time, level, message, then the fields as key=value; of a failure the author's lines, or the `whole` of it."""
+    """Write time, level, message, then the fields as key=value; of a failure the author's frames, or the `whole` of it.
+
+    Control characters are escaped, so a record is one line, followed only by the indented lines of a traceback.
+    """
 
     def __init__(self, *, colour: bool, whole: bool = False) -> None:
         super().__init__()
@@ -59,16 +66,18 @@ class TextLines(logging.Formatter):
         moment = datetime.fromtimestamp(record.created).astimezone().strftime("%H:%M:%S")
         level = self._paint(f"{record.levelname:<7}", _COLOURS.get(record.levelno, ""))
         message = record.getMessage()
-        fields = {key: value for key, value in fields_of(record).items() if not _is_told(key, value, message)}
+        fields = {
+            key: value for key, value in fields_of(record).items() if not _is_in_message(key, value, message)
+        }
         order = [name for name in _SHOWN_FIRST if fields.get(name)]
         order += [name for name in fields if name not in order and _is_shown(name, fields)]
-        told = " ".join(f"{name}={_text(fields[name])}" for name in order)
-        line = f"{self._paint(moment, _DIM)} {level} {message}"
-        line += f"  {self._paint(told, _DIM)}" if told else ""
+        shown = _escaped(" ".join(f"{name}={_text(fields[name])}" for name in order))
+        line = f"{self._paint(moment, _DIM)} {level} {_escaped(message)}"
+        line += f"  {self._paint(shown, _DIM)}" if shown else ""
         if record.exc_info and record.exc_info[1] is not None:
             failure = record.exc_info[1]
-            told = self.formatException(record.exc_info) if self._whole else crash_report(failure)
-            line += "\n" + indent(told, "    ")
+            report = self.formatException(record.exc_info) if self._whole else crash_report(failure)
+            line += "\n" + indent("\n".join(map(_escaped, report.split("\n"))), "    ")
         return line
 
     def _paint(self, text: str, code: str) -> str:
@@ -76,7 +85,7 @@ class TextLines(logging.Formatter):
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line, with controller-runtime's keys."""
+    """Write one JSON object a line, with controller-runtime's keys."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Write one record."""
@@ -96,7 +105,7 @@ class JsonLines(logging.Formatter):
 class FoldedBursts(logging.Filter):
     """Show the first few of equal warnings and errors; the next after a pause says how many were left out.
 
-    The same failure of several objects is one; different failures are told each for itself.
+    The same failure of several objects is one; different failures are shown each for itself.
     """
 
     def __init__(self) -> None:
@@ -104,9 +113,9 @@ class FoldedBursts(logging.Filter):
         self._bursts: dict[tuple[str, int, str, str], tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Tell whether to show a record."""
+        """Return True if the record is to be shown."""
         if record.levelno < logging.WARNING or fields_of(record).get("terminal"):
-            # What is not tried again is told this once.
+            # What is not tried again is reported only this once.
             return True
         key = (record.name, record.lineno, str(record.msg), _failure(record))
         now = time.monotonic()
@@ -124,37 +133,42 @@ class FoldedBursts(logging.Filter):
 
 
 def _failure(record: logging.LogRecord) -> str:
-    """Say what went wrong without saying with which object."""
+    """Return what went wrong without the name of the object."""
     fields = fields_of(record)
     error = fields.get("error") or (record.exc_info and record.exc_info[1]) or ""
     text = str(error)
     for field in ("name", "namespace"):
-        if told := fields.get(field):
-            text = text.replace(str(told), field)
+        if name := fields.get(field):
+            text = text.replace(str(name), field)
     return text
 
 
 class OnlyControllers(logging.Filter):
-    """Leave out the news of other controllers in this process, such as a dev cluster's own."""
+    """Leave out what other controllers in this process log below WARNING, such as a dev cluster's own."""
 
     def __init__(self, names: Collection[str]) -> None:
         super().__init__()
         self._names = names
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Tell whether to show a record."""
+        """Return True if the record is to be shown."""
         return record.levelno >= logging.WARNING or fields_of(record).get("controller", "") in (
             "",
             *self._names,
         )
 
 
-def _is_told(name: str, value: Any, message: str) -> bool:
+def _is_in_message(name: str, value: Any, message: str) -> bool:
     return name == "error" and str(value) in message
 
 
 def _is_shown(name: str, fields: Mapping[str, Any]) -> bool:
     return name not in _MACHINE_FIELDS and name not in _SHOWN_FIRST and name != fields.get("controllerKind")
+
+
+def _escaped(text: str) -> str:
+    """Return the text with control characters as Python writes them in a string: an escape is `\\x1b`."""
+    return _UNPRINTABLE.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
 
 
 def _text(value: Any) -> str:

@@ -1,12 +1,15 @@
-"""Run a coroutine as a program: uvloop where there is one, signals that end it."""
+"""Run a coroutine as a program: on uvloop where it is installed, until a signal stops it."""
 
 import asyncio
 import logging
 import os
 import signal
+import socket
 import threading
+import time
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from types import FrameType
+from typing import Any, Self, TypeVar
 
 from kubewright.api import KubewrightError, leaves
 
@@ -21,12 +24,15 @@ STOP_LIMIT = 38.0
 """Seconds from the first signal to the end, whatever still runs: the 30 s of reconciles in flight, and some to clean up.
 
 Generated Deployments kill after 40."""
+SAME_REQUEST = 1.0
+"""Seconds after the first signal within which further ones mean the same: timeout(1) and `uv run` send each twice."""
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 _log = logging.getLogger("kubewright.run")
 
 
 def run_program(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run to the end; of failures that come in groups the first that was meant for the user is raised alone."""
+    """Run to the end; of a group of failures raise the first that is meant for the user, alone."""
     try:
         with asyncio.Runner(loop_factory=new_event_loop) as runner:
             return runner.run(main())
@@ -37,39 +43,72 @@ def run_program(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 
 async def until_signalled(work: Coroutine[Any, Any, None], *, limit: float = STOP_LIMIT) -> None:
-    """Run work until it ends or SIGINT or SIGTERM cancels it; a second signal ends the process at once.
+    """Run work until it ends or SIGINT or SIGTERM cancels it.
 
-    So does the end of the limit: code that swallows its cancellation, or a thread that does not return, would
-    keep the process for ever, and with it the lease.
+    Another signal ends the process at once, and so does the end of the limit: code that swallows its cancellation, a
+    blocked event loop or a thread that does not return would keep the process for ever, and with it the lease.
     """
     loop = asyncio.get_running_loop()
     async with asyncio.TaskGroup() as group:
         task = group.create_task(work)
-        asked = False
+        with StopSignals(lambda: loop.call_soon_threadsafe(task.cancel), limit) as signals:
+            try:
+                await task
+            except asyncio.CancelledError:
+                if not signals.received:
+                    raise
 
-        def stop() -> None:
-            nonlocal asked
-            if asked:
+
+class StopSignals:
+    """Call `stop` on the first SIGINT or SIGTERM, and end the process on a later one or at the end of the limit.
+
+    The signals are read by a thread, from the descriptor that Python's C handler writes to: a handler of the event
+    loop, or one in Python, does not run while the main thread is blocked.
+    """
+
+    def __init__(self, stop: Callable[[], object], limit: float) -> None:
+        self.received: bool = False
+        self._stop = stop
+        self._limit = limit
+        self._reader, self._writer = socket.socketpair()
+        self._writer.setblocking(False)
+        self._thread = threading.Thread(target=self._watch, name="kubewright-signals", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._descriptor = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
+        # What does nothing must still be a handler of Python's: only for those the descriptor is written to.
+        self._handlers = {number: signal.signal(number, _ignore) for number in STOP_SIGNALS}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(self._descriptor)
+        self._writer.close()
+        self._thread.join()
+        self._reader.close()
+
+    def _watch(self) -> None:
+        first = 0.0
+        while numbers := self._reader.recv(64):
+            if not any(number in STOP_SIGNALS for number in numbers):
+                continue
+            if not self.received:
+                first, self.received = time.monotonic(), True
+                last_resort = threading.Timer(self._limit, _end_process, (self._limit,))
+                last_resort.daemon = True
+                last_resort.start()
+                self._stop()
+            elif time.monotonic() - first >= SAME_REQUEST:
                 os._exit(1)
-            asked = True
-            last_resort = threading.Timer(limit, _end_process, (limit,))
-            last_resort.daemon = True
-            last_resort.start()
-            task.cancel()
 
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, stop)
-        try:
-            await task
-        except asyncio.CancelledError:
-            if not asked:
-                raise
-        finally:
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.remove_signal_handler(number)
+
+def _ignore(number: int, frame: FrameType | None) -> None:
+    """Leave the signal to the thread that reads it."""
 
 
 def _end_process(limit: float) -> None:
-    _log.critical("Something still runs %.0f s after it was told to stop: ending the process", limit)
+    _log.critical("Something still runs %.0f s after the signal to stop: ending the process", limit)
     logging.shutdown()
     os._exit(1)
