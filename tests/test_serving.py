@@ -1,13 +1,14 @@
 import asyncio
+import itertools
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 import pytest
-from http_wire import connected, trusting_anybody
+from http_wire import HttpConnection, connected, trusting_anybody
 from prometheus_client.parser import text_string_to_metric_families
 
 from kubewright.api import Forbidden, Status
@@ -16,6 +17,7 @@ from kubewright.http.client import Headers
 from kubewright.http.server import Router
 from kubewright.metrics import Registry
 from kubewright.serving import (
+    PROBE_LIMITS,
     Address,
     BindError,
     BoundHttpServer,
@@ -25,6 +27,7 @@ from kubewright.serving import (
 )
 from kubewright.serving.certificates import ServingCertificate
 from kubewright.serving.metrics_page import MetricsPage
+from kubewright.testing.virtual_time import virtual_time
 
 LOOPBACK = Address("127.0.0.1", 0)
 
@@ -180,7 +183,7 @@ async def test_nobody_reads_and_the_log_says_why_while_the_cluster_does_not_tell
     page = MetricsPage(Registry(), Guard(cast(Client, Mute())))
     async with asking(BoundHttpServer(LOOPBACK, Router(page.routes))) as ask:
         assert (await ask("/metrics", Authorization="Bearer known"))[0] == 500
-    assert "who may read /metrics: cannot create tokenreviews" in caplog.text
+    assert "Cannot authorize a request for /metrics: cannot create tokenreviews" in caplog.text
 
 
 class Crowd:
@@ -218,3 +221,22 @@ def test_a_certificate_directory_without_certificates_is_refused(tmp_path: Path)
 
 def test_only_current_tls_is_spoken() -> None:
     assert ServingCertificate().context.minimum_version == ssl.TLSVersion.TLSv1_2
+
+
+@virtual_time
+async def test_liveness_is_answered_while_300_clients_send_a_byte_a_second() -> None:
+    async def drip(wire: HttpConnection) -> None:
+        for byte in itertools.chain(b"GET /livez HTTP/1.1\r\nHost: t\r\nX: ", itertools.repeat(0x61)):
+            wire.writer.write(bytes([byte]))
+            await asyncio.sleep(1.0)
+
+    server = BoundHttpServer(LOOPBACK, Router(Checks("livez").routes), limits=PROBE_LIMITS)
+    async with server, asyncio.TaskGroup() as group, AsyncExitStack() as stack:
+        slow = [await stack.enter_async_context(connected(server.port)) for _ in range(300)]
+        dripping = [group.create_task(drip(wire)) for wire in slow]
+        for _ in range(14):
+            await asyncio.sleep(1.0)
+            async with asyncio.timeout(5.0), connected(server.port) as probe:
+                assert (await probe.ask("GET", "/livez")).text == "ok"
+        for task in dripping:
+            task.cancel()

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, Self
 
-from http_wire import JsonObject, Reply
+from http_wire import HttpConnection, Reply
 
 from kubewright.devserver import Server
 
@@ -36,8 +36,8 @@ class Http:
 
     def __init__(self, server: Server) -> None:
         self._server = server
-        self._wires: list[JsonObject] = []
-        self._own: JsonObject | None = None
+        self._wires: list[HttpConnection] = []
+        self._own: HttpConnection | None = None
 
     async def __aenter__(self) -> Self:
         self._context = await asyncio.to_thread(client_context, self._server)
@@ -49,10 +49,10 @@ class Http:
         for wire in self._wires:
             await wire.close()
 
-    async def open(self, **options: Any) -> JsonObject:
+    async def open(self, **options: Any) -> HttpConnection:
         """Open another connection."""
         streams = await asyncio.open_connection("127.0.0.1", self._server.port, ssl=self._context, **options)
-        wire = JsonObject(*streams)
+        wire = HttpConnection(*streams)
         self._wires.append(wire)
         return wire
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from devserver_http import MERGE, Http
-from http_wire import JsonObject
+from http_wire import HttpConnection
 
 from kubewright.devserver import Server
 
@@ -44,7 +44,7 @@ async def test_a_fresh_server_has_its_first_objects(http: Http) -> None:
 async def test_tokens_are_users(server: Server, http: Http) -> None:
     token = server.add_user("jane", ["people"])
     context = ssl.create_default_context(cadata=server.ca_pem.decode())
-    wire = JsonObject(*await asyncio.open_connection("127.0.0.1", server.port, ssl=context))
+    wire = HttpConnection(*await asyncio.open_connection("127.0.0.1", server.port, ssl=context))
     wire.send("GET", P, headers={"Authorization": f"Bearer {token}"})
     assert (await wire.reply()).status == 403
     wire.send("GET", P, headers={"Authorization": "Bearer nonsense"})

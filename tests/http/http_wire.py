@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import socket
 import ssl
+import struct
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -25,7 +27,7 @@ class Reply:
         return json.loads(self.body)
 
 
-class JsonObject:
+class HttpConnection:
     """One connection."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -77,6 +79,12 @@ class JsonObject:
         except (ConnectionError, ssl.SSLError):
             return True
 
+    def reset(self) -> None:
+        """Send a TCP reset, as a crashed client's kernel does."""
+        linger = struct.pack("ii", 1, 0)
+        self.writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        self.writer.transport.abort()
+
     async def close(self) -> None:
         self.writer.close()
         try:
@@ -88,9 +96,9 @@ class JsonObject:
 @asynccontextmanager
 async def connected(
     port: int, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1"
-) -> AsyncIterator[JsonObject]:
+) -> AsyncIterator[HttpConnection]:
     """Connect to a server on this machine."""
-    wire = JsonObject(*await asyncio.open_connection(host, port, ssl=tls))
+    wire = HttpConnection(*await asyncio.open_connection(host, port, ssl=tls))
     try:
         yield wire
     finally:

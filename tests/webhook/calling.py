@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from http_wire import JsonObject, Reply, connected
+from http_wire import HttpConnection, Reply, connected
 
 from kubewright.certificates import FollowingContext
 from kubewright.metrics import Registry
@@ -21,7 +21,7 @@ from kubewright.webhook.server.http import WebhookServer
 @dataclass
 class Called:
     server: WebhookServer
-    wire: JsonObject
+    wire: HttpConnection
     """A connection that requests share, as those of an API server do."""
     metrics: Registry
     context: FollowingContext
@@ -31,7 +31,7 @@ class Called:
         reply = await asked(self.wire, path, body, **headers)
         return reply.status, reply.body
 
-    def connect(self, bundle: Bundle | None = None) -> AbstractAsyncContextManager[JsonObject]:
+    def connect(self, bundle: Bundle | None = None) -> AbstractAsyncContextManager[HttpConnection]:
         """Open another connection, by somebody who trusts the authority of a bundle."""
         return connected(self.server.port, trust(bundle or self.bundle))
 
@@ -44,7 +44,7 @@ class Called:
         }
 
 
-async def asked(wire: JsonObject, path: str, body: bytes, **headers: str) -> Reply:
+async def asked(wire: HttpConnection, path: str, body: bytes, **headers: str) -> Reply:
     """Post a review."""
     return await wire.ask("POST", path, body, {"Content-Type": "application/json", **headers})
 

@@ -12,7 +12,7 @@ from kubewright.http.server import Router
 from kubewright.manager.options import ManagerOptions
 from kubewright.manager.parts import Part
 from kubewright.metrics import Registry
-from kubewright.serving import BindError, BoundHttpServer, Checks, Guard, parse_address
+from kubewright.serving import PROBE_LIMITS, BindError, BoundHttpServer, Checks, Guard, parse_address
 
 _log = logging.getLogger("kubewright.manager")
 
@@ -32,7 +32,8 @@ async def serve_probes(stack: AsyncExitStack, options: ManagerOptions, *checks: 
     address = parse_address(options.health_probe_bind_address)
     if address is None:
         return 0
-    server = BoundHttpServer(address, Router([route for each in checks for route in each.routes]))
+    routes = [route for each in checks for route in each.routes]
+    server = BoundHttpServer(address, Router(routes), limits=PROBE_LIMITS)
     with _naming("--health-probe-bind-address"):
         return (await stack.enter_async_context(server)).port
 

@@ -1,14 +1,16 @@
-"""HTTP for people and machines that look at an operator: metrics and probes.
+"""The HTTP endpoints of an operator: probes and metrics.
 
-`http` is the server, `checks` and `metrics_page` what it serves, `guard` and `certificates` what protects it.
-`metrics_page` and `certificates` are not named here: they bring libraries that only those who use them need.
+In reading order: `http` (the server), `checks` (probes), `metrics_page` (/metrics), `guard` (authentication and
+authorization of scrapes), `certificates` (the serving certificate). `metrics_page` and `certificates` are not
+imported here: they load libraries that an operator without metrics does not need.
 """
 
 from kubewright.serving.checks import Check, Checks
 from kubewright.serving.guard import Guard
-from kubewright.serving.http import Address, BindError, BoundHttpServer, parse_address
+from kubewright.serving.http import PROBE_LIMITS, Address, BindError, BoundHttpServer, parse_address
 
 __all__ = [
+    "PROBE_LIMITS",
     "Address",
     "BindError",
     "BoundHttpServer",

@@ -1,4 +1,4 @@
-"""The certificate that a server shows: from a mounted directory, read again when it changes, or its own."""
+"""The serving certificate: from a mounted directory, reloaded when it changes, or self-signed."""
 
 import asyncio
 import logging
@@ -16,11 +16,11 @@ _log = logging.getLogger("kubewright.serving")
 
 
 class CertificateError(KubewrightError):
-    """A certificate that cannot be used."""
+    """The serving certificate cannot be loaded."""
 
 
 class ServingCertificate:
-    """A TLS context that follows `tls.crt` and `tls.key` of a directory; without one it signs its own."""
+    """Hold a TLS context for `tls.crt` and `tls.key` of a directory, or for a self-signed certificate."""
 
     def __init__(self, directory: Path | None = None) -> None:
         self._directory = directory
@@ -32,15 +32,15 @@ class ServingCertificate:
             self._load(directory)
 
     async def follow(self) -> None:
-        """Read the certificate again whenever its files change; a broken one leaves the old in place."""
+        """Reload the certificate when its files change; keep the old one if the new one is invalid."""
         while self._directory is not None:
             await asyncio.sleep(POLL)
             try:
                 if self._files_changed(self._directory):
                     await asyncio.to_thread(self._load, self._directory)
-                    _log.info("Read the serving certificate again")
+                    _log.info("Reloaded the serving certificate")
             except CertificateError as error:
-                _log.error("The new serving certificate cannot be used, the old one stays: %s", error)
+                _log.error("Cannot load the new serving certificate, keeping the old one: %s", error)
 
     def _files_changed(self, directory: Path) -> bool:
         try:

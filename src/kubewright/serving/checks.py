@@ -1,11 +1,11 @@
-"""Probes: named checks, with the reasons of those that fail."""
+"""Liveness and readiness: named checks, and the paths that report them."""
 
 from collections.abc import Callable, Iterable
 
 from kubewright.http.server import Endpoint, Request, Response, text
 
 Check = Callable[[], str | None]
-"""Returns None when all is well, else what is wrong."""
+"""Return None if healthy, else the reason of the failure."""
 
 
 class Checks:
@@ -20,7 +20,7 @@ class Checks:
         self._checks[name] = check
 
     def failures(self, exclude: Iterable[str] = ()) -> dict[str, str]:
-        """Return what is wrong, by check."""
+        """Return the reasons of failed checks by name."""
         left_out = set(exclude)
         found = ((name, check()) for name, check in self._checks.items() if name not in left_out)
         return {name: reason for name, reason in found if reason is not None}

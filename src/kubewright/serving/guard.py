@@ -1,4 +1,4 @@
-"""Who may read: asked of the cluster, so that no proxy is needed beside the operator."""
+"""Authentication and authorization of scrapes by the cluster, without a proxy beside the operator."""
 
 import asyncio
 import logging
@@ -47,7 +47,7 @@ class _User(msgspec.Struct, frozen=True):
 
 
 class Guard:
-    """Let the cluster say who asks and whether they may: TokenReview, then SubjectAccessReview."""
+    """Authenticate clients with a TokenReview and authorize them with a SubjectAccessReview."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -55,7 +55,7 @@ class Guard:
         self._decisions = _Memory[tuple[bytes, str, str], bool]()
 
     async def refusal(self, request: Request) -> Response | None:
-        """Return the answer to somebody who may not read the path; None to those who may."""
+        """Return the response that refuses a request, or None if its client may read the path."""
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer" or not token:
             return text(401, "Unauthorized\n")
@@ -66,7 +66,7 @@ class Guard:
             if not await self._authorized(user, request.path, request.method.lower()):
                 return text(403, f"Authorization denied for user {user.name}\n")
         except (ApiError, ConnectionFailed) as error:
-            _log.warning("The cluster does not say who may read %s: %s", request.path, error)
+            _log.warning("Cannot authorize a request for %s: %s", request.path, error)
             return text(500, "Authentication failed\n")
         return None
 
@@ -106,13 +106,13 @@ class Guard:
 
 
 class _Memory(Generic[K, V]):
-    """Answers of the cluster, each for as long as it may be believed."""
+    """Cache review results, each with its own lifetime."""
 
     def __init__(self) -> None:
         self._known: dict[K, tuple[float, V]] = {}
 
     async def recall(self, key: K, ask: Callable[[], Awaitable[tuple[float, V]]]) -> V:
-        """Return what is known under the key while it is fresh, else ask for it and its life in seconds."""
+        """Return the cached value, or call `ask` for the value and its lifetime in seconds."""
         now = asyncio.get_running_loop().time()
         found = self._known.get(key)
         if found is not None and now < found[0]:

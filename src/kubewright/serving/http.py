@@ -1,4 +1,4 @@
-"""A small HTTP server on one address."""
+"""The HTTP server of an operator: one address, and errors that name it."""
 
 import os
 import ssl
@@ -9,21 +9,26 @@ from kubewright.http import server
 from kubewright.http.server import Handler, Limits
 
 GRACE = 5.0
+PROBE_LIMITS = Limits(eviction_seconds=0.25, receive_seconds=5.0, idle_seconds=30.0)
+"""Limits of the server for probes, which shares no connection with metrics or webhooks.
+
+A probe is one small packet and kubelet waits a second for its answer, so slow clients are evicted early.
+"""
 
 
 class BindError(KubewrightError):
-    """An address that cannot be listened on."""
+    """The server cannot listen on an address."""
 
 
 class Address(NamedTuple):
-    """Where to listen; an empty host means every interface."""
+    """A bind address; an empty host means every interface."""
 
     host: str
     port: int
 
 
 def parse_address(text: str) -> Address | None:
-    """Read a bind address as controller-runtime takes it: `:8080`, `127.0.0.1:0`, `[::1]:9443`; `0` is off."""
+    """Parse a bind address as controller-runtime does: `:8080`, `127.0.0.1:0`, `[::1]:9443`; return None for `0` (off)."""
     if text in ("", "0"):
         return None
     host, separator, port = text.rpartition(":")
@@ -33,7 +38,7 @@ def parse_address(text: str) -> Address | None:
 
 
 class BoundHttpServer(server.HttpServer):
-    """Serve on one address, from `async with` to its end."""
+    """Serve a handler on one address inside `async with`; raise BindError if that is not possible."""
 
     def __init__(
         self,
@@ -56,7 +61,7 @@ class BoundHttpServer(server.HttpServer):
 
 
 def _reason(error: OSError) -> str:
-    """Say why, without the address again, which is in Python's own words; a resolver's errors are no system's."""
+    """Return the reason alone: Python's own text repeats the address. Resolver errors have no system error number."""
     if error.errno is None or error.errno <= 0:
         return error.strerror or str(error)
     return os.strerror(error.errno).lower()

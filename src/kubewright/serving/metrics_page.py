@@ -1,4 +1,4 @@
-"""Our metrics in the text format of Prometheus."""
+"""The /metrics endpoint, in the text format of Prometheus."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ from kubewright.serving.guard import Guard
 
 
 class MetricsPage:
-    """The /metrics path; `guard` decides who may read it."""
+    """Serve /metrics; `guard` authenticates and authorizes clients, if given."""
 
     def __init__(self, registry: Registry, guard: Guard | None = None) -> None:
         self._registry = registry
@@ -31,7 +31,7 @@ class MetricsPage:
             refusal = await self._guard.refusal(request)
             if refusal is not None:
                 return refusal
-        # Those of the process are read from files; ours are the event loop's and read here.
+        # Process metrics are read from /proc in a thread; the registry belongs to the event loop.
         of_process = await asyncio.to_thread(lambda: list(self._process.collect()))
         moment = CollectorRegistry(auto_describe=False)
         moment.register(_Moment([*_families(self._registry), *of_process]))
@@ -40,18 +40,18 @@ class MetricsPage:
 
 
 class _Moment(Collector):
-    """Show what was collected to prometheus_client, which knows the formats."""
+    """Hand collected metrics to prometheus_client's encoders."""
 
     def __init__(self, metrics: Sequence[Metric]) -> None:
         self._metrics = metrics
 
     def collect(self) -> Iterable[Metric]:
-        """Return what was collected."""
+        """Return the collected metrics."""
         return self._metrics
 
 
 def _families(registry: Registry) -> Iterable[Metric]:
-    """Yield our metrics as prometheus_client's."""
+    """Yield the registry's metrics as those of prometheus_client."""
     for family in registry.families():
         name = family.name.removesuffix("_total") if family.kind == "counter" else family.name
         metric = Metric(name, family.help, family.kind)

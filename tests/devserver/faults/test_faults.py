@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from devserver_http import Http
-from http_wire import JsonObject
+from http_wire import HttpConnection
 
 from kubewright.devserver import Match, Server
 from kubewright.testing.virtual_time import virtual_time
@@ -18,7 +18,7 @@ def config_map(name: str) -> dict[str, Any]:
     return {"metadata": {"name": name}}
 
 
-async def watching(http: Http, query: str = "") -> JsonObject:
+async def watching(http: Http, query: str = "") -> HttpConnection:
     wire = await http.open()
     wire.send("GET", f"{P}?watch=1{query}")
     status, _ = await wire.head()

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
-from http_wire import JsonObject, connected
+from http_wire import HttpConnection, connected
 
 from kubewright.http.server import (
     Answer,
@@ -47,6 +47,14 @@ class Paths(Handler):
                 return Response(200, b"x" * 300_000, "text/plain")
             case "empty":
                 return Response(204, b"", "")
+            case "split":
+                return Response(200, b"", "text/plain", [("X-Note", request.one("note"))])
+            case "split-type":
+                return Response(200, b"", request.one("note"))
+            case "split-stream":
+                return Stream(self._stream, "text/plain", 200, [("X-Note", request.one("note"))])
+            case "endless":
+                return Stream(self._endless, "text/plain")
             case "broken":
                 raise KeyError("secret")
             case "broken-later":
@@ -75,6 +83,14 @@ class Paths(Handler):
         for piece in (b"one", b"", b"two"):
             await writer.write(piece)
 
+    async def _endless(self, writer: BodyWriter) -> None:
+        await writer.write(b"one")
+        try:
+            await self.let.wait()
+        except asyncio.CancelledError:
+            self.cancelled.append("/endless")
+            raise
+
     async def _break(self, writer: BodyWriter) -> None:
         await writer.write(b"one")
         raise KeyError("secret")
@@ -88,7 +104,7 @@ async def serving(limits: Limits = Limits(), grace: float = 5.0) -> AsyncIterato
 
 
 @asynccontextmanager
-async def talking(limits: Limits = Limits()) -> AsyncIterator[tuple[HttpServer, Paths, JsonObject]]:  # noqa: B008 (frozen)
+async def talking(limits: Limits = Limits()) -> AsyncIterator[tuple[HttpServer, Paths, HttpConnection]]:  # noqa: B008 (frozen)
     async with serving(limits) as (server, handler), connected(server.port) as wire:
         yield server, handler, wire
 

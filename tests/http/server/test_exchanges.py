@@ -6,6 +6,7 @@ import pytest
 from http_wire import connected
 
 from kubewright.http.server import Limits
+from kubewright.testing.virtual_time import virtual_time
 
 from .serving import LARGEST, serving, talking, until
 
@@ -143,7 +144,7 @@ async def test_a_handler_that_fails_is_an_error_without_details(
         reply = await wire.ask("GET", path)
         assert (reply.status, reply.text) == (500, "500 Internal Server Error\n")
         assert (await wire.ask("GET", "/next")).text == "/next"
-    assert f"answering GET {path} failed" in caplog.text
+    assert f"Handler failed for GET {path}" in caplog.text
 
 
 async def test_an_answer_that_is_given_up_leaves_nobody_waiting() -> None:
@@ -159,7 +160,7 @@ async def test_a_stream_that_fails_does_not_look_whole(caplog: pytest.LogCapture
         wire.send("GET", "/broken-stream")
         with pytest.raises((asyncio.IncompleteReadError, ConnectionError, ValueError)):
             await wire.reply()
-    assert "answering GET /broken-stream failed" in caplog.text
+    assert "Handler failed for GET /broken-stream" in caplog.text
 
 
 async def test_a_handler_may_hang_up() -> None:
@@ -168,15 +169,82 @@ async def test_a_handler_may_hang_up() -> None:
         assert await wire.ended()
 
 
-async def test_who_hangs_up_has_the_answer_cancelled_and_leaves_nothing_behind() -> None:
+async def test_a_client_that_resets_has_its_request_cancelled_and_leaves_nothing_behind() -> None:
     async with serving() as (server, handler):
         async with connected(server.port) as wire:
             wire.send("POST", "/never", b"x" * 1000)
             await until(lambda: handler.asked)
-            assert server.room.left == server.limits.held - 1000
+            assert server.body_budget.available == server.limits.held - 1000
+            wire.reset()
         await until(lambda: handler.cancelled)
-        assert (server.tasks, server.room.left) == (0, server.limits.held)
+        assert (server.tasks, server.body_budget.available) == (0, server.limits.held)
         assert not server.connections
+
+
+async def test_a_client_that_half_closes_gets_every_response_it_asked_for() -> None:
+    async with talking() as (server, handler, wire):
+        for path in ("/later/1", "/2", "/later/3"):
+            wire.send("GET", path)
+        wire.writer.write_eof()
+        await until(lambda: handler.asked)
+        handler.let.set()
+        replies = [await wire.reply() for _ in range(3)]
+        assert [reply.text for reply in replies] == ["/later/1", "/2", "/later/3"]
+        assert [reply.headers.get("connection") for reply in replies] == [None, None, "close"]
+        assert await wire.ended()
+        await until(lambda: not server.connections)
+
+
+async def test_half_a_request_of_a_client_that_half_closes_is_dropped_and_the_ones_before_answered() -> None:
+    async with talking() as (server, handler, wire):
+        wire.send("GET", "/later")
+        wire.writer.write(b"GET /half HTTP/1.1\r\nHo")
+        wire.writer.write_eof()
+        await until(lambda: handler.asked)
+        handler.let.set()
+        assert (await wire.reply()).text == "/later"
+        assert await wire.ended()
+        await until(lambda: not server.connections)
+
+
+async def test_bad_bytes_before_a_half_close_are_still_refused() -> None:
+    async with talking() as (_, _, wire):
+        wire.writer.write(b"nonsense\r\n\r\n")
+        wire.writer.write_eof()
+        assert (await wire.reply()).status == 400
+        assert await wire.ended()
+
+
+async def test_a_stream_ends_when_its_client_half_closes() -> None:
+    async with serving() as (server, handler), connected(server.port) as wire:
+        wire.send("GET", "/endless")
+        assert (await wire.head())[0] == 200
+        wire.writer.write_eof()
+        await until(lambda: handler.cancelled)
+        await until(lambda: not server.connections)
+
+
+@virtual_time
+async def test_a_handler_that_takes_too_long_is_cancelled_when_its_client_has_half_closed() -> None:
+    async with serving() as (server, handler), connected(server.port) as wire:
+        wire.send("GET", "/never")
+        wire.writer.write_eof()
+        assert await wire.ended()
+        assert handler.cancelled == ["/never"]
+        await until(lambda: not server.connections)
+
+
+@pytest.mark.parametrize("note", ["a%0d%0aX-Evil:%20yes", "a%0ab", "a%0db", "a%00b"])
+@pytest.mark.parametrize("path", ["/split", "/split-type", "/split-stream"])
+async def test_a_header_value_with_a_line_break_is_a_server_error_and_not_sent(
+    path: str, note: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with talking() as (_, _, wire):
+        wire.send("GET", f"{path}?note={note}")
+        assert "x-evil" not in (reply := await wire.reply()).headers
+        assert (reply.status, reply.text) == (500, "500 Internal Server Error\n")
+        assert (await wire.ask("GET", "/next")).text == "/next"
+    assert "line break" in caplog.text
 
 
 async def test_who_hangs_up_at_once_does_not_leave_a_coroutine_that_nobody_awaits() -> None:
@@ -184,7 +252,7 @@ async def test_who_hangs_up_at_once_does_not_leave_a_coroutine_that_nobody_await
         for _ in range(20):
             async with connected(server.port) as wire:
                 wire.send("GET", "/never")
-                wire.writer.write_eof()
+                wire.reset()
                 await wire.ended()
         await until(lambda: not server.connections)
         assert server.tasks == 0

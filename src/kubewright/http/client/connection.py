@@ -7,6 +7,7 @@ from typing import cast
 
 import httptools
 
+from kubewright.http.client.byte_transport import ARRIVAL, ByteTransport
 from kubewright.http.client.exchange import ClientResponse
 from kubewright.http.client.failures import (
     ConnectionBroken,
@@ -17,7 +18,6 @@ from kubewright.http.client.failures import (
 )
 from kubewright.http.client.headers import Field, Headers
 from kubewright.http.client.inflation import Inflater
-from kubewright.http.client.wire import ARRIVAL, JsonObject
 
 MAX_HEAD = 1024 * 1024
 HIGH_WATER = 1024 * 1024
@@ -44,7 +44,7 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._wire: JsonObject | None = None
+        self._wire: ByteTransport | None = None
         self._buffer = memoryview(b"")
         self._pieces: list[bytes] = []
         # The parser calls this for each chunk: a built-in, so that ten thousand chunks need no frame of Python.
@@ -122,7 +122,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         return data
 
     def finish(self, keep_for: float) -> bool:
-        """End the exchange; tell whether the connection can serve another one within so many seconds."""
+        """Receiver the exchange; tell whether the connection can serve another one within so many seconds."""
         # A request may be cancelled at its last moment: what nobody has read would become part of the next answer,
         # and the next request part of a body that is only half out.
         if self._pieces or self._sending or not (self._done and self._lasting and self.usable):
@@ -145,7 +145,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         else:
             self._wire.close()
 
-    def detach(self) -> JsonObject | None:
+    def detach(self) -> ByteTransport | None:
         """Give the wire away, for something else to be spoken on it."""
         wire, self._wire = self._wire, None
         self.connection_lost(None)
@@ -273,12 +273,12 @@ class ClientConnection(asyncio.BufferedProtocol):
         """Begin on a transport of the event loop."""
         self.attach(cast("asyncio.Transport", transport))
 
-    def attach(self, wire: JsonObject) -> None:
+    def attach(self, wire: ByteTransport) -> None:
         """Begin: requests can go out."""
         self._wire = wire
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End: whatever is still waited for will not come."""
+        """Receiver: whatever is still waited for will not come."""
         self._wire = None
         # The parser holds our methods, and we the parser: without this only the garbage collector parts them.
         self._parser = None

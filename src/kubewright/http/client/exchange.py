@@ -48,5 +48,5 @@ class Exchange(Protocol):
         ...
 
     async def close(self) -> None:
-        """End everything that is under way."""
+        """Receiver everything that is under way."""
         ...

@@ -17,7 +17,7 @@ from kubewright.http.client.failures import (
 from kubewright.http.client.heads import encode_headers
 from kubewright.http.client.route import Origin, Route
 from kubewright.http.client.sockets import Sockets
-from kubewright.http.client.tls import Sessions, TlsWire
+from kubewright.http.client.tls import Sessions, TlsTransport
 
 CONNECT_TIMEOUT = 10.0
 
@@ -97,17 +97,17 @@ async def _ask_for_way(connection: ClientConnection, proxy: Origin, server: Orig
 
 def _tls_wire(
     tls: ssl.SSLContext | None, name: str, sessions: Sessions, connection: ClientConnection
-) -> TlsWire:
+) -> TlsTransport:
     if tls is None:
         raise ValueError("a secure route needs a TLS context")
-    return TlsWire(tls, name, sessions, connection)
+    return TlsTransport(tls, name, sessions, connection)
 
 
 def _reset() -> ConnectionResetError:
     return ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
 
 
-async def _shaken(wire: TlsWire, connection: ClientConnection) -> ClientConnection:
+async def _shaken(wire: TlsTransport, connection: ClientConnection) -> ClientConnection:
     try:
         await wire.ready
     except BaseException:

@@ -6,7 +6,7 @@ import os
 import ssl
 from typing import cast
 
-from kubewright.http.client.wire import ARRIVAL, End, JsonObject
+from kubewright.http.client.byte_transport import ARRIVAL, ByteTransport, Receiver
 
 _RECORD = 16 * 1024
 
@@ -30,10 +30,10 @@ class Sessions:
             self._last[server_name] = session
 
 
-class TlsWire(asyncio.BufferedProtocol):
+class TlsTransport(asyncio.BufferedProtocol):
     """Speak TLS as the client; the one end on it is told of plain bytes only."""
 
-    def __init__(self, context: ssl.SSLContext, server_name: str, sessions: Sessions, end: End) -> None:
+    def __init__(self, context: ssl.SSLContext, server_name: str, sessions: Sessions, end: Receiver) -> None:
         self._buffer = memoryview(bytearray(ARRIVAL))
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
@@ -46,14 +46,14 @@ class TlsWire(asyncio.BufferedProtocol):
         self._sessions: Sessions | None = sessions
         self._end = end
         self.ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._below: JsonObject | None = None
+        self._below: ByteTransport | None = None
         self._open = False
         self._closing = False
         self._failure: ssl.SSLError | None = None
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
         """Put another end on it: TLS in TLS, behind a proxy that is spoken to in TLS itself."""
-        self._end = cast("End", protocol)
+        self._end = cast("Receiver", protocol)
 
     # What is below.
 
@@ -61,7 +61,7 @@ class TlsWire(asyncio.BufferedProtocol):
         """Begin on a transport of the event loop."""
         self.attach(cast("asyncio.Transport", transport))
 
-    def attach(self, wire: JsonObject) -> None:
+    def attach(self, wire: ByteTransport) -> None:
         """Begin the handshake."""
         self._below = wire
         self._shake_hands()

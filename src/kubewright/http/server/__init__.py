@@ -1,10 +1,14 @@
-"""HTTP/1.1 for servers: an asyncio protocol on httptools, and what is listened with.
+"""HTTP/1.1 for servers; the entry point is `HttpServer`.
 
-In reading order: `server` (from start to stop), `listening` (its sockets), `arrivals` (before TLS stands), `connection` (one client),
-`reader` (bytes become requests), `requests` and `answers` (values), `handler` and `routes` (who answers), `limits` (when it is enough).
+In reading order: `server` (accepting, evicting, stopping), `listening` (its sockets), `connection` (one client),
+`reader` (requests from bytes), `requests` and `responses` (values), `handler` (what answers), `limits`.
 """
 
-from kubewright.http.server.answers import (
+from kubewright.http.server.connection import ServerConnection
+from kubewright.http.server.handler import Endpoint, Handler, Router
+from kubewright.http.server.limits import Limits
+from kubewright.http.server.requests import Request, split_target
+from kubewright.http.server.responses import (
     JSON,
     TEXT,
     Answer,
@@ -17,11 +21,6 @@ from kubewright.http.server.answers import (
     Upgrade,
     text,
 )
-from kubewright.http.server.connection import ServerConnection
-from kubewright.http.server.handler import Handler
-from kubewright.http.server.limits import Limits
-from kubewright.http.server.requests import Request, split_target
-from kubewright.http.server.routes import Endpoint, Router
 from kubewright.http.server.server import HttpServer
 
 __all__ = [

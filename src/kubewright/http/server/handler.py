@@ -1,35 +1,67 @@
-"""What stands behind a server: it judges heads, answers requests, and knows who is connected."""
+"""What stands behind a server: `Handler` answers requests, `Router` is one that answers by path."""
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any
 
-from kubewright.http.server.answers import Answer, DateField, Fields, Response, text
+from msgspec import Struct
+
 from kubewright.http.server.requests import Request
+from kubewright.http.server.responses import Answer, DateField, Fields, Response, text
 
 
 class Handler(ABC):
-    """Answers the requests of a server; all but `handle` have a plain way of their own."""
+    """Answer the requests of a server; every method but `handle` has a default."""
 
     _date = DateField()
 
     @abstractmethod
     def handle(self, request: Request) -> Answer | Coroutine[Any, Any, Answer]:
-        """Answer a whole request, at once or later; whoever hangs up has the later answer cancelled."""
+        """Return the response to a whole request, or a coroutine of it, which is cancelled if the client is gone."""
 
     def admit(self, request: Request) -> int | Response:
-        """Say from its head how large a request's body may be, or refuse it unread."""
+        """Return the largest body to accept for a request head, or a response that refuses the request unread."""
         return 0
 
     def too_large(self, request: Request, largest: int) -> Response:
-        """Answer to a body that is larger than `admit` allowed."""
+        """Return the response to a body that is larger than `admit` allowed."""
         return text(413, f"the body is larger than {largest} bytes\n")
 
     def preamble(self, headers: Fields) -> str:
-        """Give the lines that go with every answer; `headers` are those of this one."""
+        """Return the header lines of every response; `headers` are those of this one."""
         return str(self._date)
 
     def peer(self, transport: asyncio.BaseTransport) -> Mapping[str, Any] | None:
-        """Tell what requests of a new connection know of their sender."""
+        """Return what requests of a new connection carry about their client, such as its certificate."""
         return None
+
+
+class Endpoint(Struct, frozen=True):
+    """One path that is read with GET and HEAD; a path that ends in `/*` matches everything one step below."""
+
+    path: str
+    answer: Callable[[Request], Answer | Coroutine[Any, Any, Answer]]
+
+
+class Router(Handler):
+    """Answer by path, and refuse unknown paths."""
+
+    def __init__(self, endpoints: Iterable[Endpoint]) -> None:
+        self._endpoints = {endpoint.path: endpoint for endpoint in endpoints}
+
+    def admit(self, request: Request) -> int | Response:
+        """Refuse unknown paths, other methods, and any body."""
+        if self._find(request.path) is None:
+            return text(404, "404 page not found\n")
+        if request.method not in ("GET", "HEAD"):
+            return Response(405, b"405 method not allowed\n", "text/plain", [("Allow", "GET, HEAD")])
+        return 0
+
+    def handle(self, request: Request) -> Answer | Coroutine[Any, Any, Answer]:
+        """Answer an admitted request."""
+        endpoint = self._find(request.path)
+        return text(404, "404 page not found\n") if endpoint is None else endpoint.answer(request)
+
+    def _find(self, path: str) -> Endpoint | None:
+        return self._endpoints.get(path) or self._endpoints.get(f"{path.rpartition('/')[0]}/*")

@@ -1,60 +1,61 @@
-"""The sockets that a server listens on, one for each address of its host with the same port, and who comes there."""
+"""The sockets that a server listens on: one for each address of its host, all with the same port."""
 
 import asyncio
 import errno
 import socket
 from contextlib import ExitStack, suppress
 
-# Whoever finds no place waits here, in the kernel, and costs the process nothing.
+# Connections beyond the limit wait in the kernel, where they cost the process nothing.
 _BACKLOG = 1024
-# A machine may name an address of a family that it has switched off.
-_NOT_HERE = {errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL}
+# A host name may have addresses of a family that is disabled on this machine.
+_UNAVAILABLE = {errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL}
 
 
 async def listen(host: str, port: int) -> list[socket.socket]:
-    """Open the sockets; an empty host means every interface, port 0 any port that is free on all of them."""
+    """Open listening sockets; an empty host means every interface, port 0 one that is free on all of them."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     sockets: list[socket.socket] = []
-    missing: OSError | None = None
+    unavailable: OSError | None = None
     with ExitStack() as opened:
         for family, address in dict.fromkeys((family, address) for family, *_, address in found):
-            # The port that the first one found is that of all.
+            # All sockets use the port that the first one was given.
             bound = sockets[0].getsockname()[1] if sockets else port
             try:
                 one = socket.create_server((address[0], bound, *address[2:]), family=family, backlog=_BACKLOG)
             except OSError as error:
-                if error.errno not in _NOT_HERE:
+                if error.errno not in _UNAVAILABLE:
                     raise
-                missing = error
+                unavailable = error
                 continue
             opened.enter_context(one)
             one.setblocking(False)
             sockets.append(one)
         opened.pop_all()
-    if not sockets and missing is not None:
-        raise missing
+    if not sockets and unavailable is not None:
+        raise unavailable
     return sockets
 
 
 async def accept(listener: socket.socket) -> socket.socket:
-    """Wait for the next one who comes.
+    """Wait for the next connection and return its socket.
 
-    Nothing is awaited once it is there: `loop.sock_accept` loses whoever comes in the turn in which it is cancelled.
+    Nothing is awaited after the socket exists: `loop.sock_accept` loses a connection that arrives in the turn of
+    the event loop in which it is cancelled.
     """
     while True:
         with suppress(BlockingIOError):
-            arrived, _ = listener.accept()
-            arrived.setblocking(False)
-            return arrived
-        await _somebody_waits(listener)
+            accepted, _ = listener.accept()
+            accepted.setblocking(False)
+            return accepted
+        await _readable(listener)
 
 
-async def _somebody_waits(listener: socket.socket) -> None:
+async def _readable(listener: socket.socket) -> None:
     loop = asyncio.get_running_loop()
-    here: asyncio.Future[None] = loop.create_future()
-    loop.add_reader(listener, lambda: here.done() or here.set_result(None))
+    ready: asyncio.Future[None] = loop.create_future()
+    loop.add_reader(listener, lambda: ready.done() or ready.set_result(None))
     try:
-        await here
+        await ready
     finally:
         loop.remove_reader(listener)

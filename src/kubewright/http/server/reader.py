@@ -1,20 +1,21 @@
-"""Requests out of bytes: what the parser tells is put together, within limits."""
+"""Requests from bytes: RequestReader collects what the parser reports, within the limits."""
 
 import logging
+import re
 from collections.abc import Mapping
 from typing import Any, Protocol
 
 import httptools
 
-from kubewright.http.server.answers import Response, text
 from kubewright.http.server.handler import Handler
 from kubewright.http.server.limits import Limits
 from kubewright.http.server.requests import Request, split_target
+from kubewright.http.server.responses import Response, text
 
-# What a chunk of one byte brings along: its size, and two line ends.
-_CHUNKING = 6
-_FIELD = 32
-# Spelled as clients do, and at hand in small letters.
+# Framing of a chunk of one byte: its size and two line ends.
+_CHUNK_OVERHEAD = 6
+_FIELD_OVERHEAD = 32
+# The usual spellings, so that most names need not be converted to lower case.
 _NAMES = {
     name: name.decode().lower()
     for name in (
@@ -22,71 +23,78 @@ _NAMES = {
         *(b"Content-Type", b"Host", b"Kubectl-Command", b"Kubectl-Session", b"User-Agent"),
     )
 }
+_VERSIONS = ("1.1", "1.0")
+_HOST = re.compile(r"[\w.~!$&'()*+,;=:%\[\]-]*", re.ASCII)
 
 _log = logging.getLogger("kubewright.http")
 
 
-class Room:
-    """Bytes that the bodies of all connections share."""
+class BodyBudget:
+    """Bytes that the request bodies of all connections share."""
 
     def __init__(self, size: int) -> None:
-        self.left: int = size
+        self.available: int = size
 
     def take(self, size: int) -> bool:
-        """Take some, if there is as much."""
-        if size > self.left:
+        """Take bytes and return True if enough are available."""
+        if size > self.available:
             return False
-        self.left -= size
+        self.available -= size
         return True
 
     def give(self, size: int) -> None:
-        """Give back what was taken."""
-        self.left += size
+        """Return bytes that were taken."""
+        self.available += size
 
 
-class Sink(Protocol):
-    """Where requests go."""
+class RequestSink(Protocol):
+    """Receive the requests of one connection."""
 
     def begun(self) -> None:
-        """Learn that a request has begun to come in."""
+        """Note that a request begins to arrive."""
         ...
 
     def expected(self) -> None:
-        """Tell the client to go on: it waits with the body until its head was found good."""
+        """Tell the client to send its body: it asked with `Expect: 100-continue`."""
         ...
 
     def received(self, request: Request) -> None:
-        """Take a whole request; its body is to be given back to the room."""
+        """Take a whole request; its body must be returned to the budget."""
         ...
 
     def refuse(self, answer: Response, *, bodiless: bool) -> None:
-        """Answer to what is no request that can be taken; nothing after it is."""
+        """Answer bytes that are not an acceptable request; nothing after them is read as one."""
         ...
 
     def refused(self) -> None:
-        """Learn that nothing of the refused request is awaited any more."""
+        """Note that the refused request has ended."""
         ...
 
     def switched(self, rest: bytes) -> None:
-        """Take what came after a request for another protocol."""
+        """Take the bytes that follow a request for another protocol."""
         ...
 
     def abort(self) -> None:
-        """Hang up."""
+        """Close the connection immediately."""
         ...
 
 
 class RequestReader:
-    """Puts together the requests of one connection; `receiving` while one is under way."""
+    """Collect the requests of one connection; `receiving` is True while one is arriving."""
 
     def __init__(
-        self, sink: Sink, handler: Handler, limits: Limits, room: Room, peer: Mapping[str, Any] | None
+        self,
+        sink: RequestSink,
+        handler: Handler,
+        limits: Limits,
+        budget: BodyBudget,
+        peer: Mapping[str, Any] | None,
     ) -> None:
         self._sink = sink
         self._handler = handler
         self._limits = limits
-        self._most = limits.head
-        self._room = room
+        self._max_head = limits.head
+        self._budget = budget
         self._peer = peer
         self._parser = httptools.HttpRequestParser(self)
         self._piece = 0
@@ -103,17 +111,17 @@ class RequestReader:
         self._fields: list[tuple[str, str]] = []
         self._head = 0
         self._request: Request | None = None
-        self._largest = 0
+        self._max_body = 0
         self._body: bytes | bytearray = b""
         self._size = 0
 
     @property
     def admitted(self) -> bool:
-        """Tell whether a request is coming in whose head was found good."""
+        """Return True while the body of an admitted request is arriving."""
         return self.receiving and self._request is not None
 
     def feed(self, data: bytes) -> None:
-        """Read on; what comes after a refusal is thrown away, and read only to find out where it ends."""
+        """Read on; after a refusal bytes are parsed only to find the end of the refused request."""
         self._piece = len(data)
         if self._refused:
             self._discarded += self._piece
@@ -126,21 +134,21 @@ class RequestReader:
         except httptools.HttpParserUpgrade as found:
             self._sink.switched(data[found.args[0] :])
         except httptools.HttpParserCallbackError as error:
-            _log.error("a connection was dropped", exc_info=error.__context__)
+            _log.error("Dropped a connection: reading its request failed", exc_info=error.__context__)
             self._sink.abort()
         except httptools.HttpParserError:
             self.give_up(text(400, "400 Bad Request"))
         else:
             self._fed += self._piece
-            # Beyond the body there are the head, sizes of chunks and trailers; the parser gathers without an end.
-            if self.receiving and self._fed > self._most + _CHUNKING * self._size:
+            # Beyond the body there are the head, chunk sizes and trailers, which the parser would buffer endlessly.
+            if self.receiving and self._fed > self._max_head + _CHUNK_OVERHEAD * self._size:
                 self._broken = True
                 self._refuse_head()
 
     def give_up(self, answer: Response) -> None:
-        """Refuse what is coming in and read no more of it."""
+        """Refuse the request that is arriving and parse no more."""
         self._broken = True
-        bodiless = self._asks_for_head
+        bodiless = self._is_head_request
         self.receiving = False
         if self._refused:
             self._sink.refused()
@@ -148,8 +156,8 @@ class RequestReader:
             self._refuse(answer, bodiless=bodiless)
 
     def release(self) -> None:
-        """Give back what is kept of a request that never came in whole."""
-        self._room.give(len(self._body))
+        """Return the body of an unfinished request to the budget."""
+        self._budget.give(len(self._body))
         self._body = b""
 
     def on_message_begin(self) -> None:
@@ -159,16 +167,16 @@ class RequestReader:
         self._sink.begun()
 
     def on_url(self, url: bytes) -> None:
-        """Collect the target, which may come in pieces."""
+        """Collect the target, which may arrive in pieces."""
         self._target += url
         self._head += len(url)
-        if self._head > self._most:
+        if self._head > self._max_head:
             self._refuse_head()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Collect a field; what comes after the head are trailers, which nobody asked for."""
-        self._head += _FIELD + len(name) + len(value)
-        if self._head > self._most:
+        """Collect a header field; trailers after the body are counted and dropped."""
+        self._head += _FIELD_OVERHEAD + len(name) + len(value)
+        if self._head > self._max_head:
             self._refuse_head()
         if self._refused or self._request is not None:
             return
@@ -182,35 +190,53 @@ class RequestReader:
         self._refuse(text(431, "431 Request Header Fields Too Large"))
 
     def on_headers_complete(self) -> None:
-        """Decide about the body before it comes."""
+        """Decide about the request before its body arrives."""
         if self._refused:
             return
         parser = self._parser
         path, query = split_target(self._target.decode("latin-1"))
         method = parser.get_method().decode("latin-1")
-        self._request = request = Request(
+        request = Request(
             method, path, query, self._headers, b"", self._peer, parser.should_upgrade(), self._fields
         )
-        verdict = self._handler.admit(request)
-        if not isinstance(verdict, int):
-            self._refuse(verdict)
+        problem = self._problem(request)
+        if problem is not None:
+            self._refuse(problem)
             return
-        self._largest = verdict
+        self._request = request
+        decision = self._handler.admit(request)
+        if not isinstance(decision, int):
+            self._refuse(decision)
+            return
+        self._max_body = decision
         length = self._headers.get("content-length", "0")
-        if length.isdigit() and int(length) > verdict:
-            self._refuse(self._handler.too_large(request, verdict))
+        if length.isdigit() and int(length) > decision:
+            self._refuse(self._handler.too_large(request, decision))
         elif self._headers.get("expect", "").lower() == "100-continue":
             self._sink.expected()
 
+    def _problem(self, request: Request) -> Response | None:
+        """Return a refusal for a head that the parser accepts and RFC 9112 does not."""
+        version = self._parser.get_http_version()
+        if version not in _VERSIONS:
+            return text(505, "505 HTTP Version Not Supported")
+        host = self._headers.get("host")
+        if host is None:
+            return text(400, "400 Bad Request: missing required Host header") if version == "1.1" else None
+        # Two servers could be meant, and a proxy and we could disagree on which one.
+        if "," in host and len(request.every("host")) > 1:
+            return text(400, "400 Bad Request: too many Host headers")
+        return None if _HOST.fullmatch(host) else text(400, "400 Bad Request: malformed Host header")
+
     def on_body(self, body: bytes) -> None:
-        """Collect the body up to the limit, then only count it."""
+        """Collect the body up to its limit; the rest is only counted."""
         size = len(body)
         self._size += size
         if self._refused:
             return
-        if self._request is not None and self._size > self._largest:
-            self._refuse(self._handler.too_large(self._request, self._largest))
-        elif not self._room.take(size):
+        if self._request is not None and self._size > self._max_body:
+            self._refuse(self._handler.too_large(self._request, self._max_body))
+        elif not self._budget.take(size):
             self._refuse(text(503, "503 too many large requests at once"))
         elif not self._body:
             self._body = body
@@ -221,7 +247,7 @@ class RequestReader:
             self._body += body
 
     def on_message_complete(self) -> None:
-        """Hand over the request that has come in whole."""
+        """Hand over the whole request."""
         self.receiving = False
         request = self._request
         if self._refused or request is None:
@@ -232,7 +258,7 @@ class RequestReader:
         self._body = b""
         keep_alive = parser.should_keep_alive() and not request.upgrade
         if not keep_alive or "connection" in self._headers:
-            # Only clients of HTTP/1.0 say that they wish to stay; what they are told is simpler without.
+            # HTTP/1.0 clients may ask to keep the connection; closing is always allowed and simpler.
             request.chunks = parser.get_http_version() != "1.0"
             request.keep_alive = keep_alive and request.chunks
         self._sink.received(request)
@@ -241,8 +267,8 @@ class RequestReader:
         if not self._refused:
             self._refused = True
             self.release()
-            self._sink.refuse(answer, bodiless=bodiless or self._asks_for_head)
+            self._sink.refuse(answer, bodiless=bodiless or self._is_head_request)
 
     @property
-    def _asks_for_head(self) -> bool:
+    def _is_head_request(self) -> bool:
         return self.receiving and self._parser.get_method() == b"HEAD"

@@ -1,4 +1,4 @@
-"""What a client asks for: one HTTP request."""
+"""One HTTP request as a server receives it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from msgspec import Struct
 
 
 class Request(Struct):
-    """One HTTP request; names of fields are in small letters, repeated ones are joined as HTTP allows."""
+    """One HTTP request; header names are in lower case, repeated headers are joined with commas."""
 
     method: str
     path: str
@@ -16,25 +16,25 @@ class Request(Struct):
     headers: Mapping[str, str] = {}
     body: bytes = b""
     peer: Mapping[str, Any] | None = None
-    """What the handler knows of who is connected, such as a verified certificate."""
+    """What the handler knows about the client, such as a verified certificate."""
     upgrade: bool = False
     fields: Sequence[tuple[str, str]] = ()
-    """Every field as it came, for those that may repeat."""
+    """All header fields in order, for those that may repeat."""
     keep_alive: bool = True
     chunks: bool = True
-    """Whether the client understands a body in chunks: those of HTTP/1.0 do not."""
+    """Whether the client understands chunked bodies: HTTP/1.0 does not."""
 
     def every(self, name: str) -> list[str]:
-        """Give the values of a field that may repeat."""
+        """Return all values of a header field that may repeat."""
         return [value for key, value in self.fields if key == name]
 
     def one(self, name: str, default: str = "") -> str:
-        """Give the first value of a query parameter."""
+        """Return the first value of a query parameter."""
         values = self.query.get(name)
         return values[0] if values else default
 
     def flag(self, name: str) -> bool:
-        """Read a boolean query parameter: present, and neither 0 nor false."""
+        """Return True if a query parameter is present and neither 0 nor false."""
         values = self.query.get(name)
         return bool(values) and values[0].lower() not in ("false", "0")
 
@@ -43,7 +43,7 @@ def split_target(target: str) -> tuple[str, Mapping[str, list[str]]]:
     """Split a request target into its decoded path and query."""
     path, mark, query = target.partition("?")
     if not path.startswith("/"):
-        # As proxies ask: with the server before the path.
+        # The absolute form, with scheme and server before the path, is what proxies receive.
         scheme, named, rest = path.partition("://")
         if named and scheme.lower() in ("http", "https"):
             path = f"/{rest.partition('/')[2]}"

@@ -1,4 +1,13 @@
-"""A listening server: it takes connections in, sweeps out those that take too long, and stops gracefully."""
+"""A listening server: it accepts connections, evicts the ones that waste its places, and stops gracefully.
+
+A connection counts from its accept, not from the end of its TLS handshake. At the limit the next connection waits,
+and all others behind it in the kernel's backlog, until a place is free. A place becomes free when a connection ends,
+or by eviction: first the connection that has waited longest for its client (a handshake, a request or a response
+that does not proceed, or no request at all) and has done so for `eviction_seconds`; else the one that is idle for
+longest. So neither silent clients nor ones that send a byte a second keep others out. Idle connections of clients
+that were answered before are kept while at least half of the places are held by younger unfinished requests: these
+are evicted soon, and a flood of them does not cost well-behaved clients their connections.
+"""
 
 import asyncio
 import socket
@@ -9,24 +18,39 @@ from functools import partial
 from typing import Any, Self
 
 from kubewright.http.network import NETWORK
-from kubewright.http.server.arrivals import Arrival
 from kubewright.http.server.connection import ServerConnection
 from kubewright.http.server.handler import Handler
 from kubewright.http.server.limits import Limits
 from kubewright.http.server.listening import accept, listen
-from kubewright.http.server.reader import Room
+from kubewright.http.server.reader import BodyBudget
 
 SWEEP_SECONDS = 5.0
-# A peer that does not answer to the end of TLS is not worth a longer wait.
-_GOODBYE_SECONDS = 1.0
+# How long a stop waits for a client's close_notify.
+_SHUTDOWN_SECONDS = 1.0
 _ACCEPT_PAUSE = 0.1
 
 
-class HttpServer:
-    """Serve a handler on one address, from `async with` to its end; an empty host means every interface.
+class _Handshake:
+    """An accepted socket whose connection is not established yet, and the task that establishes it."""
 
-    On leaving no more connections are taken, requests under way are answered for `grace` seconds with the
-    wish that their clients leave, and what is then left is cut off.
+    def __init__(self, accepted: socket.socket, task: asyncio.Task[None], since: float) -> None:
+        self._socket = accepted
+        self._task = task
+        self.since: float = since
+
+    def abort(self) -> None:
+        """Give the connection up, however far it is."""
+        # asyncio continues a handshake whose task was cancelled: let it read an end of file.
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._task.cancel()
+
+
+class HttpServer:
+    """Serve a handler on one address inside `async with`; an empty host means every interface.
+
+    On exit it accepts no more connections, answers requests under way for `grace` seconds with `Connection: close`,
+    then aborts what is left.
     """
 
     def __init__(
@@ -45,25 +69,25 @@ class HttpServer:
         self._grace = grace
         self._stack = AsyncExitStack()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._arriving: dict[ServerConnection, Arrival] = {}
+        self._handshakes: dict[ServerConnection, _Handshake] = {}
         self._waiting = 0
         self._freed = asyncio.Event()
-        self._gone = asyncio.Event()
-        self._leaving = False
+        self._none_left = asyncio.Event()
+        self._stopping = False
         self.limits: Limits = limits
-        self.room: Room = Room(limits.held)
+        self.body_budget: BodyBudget = BodyBudget(limits.held)
         self.draining: bool = False
         self.connections: set[ServerConnection] = set()
         self.port: int = port
 
     @property
-    def crowded(self) -> bool:
-        """Tell whether others wait for a place: whoever was answered shall leave."""
+    def at_capacity(self) -> bool:
+        """Return True while a new connection waits for a free one: responses then close their connection."""
         return self._waiting > 0
 
     @property
     def tasks(self) -> int:
-        """Count the requests that are being answered in tasks."""
+        """Return how many requests are being answered in tasks."""
         return len(self._tasks)
 
     async def __aenter__(self) -> Self:
@@ -76,15 +100,15 @@ class HttpServer:
             listeners += await listen(self._host, self.port)
             self.port = listeners[0].getsockname()[1]
         self._group = asyncio.TaskGroup()
-        # Entered after the listening, so that an address in use is told as it is and not in a group.
+        # Entered after listening, so that an address in use is not reported as an exception group.
         await self._stack.enter_async_context(self._group)
         sweeper = self._group.create_task(self._sweep())
         self._stack.callback(sweeper.cancel)
-        self._stack.callback(self._cut_off)
+        self._stack.callback(self._abort_all)
         self._stack.push_async_callback(self._finish)
         for listener in listeners:
             accepting = self._group.create_task(self._accept(listener))
-            # Not closed by the task itself: one that is cancelled at once never begins.
+            # Not closed by the task itself: one that is cancelled immediately never starts.
             accepting.add_done_callback(lambda _, listener=listener: listener.close())
             self._stack.callback(accepting.cancel)
         return self
@@ -93,138 +117,144 @@ class HttpServer:
         await self._stack.aclose()
 
     def drain(self) -> None:
-        """Ask clients, with each answer, to open no more requests on the connections they hold."""
+        """Ask clients, with each response, to send no more requests on their connections."""
         self.draining = True
 
     async def _finish(self) -> None:
         self.drain()
-        self._leaving = True
-        self._turn_away()
+        self._stopping = True
+        self._abort_handshakes()
         for connection in list(self.connections):
-            connection.leave()
+            connection.close_when_answered()
         try:
             async with asyncio.timeout(self._grace):
                 while self.connections:
-                    self._gone.clear()
-                    await self._gone.wait()
+                    self._none_left.clear()
+                    await self._none_left.wait()
         except TimeoutError:
             pass
 
-    def _cut_off(self) -> None:
+    def _abort_all(self) -> None:
         for task in self._tasks:
             task.cancel()
-        self._turn_away()
+        self._abort_handshakes()
         for connection in list(self.connections):
             connection.abort()
 
-    def _turn_away(self) -> None:
-        for arrival in self._arriving.values():
-            arrival.hang_up()
+    def _abort_handshakes(self) -> None:
+        for handshake in self._handshakes.values():
+            handshake.abort()
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run work until it ends or the server does."""
+        """Run work until it ends or the server stops."""
         task = self._group.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
     async def _accept(self, listener: socket.socket) -> None:
-        """Let in whoever comes, one after the other.
+        """Accept connections one after the other; at the limit the next one waits for a place.
 
-        API servers open a connection for each request that they have under way: a crowd is no attack, and who
-        is turned away cannot write. So the next one waits until there is room, and all others behind it in
-        the kernel.
+        API servers open a connection for each request under way, and a write whose webhook connection is refused
+        fails: so a burst waits in the kernel's backlog and is not turned away.
         """
         loop = asyncio.get_running_loop()
         while True:
             try:
-                arrived = await accept(listener)
+                accepted = await accept(listener)
             except OSError:
-                # As many files are open as may be, or who came is gone again.
+                # The process has no file descriptor left, or the client is gone again.
                 await asyncio.sleep(_ACCEPT_PAUSE)
                 continue
             with ExitStack() as held:
-                held.enter_context(arrived)
-                await self._find_room()
+                held.enter_context(accepted)
+                await self._wait_for_place()
                 held.pop_all()
             connection = ServerConnection(self._handler, self, loop)
-            opening = self._group.create_task(self._open(connection, arrived))
-            opening.add_done_callback(partial(self._opened, connection, arrived))
-            self._arriving[connection] = Arrival(arrived, opening, loop.time())
+            task = self._group.create_task(self._establish(connection, accepted))
+            task.add_done_callback(partial(self._handshake_ended, connection, accepted))
+            self._handshakes[connection] = _Handshake(accepted, task, loop.time())
 
-    async def _find_room(self) -> None:
+    async def _wait_for_place(self) -> None:
         loop = asyncio.get_running_loop()
         self._waiting += 1
         try:
-            while not self._has_room and not self._make_room(loop.time() - self.limits.newcomer_seconds):
+            while len(self.connections) + len(self._handshakes) >= self.limits.connections:
+                next_attempt = self._evict(loop.time())
+                if next_attempt is None:
+                    return
                 self._freed.clear()
-                # The silent have their time; when it is over, it is looked at again.
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(self.limits.newcomer_seconds):
+                    async with asyncio.timeout_at(next_attempt):
                         await self._freed.wait()
         finally:
             self._waiting -= 1
 
-    @property
-    def _has_room(self) -> bool:
-        return len(self.connections) + len(self._arriving) < self.limits.connections
+    def _evict(self, now: float) -> float | None:
+        """Free a place and return None, or return the time at which to try again."""
+        limits = self.limits
+        stalled = [(handshake.since, item) for item, handshake in self._handshakes.items()]
+        idle: list[tuple[float, ServerConnection]] = []
+        for item in self.connections:
+            since = item.stalled_since
+            if since is not None:
+                stalled.append((since, item))
+            elif (since := item.idle_since) is not None:
+                idle.append((since, item))
+        oldest = min(stalled, key=lambda found: found[0], default=None)
+        if oldest is not None and now - oldest[0] >= limits.eviction_seconds:
+            self._end(oldest[1])
+            return None
+        if idle and 2 * len(stalled) < limits.connections:
+            self._end(min(idle, key=lambda found: found[0])[1])
+            return None
+        # Others stall later than the oldest; an idle connection may become stalled at any time.
+        return (oldest[0] if oldest is not None else now) + limits.eviction_seconds
 
-    async def _open(self, connection: ServerConnection, arrived: socket.socket) -> None:
+    def _end(self, connection: ServerConnection) -> None:
+        # Removed here: the connection ends a moment later, and until then it must not be counted.
+        handshake = self._handshakes.pop(connection, None)
+        self.connections.discard(connection)
+        if handshake is not None:
+            handshake.abort()
+        else:
+            connection.evict()
+
+    async def _establish(self, connection: ServerConnection, accepted: socket.socket) -> None:
         secure = self._tls is not None
-        # No TLS, none that we speak, too slow, or gone: the client's trouble, and it knows.
+        # Failed handshakes and vanished clients are not errors of this server, and the client knows.
         with suppress(OSError):
-            # Answers come in pieces: none shall wait until the client has acknowledged the one before.
-            arrived.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            # Responses are written in pieces: none must wait for the acknowledgement of the one before.
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             await asyncio.get_running_loop().connect_accepted_socket(
                 lambda: connection,
-                arrived,
+                accepted,
                 ssl=self._tls,
                 ssl_handshake_timeout=self.limits.receive_seconds if secure else None,
-                ssl_shutdown_timeout=_GOODBYE_SECONDS if secure else None,
+                ssl_shutdown_timeout=_SHUTDOWN_SECONDS if secure else None,
             )
 
-    def _opened(
-        self, connection: ServerConnection, arrived: socket.socket, opening: asyncio.Task[None]
+    def _handshake_ended(
+        self, connection: ServerConnection, accepted: socket.socket, _: asyncio.Task[None]
     ) -> None:
-        self._arriving.pop(connection, None)
-        if not connection.made:
-            arrived.close()
+        self._handshakes.pop(connection, None)
+        if not connection.established:
+            accepted.close()
             self._freed.set()
 
     def opened(self, connection: ServerConnection) -> None:
-        """Take a connection in that may ask from now on."""
-        self._arriving.pop(connection, None)
+        """Register a connection that can receive requests."""
+        self._handshakes.pop(connection, None)
         self.connections.add(connection)
-        if self._leaving:
+        if self._stopping:
             connection.close()
 
-    def _make_room(self, before: float) -> bool:
-        """Hang up on who is silent for longest, first on those who never asked, if that is since some time before.
-
-        As long as there are such, they are waited for: mere silence drives out nobody who did ask.
-        """
-        silent = [(arrival.since, item) for item, arrival in self._arriving.items()]
-        idle = [(item.used, item.idle_since, item) for item in self.connections]
-        silent += [(since, item) for used, since, item in idle if since is not None and not used]
-        resting = [(since, item) for used, since, item in idle if since is not None and used]
-        since, longest = min(silent or resting, key=lambda found: found[0], default=(before, None))
-        if longest is None or (silent and since > before):
-            return False
-        # Taken out at once: it is gone a moment later, and until then the next newcomer would count it.
-        arrival = self._arriving.pop(longest, None)
-        self.connections.discard(longest)
-        if arrival is not None:
-            arrival.hang_up()
-        else:
-            longest.abort()
-        return True
-
     def closed(self, connection: ServerConnection) -> None:
-        """Learn that a connection is gone."""
+        """Remove a connection that has ended."""
         self.connections.discard(connection)
         self._freed.set()
         if not self.connections:
-            self._gone.set()
+            self._none_left.set()
 
     async def _sweep(self) -> None:
         loop = asyncio.get_running_loop()

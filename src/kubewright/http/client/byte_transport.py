@@ -7,7 +7,7 @@ ARRIVAL = 64 * 1024
 """How much is taken from the event loop at once."""
 
 
-class JsonObject(Protocol):
+class ByteTransport(Protocol):
     """What carries the bytes: a transport of the event loop, or TLS on another wire."""
 
     def write(self, data: bytes, /) -> None:
@@ -39,10 +39,10 @@ class JsonObject(Protocol):
         ...
 
 
-class End(Protocol):
+class Receiver(Protocol):
     """Who is told of what happens on a wire."""
 
-    def attach(self, wire: JsonObject) -> None:
+    def attach(self, wire: ByteTransport) -> None:
         """Begin: bytes can be written."""
         ...
 
@@ -59,5 +59,5 @@ class End(Protocol):
         ...
 
     def connection_lost(self, exc: Exception | None, /) -> None:
-        """End: nothing comes any more."""
+        """Receiver: nothing comes any more."""
         ...

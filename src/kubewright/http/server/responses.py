@@ -1,4 +1,4 @@
-"""What a server answers: whole answers, streams, and connections handed over to another protocol."""
+"""What a handler returns: a whole response, a streamed one, or a switch to another protocol."""
 
 import asyncio
 import time
@@ -20,15 +20,15 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 
 class BodyWriter(Protocol):
-    """Send the pieces of a streamed answer."""
+    """Send the pieces of a streamed response."""
 
     async def write(self, data: bytes) -> None:
-        """Send a piece at once; wait while the reader is slow."""
+        """Send a piece immediately, then wait while the client reads slowly."""
         ...
 
 
 class Response(Struct):
-    """A whole answer."""
+    """A whole response."""
 
     status: int
     body: bytes
@@ -37,7 +37,7 @@ class Response(Struct):
 
 
 class Stream(Struct):
-    """An answer whose body is made piece by piece until `run` returns."""
+    """A response whose body is written piece by piece until `run` returns."""
 
     run: Callable[[BodyWriter], Awaitable[None]]
     content_type: str = JSON
@@ -46,9 +46,9 @@ class Stream(Struct):
 
 
 class Upgrade(Struct):
-    """A switch to another protocol: `start` is given the transport after the 101 was sent.
+    """A switch to another protocol: `start` receives the transport after the 101 response was sent.
 
-    `run` serves it in a task of the server's; the protocol closes the connection when that ends.
+    `run` serves the protocol in a task of the server; the protocol closes the connection when it ends.
     """
 
     start: Callable[[asyncio.Transport], asyncio.Protocol]
@@ -60,23 +60,27 @@ Answer = Response | Stream | Upgrade
 
 
 class HangUp(ConnectionResetError):
-    """The end of a connection without an answer: raised by handlers who want it so, and where a client is gone."""
+    """Close the connection without a response; also raised to a stream whose client is gone."""
+
+
+class InvalidHeader(ValueError):
+    """A response header that would break the response apart."""
 
 
 def text(status: int, message: str) -> Response:
-    """Answer with plain text."""
+    """Return a plain text response."""
     return Response(status, message.encode(), TEXT)
 
 
 def response_head(response: Response, preamble: str, *, keep_alive: bool) -> bytes:
-    """Write all of a whole answer that goes before its body."""
+    """Encode everything of a whole response that precedes its body."""
     lines = _head(response, preamble, keep_alive=keep_alive)
     length = "" if response.status in _BODILESS else f"Content-Length: {len(response.body)}\r\n"
     return f"{lines}{length}\r\n".encode("utf-8", "replace")
 
 
 def stream_head(stream: Stream, preamble: str, *, keep_alive: bool, chunked: bool) -> bytes:
-    """Write what goes before a streamed answer."""
+    """Encode what precedes a streamed body."""
     lines = _head(stream, preamble, keep_alive=keep_alive)
     encoding = "Transfer-Encoding: chunked\r\n" if chunked else ""
     return f"{lines}{encoding}\r\n".encode("utf-8", "replace")
@@ -86,20 +90,28 @@ def _head(answer: Response | Stream, preamble: str, *, keep_alive: bool) -> str:
     status, content_type = answer.status, answer.content_type
     lines = f"HTTP/1.1 {status} {_PHRASES.get(status, 'Unknown')}\r\n{preamble}"
     if content_type:
-        lines += f"Content-Type: {content_type}\r\n"
+        lines += _field("Content-Type", content_type)
     for name, value in answer.headers:
-        lines += f"{name}: {value}\r\n"
+        lines += _field(name, value)
     return lines if keep_alive else f"{lines}Connection: close\r\n"
 
 
 def switch_head(upgrade: Upgrade) -> bytes:
-    """Write the 101 that goes before another protocol."""
-    lines = ["HTTP/1.1 101 Switching Protocols", *(f"{name}: {value}" for name, value in upgrade.headers)]
-    return "\r\n".join(lines).encode() + b"\r\n\r\n"
+    """Encode the 101 response that precedes another protocol."""
+    lines = "".join(_field(name, value) for name, value in upgrade.headers)
+    return f"HTTP/1.1 101 Switching Protocols\r\n{lines}\r\n".encode()
+
+
+def _field(name: str, value: str) -> str:
+    line = f"{name}: {value}"
+    # A value that an application copied from a request must not begin another header or response.
+    if "\r" in line or "\n" in line or "\0" in line:
+        raise InvalidHeader(f"response header {name!r} contains a line break or NUL: {value!r}")
+    return line + "\r\n"
 
 
 class DateField:
-    """The line that tells the time, written once a second."""
+    """The Date header, formatted once a second."""
 
     def __init__(self, seconds: Callable[[], float] = time.time) -> None:
         self._seconds = seconds
@@ -113,7 +125,7 @@ class DateField:
 
 
 def _http_date(second: int) -> str:
-    """Write a moment as HTTP does; the standard library's way brings all of `email` into every start."""
+    """Format a time as HTTP does; the standard library's function would import all of `email` at every start."""
     moment = time.gmtime(second)
     day, month = _DAYS[moment.tm_wday], _MONTHS[moment.tm_mon - 1]
     return f"{day}, {moment.tm_mday:02} {month} {moment.tm_year} {time.strftime('%H:%M:%S', moment)} GMT"
