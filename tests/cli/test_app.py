@@ -65,7 +65,7 @@ def test_a_full_disk_below_standard_output_is_one_line(
 
     monkeypatch.setattr(sys.stdout, "write", full)
     assert exit_code("version") == 1
-    assert capsys.readouterr().err == "Error: cannot write what was to be told: No space left on device\n"
+    assert capsys.readouterr().err == "Error: cannot write to standard output: No space left on device\n"
 
 
 def test_a_directory_that_is_gone_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

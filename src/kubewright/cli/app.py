@@ -175,7 +175,7 @@ def _exit_code(arguments: list[str] | None) -> int:
         return FAILED
     except OSError as error:
         full = error.filename is None and error.errno in _FULL
-        told = f"cannot write what was to be told: {error.strerror}" if full else crash_report(error)
+        told = f"cannot write to standard output: {error.strerror}" if full else crash_report(error)
         click.echo(f"Error: {told}", err=True)
         return FAILED
     except Exception as error:

@@ -5,6 +5,7 @@ import gc
 import logging
 import os
 import shlex
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import click
@@ -81,13 +82,15 @@ def _commands(images: tuple[str, ...]) -> dict[str, list[str]]:
 async def _serve(path: Path, data: Path | None, port: int, commands: dict[str, list[str]] | None) -> None:
     if commands is not None:
         click.echo(PROCESSES)
-    try:
-        async with DevCluster(data=data, port=port, images=commands) as cluster:
-            await asyncio.to_thread(write_kubeconfig, path, cluster.kubeconfig())
-            # What is loaded and kept by now lives as long as the process: the garbage collector need not look again.
-            gc.freeze()
-            click.echo(f"kubewright dev is ready at {cluster.url}: export KUBECONFIG={path}")
-            await asyncio.get_running_loop().create_future()
-    except OSError as error:
-        why = os.strerror(error.errno).lower() if error.errno else str(error)
-        raise ConfigError(f"cannot listen on port {port}: {why}; choose another with --port") from None
+    async with AsyncExitStack() as stack:
+        try:
+            dev = DevCluster(data=data, port=port, images=commands)
+            cluster = await stack.enter_async_context(dev)
+        except OSError as error:
+            why = os.strerror(error.errno).lower() if error.errno else str(error)
+            raise ConfigError(f"cannot listen on port {port}: {why}; choose another with --port") from None
+        await asyncio.to_thread(write_kubeconfig, path, cluster.kubeconfig())
+        # What is loaded and kept by now lives as long as the process: the garbage collector need not look again.
+        gc.freeze()
+        click.echo(f"kubewright dev is ready at {cluster.url}: export KUBECONFIG={path}")
+        await asyncio.get_running_loop().create_future()

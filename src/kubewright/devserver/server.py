@@ -33,7 +33,7 @@ from kubewright.devserver.definitions import DefinitionController, definition_st
 from kubewright.devserver.discovery import Discovery, Documents, OpenApi
 from kubewright.devserver.faults import Attempt, Faults
 from kubewright.devserver.handlers import StoreAccess
-from kubewright.devserver.handlers.routing import Router
+from kubewright.devserver.handlers.routing import Router, refuse_failure
 from kubewright.devserver.listener import LIMITS, Front, server_context
 from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.objects.clock import Clock
@@ -303,8 +303,7 @@ class Server:
         except StatusError as error:
             return refuse(request, error, [])
         except Exception as error:
-            _log.exception("handling %s %s failed", request.method, request.path)
-            return refuse(request, StatusError.internal(str(error)), [])
+            return refuse_failure(request, error, [])
 
     def _route(self, attempt: Attempt) -> Answer | Coroutine[Any, Any, Answer]:
         try:

@@ -14,7 +14,7 @@ from kubewright.devserver.objects import JsonObject, decode, meta
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import Resource, custom_resources
 from kubewright.devserver.registry.conversion import converter_of
-from kubewright.devserver.storage import Collection
+from kubewright.devserver.storage import Collection, JournalError
 from kubewright.devserver.strategy.access import Access
 from kubewright.devserver.webhook_client import Caller
 
@@ -23,6 +23,7 @@ NAMING_SECONDS = 0.03
 ESTABLISHING_SECONDS = 0.03
 INITIALIZING_SECONDS = 0.05
 WATCH_END_SECONDS = 1.0
+STORAGE_RETRY_SECONDS = 0.5
 _LONG = 3600.0
 
 _log = logging.getLogger("kubewright.devserver")
@@ -73,18 +74,34 @@ class DefinitionController:
                 await collection.changed(loop.time() + _LONG)
 
     async def _reconcile(self, name: str) -> None:
-        record = self._definitions.get(name)
         try:
-            if record is None:
-                self._withdraw(name)
-                await self._reconsider(name)
-            else:
-                await self._look_at(name, decode(record.data))
-            await self._services.follow(
-                {(item.group, item.version) for _, served in self._served.values() for item in served}
-            )
+            await self._until_stored(lambda: self._bring_up_to_date(name))
         except StatusError as error:
             _log.warning("custom resource definition %s: %s", name, error)
+
+    async def _bring_up_to_date(self, name: str) -> None:
+        record = self._definitions.get(name)
+        if record is None:
+            self._withdraw(name)
+            await self._reconsider(name)
+        else:
+            await self._look_at(name, decode(record.data))
+        await self._services.follow(
+            {(item.group, item.version) for _, served in self._served.values() for item in served}
+        )
+
+    @staticmethod
+    async def _until_stored(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Repeat work whose writes the data file does not take: no event would lead back to it."""
+        while True:
+            try:
+                await work()
+            except JournalError as error:
+                if error.first:
+                    _log.error("%s", error)
+                await asyncio.sleep(STORAGE_RETRY_SECONDS)
+            else:
+                return
 
     async def _look_at(self, name: str, crd: JsonObject) -> None:
         if meta(crd).get("deletionTimestamp"):
@@ -198,12 +215,16 @@ class DefinitionController:
             self._spawn(self._end(name, crd))
 
     async def _end(self, name: str, crd: JsonObject) -> None:
-        """Delete all objects of a definition, then let it go."""
-        try:
-            group, plural = crd["spec"]["group"], crd["spec"]["names"]["plural"]
-            await self._pause(NAMING_SECONDS)
+        """Delete all objects of a definition, then remove its finalizer."""
+        group, plural = crd["spec"]["group"], crd["spec"]["names"]["plural"]
+
+        async def delete_and_release() -> None:
             await self._delete_objects(group, plural)
             await self._api.update(GROUP, PLURAL, "", name, self._release)
+
+        try:
+            await self._pause(NAMING_SECONDS)
+            await self._until_stored(delete_and_release)
         except StatusError as error:
             _log.warning("custom resource definition %s: %s", name, error)
         finally:

@@ -24,6 +24,7 @@ from kubewright.devserver.registry import Resource
 from kubewright.devserver.request.identity import User
 from kubewright.devserver.request.info import RequestInfo
 from kubewright.devserver.request.responses import refuse
+from kubewright.devserver.storage import JournalError
 from kubewright.devserver.strategy.access import Access
 from kubewright.http.server import Answer, Request, text
 
@@ -122,5 +123,13 @@ class Router:
         except StatusError as error:
             return refuse(call.request, error, call.warnings)
         except Exception as error:
-            _log.exception("handling %s %s failed", call.request.method, call.request.path)
-            return refuse(call.request, StatusError.internal(str(error)), call.warnings)
+            return refuse_failure(call.request, error, call.warnings)
+
+
+def refuse_failure(request: Request, error: Exception, warnings: list[str]) -> Answer:
+    """Answer a request that failed for no fault of its own, and log why: a full disk once, a bug with its traceback."""
+    if not isinstance(error, JournalError):
+        _log.error("handling %s %s failed", request.method, request.path, exc_info=error)
+    elif error.first:
+        _log.error("%s", error)
+    return refuse(request, StatusError.internal(str(error)), warnings)

@@ -1,7 +1,7 @@
 """Storage: objects as bytes under one rising revision, with history for watches and chunked lists."""
 
 from kubewright.devserver.storage.collection import Collection
-from kubewright.devserver.storage.journal import Journal
+from kubewright.devserver.storage.journal import Journal, JournalError
 from kubewright.devserver.storage.records import ADDED, DELETED, MODIFIED, Event, Record
 from kubewright.devserver.storage.store import Backup, Conflict, Store
 from kubewright.devserver.storage.tokens import Token, decode_token, encode_token, renewed_token
@@ -15,6 +15,7 @@ __all__ = [
     "Conflict",
     "Event",
     "Journal",
+    "JournalError",
     "Record",
     "Store",
     "Token",

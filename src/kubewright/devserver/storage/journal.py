@@ -1,11 +1,12 @@
-"""The SQLite file behind a store: each commit is in it before the client hears of it."""
+"""The SQLite file behind a store: each commit is in it before the client gets its answer."""
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from kubewright.api import ConfigError
+from kubewright.api import ConfigError, KubewrightError
 from kubewright.devserver.storage.records import Record, read_labels
 
 _SCHEMA = """
@@ -18,10 +19,20 @@ INSERT OR IGNORE INTO settings VALUES ('revision', 1);
 """
 
 
+class JournalError(KubewrightError):
+    """The data file did not take a write, so nothing was changed; `first` since the last one that it took."""
+
+    def __init__(self, message: str, *, first: bool) -> None:
+        super().__init__(message)
+        self.first = first
+
+
 class Journal:
     """Write commits to a file in WAL mode, and read the state back at start."""
 
     def __init__(self, path: Path) -> None:
+        self._path = path
+        self._failing = False
         try:
             if not path.exists():
                 os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
@@ -44,11 +55,11 @@ class Journal:
         self._db.executescript(_SCHEMA)
 
     def revision(self) -> int:
-        """Give the revision of the last commit."""
+        """Return the revision of the last commit."""
         return int(self._db.execute("SELECT value FROM settings WHERE name = 'revision'").fetchone()[0])
 
     def collections(self) -> Iterator[tuple[str, list[Record]]]:
-        """Give all stored records, collection by collection, in key order."""
+        """Yield all stored records, collection by collection, in key order."""
         rows = self._db.execute(
             "SELECT collection, key, revision, shape, data FROM objects ORDER BY collection, key"
         )
@@ -63,10 +74,10 @@ class Journal:
             yield name, records
 
     def write(self, collection: str, key: str, revision: int, record: Record | None) -> None:
-        """Commit one change together with its revision."""
+        """Commit one change together with its revision; raise JournalError if the file does not take it."""
         run = self._db.execute
-        run("BEGIN IMMEDIATE")
-        try:
+        with self._writing():
+            run("BEGIN IMMEDIATE")
             if record is None:
                 run("DELETE FROM objects WHERE collection = ? AND key = ?", (collection, key))
             else:
@@ -74,19 +85,33 @@ class Journal:
                 run("INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?)", row)
             run("UPDATE settings SET value = ? WHERE name = 'revision'", (revision,))
             run("COMMIT")
-        except BaseException:
-            run("ROLLBACK")
-            raise
+
+    @contextmanager
+    def _writing(self) -> Generator[None]:
+        try:
+            yield
+            self._failing = False
+        except sqlite3.Error as error:
+            first, self._failing = not self._failing, True
+            full = error.sqlite_errorcode == sqlite3.SQLITE_FULL
+            reason = "no space left on device: free some space and try again" if full else str(error)
+            message = f"cannot write to the data file {self._path}: {reason}"
+            raise JournalError(message, first=first) from None
+        finally:
+            # SQLite has rolled back by itself after some errors, a full disk among them.
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
 
     def setting(self, name: str) -> bytes | None:
-        """Read a setting, such as the server's keys."""
+        """Return a setting, such as the server's keys."""
         row = self._db.execute("SELECT value FROM settings WHERE name = ?", (name,)).fetchone()
         return row[0] if row else None
 
     def keep_setting(self, name: str, value: bytes) -> None:
-        """Write a setting."""
-        self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, value))
+        """Write a setting; raise JournalError if the file does not take it."""
+        with self._writing():
+            self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, value))
 
     def close(self) -> None:
-        """Fold the log into the file and let it go."""
+        """Write the log back into the file and close it."""
         self._db.close()
