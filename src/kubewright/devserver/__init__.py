@@ -7,9 +7,10 @@ under one revision), `definitions` (custom resources). Kinds, authentication and
 """
 
 from kubewright.devserver.admission import quota_usage
-from kubewright.devserver.faults import Attempt, Fault, Faults, Match
+from kubewright.devserver.faults import Fault, Faults, Match
 from kubewright.devserver.objects.clock import Clock
 from kubewright.devserver.objects.status import StatusError
+from kubewright.devserver.request.context import RequestContext
 from kubewright.devserver.server import Server, Statistics, Timing
 from kubewright.devserver.streaming import (
     CommandRequest,
@@ -23,7 +24,6 @@ from kubewright.devserver.streaming import (
 )
 
 __all__ = [
-    "Attempt",
     "Clock",
     "CommandRequest",
     "Containers",
@@ -33,6 +33,7 @@ __all__ = [
     "LogRequest",
     "Match",
     "OutputStream",
+    "RequestContext",
     "Run",
     "Server",
     "Size",

@@ -1,22 +1,30 @@
-"""What the handlers share: the store, the registry, the type table, the clock and admission."""
+"""The parts of the server that request handling shares."""
 
 from dataclasses import dataclass, field
 
+from kubewright.devserver.auth import RoleAuthorizer
 from kubewright.devserver.objects.clock import Clock
 from kubewright.devserver.registry import Registry
-from kubewright.devserver.request.admission import Admission, OpenAdmission
+from kubewright.devserver.request.admission import AdmissionChain
 from kubewright.devserver.storage import Store
+from kubewright.devserver.strategy.access import Access
 from kubewright.devserver.wire import TypeTable
 
 
 @dataclass(slots=True, eq=False)
 class Core:
-    """The server's parts, as one value that travels."""
+    """The parts of one server.
+
+    `api`, `authorizer` and `admission` are set once while the server is assembled: they need the other parts, and
+    writing through `api` needs them.
+    """
 
     store: Store
     registry: Registry
     types: TypeTable
     clock: Clock
-    admission: Admission = field(default_factory=OpenAdmission)
     realistic: bool = False
-    """Take as long as the real server where it answers before its work is done."""
+    """Take as long as kube-apiserver where it responds before its work is done."""
+    api: Access = field(init=False)
+    authorizer: RoleAuthorizer = field(init=False)
+    admission: AdmissionChain = field(init=False)

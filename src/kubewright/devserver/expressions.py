@@ -1,14 +1,11 @@
 """Expressions about writes: what match conditions and admission policies may say, and how it is evaluated."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from kubewright.api import GroupVersionKind, KubewrightError
-from kubewright.devserver.objects import JsonObject, items, meta, section
-from kubewright.devserver.request.admission import GroupVersionResource, Operation
-from kubewright.devserver.request.identity import Attributes, Authorizer, User
+from kubewright.api import KubewrightError
+from kubewright.devserver.objects import JsonObject, items
 from kubewright.schema import cel
 
 CONDITIONS_BUDGET = 2_500_000
@@ -158,105 +155,6 @@ def compile_in(place: cel.Environment, text: str, *wanted: cel.Type) -> cel.Prog
         listed = " ".join("null_type" if kind.kind == "null" else str(kind) for kind in wanted)
         raise ExpressionError(f"must evaluate to one of [{listed}] but got {program.type}")
     return program
-
-
-@dataclass(slots=True)
-class Situation:
-    """A write as expressions see it, in the version that was matched."""
-
-    operation: Operation
-    resource: GroupVersionResource
-    kind: GroupVersionKind
-    object: JsonObject | None
-    old_object: JsonObject | None
-    authorizer: Authorizer
-    namespace: JsonObject | None = None
-    params: JsonObject | None = None
-    variables: Mapping[str, Any] = field(default_factory=dict[str, Any])
-
-    def values(self) -> dict[str, Any]:
-        """Give the variables."""
-        ask = _asking(self.authorizer, self.operation.user)
-        group, _, plural = self.operation.resource
-        question = cel.Question(
-            group=group,
-            resource=plural,
-            subresource=self.operation.subresource,
-            namespace=self.operation.namespace,
-            name=self.operation.name,
-        )
-        return {
-            "object": self.object,
-            "oldObject": self.old_object,
-            "request": admission_request(self.operation, self.resource, self.kind),
-            "namespaceObject": _namespace_object(self.namespace),
-            "params": self.params,
-            "variables": self.variables,
-            "authorizer": cel.Authorizer(ask),
-            "authorizer.requestResource": cel.ResourceCheck(ask, question),
-        }
-
-
-def _namespace_object(namespace: JsonObject | None) -> JsonObject | None:
-    if namespace is None:
-        return None
-    metadata = {
-        name: value
-        for name, value in meta(namespace).items()
-        if name not in ("managedFields", "ownerReferences", "selfLink")
-    }
-    return {
-        "metadata": metadata,
-        "spec": section(namespace, "spec"),
-        "status": section(namespace, "status"),
-    }
-
-
-def admission_request(
-    operation: Operation, resource: GroupVersionResource, kind: GroupVersionKind
-) -> JsonObject:
-    """Describe a write without its objects, as webhooks and expressions are told of it."""
-    request: JsonObject = {"kind": kind._asdict(), "resource": resource._asdict()}
-    if operation.subresource:
-        request["subResource"] = operation.subresource
-    request["requestKind"] = operation.kind._asdict()
-    request["requestResource"] = operation.resource._asdict()
-    if operation.subresource:
-        request["requestSubResource"] = operation.subresource
-    if operation.name:
-        request["name"] = operation.name
-    if operation.namespace:
-        request["namespace"] = operation.namespace
-    request["operation"] = operation.operation
-    request["userInfo"] = operation.user.to_wire()
-    request["dryRun"] = operation.dry_run
-    request["options"] = operation.options
-    return request
-
-
-def _asking(authorizer: Authorizer, user: User) -> Callable[[cel.Question], cel.Decision]:
-    def ask(question: cel.Question) -> cel.Decision:
-        asker = user if question.service_account is None else _service_account(*question.service_account)
-        attributes = Attributes(
-            question.verb,
-            group=question.group,
-            version="*" if question.resource else "",
-            resource=question.resource,
-            subresource=question.subresource,
-            namespace=question.namespace,
-            name=question.name,
-            path=question.path,
-        )
-        decision = authorizer.authorize(asker, attributes)
-        return cel.Decision(decision.allowed, decision.reason)
-
-    return ask
-
-
-def _service_account(namespace: str, name: str) -> User:
-    everyone = "system:serviceaccounts"
-    groups = (everyone, f"{everyone}:{namespace}", "system:authenticated")
-    return User(f"system:serviceaccount:{namespace}:{name}", groups=groups)
 
 
 class Budget:

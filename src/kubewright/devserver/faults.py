@@ -15,11 +15,10 @@ from typing import Any, Literal, Self
 
 from kubewright.devserver.objects import encode
 from kubewright.devserver.objects.status import StatusError, group_resource
-from kubewright.devserver.request.identity import User
-from kubewright.devserver.request.info import RequestInfo
+from kubewright.devserver.request.context import RequestContext
 from kubewright.devserver.request.responses import refuse
 from kubewright.devserver.storage import Store
-from kubewright.http.server import Answer, BodyWriter, HangUp, Request, Stream
+from kubewright.http.server import Answer, BodyWriter, HangUp, Stream
 
 Failure = int | Literal["reset"]
 """An HTTP status, or a connection that is reset instead of an answer."""
@@ -27,15 +26,6 @@ Moment = Literal["before", "after"]
 Pending = Answer | Coroutine[Any, Any, Answer]
 
 _EXPIRED = "The resourceVersion for the provided watch is too old."
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """A request of a user who may make it."""
-
-    request: Request
-    info: RequestInfo
-    user: User
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +42,21 @@ class Match:
     agent: str = ""
     """How the User-Agent starts."""
 
-    def __call__(self, attempt: Attempt) -> bool:
+    def __call__(self, context: RequestContext) -> bool:
         """Tell whether a request is meant."""
-        info = attempt.info
+        info = context.info
         return (
             (not self.verbs or info.verb in self.verbs)
             and (not self.resource or self.resource == group_resource(info.group, info.resource))
             and (self.subresource is None or self.subresource == info.subresource)
             and (not self.namespace or self.namespace == info.namespace)
             and (not self.name or self.name == info.name)
-            and (not self.user or self.user == attempt.user.name)
-            and attempt.request.headers.get("user-agent", "").startswith(self.agent)
+            and (not self.user or self.user == context.user.name)
+            and context.request.headers.get("user-agent", "").startswith(self.agent)
         )
 
 
-Matcher = Callable[[Attempt], bool]
+Matcher = Callable[[RequestContext], bool]
 EVERYTHING = Match()
 
 
@@ -97,14 +87,14 @@ class Fault:
         """End the trouble."""
         self.faults.remove(self)
 
-    def strikes(self, attempt: Attempt) -> bool:
+    def strikes(self, context: RequestContext) -> bool:
         """Tell whether a request is met, and count it."""
-        if (self.times is not None and self.hits >= self.times) or not self.match(attempt):
+        if (self.times is not None and self.hits >= self.times) or not self.match(context):
             return False
         self.hits += 1
         return True
 
-    async def answer(self, attempt: Attempt, proceed: Callable[[], Pending]) -> Answer:
+    async def answer(self, context: RequestContext, proceed: Callable[[], Pending]) -> Answer:
         """Answer a request that is met."""
         if self.delay:
             await asyncio.sleep(self.delay)
@@ -115,13 +105,13 @@ class Fault:
                 return answer
         if self.fail == "reset":
             raise HangUp("a fault was asked for")
-        return self._failure(attempt)
+        return self._failure(context)
 
-    def _failure(self, attempt: Attempt) -> Answer:
+    def _failure(self, context: RequestContext) -> Answer:
         error = self._status()
-        if attempt.info.verb == "watch" and error.code == 410:
+        if context.info.verb == "watch" and error.code == 410:
             return Stream(lambda writer: _send_error(writer, error))
-        return refuse(attempt.request, error, [])
+        return refuse(context.request, error, [])
 
     def _status(self) -> StatusError:
         code = self.fail if isinstance(self.fail, int) else 500
@@ -147,7 +137,7 @@ class Fault:
 class _OpenStream:
     """A watch that is being answered, and how it is to end."""
 
-    attempt: Attempt
+    context: RequestContext
     scope: asyncio.Timeout
     cut: bool = False
     """True from the request to end until it has ended."""
@@ -198,7 +188,7 @@ class Faults:
         self, match: Matcher = EVERYTHING, *, how: Literal["end", "reset", "expire"] = "end"
     ) -> int:
         """End the open watches: cleanly, by a reset, or with the error that their revision is too old."""
-        chosen = [stream for stream in self._streams if not stream.cut and match(stream.attempt)]
+        chosen = [stream for stream in self._streams if not stream.cut and match(stream.context)]
         now = asyncio.get_running_loop().time()
         for stream in chosen:
             stream.cut = True
@@ -219,33 +209,33 @@ class Faults:
                 self._frozen.remove(entry)
             self.store.wake()
 
-    def horizon(self, attempt: Attempt) -> int | None:
+    def max_visible_revision(self, context: RequestContext) -> int | None:
         """Give the last revision that a client may see, None when it may see all."""
-        found = [revision for match, revision in self._frozen if match(attempt)]
+        found = [revision for match, revision in self._frozen if match(context)]
         return min(found) if found else None
 
-    def around(self, attempt: Attempt, proceed: Callable[[], Pending]) -> Pending:
+    def around(self, context: RequestContext, proceed: Callable[[], Pending]) -> Pending:
         """Answer a request, with trouble if it is to have some."""
-        fault = next((item for item in self._faults if item.strikes(attempt)), None)
-        answer = proceed() if fault is None else fault.answer(attempt, proceed)
+        fault = next((item for item in self._faults if item.strikes(context)), None)
+        answer = proceed() if fault is None else fault.answer(context, proceed)
         if isinstance(answer, Stream):
-            self._follow(attempt, answer)
-        elif attempt.info.verb == "watch" and isinstance(answer, Coroutine):
-            return self._followed(attempt, answer)
+            self._follow(context, answer)
+        elif context.info.verb == "watch" and isinstance(answer, Coroutine):
+            return self._followed(context, answer)
         return answer
 
-    async def _followed(self, attempt: Attempt, answer: Coroutine[Any, Any, Answer]) -> Answer:
+    async def _followed(self, context: RequestContext, answer: Coroutine[Any, Any, Answer]) -> Answer:
         found = await answer
         if isinstance(found, Stream):
-            self._follow(attempt, found)
+            self._follow(context, found)
         return found
 
-    def _follow(self, attempt: Attempt, stream: Stream) -> None:
+    def _follow(self, context: RequestContext, stream: Stream) -> None:
         """Keep a hand on a stream, so that it can be cut."""
         run = stream.run
 
         async def guarded(writer: BodyWriter) -> None:
-            entry = _OpenStream(attempt, asyncio.timeout(None))
+            entry = _OpenStream(context, asyncio.timeout(None))
             self._streams[entry] = None
             try:
                 async with entry.scope:

@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import logging
 import secrets
 from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from contextlib import AsyncExitStack
@@ -15,7 +14,7 @@ from typing import Any, Literal, Self
 from msgspec.structs import replace
 
 from kubewright.certificates import Authority, KeyPair, private_key
-from kubewright.devserver.admission import AdmissionChain, standard_admission
+from kubewright.devserver.admission import standard_admission
 from kubewright.devserver.auth import (
     ISSUER,
     RequestAuthenticator,
@@ -23,26 +22,19 @@ from kubewright.devserver.auth import (
     RoleAuthorizer,
     TokenAuthenticator,
     TokenIssuer,
-    impersonated,
-    refuse_escalation,
 )
 from kubewright.devserver.bootstrap import first_objects, recorded_objects, seed, store_copies
 from kubewright.devserver.builtin import strategy_for
 from kubewright.devserver.core import Core
 from kubewright.devserver.definitions import DefinitionController, definition_strategy
 from kubewright.devserver.discovery import Discovery, Documents, OpenApi
-from kubewright.devserver.faults import Attempt, Faults
-from kubewright.devserver.handlers import StoreAccess
-from kubewright.devserver.handlers.routing import Router, refuse_failure
+from kubewright.devserver.faults import Faults
+from kubewright.devserver.handlers import RequestPipeline, Router, StoreAccess
 from kubewright.devserver.listener import LIMITS, Front, server_context
 from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.objects.clock import Clock
-from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import Registry, Strategies, builtin_resources
-from kubewright.devserver.request.admission import Operation
-from kubewright.devserver.request.identity import MASTERS, Attributes, User, forbidden
-from kubewright.devserver.request.info import request_info
-from kubewright.devserver.request.responses import refuse
+from kubewright.devserver.request.identity import MASTERS
 from kubewright.devserver.storage import Journal, Store
 from kubewright.devserver.strategy import Endpoint, Strategy
 from kubewright.devserver.streaming import Containers, command_endpoints, log_endpoint
@@ -56,8 +48,6 @@ ADMIN = "kubernetes-admin"
 PORT = 6443
 """Where a server that listens on no socket is said to be."""
 TIDY_SECONDS = 5.0
-
-_log = logging.getLogger("kubewright.devserver")
 
 
 @dataclass(slots=True)
@@ -92,21 +82,6 @@ def _keys(journal: Journal | None) -> tuple[Authority, bytes]:
     journal.keep_setting("ca.key", authority.pair.key)
     journal.keep_setting("sa.key", token_key)
     return authority, token_key
-
-
-class _EscalationGuard:
-    """Keep users from granting what they do not have."""
-
-    def __init__(self, authorizer: RoleAuthorizer, policies: StoreAccess) -> None:
-        self._authorizer = authorizer
-        self._policies = policies
-
-    async def admit(self, operation: Operation) -> None:
-        """Change nothing."""
-
-    async def validate(self, operation: Operation) -> None:
-        """Refuse roles and bindings that give away too much."""
-        refuse_escalation(operation, self._authorizer, self._policies)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,13 +188,12 @@ class Server:
         self.faults: Faults = Faults(store)
         issuer = TokenIssuer.from_pem(parts.token_key, clock.seconds)
         self._core = core = Core(store, registry, types, clock, realistic=self._timing == "realistic")
-        self._api = api = StoreAccess(core)
+        core.api = api = StoreAccess(core)
+        core.authorizer = authorizer = RoleAuthorizer(store, api)
         self._caller = Caller(api)
+        core.admission = standard_admission(core, self._caller, disabled=self._disabled)
         self._tokens = TokenAuthenticator(issuer, api)
-        self._authenticator = RequestAuthenticator(self._tokens, anonymous=self._anonymous)
-        self._authorizer = authorizer = RoleAuthorizer(api)
-        standard = standard_admission(core, api, authorizer, self._caller, disabled=self._disabled)
-        core.admission = AdmissionChain([standard, _EscalationGuard(authorizer, api)])
+        authenticator = RequestAuthenticator(self._tokens, anonymous=self._anonymous)
         reviews = Reviews(authorizer, self._tokens, issuer)
         strategies = _strategies(clock, reviews, _streaming(self._containers, authorizer))
         for resource in builtin_resources(types, store, strategies):
@@ -228,7 +202,8 @@ class Server:
         documents = Documents(
             self._discovery, OpenApi(registry, types), issuer.key_set, lambda: _issuer_document(self.url)
         )
-        self._router = Router(core, api, documents)
+        route = Router(core, documents).route
+        self._pipeline = RequestPipeline(authenticator, authorizer, self.faults, route)
         self._definitions = DefinitionController(core, api, self._caller, self.spawn)
 
     @property
@@ -290,35 +265,8 @@ class Server:
         self._core.store.compact()
 
     def handle(self, request: Request) -> Answer | Coroutine[Any, Any, Answer]:
-        """Answer a request: who is it, may they, and then the handler."""
-        try:
-            info = request_info(request)
-            attributes = Attributes.of(info)
-            user = self._user(request, attributes)
-            decision = self._authorizer.authorize(user, attributes)
-            if not decision.allowed:
-                raise forbidden(user, attributes, decision.reason)
-            attempt = Attempt(request, info, user)
-            return self.faults.around(attempt, lambda: self._route(attempt))
-        except StatusError as error:
-            return refuse(request, error, [])
-        except Exception as error:
-            return refuse_failure(request, error, [])
-
-    def _route(self, attempt: Attempt) -> Answer | Coroutine[Any, Any, Answer]:
-        try:
-            return self._router.route(
-                attempt.request, attempt.info, attempt.user, lambda: self.faults.horizon(attempt)
-            )
-        except StatusError as error:
-            return refuse(attempt.request, error, [])
-
-    def _user(self, request: Request, attributes: Attributes) -> User:
-        user = self._authenticator.authenticate(request.headers, request.peer)
-        if any(name.startswith("impersonate-") for name in request.headers):
-            groups = request.every("impersonate-group")
-            user = impersonated(user, request.headers, groups, attributes, self._authorizer)
-        return user
+        """Return the response to a request, at once or as a coroutine."""
+        return self._pipeline.handle(request)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run work for a client in this process until it ends or the server does."""

@@ -2,8 +2,6 @@
 
 from collections.abc import Collection
 
-from kubewright.devserver.admission.chain import AdmissionChain
-from kubewright.devserver.admission.claims import ClaimGrowth
 from kubewright.devserver.admission.defaults import DefaultIngressClass, NewNodeTaint, RuntimeClasses
 from kubewright.devserver.admission.hooks import Hooks
 from kubewright.devserver.admission.limit_ranges import LimitRanger
@@ -12,31 +10,28 @@ from kubewright.devserver.admission.mutating_webhooks import MutatingWebhooks
 from kubewright.devserver.admission.namespace_lifecycle import NamespaceLifecycle
 from kubewright.devserver.admission.pod_security import PodSecurity
 from kubewright.devserver.admission.pods import NodeTroubleTolerations, PodPriority
-from kubewright.devserver.admission.policies import Policies
+from kubewright.devserver.admission.policies import PolicySet
 from kubewright.devserver.admission.quota_usage import quota_usage
 from kubewright.devserver.admission.quotas import ResourceQuotas
 from kubewright.devserver.admission.service_accounts import ServiceAccounts
 from kubewright.devserver.admission.validating_policies import ValidatingPolicies
 from kubewright.devserver.admission.validating_webhooks import ValidatingWebhooks
 from kubewright.devserver.admission.versions import Versions
-from kubewright.devserver.admission.volumes import DefaultStorageClass, StorageProtection
+from kubewright.devserver.admission.volumes import ClaimGrowth, DefaultStorageClass, StorageProtection
 from kubewright.devserver.core import Core
-from kubewright.devserver.request.admission import Admission
-from kubewright.devserver.request.identity import Authorizer
-from kubewright.devserver.strategy.access import Access
+from kubewright.devserver.request.admission import AdmissionChain, AdmissionPlugin
 from kubewright.devserver.webhook_client import Caller
 
 
-def standard_admission(
-    core: Core, api: Access, authorizer: Authorizer, caller: Caller, *, disabled: Collection[str] = ()
-) -> AdmissionChain:
+def standard_admission(core: Core, caller: Caller, *, disabled: Collection[str] = ()) -> AdmissionChain:
     """Give the plugins of a default server in their order, less those disabled by their Kubernetes names."""
+    api, authorizer = core.api, core.authorizer
     versions = Versions(core, api, authorizer)
     mutating = Hooks("mutatingwebhookconfigurations", core, api, versions, caller)
     validating = Hooks("validatingwebhookconfigurations", core, api, versions, caller)
-    judging = Policies("validatingadmissionpolicies", core, api)
-    changing = Policies("mutatingadmissionpolicies", core, api)
-    plugins: dict[str, Admission] = {
+    validating_policies = PolicySet("validatingadmissionpolicies", core, api)
+    mutating_policies = PolicySet("mutatingadmissionpolicies", core, api)
+    plugins: dict[str, AdmissionPlugin] = {
         "NamespaceLifecycle": NamespaceLifecycle(api),
         "LimitRanger": LimitRanger(api),
         "ServiceAccount": ServiceAccounts(api),
@@ -49,9 +44,9 @@ def standard_admission(
         "PersistentVolumeClaimResize": ClaimGrowth(api),
         "RuntimeClass": RuntimeClasses(api),
         "DefaultIngressClass": DefaultIngressClass(api),
-        "MutatingAdmissionPolicy": MutatingPolicies(changing, core, versions),
+        "MutatingAdmissionPolicy": MutatingPolicies(mutating_policies, core, versions),
         "MutatingAdmissionWebhook": MutatingWebhooks(mutating, versions),
-        "ValidatingAdmissionPolicy": ValidatingPolicies(judging, versions),
+        "ValidatingAdmissionPolicy": ValidatingPolicies(validating_policies, versions),
         "ValidatingAdmissionWebhook": ValidatingWebhooks(validating),
         "ResourceQuota": ResourceQuotas(api, core.clock),
     }
@@ -60,4 +55,4 @@ def standard_admission(
     return AdmissionChain([plugin for name, plugin in plugins.items() if name not in disabled])
 
 
-__all__ = ["AdmissionChain", "quota_usage", "standard_admission"]
+__all__ = ["quota_usage", "standard_admission"]

@@ -1,12 +1,10 @@
 """Small completions of new objects: the class of an Ingress, a Pod's runtime class, a node that is not ready."""
 
-from kubewright.devserver.admission.claims import is_written
 from kubewright.devserver.admission.pods import is_new_pod
-from kubewright.devserver.admission.refusals import forbidden
 from kubewright.devserver.builtin.pods.resources import quantities
 from kubewright.devserver.objects import JsonObject, items, meta, section
 from kubewright.devserver.objects.status import quote
-from kubewright.devserver.request.admission import Operation
+from kubewright.devserver.request.admission import AdmissionAttributes, AdmissionPlugin
 from kubewright.devserver.strategy.access import Access
 
 _DEFAULT_INGRESS = "ingressclass.kubernetes.io/is-default-class"
@@ -14,18 +12,21 @@ _NOT_READY = "node.kubernetes.io/not-ready"
 _MISMATCH = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
 
 
-class DefaultIngressClass:
+class DefaultIngressClass(AdmissionPlugin):
     """Give Ingresses without a class the default one."""
 
     def __init__(self, api: Access) -> None:
         self._api = api
 
-    async def admit(self, operation: Operation) -> None:
+    async def admit(self, attributes: AdmissionAttributes) -> None:
         """Set the class of a new Ingress."""
-        if not is_written(operation, "networking.k8s.io", "ingresses", "CREATE") or operation.object is None:
+        if (
+            not attributes.is_write_of("networking.k8s.io", "ingresses", "CREATE")
+            or attributes.object is None
+        ):
             return
-        spec: JsonObject = operation.object.setdefault("spec", {})
-        annotations: JsonObject = meta(operation.object).get("annotations") or {}
+        spec: JsonObject = attributes.object.setdefault("spec", {})
+        annotations: JsonObject = meta(attributes.object).get("annotations") or {}
         if spec.get("ingressClassName") is not None or "kubernetes.io/ingress.class" in annotations:
             return
         classes = [
@@ -38,51 +39,45 @@ class DefaultIngressClass:
             classes.sort(key=lambda item: meta(item).get("creationTimestamp", ""), reverse=True)
             spec["ingressClassName"] = meta(classes[0])["name"]
 
-    async def validate(self, operation: Operation) -> None:
-        """Nothing is left to check."""
 
-
-class NewNodeTaint:
+class NewNodeTaint(AdmissionPlugin):
     """Keep Pods away from nodes that have not said yet that they are ready."""
 
-    async def admit(self, operation: Operation) -> None:
+    async def admit(self, attributes: AdmissionAttributes) -> None:
         """Taint a new node."""
-        if not is_written(operation, "", "nodes", "CREATE") or operation.object is None:
+        if not attributes.is_write_of("", "nodes", "CREATE") or attributes.object is None:
             return
-        spec: JsonObject = operation.object.setdefault("spec", {})
+        spec: JsonObject = attributes.object.setdefault("spec", {})
         taints = items(spec, "taints")
         if not any(
             taint.get("key") == _NOT_READY and taint.get("effect") == "NoSchedule" for taint in taints
         ):
             spec["taints"] = [*taints, {"key": _NOT_READY, "effect": "NoSchedule"}]
 
-    async def validate(self, operation: Operation) -> None:
-        """Nothing is left to check."""
 
-
-class RuntimeClasses:
+class RuntimeClasses(AdmissionPlugin):
     """Apply what a Pod's runtime class says of overhead and scheduling."""
 
     def __init__(self, api: Access) -> None:
         self._api = api
 
-    async def admit(self, operation: Operation) -> None:
+    async def admit(self, attributes: AdmissionAttributes) -> None:
         """Complete a new Pod."""
-        if not is_new_pod(operation) or operation.object is None:
+        if not is_new_pod(attributes) or attributes.object is None:
             return
-        spec: JsonObject = operation.object.setdefault("spec", {})
-        found = self._class_of(operation, spec)
+        spec: JsonObject = attributes.object.setdefault("spec", {})
+        found = self._class_of(attributes, spec)
         if found is None:
             return
         fixed = section(found, "overhead").get("podFixed")
         if fixed:
             if spec.get("overhead") and quantities(spec["overhead"]) != quantities(fixed):
-                raise forbidden(operation, _MISMATCH)
+                raise attributes.forbidden(_MISMATCH)
             spec["overhead"] = fixed
         scheduling = section(found, "scheduling")
-        self._schedule(operation, spec, scheduling)
+        self._schedule(attributes, spec, scheduling)
 
-    def _schedule(self, operation: Operation, spec: JsonObject, scheduling: JsonObject) -> None:
+    def _schedule(self, attributes: AdmissionAttributes, spec: JsonObject, scheduling: JsonObject) -> None:
         selector: JsonObject = dict(spec.get("nodeSelector") or {})
         for key, value in section(scheduling, "nodeSelector").items():
             if selector.get(key, value) != value:
@@ -90,7 +85,7 @@ class RuntimeClasses:
                     f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}; "
                     f"pod.spec.nodeSelector[{key}] = {selector[key]}"
                 )
-                raise forbidden(operation, why)
+                raise attributes.forbidden(why)
             selector[key] = value
         if selector:
             spec["nodeSelector"] = selector
@@ -99,25 +94,25 @@ class RuntimeClasses:
         if added:
             spec["tolerations"] = [*tolerations, *added]
 
-    def _class_of(self, operation: Operation, spec: JsonObject) -> JsonObject | None:
+    def _class_of(self, attributes: AdmissionAttributes, spec: JsonObject) -> JsonObject | None:
         name = spec.get("runtimeClassName")
         if not name:
             return None
         found = self._api.find("node.k8s.io", "runtimeclasses", "", name)
         if found is None:
-            raise forbidden(operation, f"pod rejected: RuntimeClass {quote(name)} not found")
+            raise attributes.forbidden(f"pod rejected: RuntimeClass {quote(name)} not found")
         return found
 
-    async def validate(self, operation: Operation) -> None:
+    async def validate(self, attributes: AdmissionAttributes) -> None:
         """Refuse an overhead that is not the runtime class's."""
-        if not is_new_pod(operation) or operation.object is None:
+        if not is_new_pod(attributes) or attributes.object is None:
             return
-        spec = section(operation.object, "spec")
-        found = self._class_of(operation, spec)
+        spec = section(attributes.object, "spec")
+        found = self._class_of(attributes, spec)
         fixed = section(found or {}, "overhead").get("podFixed")
         if fixed:
             if quantities(spec.get("overhead")) != quantities(fixed):
-                raise forbidden(operation, _MISMATCH)
+                raise attributes.forbidden(_MISMATCH)
         elif spec.get("overhead"):
             why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
-            raise forbidden(operation, why)
+            raise attributes.forbidden(why)

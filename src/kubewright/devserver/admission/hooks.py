@@ -5,25 +5,19 @@ from dataclasses import dataclass
 
 from kubewright.api import LabelMatcher
 from kubewright.devserver.admission.matching import (
-    Match,
+    ResourceMatch,
     in_selected_namespace,
     is_selected_object,
     match_rules,
     parse_selector,
 )
-from kubewright.devserver.admission.reviews import Verdict, ask, read_verdict
-from kubewright.devserver.admission.versions import Versions
+from kubewright.devserver.admission.reviews import ReviewResponse, ask, read_decision
+from kubewright.devserver.admission.versions import VersionedAttributes, Versions
 from kubewright.devserver.core import Core
-from kubewright.devserver.expressions import (
-    CONDITIONS_BUDGET,
-    Budget,
-    ExpressionError,
-    Situation,
-    compile_condition,
-)
+from kubewright.devserver.expressions import CONDITIONS_BUDGET, Budget, ExpressionError, compile_condition
 from kubewright.devserver.objects import JsonObject, items, meta
 from kubewright.devserver.objects.status import StatusError, quote
-from kubewright.devserver.request.admission import Operation
+from kubewright.devserver.request.admission import AdmissionAttributes
 from kubewright.devserver.strategy.access import Access
 from kubewright.devserver.webhook_client import Caller, CallFailed
 from kubewright.schema import cel
@@ -42,12 +36,12 @@ class Hook:
     objects: LabelMatcher
 
     @property
-    def forgiving(self) -> bool:
+    def fails_open(self) -> bool:
         """Tell whether writes pass when the webhook cannot be asked."""
         return self.declared.get("failurePolicy") == "Ignore"
 
     @property
-    def again(self) -> bool:
+    def reinvoke(self) -> bool:
         """Tell whether the webhook wants to see what others changed after it."""
         return self.declared.get("reinvocationPolicy") == "IfNeeded"
 
@@ -74,35 +68,35 @@ class Hooks:
             self._revision = latest
         return self._hooks
 
-    async def situation(self, hook: Hook, operation: Operation) -> Situation | None:
+    async def matched(self, hook: Hook, attributes: AdmissionAttributes) -> VersionedAttributes | None:
         """Show a write as a webhook wants to see it, or None when it is none of its business."""
-        if not is_selected_object(hook.objects, operation):
+        if not is_selected_object(hook.objects, attributes):
             return None
         unknown: StatusError | None = None
         try:
-            if not in_selected_namespace(hook.namespaces, operation, self._api):
+            if not in_selected_namespace(hook.namespaces, attributes, self._api):
                 return None
         except StatusError as error:
             unknown = error
-        match = self._match(hook, operation)
+        match = self._match(hook, attributes)
         if match is None:
             return None
         if unknown is not None:
             raise unknown
-        situation = await self._versions.situation(operation, match)
-        return situation if _wanted(hook, situation) else None
+        versioned = await self._versions.versioned(attributes, match)
+        return versioned if _wanted(hook, versioned) else None
 
-    def _match(self, hook: Hook, operation: Operation) -> Match | None:
+    def _match(self, hook: Hook, attributes: AdmissionAttributes) -> ResourceMatch | None:
         equivalent = hook.declared.get("matchPolicy") == "Equivalent"
         return match_rules(
-            items(hook.declared, "rules"), operation, self._core.registry, equivalent=equivalent
+            items(hook.declared, "rules"), attributes, self._core.registry, equivalent=equivalent
         )
 
-    async def call(self, hook: Hook, situation: Situation, *, mutating: bool) -> Verdict:
+    async def call(self, hook: Hook, versioned: VersionedAttributes, *, mutating: bool) -> ReviewResponse:
         """Ask a webhook; raises CallFailed when that does not work."""
-        match = Match(situation.resource, situation.kind)
-        new, old = (self._versions.encoded(obj, match) for obj in (situation.object, situation.old_object))
-        question = ask(situation, new, old, items(hook.declared, "admissionReviewVersions"))
+        match = ResourceMatch(versioned.resource, versioned.kind)
+        new, old = (self._versions.encoded(obj, match) for obj in (versioned.object, versioned.old_object))
+        question = ask(versioned, new, old, items(hook.declared, "admissionReviewVersions"))
         seconds = hook.declared.get("timeoutSeconds") or 10
         try:
             body = await self._caller.post(
@@ -110,13 +104,13 @@ class Hooks:
             )
         except CallFailed as error:
             raise CallFailed(f"failed to call webhook: {error}") from None
-        verdict = read_verdict(question, body, mutating=mutating)
-        operation = situation.operation
-        operation.warnings.extend(verdict.warnings)
-        operation.annotations.update(
-            {f"{hook.name}/{key}": value for key, value in verdict.annotations.items()}
+        decision = read_decision(question, body, mutating=mutating)
+        attributes = versioned.attributes
+        attributes.context.warnings.extend(decision.warnings)
+        attributes.context.audit_annotations.update(
+            {f"{hook.name}/{key}": value for key, value in decision.annotations.items()}
         )
-        return verdict
+        return decision
 
 
 def failure(hook: Hook, error: CallFailed) -> StatusError:
@@ -142,12 +136,12 @@ def _hooks_of(configuration: JsonObject) -> list[Hook]:
     return found
 
 
-def _wanted(hook: Hook, situation: Situation) -> bool:
+def _wanted(hook: Hook, versioned: VersionedAttributes) -> bool:
     """Evaluate the match conditions: one that is false settles it, else one that fails does as the policy says."""
     conditions = items(hook.declared, "matchConditions")
     if not conditions:
         return True
-    values = situation.values()
+    values = versioned.values()
     budget = Budget(CONDITIONS_BUDGET)
     failures: list[str] = []
     try:
@@ -161,9 +155,9 @@ def _wanted(hook: Hook, situation: Situation) -> bool:
         failures = [str(error)]
     if not failures:
         return True
-    if hook.forgiving:
+    if hook.fails_open:
         return False
-    operation = situation.operation
+    attributes = versioned.attributes
     why = failures[0] if len(failures) == 1 else f"[{', '.join(failures)}]"
-    group, _, plural = operation.resource
-    raise StatusError.forbidden(group, plural, operation.name, why)
+    group, _, plural = attributes.resource
+    raise StatusError.forbidden(group, plural, attributes.name, why)

@@ -3,49 +3,48 @@
 from collections.abc import Iterator, Mapping
 
 from kubewright.api import Quantity
-from kubewright.devserver.admission.refusals import forbidden
 from kubewright.devserver.builtin.pods.resources import ResourceList, quantities, resource_totals
 from kubewright.devserver.objects import JsonObject, items, meta, section
-from kubewright.devserver.request.admission import Operation
+from kubewright.devserver.request.admission import AdmissionAttributes, AdmissionPlugin
 from kubewright.devserver.strategy.access import Access
 
 ANNOTATION = "kubernetes.io/limit-ranger"
 
 
-class LimitRanger:
+class LimitRanger(AdmissionPlugin):
     """Complete Pods by the LimitRanges of their namespace, and refuse what exceeds them."""
 
     def __init__(self, api: Access) -> None:
         self._api = api
 
-    async def admit(self, operation: Operation) -> None:
+    async def admit(self, attributes: AdmissionAttributes) -> None:
         """Give containers the requests and limits that they lack."""
-        if operation.kind.kind != "Pod" or operation.object is None or not _is_concerned(operation):
+        if attributes.kind.kind != "Pod" or attributes.object is None or not _is_concerned(attributes):
             return
-        for limit_range in self._ranges(operation):
-            _complete(operation.object, limit_range)
+        for limit_range in self._ranges(attributes):
+            _complete(attributes.object, limit_range)
 
-    async def validate(self, operation: Operation) -> None:
+    async def validate(self, attributes: AdmissionAttributes) -> None:
         """Refuse what is out of bounds."""
-        if operation.object is None or not _is_concerned(operation):
+        if attributes.object is None or not _is_concerned(attributes):
             return
-        for limit_range in self._ranges(operation):
+        for limit_range in self._ranges(attributes):
             limits: list[JsonObject] = items(section(limit_range, "spec"), "limits")
             # The first that is violated speaks for all; what it says twice is told once.
-            found = list(dict.fromkeys(text for limit in limits for text in _violations(limit, operation)))
+            found = list(dict.fromkeys(text for limit in limits for text in _violations(limit, attributes)))
             if found:
-                raise forbidden(operation, found[0] if len(found) == 1 else f"[{', '.join(found)}]")
+                raise attributes.forbidden(found[0] if len(found) == 1 else f"[{', '.join(found)}]")
 
-    def _ranges(self, operation: Operation) -> list[JsonObject]:
-        return self._api.list("", "limitranges", operation.namespace)
+    def _ranges(self, attributes: AdmissionAttributes) -> list[JsonObject]:
+        return self._api.list("", "limitranges", attributes.namespace)
 
 
-def _is_concerned(operation: Operation) -> bool:
-    if operation.kind.group or operation.kind.kind not in ("Pod", "PersistentVolumeClaim"):
+def _is_concerned(attributes: AdmissionAttributes) -> bool:
+    if attributes.kind.group or attributes.kind.kind not in ("Pod", "PersistentVolumeClaim"):
         return False
-    if operation.operation == "UPDATE" and operation.kind.kind == "Pod":
-        return operation.subresource == "resize"
-    return not operation.subresource and operation.operation in ("CREATE", "UPDATE")
+    if attributes.operation == "UPDATE" and attributes.kind.kind == "Pod":
+        return attributes.subresource == "resize"
+    return not attributes.subresource and attributes.operation in ("CREATE", "UPDATE")
 
 
 def _containers(pod: JsonObject) -> Iterator[tuple[str, JsonObject]]:
@@ -77,9 +76,9 @@ def _complete(pod: JsonObject, limit_range: JsonObject) -> None:
         meta(pod)["annotations"] = annotations
 
 
-def _violations(limit: JsonObject, operation: Operation) -> list[str]:
-    sort, obj = limit.get("type", ""), operation.object or {}
-    if operation.kind.kind == "PersistentVolumeClaim":
+def _violations(limit: JsonObject, attributes: AdmissionAttributes) -> list[str]:
+    sort, obj = limit.get("type", ""), attributes.object or {}
+    if attributes.kind.kind == "PersistentVolumeClaim":
         requests = quantities(section(obj, "spec", "resources").get("requests"))
         return list(_claim_violations(limit, requests)) if sort == "PersistentVolumeClaim" else []
     if sort == "Container":

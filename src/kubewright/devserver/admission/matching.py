@@ -7,7 +7,7 @@ from kubewright.api import GroupVersionKind, LabelMatcher, label_selector
 from kubewright.devserver.objects import JsonObject, items, labels_of
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import Registry
-from kubewright.devserver.request.admission import GroupVersionResource, Operation
+from kubewright.devserver.request.admission import AdmissionAttributes, GroupVersionResource
 from kubewright.devserver.strategy.access import Access
 
 _CONFIGURATIONS = frozenset(
@@ -20,7 +20,7 @@ _CONFIGURATIONS = frozenset(
         "MutatingAdmissionPolicyBinding",
     }
 )
-_UNJUDGED = frozenset(
+_EXEMPT_FROM_POLICIES = frozenset(
     {
         ("authentication.k8s.io", "selfsubjectreviews"),
         ("authentication.k8s.io", "tokenreviews"),
@@ -32,58 +32,58 @@ _UNJUDGED = frozenset(
 )
 
 
-class Match(NamedTuple):
+class ResourceMatch(NamedTuple):
     """The resource and kind by which a write was recognized, perhaps in another version than its own."""
 
     resource: GroupVersionResource
     kind: GroupVersionKind
 
 
-def is_configuration(operation: Operation) -> bool:
+def is_configuration(attributes: AdmissionAttributes) -> bool:
     """Tell whether a write is about admission itself, which nobody outside may judge: there would be no way back."""
-    return operation.kind.group == "admissionregistration.k8s.io" and operation.kind.kind in _CONFIGURATIONS
+    return attributes.kind.group == "admissionregistration.k8s.io" and attributes.kind.kind in _CONFIGURATIONS
 
 
-def is_beyond_policies(operation: Operation) -> bool:
+def is_exempt_from_policies(attributes: AdmissionAttributes) -> bool:
     """Tell whether policies are not asked: about admission itself, and questions on which the cluster stands."""
-    group, _, plural = operation.resource
-    return (group, plural) in _UNJUDGED or is_configuration(operation)
+    group, _, plural = attributes.resource
+    return (group, plural) in _EXEMPT_FROM_POLICIES or is_configuration(attributes)
 
 
 def match_rules(
-    rules: Sequence[JsonObject], operation: Operation, registry: Registry, *, equivalent: bool
-) -> Match | None:
+    rules: Sequence[JsonObject], attributes: AdmissionAttributes, registry: Registry, *, equivalent: bool
+) -> ResourceMatch | None:
     """Find the first rule that covers a write, in its own version or an equivalent one."""
-    if any(_covers(rule, operation, operation.resource) for rule in rules):
-        return Match(operation.resource, operation.kind)
-    resource = registry.find(*operation.resource)
+    if any(_covers(rule, attributes, attributes.resource) for rule in rules):
+        return ResourceMatch(attributes.resource, attributes.kind)
+    resource = registry.find(*attributes.resource)
     if not equivalent or resource is None:
         return None
     others = registry.equivalents(resource)
     for rule in rules:
         for other in others:
-            if _covers(rule, operation, other.gvr):
-                part = other.subresources.get(operation.subresource)
-                return Match(other.gvr, part.gvk if part is not None else other.gvk)
+            if _covers(rule, attributes, other.gvr):
+                part = other.subresources.get(attributes.subresource)
+                return ResourceMatch(other.gvr, part.gvk if part is not None else other.gvk)
     return None
 
 
-def _covers(rule: JsonObject, operation: Operation, resource: GroupVersionResource) -> bool:
+def _covers(rule: JsonObject, attributes: AdmissionAttributes, resource: GroupVersionResource) -> bool:
     return (
-        _in_scope(rule.get("scope", "*"), operation)
-        and _one_of(operation.operation, items(rule, "operations"))
+        _in_scope(rule.get("scope", "*"), attributes)
+        and _one_of(attributes.operation, items(rule, "operations"))
         and _one_of(resource.group, items(rule, "apiGroups"))
         and _one_of(resource.version, items(rule, "apiVersions"))
-        and any(_names(text, resource, operation.subresource) for text in items(rule, "resources"))
-        and (not rule.get("resourceNames") or operation.name in rule["resourceNames"])
+        and any(_names(text, resource, attributes.subresource) for text in items(rule, "resources"))
+        and (not rule.get("resourceNames") or attributes.name in rule["resourceNames"])
     )
 
 
-def _in_scope(scope: str, operation: Operation) -> bool:
+def _in_scope(scope: str, attributes: AdmissionAttributes) -> bool:
     if scope == "*":
         return True
-    group, _, plural = operation.resource
-    clusterwide = (group, plural) == ("", "namespaces") or not operation.namespace
+    group, _, plural = attributes.resource
+    clusterwide = (group, plural) == ("", "namespaces") or not attributes.namespace
     return clusterwide == (scope == "Cluster")
 
 
@@ -101,22 +101,22 @@ def parse_selector(wire: JsonObject | None) -> LabelMatcher:
     return label_selector({} if wire is None else wire)
 
 
-def in_selected_namespace(selector: LabelMatcher, operation: Operation, api: Access) -> bool:
+def in_selected_namespace(selector: LabelMatcher, attributes: AdmissionAttributes, api: Access) -> bool:
     """Tell whether the namespace of a write is selected; cluster-wide objects always are."""
-    is_namespace = operation.resource.resource == "namespaces"
-    if (not operation.namespace and not is_namespace) or not selector:
+    is_namespace = attributes.resource.resource == "namespaces"
+    if (not attributes.namespace and not is_namespace) or not selector:
         return True
-    if is_namespace and not operation.subresource and operation.object is not None:
-        return selector.matches(labels_of(operation.object))
-    namespace = api.find("", "namespaces", "", operation.namespace)
+    if is_namespace and not attributes.subresource and attributes.object is not None:
+        return selector.matches(labels_of(attributes.object))
+    namespace = api.find("", "namespaces", "", attributes.namespace)
     if namespace is None:
-        raise StatusError.not_found("", "namespaces", operation.namespace)
+        raise StatusError.not_found("", "namespaces", attributes.namespace)
     return selector.matches(labels_of(namespace))
 
 
-def is_selected_object(selector: LabelMatcher, operation: Operation) -> bool:
+def is_selected_object(selector: LabelMatcher, attributes: AdmissionAttributes) -> bool:
     """Tell whether the object of a write is selected as it will be, or as it was."""
     if not selector:
         return True
-    found = (operation.object, operation.old_object)
+    found = (attributes.object, attributes.old_object)
     return any(obj is not None and selector.matches(labels_of(obj)) for obj in found)

@@ -1,26 +1,25 @@
-"""Policies that change writes by expressions: a configuration laid over the object, or a JSON patch."""
+"""PolicySet that change writes by expressions: a configuration laid over the object, or a JSON patch."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kubewright.api import PatchError, json_patch
-from kubewright.devserver.admission.matching import Match, is_beyond_policies
+from kubewright.devserver.admission.matching import ResourceMatch, is_exempt_from_policies
 from kubewright.devserver.admission.policies import (
     Binding,
     Mutation,
-    Policies,
     Policy,
     PolicyFailure,
+    PolicySet,
     applies,
 )
-from kubewright.devserver.admission.refusals import forbidden
-from kubewright.devserver.admission.versions import Versions
+from kubewright.devserver.admission.versions import VersionedAttributes, Versions
 from kubewright.devserver.core import Core
-from kubewright.devserver.expressions import POLICY_BUDGET, Budget, ExpressionError, Situation, Variables
+from kubewright.devserver.expressions import POLICY_BUDGET, Budget, ExpressionError, Variables
 from kubewright.devserver.merge import ApplyError, MergeSchema, overlay
 from kubewright.devserver.objects import JsonObject, copy, encode_sorted, meta
 from kubewright.devserver.objects.status import StatusError
-from kubewright.devserver.request.admission import Operation
+from kubewright.devserver.request.admission import AdmissionAttributes, AdmissionPlugin
 from kubewright.devserver.wire import DecodeError
 from kubewright.schema import cel
 
@@ -28,12 +27,12 @@ _TEST_FAILED = ": test failed"
 
 
 @dataclass(frozen=True, slots=True)
-class Invocation:
+class PolicyInvocation:
     """A policy to be asked about a write: by which binding, with which parameters, in which version."""
 
     policy: Policy
     binding: Binding
-    match: Match
+    match: ResourceMatch
     params: JsonObject | None
 
     @property
@@ -45,7 +44,7 @@ class Invocation:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class PolicyRejection:
     """Why a policy could not be carried out."""
 
     policy: Policy
@@ -59,119 +58,124 @@ class Failure:
         return f"policy '{self.policy.name}' with binding '{self.binding.name}' denied request: {self.why}"
 
 
-class MutatingPolicies:
+class MutatingPolicies(AdmissionPlugin):
     """Let policies change writes."""
 
-    def __init__(self, policies: Policies, core: Core, versions: Versions) -> None:
+    def __init__(self, policies: PolicySet, core: Core, versions: Versions) -> None:
         self._policies = policies
         self._core = core
         self._versions = versions
 
-    async def admit(self, operation: Operation) -> None:
+    async def admit(self, attributes: AdmissionAttributes) -> None:
         """Carry out each policy that the write concerns; one that cannot be is told unless it may fail."""
         policies = self._policies.all()
-        if not policies or operation.operation == "DELETE" or is_beyond_policies(operation):
+        if not policies or attributes.operation == "DELETE" or is_exempt_from_policies(attributes):
             return
-        failures: list[Failure] = []
+        failures: list[PolicyRejection] = []
         invocations = [
-            found for policy in policies for found in await self._find(policy, operation, failures)
+            found for policy in policies for found in await self._find(policy, attributes, failures)
         ]
         if invocations:
-            failures += await self._carry_out(invocations, operation)
-        told = [failure for failure in failures if not failure.policy.forgiving]
+            failures += await self._carry_out(invocations, attributes)
+        told = [failure for failure in failures if not failure.policy.fails_open]
         if told:
-            raise _refusal(operation, told)
-
-    async def validate(self, operation: Operation) -> None:
-        """Refuse nothing."""
+            raise _refusal(attributes, told)
 
     async def _find(
-        self, policy: Policy, operation: Operation, failures: list[Failure]
-    ) -> Sequence[Invocation]:
-        match = self._policies.match(policy.constraints, operation)
+        self, policy: Policy, attributes: AdmissionAttributes, failures: list[PolicyRejection]
+    ) -> Sequence[PolicyInvocation]:
+        match = self._policies.match(policy.constraints, attributes)
         if match is None:
             return ()
         try:
             self._policies.check_params(policy)
         except PolicyFailure as error:
-            failures.append(Failure(policy, None, str(error)))
+            failures.append(PolicyRejection(policy, None, str(error)))
             return ()
-        found: list[Invocation] = []
+        found: list[PolicyInvocation] = []
         for binding in policy.bindings:
-            if self._policies.match(binding.constraints, operation) is None:
+            if self._policies.match(binding.constraints, attributes) is None:
                 continue
             try:
-                params = await self._policies.params(policy, binding, operation)
+                params = await self._policies.params(policy, binding, attributes)
             except PolicyFailure as error:
-                failures.append(Failure(policy, binding, str(error)))
+                failures.append(PolicyRejection(policy, binding, str(error)))
                 continue
-            found += [Invocation(policy, binding, match, each) for each in params]
+            found += [PolicyInvocation(policy, binding, match, each) for each in params]
         return found
 
-    async def _carry_out(self, invocations: Sequence[Invocation], operation: Operation) -> list[Failure]:
-        state, memory = operation.reinvocation, operation.reinvocation.policies
-        if state.second and memory.output != operation.object:
-            memory.changed()
-        failures: list[Failure] = []
-        shown: dict[Match, Situation] = {}
-        last: Match | None = None
-        touched: set[Match] = set()
+    async def _carry_out(
+        self, invocations: Sequence[PolicyInvocation], attributes: AdmissionAttributes
+    ) -> list[PolicyRejection]:
+        reinvocation, state = attributes.reinvocation, attributes.reinvocation.policies
+        if reinvocation.is_reinvoke and state.output != attributes.object:
+            state.object_changed()
+        failures: list[PolicyRejection] = []
+        shown: dict[ResourceMatch, VersionedAttributes] = {}
+        last: ResourceMatch | None = None
+        touched: set[ResourceMatch] = set()
         for each in invocations:
             if each.match not in shown:
-                shown[each.match] = await self._versions.situation(operation, each.match)
-                shown[each.match].namespace = self._policies.namespace(operation, self._versions)
-            situation = shown[each.match]
-            situation.params = each.params
+                shown[each.match] = await self._versions.versioned(attributes, each.match)
+                shown[each.match].namespace = self._policies.namespace(attributes, self._versions)
+            versioned = shown[each.match]
+            versioned.params = each.params
             try:
-                if not applies(each.policy, situation):
+                if not applies(each.policy, versioned):
                     continue
             except (ExpressionError, cel.EvaluationError) as error:
-                failures.append(Failure(each.policy, each.binding, str(error), "Invalid"))
+                failures.append(PolicyRejection(each.policy, each.binding, str(error), "Invalid"))
                 continue
-            if state.second and each.key not in memory.due:
+            if reinvocation.is_reinvoke and each.key not in state.due:
                 continue
-            before, last = situation.object, each.match
-            if situation.object is not None and self._mutate(each, situation, failures):
+            before, last = versioned.object, each.match
+            if versioned.object is not None and self._mutate(each, versioned, failures):
                 touched.add(each.match)
-            if before is not None and encode_sorted(before) != encode_sorted(situation.object):
-                memory.changed()
-                state.wanted = True
-            if each.policy.again:
-                memory.invoked.add(each.key)
+            if before is not None and encode_sorted(before) != encode_sorted(versioned.object):
+                state.object_changed()
+                reinvocation.requested = True
+            if each.policy.reinvoke:
+                state.invoked.add(each.key)
         if last is not None and last in touched and (fresh := shown[last].object) is not None:
             # Even what has changed nothing calls for a second round, as on the real server.
-            memory.changed()
-            state.wanted = True
-            await self._versions.replace(operation, last, copy(fresh))
-        memory.output = copy(operation.object)
+            state.object_changed()
+            reinvocation.requested = True
+            await self._versions.replace(attributes, last, copy(fresh))
+        state.output = copy(attributes.object)
         return failures
 
-    def _mutate(self, each: Invocation, situation: Situation, failures: list[Failure]) -> bool:
+    def _mutate(
+        self, each: PolicyInvocation, versioned: VersionedAttributes, failures: list[PolicyRejection]
+    ) -> bool:
         """Apply the mutations of one policy in their order; tells whether any could be."""
         done = False
         for mutation in each.policy.mutations:
             try:
-                situation.object = self._completed(self._changed(each, mutation, situation), each, situation)
+                versioned.object = self._completed(self._changed(each, mutation, versioned), each, versioned)
                 done = True
             except (PolicyFailure, ExpressionError, cel.EvaluationError) as error:
-                failures.append(Failure(each.policy, each.binding, str(error), "Invalid"))
+                failures.append(PolicyRejection(each.policy, each.binding, str(error), "Invalid"))
             except DecodeError as error:
                 raise StatusError.internal(str(error)) from None
         return done
 
-    def _completed(self, changed: JsonObject, each: Invocation, situation: Situation) -> JsonObject:
-        here, there = each.match.kind, situation.operation.kind
+    def _completed(
+        self, changed: JsonObject, each: PolicyInvocation, versioned: VersionedAttributes
+    ) -> JsonObject:
+        here, there = each.match.kind, versioned.attributes.kind
         if here != there and self._core.types.has(here):
             # The real server does not get built-in kinds back from another version.
             text = f"converting ({here.version}.{here.kind}) to ({there.version}.{there.kind}): unknown conversion"
             raise PolicyFailure(text)
-        return self._versions.canonical(changed, situation.operation, each.match)
+        return self._versions.canonical(changed, versioned.attributes, each.match)
 
-    def _changed(self, each: Invocation, mutation: Mutation, situation: Situation) -> JsonObject:
-        budget, values = Budget(POLICY_BUDGET), situation.values()
+    def _changed(
+        self, each: PolicyInvocation, mutation: Mutation, versioned: VersionedAttributes
+    ) -> JsonObject:
+        budget, values = Budget(POLICY_BUDGET), versioned.values()
         values["variables"] = Variables(each.policy.variables, lambda: values, budget)
         wanted = budget.evaluate(mutation.program, values)
-        live = copy(situation.object)
+        live = copy(versioned.object)
         if mutation.patches:
             return self._checked(_patched(live, wanted), each.match)
         if texts := cel.misplaced(wanted):
@@ -182,7 +186,7 @@ class MutatingPolicies:
         except ApplyError as error:
             raise PolicyFailure(f"error applying patch: {error}") from None
 
-    def _checked(self, patched: JsonObject, match: Match) -> JsonObject:
+    def _checked(self, patched: JsonObject, match: ResourceMatch) -> JsonObject:
         """Refuse what the Go type of a built-in kind has no place for."""
         types = self._core.types
         if types.has(match.kind):
@@ -191,7 +195,7 @@ class MutatingPolicies:
                 raise StatusError.internal(f"strict decoding error: {', '.join(unknown)}")
         return patched
 
-    def _schema(self, match: Match) -> MergeSchema:
+    def _schema(self, match: ResourceMatch) -> MergeSchema:
         if match.kind.kind == "Scale":
             # It is served within other groups, so no group's own document describes it.
             text = f"no corresponding type for {match.kind.api_version}, Kind=Scale"
@@ -224,8 +228,8 @@ def _patched(live: JsonObject, wanted: list[cel.Message]) -> JsonObject:
         raise PolicyFailure(f"JSON Patch: {error}") from None
 
 
-def _refusal(operation: Operation, failures: Sequence[Failure]) -> StatusError:
-    error = forbidden(operation, "", [{"message": str(failure)} for failure in failures])
+def _refusal(attributes: AdmissionAttributes, failures: Sequence[PolicyRejection]) -> StatusError:
+    error = attributes.forbidden("", [{"message": str(failure)} for failure in failures])
     error.message = str(failures[0])
     error.reason = failures[0].reason or error.reason
     return error

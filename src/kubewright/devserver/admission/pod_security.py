@@ -4,11 +4,10 @@ import re
 from dataclasses import dataclass
 
 from kubewright.api import FieldError, problems
-from kubewright.devserver.admission.refusals import forbidden
 from kubewright.devserver.admission.security_checks import NEWEST, violations
 from kubewright.devserver.objects import JsonObject, copy, items, labels_of, meta, section
 from kubewright.devserver.objects.status import StatusError
-from kubewright.devserver.request.admission import Operation
+from kubewright.devserver.request.admission import AdmissionAttributes, AdmissionPlugin
 from kubewright.devserver.strategy.access import Access
 
 PREFIX = "pod-security.kubernetes.io/"
@@ -47,53 +46,50 @@ class Level:
         return violations(self.name, pod, min(minor, NEWEST))
 
 
-class PodSecurity:
+class PodSecurity(AdmissionPlugin):
     """Hold Pods against the levels of their namespace."""
 
     def __init__(self, api: Access) -> None:
         self._api = api
 
-    async def admit(self, operation: Operation) -> None:
-        """Change nothing."""
-
-    async def validate(self, operation: Operation) -> None:
+    async def validate(self, attributes: AdmissionAttributes) -> None:
         """Refuse or warn of Pods and of what makes Pods; check the labels of namespaces."""
-        obj = operation.object
-        if obj is None or operation.operation not in ("CREATE", "UPDATE"):
+        obj = attributes.object
+        if obj is None or attributes.operation not in ("CREATE", "UPDATE"):
             return
-        if operation.kind == ("", "v1", "Namespace"):
-            self._check_namespace(operation, obj)
+        if attributes.kind == ("", "v1", "Namespace"):
+            self._check_namespace(attributes, obj)
             return
-        namespace = self._api.find("", "namespaces", "", operation.namespace)
+        namespace = self._api.find("", "namespaces", "", attributes.namespace)
         if namespace is None:
             return
         levels = _levels(labels_of(namespace))
-        group, kind = operation.kind.group, operation.kind.kind
+        group, kind = attributes.kind.group, attributes.kind.kind
         if (group, kind) == ("", "Pod"):
-            if operation.subresource not in _IGNORED_PARTS and _is_significant(operation):
-                _judge(operation, obj, levels, enforce=True)
-        elif (group, kind) in _TEMPLATES and not operation.subresource:
+            if attributes.subresource not in _IGNORED_PARTS and _is_significant(attributes):
+                _judge(attributes, obj, levels, enforce=True)
+        elif (group, kind) in _TEMPLATES and not attributes.subresource:
             template = section(obj, *_TEMPLATES[group, kind])
             if template:
-                _judge(operation, template, levels, enforce=False)
+                _judge(attributes, template, levels, enforce=False)
 
-    def _check_namespace(self, operation: Operation, namespace: JsonObject) -> None:
-        if operation.subresource:
+    def _check_namespace(self, attributes: AdmissionAttributes, namespace: JsonObject) -> None:
+        if attributes.subresource:
             return
         labels = labels_of(namespace)
-        before = labels_of(operation.old_object or {})
+        before = labels_of(attributes.old_object or {})
         errors = [error for mode in _MODES for error in _label_errors(labels, mode)]
         old_errors = [error for mode in _MODES for error in _label_errors(before, mode)]
-        if errors and not (old_errors and operation.operation == "UPDATE"):
+        if errors and not (old_errors and attributes.operation == "UPDATE"):
             raise StatusError.invalid("", "Namespace", meta(namespace).get("name", ""), errors)
         level = level_of(labels, "enforce")
         old = level_of(before, "enforce")
         if (
-            operation.operation == "UPDATE"
+            attributes.operation == "UPDATE"
             and level != old
             and LEVELS.index(level.name) > LEVELS.index(old.name)
         ):
-            operation.warnings.extend(self._present_violations(meta(namespace)["name"], level))
+            attributes.context.warnings.extend(self._present_violations(meta(namespace)["name"], level))
 
     def _present_violations(self, namespace: str, level: Level) -> list[str]:
         """Tell which Pods would not be let in any more."""
@@ -149,11 +145,11 @@ def _label_errors(labels: dict[str, str], mode: str) -> list[FieldError]:
     return errors
 
 
-def _is_significant(operation: Operation) -> bool:
+def _is_significant(attributes: AdmissionAttributes) -> bool:
     """Tell whether an update touches what the levels are about; only images may change in a running Pod."""
-    if operation.operation == "CREATE" or operation.old_object is None or operation.object is None:
+    if attributes.operation == "CREATE" or attributes.old_object is None or attributes.object is None:
         return True
-    old, new = (copy(section(obj, "spec")) for obj in (operation.old_object, operation.object))
+    old, new = (copy(section(obj, "spec")) for obj in (attributes.old_object, attributes.object))
     for spec in (old, new):
         for field in ("activeDeadlineSeconds", "tolerations"):
             spec.pop(field, None)
@@ -162,11 +158,13 @@ def _is_significant(operation: Operation) -> bool:
     return old != new
 
 
-def _judge(operation: Operation, pod: JsonObject, levels: dict[str, Level], *, enforce: bool) -> None:
+def _judge(
+    attributes: AdmissionAttributes, pod: JsonObject, levels: dict[str, Level], *, enforce: bool
+) -> None:
     if enforce and (found := levels["enforce"].violations(pod)):
-        raise forbidden(operation, f'violates PodSecurity "{levels["enforce"]}": {found}')
+        raise attributes.forbidden(f'violates PodSecurity "{levels["enforce"]}": {found}')
     if found := levels["audit"].violations(pod):
         text = f'would violate PodSecurity "{levels["audit"]}": {found}'
-        operation.annotations["pod-security.kubernetes.io/audit-violations"] = text
+        attributes.context.audit_annotations["pod-security.kubernetes.io/audit-violations"] = text
     if found := levels["warn"].violations(pod):
-        operation.warnings.append(f'would violate PodSecurity "{levels["warn"]}": {found}')
+        attributes.context.warnings.append(f'would violate PodSecurity "{levels["warn"]}": {found}')

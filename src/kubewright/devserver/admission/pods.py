@@ -1,9 +1,7 @@
 """What every new Pod is given: its priority, and patience with a failing node."""
 
-from kubewright.devserver.admission.claims import is_written
-from kubewright.devserver.admission.refusals import forbidden
 from kubewright.devserver.objects import JsonObject, meta
-from kubewright.devserver.request.admission import Operation
+from kubewright.devserver.request.admission import AdmissionAttributes, AdmissionPlugin
 from kubewright.devserver.strategy.access import Access
 
 TOLERATION_SECONDS = 300
@@ -11,18 +9,18 @@ _CLASSES = ("scheduling.k8s.io", "priorityclasses")
 _NODE_TROUBLE = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
-class PodPriority:
+class PodPriority(AdmissionPlugin):
     """Turn a Pod's priority class into its number."""
 
     def __init__(self, api: Access) -> None:
         self._api = api
 
-    async def admit(self, operation: Operation) -> None:
+    async def admit(self, attributes: AdmissionAttributes) -> None:
         """Set priority and preemption policy of a new Pod."""
-        if not is_new_pod(operation) or operation.object is None:
+        if not is_new_pod(attributes) or attributes.object is None:
             return
-        spec: JsonObject = operation.object.setdefault("spec", {})
-        found = self._class_of(operation, spec)
+        spec: JsonObject = attributes.object.setdefault("spec", {})
+        found = self._class_of(attributes, spec)
         priority = found["value"] if found else 0
         given = spec.get("priority")
         if given is not None and given != priority:
@@ -30,7 +28,7 @@ class PodPriority:
                 f"the integer value of priority ({given}) must not be provided in pod spec; "
                 f"priority admission controller computed {priority} from the given PriorityClass name"
             )
-            raise forbidden(operation, why)
+            raise attributes.forbidden(why)
         spec["priority"] = priority
         policy = (found or {}).get("preemptionPolicy") or "PreemptLowerPriority"
         wanted = spec.get("preemptionPolicy")
@@ -39,31 +37,31 @@ class PodPriority:
                 f"the string value of PreemptionPolicy ({wanted}) must not be provided in pod spec; "
                 f"priority admission controller computed {policy} from the given PriorityClass name"
             )
-            raise forbidden(operation, why)
+            raise attributes.forbidden(why)
         spec["preemptionPolicy"] = policy
 
-    async def validate(self, operation: Operation) -> None:
+    async def validate(self, attributes: AdmissionAttributes) -> None:
         """Refuse a second default class."""
-        new = operation.object
-        if not is_written(operation, *_CLASSES, "CREATE", "UPDATE") or new is None:
+        new = attributes.object
+        if not attributes.is_write_of(*_CLASSES, "CREATE", "UPDATE") or new is None:
             return
         found = self._default() if new.get("globalDefault") else None
-        if found is None or (operation.operation == "UPDATE" and meta(found)["name"] == meta(new)["name"]):
+        if found is None or (attributes.operation == "UPDATE" and meta(found)["name"] == meta(new)["name"]):
             return
         why = f"PriorityClass {meta(found)['name']} is already marked as default. Only one default can exist"
-        raise forbidden(operation, why)
+        raise attributes.forbidden(why)
 
     def _default(self) -> JsonObject | None:
         defaults = [item for item in self._api.list(*_CLASSES) if item.get("globalDefault")]
         return min(defaults, key=lambda item: item["value"]) if defaults else None
 
-    def _class_of(self, operation: Operation, spec: JsonObject) -> JsonObject | None:
+    def _class_of(self, attributes: AdmissionAttributes, spec: JsonObject) -> JsonObject | None:
         name = spec.get("priorityClassName", "")
         if name:
             found = self._api.find(*_CLASSES, "", name)
             if found is None:
                 why = f"no PriorityClass with name {name} was found"
-                raise forbidden(operation, why)
+                raise attributes.forbidden(why)
             return found
         chosen = self._default()
         if chosen is None:
@@ -72,14 +70,14 @@ class PodPriority:
         return chosen
 
 
-class NodeTroubleTolerations:
+class NodeTroubleTolerations(AdmissionPlugin):
     """Let Pods stay five minutes on a node that is not ready or not reachable."""
 
-    async def admit(self, operation: Operation) -> None:
+    async def admit(self, attributes: AdmissionAttributes) -> None:
         """Add the tolerations a Pod does not have."""
-        if not is_new_pod(operation) or operation.object is None:
+        if not is_new_pod(attributes) or attributes.object is None:
             return
-        spec: JsonObject = operation.object.setdefault("spec", {})
+        spec: JsonObject = attributes.object.setdefault("spec", {})
         tolerations: list[JsonObject] = spec.get("tolerations") or []
         for taint in _NODE_TROUBLE:
             if not any(_tolerates(toleration, taint) for toleration in tolerations):
@@ -94,14 +92,13 @@ class NodeTroubleTolerations:
                 ]
         spec["tolerations"] = tolerations
 
-    async def validate(self, operation: Operation) -> None:
-        """Nothing is left to check."""
 
-
-def is_new_pod(operation: Operation) -> bool:
+def is_new_pod(attributes: AdmissionAttributes) -> bool:
     """Tell whether the write creates a Pod."""
-    group, _, resource = operation.resource
-    return operation.operation == "CREATE" and (group, resource) == ("", "pods") and not operation.subresource
+    group, _, resource = attributes.resource
+    return (
+        attributes.operation == "CREATE" and (group, resource) == ("", "pods") and not attributes.subresource
+    )
 
 
 def _tolerates(toleration: JsonObject, taint: str) -> bool:

@@ -6,24 +6,18 @@ from dataclasses import dataclass
 from kubewright.api import KubewrightError, LabelMatcher, label_selector
 from kubewright.devserver.admission.hooks import GROUP
 from kubewright.devserver.admission.matching import (
-    Match,
+    ResourceMatch,
     in_selected_namespace,
     is_selected_object,
     match_rules,
     parse_selector,
 )
-from kubewright.devserver.admission.versions import Versions
+from kubewright.devserver.admission.versions import VersionedAttributes, Versions
 from kubewright.devserver.core import Core
-from kubewright.devserver.expressions import (
-    CONDITIONS_BUDGET,
-    Budget,
-    PolicyCompiler,
-    Situation,
-    declared_variables,
-)
+from kubewright.devserver.expressions import CONDITIONS_BUDGET, Budget, PolicyCompiler, declared_variables
 from kubewright.devserver.objects import JsonObject, items, meta, section, split_api_version
 from kubewright.devserver.registry import Resource, converting
-from kubewright.devserver.request.admission import Operation
+from kubewright.devserver.request.admission import AdmissionAttributes
 from kubewright.devserver.strategy.access import Access
 from kubewright.schema import cel
 
@@ -49,22 +43,22 @@ class Constraints:
             parse_selector(declared.get("objectSelector")),
         )
 
-    def match(self, operation: Operation, core: Core, api: Access) -> Match | None:
+    def match(self, attributes: AdmissionAttributes, core: Core, api: Access) -> ResourceMatch | None:
         """Find how a write is matched."""
-        if not is_selected_object(self.objects, operation):
+        if not is_selected_object(self.objects, attributes):
             return None
-        if not in_selected_namespace(self.namespaces, operation, api):
+        if not in_selected_namespace(self.namespaces, attributes, api):
             return None
         equivalent = self.declared.get("matchPolicy") != "Exact"
         excluded, included = (
             items(self.declared, "excludeResourceRules"),
             items(self.declared, "resourceRules"),
         )
-        if excluded and match_rules(excluded, operation, core.registry, equivalent=equivalent):
+        if excluded and match_rules(excluded, attributes, core.registry, equivalent=equivalent):
             return None
         if not included:
-            return Match(operation.resource, operation.kind)
-        return match_rules(included, operation, core.registry, equivalent=equivalent)
+            return ResourceMatch(attributes.resource, attributes.kind)
+        return match_rules(included, attributes, core.registry, equivalent=equivalent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,17 +102,17 @@ class Policy:
     bindings: Sequence[Binding]
 
     @property
-    def forgiving(self) -> bool:
+    def fails_open(self) -> bool:
         """Tell whether writes pass when the policy cannot be evaluated."""
         return self.spec.get("failurePolicy") == "Ignore"
 
     @property
-    def again(self) -> bool:
+    def reinvoke(self) -> bool:
         """Tell whether the policy wants to see what others changed after it."""
         return self.spec.get("reinvocationPolicy") == "IfNeeded"
 
 
-class Policies:
+class PolicySet:
     """The policies of one sort, in the order of their names."""
 
     def __init__(self, plural: str, core: Core, api: Access) -> None:
@@ -146,9 +140,9 @@ class Policies:
             self._mark = mark
         return self._policies
 
-    def match(self, constraints: Constraints, operation: Operation) -> Match | None:
+    def match(self, constraints: Constraints, attributes: AdmissionAttributes) -> ResourceMatch | None:
         """Find how the constraints of a policy or binding match a write."""
-        return constraints.match(operation, self._core, self._api)
+        return constraints.match(attributes, self._core, self._api)
 
     def check_params(self, policy: Policy) -> None:
         """Refuse a policy whose parameters are of an unknown kind, however it is bound."""
@@ -157,18 +151,20 @@ class Policies:
             self.param_resource(kind)
 
     @staticmethod
-    def namespace(operation: Operation, versions: Versions) -> JsonObject | None:
+    def namespace(attributes: AdmissionAttributes, versions: Versions) -> JsonObject | None:
         """Find the namespace that expressions see; a Namespace itself is in none."""
-        return None if operation.kind == ("", "v1", "Namespace") else versions.namespace(operation)
+        return None if attributes.kind == ("", "v1", "Namespace") else versions.namespace(attributes)
 
-    async def params(self, policy: Policy, binding: Binding, operation: Operation) -> list[JsonObject | None]:
+    async def params(
+        self, policy: Policy, binding: Binding, attributes: AdmissionAttributes
+    ) -> list[JsonObject | None]:
         """Find the parameters of a policy for one binding."""
         kind, reference = policy.spec.get("paramKind"), binding.spec.get("paramRef")
         if kind is None or reference is None:
             return [None]
         resource = self.param_resource(kind)
         found: list[JsonObject | None] = []
-        for record in resource.collection.records(self._prefix(resource, reference, operation)):
+        for record in resource.collection.records(self._prefix(resource, reference, attributes)):
             if _is_meant(record.key.rpartition("/")[2], record.labels, reference):
                 await resource.prepare([record])
                 found.append(await converting(lambda record=record: resource.read(record)))
@@ -190,17 +186,17 @@ class Policies:
         )
 
     @staticmethod
-    def _prefix(resource: Resource, reference: JsonObject, operation: Operation) -> str:
+    def _prefix(resource: Resource, reference: JsonObject, attributes: AdmissionAttributes) -> str:
         namespace = reference.get("namespace", "")
         if not resource.namespaced:
             if namespace:
                 why = "paramRef.namespace must not be provided for a cluster-scoped `paramKind`"
                 raise PolicyFailure(f"failed to configure binding: {why}")
             return ""
-        if not namespace and not operation.namespace:
+        if not namespace and not attributes.namespace:
             why = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
             raise PolicyFailure(f"failed to configure binding: {why}")
-        return f"{namespace or operation.namespace}/"
+        return f"{namespace or attributes.namespace}/"
 
 
 def _is_meant(name: str, labels: Mapping[str, str], reference: JsonObject) -> bool:
@@ -251,11 +247,11 @@ def _mutation(declared: JsonObject, compiler: PolicyCompiler) -> Mutation:
     return Mutation(compiler.configuration(declared["applyConfiguration"]["expression"]), patches=False)
 
 
-def applies(policy: Policy, situation: Situation) -> bool:
+def applies(policy: Policy, versioned: VersionedAttributes) -> bool:
     """Evaluate the match conditions: a false one settles it, else one that fails does."""
     if not policy.conditions:
         return True
-    budget, values = Budget(CONDITIONS_BUDGET), situation.values()
+    budget, values = Budget(CONDITIONS_BUDGET), versioned.values()
     failures: list[str] = []
     for condition in policy.conditions:
         try:

@@ -7,7 +7,7 @@ from kubewright.devserver.builtin.pods.resources import quantities, resource_tot
 from kubewright.devserver.objects import JsonObject, items, meta, section
 from kubewright.devserver.objects.clock import parse_time
 from kubewright.devserver.objects.status import group_resource
-from kubewright.devserver.request.admission import Operation
+from kubewright.devserver.request.admission import AdmissionAttributes
 
 _ONE = Quantity("1")
 _SHORT = frozenset({"cpu", "memory", "ephemeral-storage"})
@@ -27,22 +27,24 @@ _PLAIN = frozenset(
 Usage = dict[str, Quantity]
 
 
-def is_counted(operation: Operation) -> bool:
+def is_counted(attributes: AdmissionAttributes) -> bool:
     """Tell whether a write may change what is used."""
-    group, _, plural = operation.resource
-    if not operation.namespace or operation.object is None:
+    group, _, plural = attributes.resource
+    if not attributes.namespace or attributes.object is None:
         return False
-    if operation.operation == "CREATE":
-        return not operation.subresource
-    if operation.operation != "UPDATE" or group:
+    if attributes.operation == "CREATE":
+        return not attributes.subresource
+    if attributes.operation != "UPDATE" or group:
         return False
     if plural == "pods":
-        return operation.subresource == "resize" or (not operation.subresource and _scope_changes(operation))
-    return plural in ("services", "persistentvolumeclaims") and not operation.subresource
+        return attributes.subresource == "resize" or (
+            not attributes.subresource and _scope_changes(attributes)
+        )
+    return plural in ("services", "persistentvolumeclaims") and not attributes.subresource
 
 
-def _scope_changes(operation: Operation) -> bool:
-    old, new = operation.old_object or {}, operation.object or {}
+def _scope_changes(attributes: AdmissionAttributes) -> bool:
+    old, new = attributes.old_object or {}, attributes.object or {}
     return is_terminating(old) != is_terminating(new)
 
 

@@ -2,53 +2,49 @@
 
 from kubewright.api import Quantity
 from kubewright.devserver.admission.quota_usage import Usage, in_scope, is_counted, unmet_demands, usage_of
-from kubewright.devserver.admission.refusals import forbidden
 from kubewright.devserver.builtin.pods.resources import ResourceList, add_resources, quantities
 from kubewright.devserver.objects import JsonObject, meta, section
 from kubewright.devserver.objects.clock import Clock
-from kubewright.devserver.request.admission import Operation
+from kubewright.devserver.request.admission import AdmissionAttributes, AdmissionPlugin
 from kubewright.devserver.strategy.access import Access
 
 _ZERO = Quantity("0")
 
 
-class ResourceQuotas:
+class ResourceQuotas(AdmissionPlugin):
     """Charge the quotas of a namespace for what is written, or refuse it."""
 
     def __init__(self, api: Access, clock: Clock) -> None:
         self._api = api
         self._clock = clock
 
-    async def admit(self, operation: Operation) -> None:
-        """Change nothing."""
-
-    async def validate(self, operation: Operation) -> None:
+    async def validate(self, attributes: AdmissionAttributes) -> None:
         """Check all quotas, then charge them."""
-        if not is_counted(operation):
+        if not is_counted(attributes):
             return
-        quotas = self._api.list("", "resourcequotas", operation.namespace)
-        charged = [quota for quota in quotas if self._charge(quota, operation) is not None]
-        if operation.dry_run:
+        quotas = self._api.list("", "resourcequotas", attributes.namespace)
+        charged = [quota for quota in quotas if self._charge(quota, attributes) is not None]
+        if attributes.dry_run:
             return
         for quota in charged:
             await self._api.update(
                 "",
                 "resourcequotas",
-                operation.namespace,
+                attributes.namespace,
                 meta(quota)["name"],
-                lambda fresh: self._write(fresh, operation),
+                lambda fresh: self._write(fresh, attributes),
                 subresource="status",
             )
 
-    def _write(self, quota: JsonObject, operation: Operation) -> None:
-        used = self._charge(quota, operation)
+    def _write(self, quota: JsonObject, attributes: AdmissionAttributes) -> None:
+        used = self._charge(quota, attributes)
         if used is not None:
             section(quota, "status")["used"] = {name: str(value) for name, value in used.items()}
 
-    def _charge(self, quota: JsonObject, operation: Operation) -> Usage | None:
+    def _charge(self, quota: JsonObject, attributes: AdmissionAttributes) -> Usage | None:
         """Give what is used after the write, None when the quota does not care; refuse what is too much."""
-        group, _, plural = operation.resource
-        obj, old = operation.object or {}, operation.old_object
+        group, _, plural = attributes.resource
+        obj, old = attributes.object or {}, attributes.old_object
         if not in_scope(quota, group, plural, obj):
             return None
         hard = quantities(section(quota, "status").get("hard"))
@@ -57,10 +53,10 @@ class ResourceQuotas:
         limited = hard.keys() & {*usage, *_possible(group, plural, hard)}
         name = meta(quota)["name"]
         if (group, plural) == ("", "pods") and (why := unmet_demands(obj, set(limited))):
-            raise forbidden(operation, f"failed quota: {name}: {why}")
+            raise attributes.forbidden(f"failed quota: {name}: {why}")
         if not limited <= used.keys():
-            raise forbidden(
-                operation, f"status unknown for quota: {name}, resources: {','.join(sorted(limited))}"
+            raise attributes.forbidden(
+                f"status unknown for quota: {name}, resources: {','.join(sorted(limited))}"
             )
         if old is not None and in_scope(quota, group, plural, old):
             before = usage_of(group, plural, old, self._clock.seconds())
@@ -72,8 +68,7 @@ class ResourceQuotas:
         exceeded = sorted(key for key in asked if total[key] > hard[key])
         if exceeded:
             requested, present, limits = (_shown(part, exceeded) for part in (asked, used, hard))
-            raise forbidden(
-                operation,
+            raise attributes.forbidden(
                 f"exceeded quota: {name}, requested: {requested}, used: {present}, limited: {limits}",
             )
         return total

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import msgspec
 
-from kubewright.devserver.expressions import Situation, admission_request
+from kubewright.devserver.admission.versions import VersionedAttributes, admission_request
 from kubewright.devserver.objects import JsonObject, encode, items, section
 from kubewright.devserver.objects.status import StatusError, quote
 from kubewright.devserver.webhook_client import CallFailed, read_document
@@ -18,7 +18,7 @@ _VERSIONS = ("v1", "v1beta1")
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ReviewRequest:
     """A review to be posted."""
 
     uid: str
@@ -27,7 +27,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ReviewResponse:
     """What a webhook says of a write."""
 
     allowed: bool
@@ -38,7 +38,9 @@ class Verdict:
     annotations: dict[str, str]
 
 
-def ask(situation: Situation, new: msgspec.Raw, old: msgspec.Raw, versions: list[str]) -> Question:
+def ask(
+    versioned: VersionedAttributes, new: msgspec.Raw, old: msgspec.Raw, versions: list[str]
+) -> ReviewRequest:
     """Write the review of a write, whose objects are encoded, in the first version that the webhook knows."""
     version = next((item for item in versions if item in _VERSIONS), "")
     if not version:
@@ -46,7 +48,7 @@ def ask(situation: Situation, new: msgspec.Raw, old: msgspec.Raw, versions: list
         why = f"webhook does not accept known AdmissionReview versions ({known})"
         raise CallFailed(f"could not create admission objects: {why}")
     uid = str(uuid.uuid4())
-    described = admission_request(situation.operation, situation.resource, situation.kind)
+    described = admission_request(versioned.attributes, versioned.resource, versioned.kind)
     dry_run, options = described.pop("dryRun"), described.pop("options")
     request: JsonObject = {"uid": uid, **described}
     request["object"] = new
@@ -54,10 +56,10 @@ def ask(situation: Situation, new: msgspec.Raw, old: msgspec.Raw, versions: list
     request["dryRun"] = dry_run
     request["options"] = options
     review = {"kind": "AdmissionReview", "apiVersion": f"{GROUP}/{version}", "request": request}
-    return Question(uid, version, encode(review))
+    return ReviewRequest(uid, version, encode(review))
 
 
-def read_verdict(question: Question, body: bytes, *, mutating: bool) -> Verdict:
+def read_decision(question: ReviewRequest, body: bytes, *, mutating: bool) -> ReviewResponse:
     """Read a webhook's answer; one that does not follow the rules is a failed call."""
     review = _parse(body)
     version = str(review.get("apiVersion", "")).removeprefix(f"{GROUP}/")
@@ -84,7 +86,7 @@ def _parse(body: bytes) -> JsonObject:
     return review
 
 
-def _verify(question: Question, review: JsonObject, *, mutating: bool) -> Verdict:
+def _verify(question: ReviewRequest, review: JsonObject, *, mutating: bool) -> ReviewResponse:
     found = review.get("response")
     if not isinstance(found, dict):
         raise CallFailed("webhook response was absent")
@@ -94,7 +96,7 @@ def _verify(question: Question, review: JsonObject, *, mutating: bool) -> Verdic
         _verify_identity(question, review, response)
         _verify_patch(response, patch, mutating=mutating)
     annotations: dict[str, Any] = section(response, "auditAnnotations")
-    return Verdict(
+    return ReviewResponse(
         response.get("allowed") is True,
         section(response, "status"),
         patch if mutating else b"",
@@ -104,7 +106,7 @@ def _verify(question: Question, review: JsonObject, *, mutating: bool) -> Verdic
     )
 
 
-def _verify_identity(question: Question, review: JsonObject, response: JsonObject) -> None:
+def _verify_identity(question: ReviewRequest, review: JsonObject, response: JsonObject) -> None:
     uid = response.get("uid", "")
     if uid != question.uid:
         raise CallFailed(f"expected response.uid={quote(question.uid)}, got {quote(str(uid))}")

@@ -4,9 +4,8 @@ import random
 from typing import Any
 
 from kubewright.devserver.admission.pods import is_new_pod
-from kubewright.devserver.admission.refusals import forbidden
 from kubewright.devserver.objects import JsonObject
-from kubewright.devserver.request.admission import Operation
+from kubewright.devserver.request.admission import AdmissionAttributes, AdmissionPlugin
 from kubewright.devserver.strategy.access import Access
 
 MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -15,30 +14,27 @@ TOKEN_SECONDS = 3607
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 
 
-class ServiceAccounts:
+class ServiceAccounts(AdmissionPlugin):
     """Set the ServiceAccount of new Pods, its image pull secrets and the volume with its token."""
 
     def __init__(self, api: Access) -> None:
         self._api = api
 
-    async def admit(self, operation: Operation) -> None:
+    async def admit(self, attributes: AdmissionAttributes) -> None:
         """Complete a new Pod."""
-        if not is_new_pod(operation) or operation.object is None:
+        if not is_new_pod(attributes) or attributes.object is None:
             return
-        spec: JsonObject = operation.object.setdefault("spec", {})
+        spec: JsonObject = attributes.object.setdefault("spec", {})
         spec["serviceAccountName"] = name = spec.get("serviceAccountName") or "default"
         spec["serviceAccount"] = name
-        account = self._api.find("", "serviceaccounts", operation.namespace, name)
+        account = self._api.find("", "serviceaccounts", attributes.namespace, name)
         if account is None:
-            why = f'error looking up service account {operation.namespace}/{name}: serviceaccount "{name}" not found'
-            raise forbidden(operation, why)
+            why = f'error looking up service account {attributes.namespace}/{name}: serviceaccount "{name}" not found'
+            raise attributes.forbidden(why)
         if _wants_token(spec, account):
             _mount_token(spec)
         if account.get("imagePullSecrets") and not spec.get("imagePullSecrets"):
             spec["imagePullSecrets"] = account["imagePullSecrets"]
-
-    async def validate(self, operation: Operation) -> None:
-        """Nothing is left to check."""
 
 
 def _wants_token(spec: JsonObject, account: JsonObject) -> bool:

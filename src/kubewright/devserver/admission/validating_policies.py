@@ -1,23 +1,22 @@
-"""Policies that judge writes by expressions."""
+"""PolicySet that judge writes by expressions."""
 
 from dataclasses import dataclass
 from typing import Any
 
-from kubewright.devserver.admission.matching import Match, is_beyond_policies
+from kubewright.devserver.admission.matching import ResourceMatch, is_exempt_from_policies
 from kubewright.devserver.admission.policies import (
     Binding,
-    Policies,
     Policy,
     PolicyFailure,
+    PolicySet,
     Validation,
     applies,
 )
-from kubewright.devserver.admission.refusals import forbidden
-from kubewright.devserver.admission.versions import Versions
-from kubewright.devserver.expressions import POLICY_BUDGET, Budget, ExpressionError, Situation, Variables
+from kubewright.devserver.admission.versions import VersionedAttributes, Versions
+from kubewright.devserver.expressions import POLICY_BUDGET, Budget, ExpressionError, Variables
 from kubewright.devserver.objects import encode, items
 from kubewright.devserver.objects.status import StatusError
-from kubewright.devserver.request.admission import Operation
+from kubewright.devserver.request.admission import AdmissionAttributes, AdmissionPlugin
 from kubewright.schema import cel
 
 MAX_MESSAGE = 5 * 1024
@@ -27,7 +26,7 @@ _FAILURE_KEY = "validation.policy.admission.k8s.io/validation_failure"
 
 
 @dataclass(frozen=True, slots=True)
-class Objection:
+class Violation:
     """Why a policy does not like a write."""
 
     message: str
@@ -35,91 +34,88 @@ class Objection:
     index: int = 0
 
 
-class ValidatingPolicies:
+class ValidatingPolicies(AdmissionPlugin):
     """Let policies refuse writes, warn of them, or note them."""
 
-    def __init__(self, policies: Policies, versions: Versions) -> None:
+    def __init__(self, policies: PolicySet, versions: Versions) -> None:
         self._policies = policies
         self._versions = versions
 
-    async def admit(self, operation: Operation) -> None:
-        """Change nothing."""
-
-    async def validate(self, operation: Operation) -> None:
-        """Ask each policy; the first objection of one that denies is told."""
+    async def validate(self, attributes: AdmissionAttributes) -> None:
+        """Ask each policy; the first violation of one that denies is told."""
         policies = self._policies.all()
-        if not policies or is_beyond_policies(operation):
+        if not policies or is_exempt_from_policies(attributes):
             return
         refusal: StatusError | None = None
         for policy in policies:
-            found = await self._ask(policy, operation)
+            found = await self._ask(policy, attributes)
             refusal = refusal or found
         if refusal is not None:
             raise refusal
 
-    async def _ask(self, policy: Policy, operation: Operation) -> StatusError | None:
-        match = self._policies.match(policy.constraints, operation)
+    async def _ask(self, policy: Policy, attributes: AdmissionAttributes) -> StatusError | None:
+        match = self._policies.match(policy.constraints, attributes)
         if match is None:
             return None
-        refusal = self._misconfigured(policy, operation)
+        refusal = self._misconfigured(policy, attributes)
         if refusal is not None:
-            return None if policy.forgiving else refusal
+            return None if policy.fails_open else refusal
         for binding in policy.bindings:
-            if self._policies.match(binding.constraints, operation) is None:
+            if self._policies.match(binding.constraints, attributes) is None:
                 continue
             try:
-                found = await self._evaluate(policy, binding, operation, match)
+                found = await self._evaluate(policy, binding, attributes, match)
             except PolicyFailure as error:
-                if not policy.forgiving:
-                    refusal = refusal or _refusal(operation, policy, binding, Objection(str(error)))
+                if not policy.fails_open:
+                    refusal = refusal or _refusal(attributes, policy, binding, Violation(str(error)))
                 continue
-            for objection in found:
-                denied = _act(operation, policy, binding, objection)
+            for violation in found:
+                denied = _act(attributes, policy, binding, violation)
                 refusal = refusal or denied
         return refusal
 
-    def _misconfigured(self, policy: Policy, operation: Operation) -> StatusError | None:
+    def _misconfigured(self, policy: Policy, attributes: AdmissionAttributes) -> StatusError | None:
         """Refuse what a policy matches while its parameters are of an unknown kind, however it is bound."""
         try:
             self._policies.check_params(policy)
         except PolicyFailure as error:
-            return _refusal(operation, policy, None, Objection(str(error)))
+            return _refusal(attributes, policy, None, Violation(str(error)))
         return None
 
     async def _evaluate(
-        self, policy: Policy, binding: Binding, operation: Operation, match: Match
-    ) -> list[Objection]:
-        objections: list[Objection] = []
-        situation = await self._versions.situation(operation, match)
-        situation.namespace = self._policies.namespace(operation, self._versions)
-        for params in await self._policies.params(policy, binding, operation):
-            situation.params = params
+        self, policy: Policy, binding: Binding, attributes: AdmissionAttributes, match: ResourceMatch
+    ) -> list[Violation]:
+        violations: list[Violation] = []
+        versioned = await self._versions.versioned(attributes, match)
+        versioned.namespace = self._policies.namespace(attributes, self._versions)
+        for params in await self._policies.params(policy, binding, attributes):
+            versioned.params = params
             try:
-                objections += _judge(policy, situation)
+                violations += _judge(policy, versioned)
             except (ExpressionError, cel.EvaluationError) as error:
-                if not policy.forgiving:
-                    objections.append(Objection(str(error)))
-        return objections
+                if not policy.fails_open:
+                    violations.append(Violation(str(error)))
+        return violations
 
 
-def _judge(policy: Policy, situation: Situation) -> list[Objection]:
-    if not applies(policy, situation):
+def _judge(policy: Policy, versioned: VersionedAttributes) -> list[Violation]:
+    if not applies(policy, versioned):
         return []
     budget = Budget(POLICY_BUDGET)
-    values = situation.values()
+    values = versioned.values()
     values["variables"] = Variables(policy.variables, lambda: values, budget)
-    objections: list[Objection] = []
+    violations: list[Violation] = []
     for index, validation in enumerate(policy.validations):
         try:
             if budget.evaluate(validation.program, values) is not True:
                 reason = validation.declared.get("reason") or "Invalid"
                 message = _message(validation, values, budget)
-                objections.append(Objection(message, reason, index))
+                violations.append(Violation(message, reason, index))
         except cel.EvaluationError as error:
-            if not policy.forgiving:
-                objections.append(Objection(str(error), "", index))
-    _annotate(policy, situation.operation, values, budget)
-    return objections
+            if not policy.fails_open:
+                violations.append(Violation(str(error), "", index))
+    _annotate(policy, versioned.attributes, values, budget)
+    return violations
 
 
 def _message(validation: Validation, values: dict[str, Any], budget: Budget) -> str:
@@ -139,47 +135,51 @@ def _message(validation: Validation, values: dict[str, Any], budget: Budget) -> 
     )
 
 
-def _annotate(policy: Policy, operation: Operation, values: dict[str, Any], budget: Budget) -> None:
+def _annotate(
+    policy: Policy, attributes: AdmissionAttributes, values: dict[str, Any], budget: Budget
+) -> None:
     for key, program in policy.annotations:
         try:
             value = budget.evaluate(program, values)
         except cel.EvaluationError:
-            if not policy.forgiving:
+            if not policy.fails_open:
                 raise
             continue
         if isinstance(value, str) and value.strip():
-            operation.annotations[f"{policy.name}/{key}"] = value.strip()[:MAX_ANNOTATION]
+            attributes.context.audit_annotations[f"{policy.name}/{key}"] = value.strip()[:MAX_ANNOTATION]
 
 
-def _act(operation: Operation, policy: Policy, binding: Binding, objection: Objection) -> StatusError | None:
-    """Do with an objection what the binding says."""
+def _act(
+    attributes: AdmissionAttributes, policy: Policy, binding: Binding, violation: Violation
+) -> StatusError | None:
+    """Do with an violation what the binding says."""
     refusal: StatusError | None = None
     for action in items(binding.spec, "validationActions"):
         if action == "Deny":
-            refusal = _refusal(operation, policy, binding, objection)
+            refusal = _refusal(attributes, policy, binding, violation)
         elif action == "Warn":
-            operation.warnings.append(
+            attributes.context.warnings.append(
                 f"Validation failed for ValidatingAdmissionPolicy '{policy.name}' with binding '{binding.name}': "
-                f"{objection.message}"
+                f"{violation.message}"
             )
         elif action == "Audit":
             failure = {
-                "message": objection.message,
+                "message": violation.message,
                 "policy": policy.name,
                 "binding": binding.name,
-                "expressionIndex": objection.index,
+                "expressionIndex": violation.index,
                 "validationActions": items(binding.spec, "validationActions"),
             }
-            operation.annotations[_FAILURE_KEY] = encode([failure]).decode()
+            attributes.context.audit_annotations[_FAILURE_KEY] = encode([failure]).decode()
     return refusal
 
 
 def _refusal(
-    operation: Operation, policy: Policy, binding: Binding | None, objection: Objection
+    attributes: AdmissionAttributes, policy: Policy, binding: Binding | None, violation: Violation
 ) -> StatusError:
     bound = f" with binding '{binding.name}'" if binding is not None else ""
-    message = f"ValidatingAdmissionPolicy '{policy.name}'{bound} denied request: {objection.message}"
-    error = forbidden(operation, message, [{"message": message}])
-    error.reason = objection.reason or "Invalid"
+    message = f"ValidatingAdmissionPolicy '{policy.name}'{bound} denied request: {violation.message}"
+    error = attributes.forbidden(message, [{"message": message}])
+    error.reason = violation.reason or "Invalid"
     error.code = _CODES.get(error.reason, 422)
     return error

@@ -1,22 +1,127 @@
 """The objects of a write in the version that a webhook or policy asked for."""
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
 import msgspec
 
-from kubewright.devserver.admission.matching import Match
+from kubewright.api import GroupVersionKind
+from kubewright.devserver.admission.matching import ResourceMatch
+from kubewright.devserver.auth.rbac import RoleAuthorizer
 from kubewright.devserver.core import Core
-from kubewright.devserver.expressions import Situation
-from kubewright.devserver.objects import JsonObject, copy, encode, order_object
+from kubewright.devserver.objects import JsonObject, copy, encode, meta, order_object, section
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import Resource
-from kubewright.devserver.request.admission import GroupVersionResource, Operation
-from kubewright.devserver.request.identity import Authorizer
+from kubewright.devserver.request.admission import AdmissionAttributes, GroupVersionResource
+from kubewright.devserver.request.identity import Attributes, User
 from kubewright.devserver.strategy.access import Access
+from kubewright.schema import cel
+
+
+@dataclass(slots=True)
+class VersionedAttributes:
+    """A write as expressions see it, in the version that was matched."""
+
+    attributes: AdmissionAttributes
+    resource: GroupVersionResource
+    kind: GroupVersionKind
+    object: JsonObject | None
+    old_object: JsonObject | None
+    authorizer: RoleAuthorizer
+    namespace: JsonObject | None = None
+    params: JsonObject | None = None
+    variables: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def values(self) -> dict[str, Any]:
+        """Give the variables."""
+        ask = _asking(self.authorizer, self.attributes.user)
+        group, _, plural = self.attributes.resource
+        question = cel.Question(
+            group=group,
+            resource=plural,
+            subresource=self.attributes.subresource,
+            namespace=self.attributes.namespace,
+            name=self.attributes.name,
+        )
+        return {
+            "object": self.object,
+            "oldObject": self.old_object,
+            "request": admission_request(self.attributes, self.resource, self.kind),
+            "namespaceObject": _namespace_object(self.namespace),
+            "params": self.params,
+            "variables": self.variables,
+            "authorizer": cel.Authorizer(ask),
+            "authorizer.requestResource": cel.ResourceCheck(ask, question),
+        }
+
+
+def _namespace_object(namespace: JsonObject | None) -> JsonObject | None:
+    if namespace is None:
+        return None
+    metadata = {
+        name: value
+        for name, value in meta(namespace).items()
+        if name not in ("managedFields", "ownerReferences", "selfLink")
+    }
+    return {
+        "metadata": metadata,
+        "spec": section(namespace, "spec"),
+        "status": section(namespace, "status"),
+    }
+
+
+def admission_request(
+    attributes: AdmissionAttributes, resource: GroupVersionResource, kind: GroupVersionKind
+) -> JsonObject:
+    """Describe a write without its objects, as webhooks and expressions are told of it."""
+    request: JsonObject = {"kind": kind._asdict(), "resource": resource._asdict()}
+    if attributes.subresource:
+        request["subResource"] = attributes.subresource
+    request["requestKind"] = attributes.kind._asdict()
+    request["requestResource"] = attributes.resource._asdict()
+    if attributes.subresource:
+        request["requestSubResource"] = attributes.subresource
+    if attributes.name:
+        request["name"] = attributes.name
+    if attributes.namespace:
+        request["namespace"] = attributes.namespace
+    request["operation"] = attributes.operation
+    request["userInfo"] = attributes.user.to_wire()
+    request["dryRun"] = attributes.dry_run
+    request["options"] = attributes.options
+    return request
+
+
+def _asking(authorizer: RoleAuthorizer, user: User) -> Callable[[cel.Question], cel.Decision]:
+    def ask(question: cel.Question) -> cel.Decision:
+        asker = user if question.service_account is None else _service_account(*question.service_account)
+        attributes = Attributes(
+            question.verb,
+            group=question.group,
+            version="*" if question.resource else "",
+            resource=question.resource,
+            subresource=question.subresource,
+            namespace=question.namespace,
+            name=question.name,
+            path=question.path,
+        )
+        decision = authorizer.authorize(asker, attributes)
+        return cel.Decision(decision.allowed, decision.reason)
+
+    return ask
+
+
+def _service_account(namespace: str, name: str) -> User:
+    everyone = "system:serviceaccounts"
+    groups = (everyone, f"{everyone}:{namespace}", "system:authenticated")
+    return User(f"system:serviceaccount:{namespace}:{name}", groups=groups)
 
 
 class Versions:
     """Bring writes into other versions and back."""
 
-    def __init__(self, core: Core, api: Access, authorizer: Authorizer) -> None:
+    def __init__(self, core: Core, api: Access, authorizer: RoleAuthorizer) -> None:
         self._core = core
         self._api = api
         self._authorizer = authorizer
@@ -28,20 +133,20 @@ class Versions:
             raise StatusError.internal(f"unable to convert to {place.group}/{place.version}: unknown kind")
         return found
 
-    async def situation(self, operation: Operation, match: Match) -> Situation:
+    async def versioned(self, attributes: AdmissionAttributes, match: ResourceMatch) -> VersionedAttributes:
         """Show a write as its match sees it."""
-        new = await self._in_version(operation.object, operation, match)
-        old = await self._in_version(operation.old_object, operation, match)
-        return Situation(operation, match.resource, match.kind, new, old, self._authorizer)
+        new = await self._in_version(attributes.object, attributes, match)
+        old = await self._in_version(attributes.old_object, attributes, match)
+        return VersionedAttributes(attributes, match.resource, match.kind, new, old, self._authorizer)
 
     async def _in_version(
-        self, obj: JsonObject | None, operation: Operation, match: Match
+        self, obj: JsonObject | None, attributes: AdmissionAttributes, match: ResourceMatch
     ) -> JsonObject | None:
-        if obj is None or match.resource == operation.resource:
+        if obj is None or match.resource == attributes.resource:
             return obj
         return await self.resource(match.resource).convert(copy(obj))
 
-    def encoded(self, obj: JsonObject | None, match: Match) -> msgspec.Raw:
+    def encoded(self, obj: JsonObject | None, match: ResourceMatch) -> msgspec.Raw:
         """Give the bytes of an object in the matched version, its fields in the real server's order."""
         if obj is None:
             return msgspec.Raw(b"null")
@@ -51,34 +156,34 @@ class Versions:
         named = {**_identity(match), **obj, **_identity(match)}
         return msgspec.Raw(encode(order_object(named) if "metadata" in obj else named))
 
-    def namespace(self, operation: Operation) -> JsonObject | None:
+    def namespace(self, attributes: AdmissionAttributes) -> JsonObject | None:
         """Find the namespace of a write."""
-        if not operation.namespace:
+        if not attributes.namespace:
             return None
-        if operation.resource.resource == "namespaces" and operation.object is not None:
-            return operation.object
-        return self._api.find("", "namespaces", "", operation.namespace)
+        if attributes.resource.resource == "namespaces" and attributes.object is not None:
+            return attributes.object
+        return self._api.find("", "namespaces", "", attributes.namespace)
 
-    def canonical(self, obj: JsonObject, operation: Operation, match: Match) -> JsonObject:
+    def canonical(self, obj: JsonObject, attributes: AdmissionAttributes, match: ResourceMatch) -> JsonObject:
         """Bring a changed object of the matched version into form, and complete it."""
         resource = self.resource(match.resource)
-        if operation.subresource and match.kind != resource.gvk:
+        if attributes.subresource and match.kind != resource.gvk:
             types = self._core.types
             return types.decode(match.kind, obj)[0] if types.has(match.kind) else obj
         fresh, _ = resource.codec.decode(obj)
         resource.codec.default(fresh)
         return fresh
 
-    async def replace(self, operation: Operation, match: Match, fresh: JsonObject) -> None:
+    async def replace(self, attributes: AdmissionAttributes, match: ResourceMatch, fresh: JsonObject) -> None:
         """Put a changed object of the matched version in the place of the write's own."""
-        if match.resource != operation.resource:
-            fresh = await self.resource(operation.resource).convert(fresh)
-        if operation.object is None:
-            operation.object = fresh
+        if match.resource != attributes.resource:
+            fresh = await self.resource(attributes.resource).convert(fresh)
+        if attributes.object is None:
+            attributes.object = fresh
         else:
-            operation.object.clear()
-            operation.object.update(fresh)
+            attributes.object.clear()
+            attributes.object.update(fresh)
 
 
-def _identity(match: Match) -> JsonObject:
+def _identity(match: ResourceMatch) -> JsonObject:
     return {"kind": match.kind.kind, "apiVersion": match.kind.api_version}

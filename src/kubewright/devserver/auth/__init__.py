@@ -1,4 +1,9 @@
-"""Who may do what: certificates, tokens, ServiceAccounts, impersonation, RBAC and its reviews."""
+"""Authentication and authorization.
+
+Read in this order: `authentication` (certificates, tokens, impersonation), `tokens` (ServiceAccount tokens), `rbac`
+(`RoleAuthorizer`, the entry point) with `rules` (matching), `escalation` (writes of roles and bindings), `reviews` (TokenReview,
+SubjectAccessReview and the other review kinds).
+"""
 
 from kubewright.devserver.auth.authentication import (
     ANONYMOUS,
@@ -7,8 +12,8 @@ from kubewright.devserver.auth.authentication import (
     impersonated,
     service_account_user,
 )
-from kubewright.devserver.auth.escalation import refuse_escalation
-from kubewright.devserver.auth.rbac import GROUP, Policies, RoleAuthorizer
+from kubewright.devserver.auth.escalation import check_escalation
+from kubewright.devserver.auth.rbac import GROUP, RoleAuthorizer
 from kubewright.devserver.auth.reviews import Reviews
 from kubewright.devserver.auth.tokens import ISSUER, TokenIssuer
 
@@ -16,13 +21,12 @@ __all__ = [
     "ANONYMOUS",
     "GROUP",
     "ISSUER",
-    "Policies",
     "RequestAuthenticator",
     "Reviews",
     "RoleAuthorizer",
     "TokenAuthenticator",
     "TokenIssuer",
+    "check_escalation",
     "impersonated",
-    "refuse_escalation",
     "service_account_user",
 ]

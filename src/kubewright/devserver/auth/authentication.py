@@ -1,21 +1,16 @@
-"""Tell who asks: client certificates, bearer tokens, ServiceAccount tokens, impersonation."""
+"""Authentication: client certificates, bearer tokens, ServiceAccount tokens, impersonation."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import unquote
 
+from kubewright.devserver.auth.rbac import RoleAuthorizer
 from kubewright.devserver.auth.tokens import ISSUER, InvalidToken, TokenIssuer
-from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.objects.status import StatusError
-from kubewright.devserver.request.identity import (
-    AUTHENTICATED,
-    Attributes,
-    Authorizer,
-    CertificateAuthenticator,
-    User,
-    forbidden,
-)
+from kubewright.devserver.request.identity import AUTHENTICATED, CREDENTIAL_ID, Attributes, User, forbidden
+from kubewright.devserver.request.info import FINGERPRINT
+from kubewright.devserver.strategy.access import Access
 
 ANONYMOUS = User("system:anonymous", groups=("system:unauthenticated",))
 SERVICE_ACCOUNTS = "system:serviceaccounts"
@@ -23,36 +18,28 @@ _AUTHENTICATION = "authentication.k8s.io"
 _EXTRA = "impersonate-extra-"
 
 
-class Objects(Protocol):
-    """Where ServiceAccounts and what their tokens are bound to can be looked up."""
-
-    def find(self, group: str, resource: str, namespace: str, name: str) -> JsonObject | None:
-        """Read an object, or None when there is none."""
-        ...
-
-
 def service_account_user(
     namespace: str, name: str, uid: str = "", extra: Mapping[str, Any] | None = None
 ) -> User:
-    """Name the user that a ServiceAccount is."""
+    """Return the user of a ServiceAccount."""
     groups = (SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{namespace}", AUTHENTICATED)
     return User(f"system:serviceaccount:{namespace}:{name}", uid, groups, extra or {})
 
 
 class TokenAuthenticator:
-    """Know users by the tokens that the server gave out."""
+    """Authenticate the tokens that the server issued."""
 
-    def __init__(self, issuer: TokenIssuer, objects: Objects) -> None:
+    def __init__(self, issuer: TokenIssuer, api: Access) -> None:
         self._issuer = issuer
-        self._objects = objects
+        self._api = api
         self._users: dict[str, User] = {}
 
     def add(self, token: str, name: str, groups: Sequence[str] = ()) -> None:
-        """Make a token stand for a user."""
+        """Register a static token of a user."""
         self._users[token] = User(name, groups=(*groups, AUTHENTICATED))
 
     def check(self, token: str, audiences: Sequence[str] = (ISSUER,)) -> tuple[User, list[str]]:
-        """Name the user of a token and the audiences that match, or raise InvalidToken."""
+        """Return the user of a token and the audiences that match, or raise InvalidToken."""
         if user := self._users.get(token):
             return user, list(audiences)
         claims = self._issuer.claims(token)
@@ -67,22 +54,22 @@ class TokenAuthenticator:
     def _service_account(self, claims: Mapping[str, Any]) -> User:
         private = claims["kubernetes.io"]
         namespace, account = private["namespace"], private["serviceaccount"]
-        found = self._objects.find("", "serviceaccounts", namespace, account["name"])
+        found = self._api.find("", "serviceaccounts", namespace, account["name"])
         if found is None or found["metadata"]["uid"] != account["uid"]:
             raise InvalidToken("[invalid bearer token, service account token has been invalidated]")
-        extra = {"authentication.kubernetes.io/credential-id": (f"JTI={claims['jti']}",)}
+        extra = {CREDENTIAL_ID: (f"JTI={claims['jti']}",)}
         for kind, resource in (("pod", "pods"), ("secret", "secrets")):
             if (bound := private.get(kind)) is None:
                 continue
-            target = self._objects.find("", resource, namespace, bound["name"])
+            target = self._api.find("", resource, namespace, bound["name"])
             if target is None or target["metadata"]["uid"] != bound["uid"]:
                 raise InvalidToken("[invalid bearer token, service account token has been invalidated]")
             if kind == "pod":
                 extra["authentication.kubernetes.io/pod-name"] = (bound["name"],)
                 extra["authentication.kubernetes.io/pod-uid"] = (bound["uid"],)
         if (node := private.get("node")) is not None:
-            # A token of a Pod dies with the Pod; only one that is bound to nothing else dies with the node.
-            target = self._objects.find("", "nodes", "", node["name"])
+            # A token that is bound to a Pod is invalidated with the Pod, not with its node.
+            target = self._api.find("", "nodes", "", node["name"])
             if "pod" not in private and (target is None or target["metadata"]["uid"] != node["uid"]):
                 raise InvalidToken("[invalid bearer token, service account token has been invalidated]")
             extra["authentication.kubernetes.io/node-name"] = (node["name"],)
@@ -92,15 +79,14 @@ class TokenAuthenticator:
 
 
 class RequestAuthenticator:
-    """Name the user of a request by certificate or bearer token, or let nobody in as anonymous where allowed."""
+    """Authenticate requests by bearer token or client certificate, else as anonymous where that is allowed."""
 
     def __init__(self, tokens: TokenAuthenticator, *, anonymous: bool) -> None:
         self.tokens = tokens
-        self._certificates = CertificateAuthenticator()
         self._anonymous = anonymous
 
     def authenticate(self, headers: Mapping[str, str], peer_certificate: Mapping[str, Any] | None) -> User:
-        """Name the user, or raise `StatusError.unauthorized`."""
+        """Return the user, or raise `StatusError.unauthorized`."""
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and token.strip():
             try:
@@ -108,18 +94,39 @@ class RequestAuthenticator:
             except InvalidToken:
                 raise StatusError.unauthorized() from None
         if peer_certificate:
-            return self._certificates.authenticate({}, peer_certificate)
+            return _certificate_user(peer_certificate)
         if self._anonymous and not scheme:
             return ANONYMOUS
         raise StatusError.unauthorized()
 
 
-def impersonated(
-    user: User, headers: Mapping[str, str], groups: Sequence[str], wanted: Attributes, authorizer: Authorizer
-) -> User:
-    """Give the user whom a request impersonates, when its sender may; else the sender.
+def _certificate_user(certificate: Mapping[str, Any]) -> User:
+    """Return the user of a verified client certificate: the common name, with organizations as groups."""
+    name, groups = "", list[str]()
+    for part in certificate.get("subject", ()):
+        for key, value in part:
+            if key == "commonName":
+                name = value
+            elif key == "organizationName":
+                groups.append(value)
+    if not name:
+        raise StatusError.unauthorized()
+    fingerprint = certificate.get(FINGERPRINT)
+    extra = {CREDENTIAL_ID: (f"X509SHA256={fingerprint}",)} if fingerprint else {}
+    return User(name, groups=(*groups, AUTHENTICATED), extra=extra)
 
-    `groups` are the values of every Impersonate-Group header, which may repeat; `wanted` is what the request asks.
+
+def impersonated(
+    user: User,
+    headers: Mapping[str, str],
+    groups: Sequence[str],
+    wanted: Attributes,
+    authorizer: RoleAuthorizer,
+) -> User:
+    """Return the user that a request impersonates, or the sender without impersonation headers.
+
+    `groups` are the values of all Impersonate-Group headers; `wanted` are the attributes of the request. Raise Forbidden
+    if the sender may not impersonate.
     """
     name = headers.get("impersonate-user", "")
     extra = _extra(headers)
@@ -143,7 +150,7 @@ def impersonated(
     if uid := headers.get("impersonate-uid", ""):
         asked.append(Attributes("impersonate", _AUTHENTICATION, "v1", "uids", "", "", uid))
     if not all(authorizer.authorize(user, attributes).allowed for attributes in asked):
-        # Servers that know constrained impersonation name the permission that would do for this request alone.
+        # Since constrained impersonation, kube-apiserver names the permission that suffices for this request alone.
         mode = "serviceaccount" if of_account else "user-info"
         raise forbidden(user, replace(wanted, verb=f"impersonate-on:{mode}:{wanted.verb}"))
     implied = (SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{parts[2]}") if of_account else ()
@@ -166,7 +173,7 @@ def _extra(headers: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
 
 
 def _shown(uid: str, groups: Sequence[str], extra: Mapping[str, Sequence[str]]) -> str:
-    """Show a nameless user as the real server does, in Go's syntax."""
+    """Format a user without a name in Go syntax, as kube-apiserver's message does."""
     more = ", ".join(f'"{key}":{_go_list(values)}' for key, values in sorted(extra.items()))
     extras = f"{{{more}}}" if extra else "(nil)"
     listed = _go_list(groups) if groups else "[]string(nil)"

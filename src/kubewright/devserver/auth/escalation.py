@@ -1,68 +1,120 @@
-"""Nobody grants more than they have: the check on writing roles and bindings."""
+"""RBAC privilege escalation: users cannot grant permissions that they do not hold.
+
+kube-apiserver checks this in the storage of roles and bindings: after mutating admission, before validation and
+validating admission, and for dry runs too.
+"""
 
 from collections.abc import Sequence
-from typing import Any
 
-from kubewright.devserver.auth.rbac import GROUP, Policies, RoleAuthorizer, role_rules
+from kubewright.devserver.auth.rbac import GROUP, RoleAuthorizer
 from kubewright.devserver.auth.rules import Rule, compact, describe, uncovered
-from kubewright.devserver.objects import JsonObject
+from kubewright.devserver.objects import JsonObject, encode_sorted, items, meta, section
 from kubewright.devserver.objects.status import StatusError
-from kubewright.devserver.request.admission import Operation
-from kubewright.devserver.request.identity import MASTERS, Attributes, User
+from kubewright.devserver.request.admission import GroupVersionResource
+from kubewright.devserver.request.context import RequestContext
+from kubewright.devserver.request.identity import MASTERS, Attributes
+from kubewright.devserver.strategy.access import Access
 
-_ROLES = {"roles", "clusterroles"}
-_BINDINGS = {"rolebindings", "clusterrolebindings"}
-
-
-def refuse_escalation(operation: Operation, authorizer: RoleAuthorizer, policies: Policies) -> None:
-    """Raise a Forbidden if a role or binding would give away permissions its writer lacks."""
-    resource = operation.resource
-    if resource.group != GROUP or operation.operation not in ("CREATE", "UPDATE") or operation.object is None:
-        return
-    user = operation.user
-    if MASTERS in user.groups:
-        return
-    if resource.resource in _ROLES:
-        rules: list[Rule] = operation.object.get("rules") or []
-        if operation.old_object is not None and (operation.old_object.get("rules") or []) == rules:
-            return
-        if _may(authorizer, user, "escalate", operation, operation.name):
-            return
-        _refuse_unless_held(operation, authorizer, rules)
-    elif resource.resource in _BINDINGS:
-        reference: JsonObject = operation.object.get("roleRef") or {}
-        if operation.old_object is not None and not _binding_changed(operation.object, operation.old_object):
-            return
-        if _may(authorizer, user, "bind", operation, reference.get("name", ""), reference):
-            return
-        _refuse_unless_held(operation, authorizer, role_rules(policies, reference, operation.namespace) or [])
+_ROLES = ("roles", "clusterroles")
+_BINDINGS = ("rolebindings", "clusterrolebindings")
+_ROLE_RESOURCES = {"Role": "roles", "ClusterRole": "clusterroles"}
+_FULL_AUTHORITY: Sequence[Rule] = (
+    {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
+    {"verbs": ["*"], "nonResourceURLs": ["*"]},
+)
+# The garbage collector changes these, whatever the permissions of its user.
+_COLLECTED_FIELDS = ("ownerReferences", "finalizers", "selfLink", "managedFields")
 
 
-def _binding_changed(new: JsonObject, old: JsonObject) -> bool:
-    return any(new.get(part) != old.get(part) for part in ("roleRef", "subjects"))
-
-
-def _may(
+def check_escalation(
     authorizer: RoleAuthorizer,
-    user: User,
-    verb: str,
-    operation: Operation,
-    name: str,
-    reference: dict[str, Any] | None = None,
-) -> bool:
-    resource = operation.resource.resource
-    if reference is not None:
-        resource = "clusterroles" if reference.get("kind") == "ClusterRole" else "roles"
-    namespace = "" if resource == "clusterroles" and not operation.namespace else operation.namespace
-    return authorizer.authorize(user, Attributes(verb, GROUP, "v1", resource, "", namespace, name)).allowed
-
-
-def _refuse_unless_held(operation: Operation, authorizer: RoleAuthorizer, wanted: Sequence[Rule]) -> None:
-    user = operation.user
-    missing = compact(uncovered(authorizer.rules(user, operation.namespace), wanted))
-    if not missing:
+    api: Access,
+    context: RequestContext,
+    resource: GroupVersionResource,
+    new: JsonObject,
+    old: JsonObject | None,
+) -> None:
+    """Raise Forbidden if a role or binding grants permissions that the user of the request does not hold."""
+    if resource.group != GROUP or MASTERS in context.user.groups:
         return
-    groups = " ".join(f'"{group}"' for group in user.groups)
-    told = "\n".join(describe(rule) for rule in missing)
-    why = f'user "{user.name}" (groups=[{groups}]) is attempting to grant RBAC permissions not currently held:\n{told}'
-    raise StatusError.forbidden(GROUP, operation.resource.resource, operation.name, why)
+    if old is not None and _only_collected_fields_differ(new, old):
+        return
+    check = _EscalationCheck(authorizer, api, context, resource, meta(new).get("name", ""))
+    if resource.resource in _ROLES:
+        check.role(new, old)
+    elif resource.resource in _BINDINGS:
+        check.binding(new)
+
+
+class _EscalationCheck:
+    def __init__(
+        self,
+        authorizer: RoleAuthorizer,
+        api: Access,
+        context: RequestContext,
+        resource: GroupVersionResource,
+        name: str,
+    ) -> None:
+        self._authorizer = authorizer
+        self._api = api
+        self._context = context
+        self._resource = resource
+        self._name = name
+
+    def role(self, new: JsonObject, old: JsonObject | None) -> None:
+        info = self._context.info
+        if self._may("escalate", GROUP, self._resource.resource, info.name):
+            return
+        self._check_held(items(new, "rules"))
+        if (_aggregates(new) or _aggregates(old or {})) and self._missing(_FULL_AUTHORITY):
+            raise self._forbidden("must have cluster-admin privileges to use the aggregationRule")
+
+    def binding(self, new: JsonObject) -> None:
+        reference = section(new, "roleRef")
+        kind, name = reference.get("kind", ""), reference.get("name", "")
+        plural = _ROLE_RESOURCES.get(kind)
+        if plural is None:
+            raise StatusError.unknown(f'unsupported role reference kind: "{kind}"')
+        if self._may("bind", reference.get("apiGroup", ""), plural, name):
+            return
+        namespace = self._context.info.namespace if kind == "Role" else ""
+        role = self._api.find(GROUP, plural, namespace, name)
+        if role is None:
+            raise StatusError.not_found(GROUP, kind.lower(), name)
+        self._check_held(items(role, "rules"))
+
+    def _may(self, verb: str, group: str, resource: str, name: str) -> bool:
+        namespace = self._context.info.namespace
+        attributes = Attributes(verb, group, "*", resource, "", namespace, name)
+        return self._authorizer.authorize(self._context.user, attributes).allowed
+
+    def _missing(self, rules: Sequence[Rule]) -> list[Rule]:
+        held = self._authorizer.rules(self._context.user, self._context.info.namespace)
+        return compact(uncovered(held, rules))
+
+    def _check_held(self, rules: Sequence[Rule]) -> None:
+        if missing := self._missing(rules):
+            user = self._context.user
+            groups = " ".join(f'"{group}"' for group in user.groups)
+            listed = "\n".join(describe(rule) for rule in missing)
+            raise self._forbidden(
+                f'user "{user.name}" (groups=[{groups}]) is attempting to grant RBAC permissions not currently held:\n{listed}'
+            )
+
+    def _forbidden(self, why: str) -> StatusError:
+        return StatusError.forbidden(GROUP, self._resource.resource, self._name, why)
+
+
+def _aggregates(role: JsonObject) -> bool:
+    return bool(items(section(role, "aggregationRule"), "clusterRoleSelectors"))
+
+
+def _only_collected_fields_differ(new: JsonObject, old: JsonObject) -> bool:
+    before, after = (
+        {
+            **obj,
+            "metadata": {name: value for name, value in meta(obj).items() if name not in _COLLECTED_FIELDS},
+        }
+        for obj in (old, new)
+    )
+    return encode_sorted(before) == encode_sorted(after)

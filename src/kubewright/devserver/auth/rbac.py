@@ -1,32 +1,22 @@
-"""Authorize by the RBAC objects in the store."""
+"""RBAC authorization by the Roles, ClusterRoles and bindings in the store."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from kubewright.devserver.auth.rules import Rule, allows
-from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.request.identity import MASTERS, Attributes, Decision, User
+from kubewright.devserver.storage import Store
+from kubewright.devserver.strategy.access import Access
 
 GROUP = "rbac.authorization.k8s.io"
 SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:"
-
-
-class Policies(Protocol):
-    """The RBAC objects, and a mark that changes whenever one of them does."""
-
-    def mark(self) -> object:
-        """Give a value that is equal as long as no RBAC object has changed."""
-        ...
-
-    def list(self, group: str, resource: str, namespace: str = "", labels: str = "") -> list[JsonObject]:
-        """Read all objects of a resource."""
-        ...
+_PLURALS = ("roles", "rolebindings", "clusterroles", "clusterrolebindings")
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """One subject of one binding, with the rules it is given."""
+    """One subject of one binding, with the rules of the role."""
 
     subject: Mapping[str, Any]
     namespace: str
@@ -37,8 +27,8 @@ class Grant:
     rules: Sequence[Rule]
     found: bool
 
-    def reaches(self, user: User) -> bool:
-        """Tell whether the grant is for this user."""
+    def applies_to(self, user: User) -> bool:
+        """Return True if the subject is this user or one of its groups."""
         kind, name = self.subject.get("kind"), self.subject.get("name", "")
         if kind == "User":
             return user.name == name
@@ -50,12 +40,12 @@ class Grant:
         return False
 
     def describe(self) -> str:
-        """Say by which binding the rules are had."""
+        """Return the binding as authorization reasons name it."""
         if self.namespace:
-            return f'RoleBinding "{self.binding}/{self.namespace}" of {self.role_kind} "{self.role_name}" to {self._who()}'
-        return f'ClusterRoleBinding "{self.binding}" of {self.role_kind} "{self.role_name}" to {self._who()}'
+            return f'RoleBinding "{self.binding}/{self.namespace}" of {self.role_kind} "{self.role_name}" to {self._subject_text()}'
+        return f'ClusterRoleBinding "{self.binding}" of {self.role_kind} "{self.role_name}" to {self._subject_text()}'
 
-    def _who(self) -> str:
+    def _subject_text(self) -> str:
         kind, name = self.subject.get("kind"), self.subject.get("name")
         if kind == "ServiceAccount":
             return f'{kind} "{name}/{self.subject.get("namespace") or self.namespace}"'
@@ -63,15 +53,16 @@ class Grant:
 
 
 class RoleAuthorizer:
-    """Decide by Roles, ClusterRoles and their bindings; system:masters may do everything."""
+    """Authorize requests by RBAC; members of system:masters may do everything."""
 
-    def __init__(self, policies: Policies) -> None:
-        self._policies = policies
-        self._mark: object = None
+    def __init__(self, store: Store, api: Access) -> None:
+        self._collections = [store.collection(f"{plural}.{GROUP}") for plural in _PLURALS]
+        self._api = api
+        self._revisions: list[int] = []
         self._grants: list[Grant] = []
 
     def authorize(self, user: User, attributes: Attributes) -> Decision:
-        """Decide about one request."""
+        """Return the decision for one request."""
         if MASTERS in user.groups:
             return Decision(True)
         missing: list[str] = []
@@ -85,17 +76,17 @@ class RoleAuthorizer:
         return Decision(False, f"RBAC: {missing[0]}" if missing else "")
 
     def grants(self, user: User, namespace: str) -> Iterator[Grant]:
-        """Give what a user is granted in a namespace: cluster-wide grants first."""
-        mark = self._policies.mark()
-        if mark != self._mark:
-            self._grants = list(_read_grants(self._policies))
-            self._mark = mark
+        """Yield the grants of a user in a namespace, cluster-wide grants first."""
+        revisions = [collection.latest for collection in self._collections]
+        if revisions != self._revisions:
+            self._grants = list(_read_grants(self._api))
+            self._revisions = revisions
         for grant in self._grants:
-            if (not grant.namespace or grant.namespace == namespace) and grant.reaches(user):
+            if (not grant.namespace or grant.namespace == namespace) and grant.applies_to(user):
                 yield grant
 
     def rules(self, user: User, namespace: str) -> list[Rule]:
-        """Give all rules a user has in a namespace."""
+        """Return all rules of a user in a namespace."""
         if MASTERS in user.groups:
             return [
                 {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
@@ -104,27 +95,15 @@ class RoleAuthorizer:
         return [rule for grant in self.grants(user, namespace) for rule in grant.rules]
 
 
-def role_rules(policies: Policies, reference: Mapping[str, Any], namespace: str) -> Sequence[Rule] | None:
-    """Find the rules of the role that a binding names, None when there is no such role."""
-    if reference.get("kind") == "ClusterRole":
-        roles = policies.list(GROUP, "clusterroles")
-    else:
-        roles = policies.list(GROUP, "roles", namespace)
-    for role in roles:
-        if role["metadata"]["name"] == reference.get("name"):
-            return role.get("rules") or ()
-    return None
-
-
-def _read_grants(policies: Policies) -> Iterator[Grant]:
+def _read_grants(api: Access) -> Iterator[Grant]:
     cluster_roles = {
-        role["metadata"]["name"]: role.get("rules") or () for role in policies.list(GROUP, "clusterroles")
+        role["metadata"]["name"]: role.get("rules") or () for role in api.list(GROUP, "clusterroles")
     }
     roles = {
         (role["metadata"]["namespace"], role["metadata"]["name"]): role.get("rules") or ()
-        for role in policies.list(GROUP, "roles")
+        for role in api.list(GROUP, "roles")
     }
-    bindings = [*policies.list(GROUP, "clusterrolebindings"), *policies.list(GROUP, "rolebindings")]
+    bindings = [*api.list(GROUP, "clusterrolebindings"), *api.list(GROUP, "rolebindings")]
     for binding in bindings:
         name, namespace = binding["metadata"]["name"], binding["metadata"].get("namespace", "")
         role = binding["roleRef"]

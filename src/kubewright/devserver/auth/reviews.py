@@ -11,7 +11,7 @@ from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.objects.clock import format_time
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.request.identity import Attributes, Decision, User
-from kubewright.devserver.strategy import Endpoint, Invocation, Outcome, Strategy
+from kubewright.devserver.strategy import Endpoint, EndpointRequest, Outcome, Strategy
 
 AUTHENTICATION = "authentication.k8s.io"
 AUTHORIZATION = "authorization.k8s.io"
@@ -40,13 +40,13 @@ class Reviews:
         }
         return {kind: Strategy(endpoints={"": endpoint}) for kind, endpoint in endpoints.items()}
 
-    async def token(self, call: Invocation) -> Outcome:
+    async def token(self, call: EndpointRequest) -> Outcome:
         """Tell whose a token is."""
         body = _body(call)
         spec: JsonObject = body.get("spec") or {}
         if not spec.get("token"):
             raise StatusError.bad_request("token is required for TokenReview in authentication")
-        await call.judge(body)
+        await call.run_validating_admission(body)
         audiences = spec.get("audiences") or [ISSUER]
         try:
             user, matching = self._tokens.check(spec.get("token", ""), audiences)
@@ -56,15 +56,15 @@ class Reviews:
             body["status"] = {"authenticated": True, "user": user.to_wire(), "audiences": matching}
         return Outcome(body, 201)
 
-    async def myself(self, call: Invocation) -> Outcome:
+    async def myself(self, call: EndpointRequest) -> Outcome:
         """Tell a client who it is."""
         body = _body(call)
-        await call.judge(body)
+        await call.run_validating_admission(body)
         body["metadata"] = {"creationTimestamp": call.clock.stamp()}
         body["status"] = {"userInfo": call.user.to_wire()}
         return Outcome(body, 201)
 
-    async def access(self, call: Invocation) -> Outcome:
+    async def access(self, call: EndpointRequest) -> Outcome:
         """Tell whether somebody may do something."""
         body = _body(call)
         spec: JsonObject = body.get("spec") or {}
@@ -77,18 +77,18 @@ class Reviews:
         user = User(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()), extra)
         return await self._decide(call, body, user, errors)
 
-    async def my_access(self, call: Invocation) -> Outcome:
+    async def my_access(self, call: EndpointRequest) -> Outcome:
         """Tell whether the client itself may do something."""
         return await self._decide(call, _body(call), call.user, [])
 
-    async def my_rules(self, call: Invocation) -> Outcome:
+    async def my_rules(self, call: EndpointRequest) -> Outcome:
         """List what the client itself may do in a namespace."""
         body = _body(call)
         spec: JsonObject = body.get("spec") or {}
         namespace: str = spec.get("namespace", "")
         if not namespace:
             raise StatusError.bad_request("no namespace on request")
-        await call.judge(body)
+        await call.run_validating_admission(body)
         rules = self._authorizer.rules(call.user, namespace)
         body["status"] = {
             "resourceRules": [_resource_rule(rule) for rule in rules if rule.get("resources")],
@@ -102,7 +102,7 @@ class Reviews:
         body["spec"] = {}
         return Outcome(body, 201)
 
-    async def issue_token(self, call: Invocation) -> Outcome:
+    async def issue_token(self, call: EndpointRequest) -> Outcome:
         """Issue a token for a ServiceAccount."""
         body = _body(call)
         spec: dict[str, Any] = body.setdefault("spec", {})
@@ -128,7 +128,7 @@ class Reviews:
             bound = "less than 10 minutes" if seconds < MIN_SECONDS else "larger than 2^32 seconds"
             error = problems.invalid("spec.expirationSeconds", seconds, f"may not specify a duration {bound}")
             raise StatusError.invalid(call.gvk.group, call.gvk.kind, "", [error])
-        await call.judge(body)
+        await call.run_validating_admission(body)
         token, ends = self._issuer.issue(
             namespace=call.namespace,
             name=call.name,
@@ -141,7 +141,7 @@ class Reviews:
         return Outcome(body, 201)
 
     async def _decide(
-        self, call: Invocation, body: JsonObject, user: User, errors: list[problems.FieldError]
+        self, call: EndpointRequest, body: JsonObject, user: User, errors: list[problems.FieldError]
     ) -> Outcome:
         spec: JsonObject = body.get("spec") or {}
         resource: JsonObject | None = spec.get("resourceAttributes")
@@ -154,7 +154,7 @@ class Reviews:
         errors += _selector_errors(resource or {})
         if errors:
             raise StatusError.invalid(call.gvk.group, "", call.name, errors)
-        await call.judge(body)
+        await call.run_validating_admission(body)
         decision = self._authorizer.authorize(user, _attributes(resource, path or {}))
         body["status"] = _status(decision)
         return Outcome(body, 201)
@@ -171,7 +171,7 @@ def _attribute_errors(resource: JsonObject | None, path: JsonObject | None) -> l
     return [problems.invalid("spec.nonResourceAttributes", shown, detail)]
 
 
-def _metadata_errors(call: Invocation, body: JsonObject) -> list[problems.FieldError]:
+def _metadata_errors(call: EndpointRequest, body: JsonObject) -> list[problems.FieldError]:
     """Check that a question has no name: it is never stored."""
     local = call.gvk.kind == "LocalSubjectAccessReview"
     unset = ("managedFields", "creationTimestamp", *(("namespace",) if local else ()))
@@ -204,7 +204,7 @@ def _selector_errors(resource: JsonObject) -> list[problems.FieldError]:
     return errors
 
 
-def _body(call: Invocation) -> JsonObject:
+def _body(call: EndpointRequest) -> JsonObject:
     if call.body is None:
         raise StatusError.bad_request("the request has no body")
     return call.body
@@ -229,7 +229,7 @@ def _resource_rule(rule: Mapping[str, Any]) -> JsonObject:
     return {name: list(rule[name]) for name in names if rule.get(name)}
 
 
-def _bound(call: Invocation, reference: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def _bound(call: EndpointRequest, reference: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if not reference:
         return None
     if reference.get("kind") not in _BOUND:

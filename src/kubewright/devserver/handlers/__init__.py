@@ -1,29 +1,13 @@
-"""Handlers: the verbs of the API over the store, each write through one path."""
+"""Handlers: from an HTTP request to the store and back.
+
+Read in this order: `pipeline` (every step of a request in order), `routing` (`Router`: path to verb), `verbs` (the
+handlers), `resource_request` (a routed request), `bodies` (request bodies), `object_write` with `create`, `update`, `patch`,
+`scale` and `delete` (the steps of a write), `read`, `selection` and `watch` (reads), `connect` (endpoints of kinds),
+`access` (`StoreAccess`: the server's own reads and writes).
+"""
 
 from kubewright.devserver.handlers.access import StoreAccess
-from kubewright.devserver.handlers.call import Call
-from kubewright.devserver.handlers.connect import connect
-from kubewright.devserver.handlers.verbs import (
-    create_object,
-    delete_collection,
-    delete_object,
-    get,
-    list_objects,
-    patch_object,
-    update_object,
-    watch,
-)
+from kubewright.devserver.handlers.pipeline import RequestPipeline
+from kubewright.devserver.handlers.routing import Router
 
-__all__ = [
-    "Call",
-    "StoreAccess",
-    "connect",
-    "create_object",
-    "delete_collection",
-    "delete_object",
-    "get",
-    "list_objects",
-    "patch_object",
-    "update_object",
-    "watch",
-]
+__all__ = ["RequestPipeline", "Router", "StoreAccess"]

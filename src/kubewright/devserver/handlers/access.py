@@ -4,21 +4,14 @@ from collections.abc import Callable, Iterator
 
 from kubewright.api import parse_labels
 from kubewright.devserver.core import Core
-from kubewright.devserver.handlers.create import create
-from kubewright.devserver.handlers.delete import delete
-from kubewright.devserver.handlers.scope import Scope
-from kubewright.devserver.handlers.update import update
+from kubewright.devserver.handlers.object_write import ObjectWrite
+from kubewright.devserver.handlers.pipeline import run_create, run_delete, run_update
 from kubewright.devserver.objects import JsonObject, copy, decode, meta
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import Resource
+from kubewright.devserver.request.context import RequestContext
 from kubewright.devserver.request.identity import SYSTEM, User
 from kubewright.devserver.request.options import WriteOptions, read_delete_options
-
-MANAGER = "kube-apiserver"
-POLICIES = tuple(
-    f"{name}.rbac.authorization.k8s.io"
-    for name in ("roles", "rolebindings", "clusterroles", "clusterrolebindings")
-)
 
 
 class StoreAccess:
@@ -60,15 +53,12 @@ class StoreAccess:
             if selector is None or selector.matches(record.labels):
                 yield target.read(record)
 
-    def mark(self) -> object:
-        """Give a value that differs when a role or a binding was written since."""
-        return tuple(self._core.store.collection(name).latest for name in POLICIES)
-
-    def _scope(
+    def _write(
         self, target: Resource, namespace: str, name: str, user: User, *, dry_run: bool, subresource: str = ""
-    ) -> Scope:
+    ) -> ObjectWrite:
         options = WriteOptions(dry_run=dry_run, field_validation="Ignore")
-        return Scope(self._core, target, namespace, name, user, options, MANAGER, subresource)
+        context = RequestContext.loopback(user)
+        return ObjectWrite(self._core, context, target, namespace, name, options, subresource)
 
     async def create(
         self, group: str, resource: str, obj: JsonObject, *, user: User = SYSTEM, dry_run: bool = False
@@ -78,8 +68,8 @@ class StoreAccess:
         new, _ = target.codec.decode({"kind": target.kind, "apiVersion": target.api_version, **copy(obj)})
         target.codec.default(new)
         namespace = meta(new).get("namespace", "")
-        scope = self._scope(target, namespace, meta(new).get("name", ""), user, dry_run=dry_run)
-        return decode(await create(scope, new, self))
+        write = self._write(target, namespace, meta(new).get("name", ""), user, dry_run=dry_run)
+        return decode(await run_create(write, new))
 
     async def update(
         self,
@@ -96,19 +86,19 @@ class StoreAccess:
     ) -> JsonObject:
         """Change an object; `change` may be called again after a race."""
         target = self._resource(group, resource)
-        scope = self._scope(target, namespace, name, user, dry_run=dry_run, subresource=subresource)
-        scope.admitted = admitted
+        write = self._write(target, namespace, name, user, dry_run=dry_run, subresource=subresource)
+        write.admitted = admitted
 
         def managed(old: JsonObject | None) -> JsonObject:
             if old is None:
-                raise scope.not_found()
+                raise write.not_found()
             draft = copy(old)
             answer = change(draft)
             new, _ = target.codec.decode(draft if answer is None else answer, old)
             target.codec.default(new)
-            return scope.manage_fields(old, new)
+            return write.manage_fields(old, new)
 
-        body, _ = await update(scope, managed, self)
+        body, _ = await run_update(write, managed)
         return decode(body)
 
     async def delete(
@@ -125,6 +115,6 @@ class StoreAccess:
         """Delete an object; gives what the API would answer."""
         target = self._resource(group, resource)
         parsed = read_delete_options(options or {})
-        scope = self._scope(target, namespace, name, user, dry_run=parsed.dry_run)
-        scope.admitted = admitted
-        return decode((await delete(scope, parsed)).body)
+        write = self._write(target, namespace, name, user, dry_run=parsed.dry_run)
+        write.admitted = admitted
+        return decode((await run_delete(write, parsed)).body)

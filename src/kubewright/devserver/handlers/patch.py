@@ -5,8 +5,8 @@ from typing import Any, NamedTuple, cast
 
 from kubewright.api import GroupVersionKind, PatchError, json_patch, merge_patch, problems, strategic_patch
 from kubewright.devserver.handlers.bodies import media_type
-from kubewright.devserver.handlers.scope import Scope
-from kubewright.devserver.handlers.update import Change
+from kubewright.devserver.handlers.object_write import ObjectWrite
+from kubewright.devserver.handlers.update import ObjectChange
 from kubewright.devserver.merge import ApplyConflicts, ApplyError, apply, resets_ownership
 from kubewright.devserver.objects import JsonObject, encode, encode_sorted, meta, section
 from kubewright.devserver.objects.status import StatusError
@@ -121,45 +121,45 @@ def _operations(value: Any, doing: str) -> list[Any]:
     return operations
 
 
-def patched(scope: Scope, patch: Patch) -> Change:
+def patched(write: ObjectWrite, patch: Patch) -> ObjectChange:
     """Make the change that a document patch asks for."""
 
     def change(old: JsonObject | None) -> JsonObject:
         if old is None:
-            raise scope.not_found()
+            raise write.not_found()
         made = patch(old)
         forget = resets_ownership(made.document)
-        return scope.manage_fields(old, read_patched(scope, made, old), reset=forget)
+        return write.manage_fields(old, read_patched(write, made, old), reset=forget)
 
     return change
 
 
-def read_patched(scope: Scope, made: Patched, old: JsonObject) -> JsonObject:
+def read_patched(write: ObjectWrite, made: Patched, old: JsonObject) -> JsonObject:
     """Bring a patched document into form; what is wrong with it is told as wrong with the patch."""
-    resource, document = scope.resource, made.document
+    resource, document = write.resource, made.document
     if made.strategic is not None:
-        document = scope.core.types.arranged(resource.gvk, document)
+        document = write.core.types.arranged(resource.gvk, document)
     try:
         new, unknown = resource.codec.decode(document, old)
     except DecodeError as error:
-        raise invalid_patch(made, _converted(scope, made, str(error))) from None
+        raise invalid_patch(made, _converted(write, made, str(error))) from None
     found = [*made.strict, *unknown]
-    validation = scope.options.field_validation
+    validation = write.options.field_validation
     if found and validation == "Strict":
         raise invalid_patch(made, f"strict decoding error: {', '.join(found)}")
     if found and validation == "Warn":
-        scope.warnings.extend(found)
+        write.warnings.extend(found)
     if resource.custom and document.get("kind") != resource.kind:
         new["kind"] = document.get("kind", "")
     resource.codec.default(new)
     return new
 
 
-def _converted(scope: Scope, made: Patched, why: str) -> str:
+def _converted(write: ObjectWrite, made: Patched, why: str) -> str:
     """Tell why a document is refused: after a strategic patch it is converted, and never was JSON again."""
     if made.strategic is None:
         return why
-    return scope.core.types.conversion_problem(scope.resource.gvk, made.document) or why
+    return write.core.types.conversion_problem(write.resource.gvk, made.document) or why
 
 
 def invalid_patch(made: Patched, why: str) -> StatusError:
@@ -209,29 +209,29 @@ def _as_go(value: Any) -> str:
     )
 
 
-def applied(scope: Scope, body: bytes) -> Change:
+def applied(write: ObjectWrite, body: bytes) -> ObjectChange:
     """Make the change that server-side apply asks for."""
     config = configuration(body)
-    check_configuration(scope, config, scope.resource.gvk)
-    empty = scope.empty()
+    check_configuration(write, config, write.resource.gvk)
+    empty = write.empty()
 
     def change(old: JsonObject | None) -> JsonObject:
-        merged = telling_conflicts(
+        merged = reporting_conflicts(
             lambda: apply(
-                scope.resource.codec.merge_schema,
+                write.resource.codec.merge_schema,
                 empty if old is None else old,
                 config,
-                scope.write(),
-                force=bool(scope.options.force),
+                write.field_write(),
+                force=bool(write.options.force),
                 empty=empty,
-                reset_fields=scope.reset_fields(),
-                convert=scope.convert,
+                reset_fields=write.reset_fields(),
+                convert=write.convert,
             )
         )
         if old is not None and _only_owners_differ(merged, old):
             # What is applied without effect is not completed either: new defaults wait for a real change.
             return merged
-        return read_applied(scope, merged, old, meta(config).get("namespace", ""))
+        return read_applied(write, merged, old, meta(config).get("namespace", ""))
 
     return change
 
@@ -244,7 +244,7 @@ def _only_owners_differ(new: JsonObject, old: JsonObject) -> bool:
     return encode_sorted(before) == encode_sorted(after)
 
 
-def telling_conflicts(merge: Callable[[], JsonObject]) -> JsonObject:
+def reporting_conflicts(merge: Callable[[], JsonObject]) -> JsonObject:
     """Merge; tell conflicts and values that do not fit their schema as the real server does."""
     try:
         return merge()
@@ -273,7 +273,7 @@ def configuration(body: bytes) -> JsonObject:
     return cast(JsonObject, value)
 
 
-def check_configuration(scope: Scope, config: JsonObject, wanted: GroupVersionKind) -> None:
+def check_configuration(write: ObjectWrite, config: JsonObject, wanted: GroupVersionKind) -> None:
     """Refuse a configuration of another kind, or one that claims to know the owners."""
     group, _, version = str(config.get("apiVersion") or "").rpartition("/")
     kind = str(config.get("kind") or "")
@@ -281,32 +281,34 @@ def check_configuration(scope: Scope, config: JsonObject, wanted: GroupVersionKi
         raise _wrong_type(group, version, kind)
     if section(config, "metadata").get("managedFields") is not None:
         raise StatusError.bad_request("metadata.managedFields must be nil")
-    if config["apiVersion"] == wanted.api_version and scope.subresource == "scale" and kind != wanted.kind:
+    if config["apiVersion"] == wanted.api_version and write.subresource == "scale" and kind != wanted.kind:
         raise _wrong_type(group, version, kind)
     if (config["apiVersion"], kind) != (wanted.api_version, wanted.kind):
         raise StatusError.bad_request(
             f"Incorrect version specified in apply patch. Specified patch version: {config['apiVersion']}, "
             f"expected: {wanted.api_version}"
         )
-    meta(config).setdefault("name", scope.name)
+    meta(config).setdefault("name", write.name)
 
 
 def _wrong_type(group: str, version: str, kind: str) -> StatusError:
     return StatusError.bad_request(f"invalid object type: {group}/{version}, Kind={kind}")
 
 
-def read_applied(scope: Scope, merged: JsonObject, old: JsonObject | None, namespace: str = "") -> JsonObject:
+def read_applied(
+    write: ObjectWrite, merged: JsonObject, old: JsonObject | None, namespace: str = ""
+) -> JsonObject:
     """Bring a merged object into form; it is named with the namespace that its author gave."""
-    resource = scope.resource
+    resource = write.resource
     try:
         new, _ = resource.codec.decode(merged, old)
     except DecodeError as error:
         why = str(error)
         kind = f"{resource.group}/{resource.version}, Kind={resource.kind}"
         if not resource.custom:
-            why = scope.core.types.conversion_problem(resource.gvk, merged) or why
+            why = write.core.types.conversion_problem(resource.gvk, merged) or why
             why = f"unable to convert unstructured object to {kind}: {why}"
-        where = f"{namespace}/{scope.name}; {kind}"
+        where = f"{namespace}/{write.name}; {kind}"
         raise StatusError.unknown(
             f"failed to convert new object ({where}) to proper version: {why}"
         ) from None

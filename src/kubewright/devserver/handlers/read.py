@@ -42,14 +42,15 @@ def list_revision(text: str) -> int:
         raise StatusError.bad_request(f"invalid resource version: {error.message}") from None
 
 
-def get_record(resource: Resource, namespace: str, name: str, horizon: int | None) -> Record:
-    """Find one object's record, as it was at the horizon if there is one, or refuse."""
+def get_record(resource: Resource, namespace: str, name: str, max_visible_revision: int | None) -> Record:
+    """Find one object's record, as it was at the max_visible_revision if there is one, or refuse."""
     key = resource.key(namespace, name)
-    if horizon is None:
+    if max_visible_revision is None:
         record = resource.collection.get(key)
     else:
         record = next(
-            (item for item in resource.collection.page_at(horizon, key, key) if item.key == key), None
+            (item for item in resource.collection.page_at(max_visible_revision, key, key) if item.key == key),
+            None,
         )
     if record is None:
         raise StatusError.not_found(resource.group, resource.plural, name)

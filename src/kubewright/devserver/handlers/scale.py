@@ -3,6 +3,7 @@
 from typing import Any
 
 from kubewright.api import GroupVersionKind, problems
+from kubewright.devserver.handlers.object_write import AdmissionView, ObjectWrite
 from kubewright.devserver.handlers.patch import (
     Patch,
     Patched,
@@ -10,17 +11,16 @@ from kubewright.devserver.handlers.patch import (
     configuration,
     invalid_patch,
     read_applied,
-    telling_conflicts,
+    reporting_conflicts,
 )
-from kubewright.devserver.handlers.scope import Scope, View
-from kubewright.devserver.handlers.update import Change, update
+from kubewright.devserver.handlers.pipeline import run_update
+from kubewright.devserver.handlers.update import ObjectChange
 from kubewright.devserver.merge import apply_scale, scale_owners
 from kubewright.devserver.objects import JsonObject, copy, decode, encode, items, meta, order_meta, section
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import Resource
 from kubewright.devserver.storage import Record
 from kubewright.devserver.strategy import Column, ScaleAccess, Strategy
-from kubewright.devserver.strategy.access import Access
 from kubewright.devserver.strategy.tables import age
 from kubewright.devserver.wire import DecodeError
 
@@ -72,76 +72,76 @@ def _access(resource: Resource) -> ScaleAccess:
     return resource.strategy.scale
 
 
-async def replace_scale(scope: Scope, body: JsonObject, api: Access) -> bytes:
+async def replace_scale(write: ObjectWrite, body: JsonObject) -> bytes:
     """Take the replicas from a whole Scale."""
-    named = {"name": scope.name, **meta(body)}
+    named = {"name": write.name, **meta(body)}
     whole = {**copy(body), "kind": SCALE.kind, "apiVersion": SCALE.api_version, "metadata": named}
-    return await _write(scope, api, lambda _: Patched(whole, [], {}))
+    return await _write(write, lambda _: Patched(whole, [], {}))
 
 
-async def apply_to_scale(scope: Scope, body: bytes, api: Access) -> bytes:
+async def apply_to_scale(write: ObjectWrite, body: bytes) -> bytes:
     """Take the replicas from an applied Scale, whose manager comes to own them."""
-    access = _access(scope.resource)
+    access = _access(write.resource)
     config = configuration(body)
-    check_configuration(scope, config, SCALE)
+    check_configuration(write, config, SCALE)
 
     def change(old: JsonObject | None) -> JsonObject:
         if old is None:
-            raise scope.not_found()
-        merged = telling_conflicts(
+            raise write.not_found()
+        merged = reporting_conflicts(
             lambda: apply_scale(
-                scope.resource.codec.merge_schema,
+                write.resource.codec.merge_schema,
                 old,
                 access.path,
                 config,
-                scope.core.types.merge_schema(SCALE),
-                scope.write(),
-                force=bool(scope.options.force),
-                empty=scope.empty(),
+                write.core.types.merge_schema(SCALE),
+                write.field_write(),
+                force=bool(write.options.force),
+                empty=write.empty(),
             )
         )
         _keep_times(merged, old)
-        return read_applied(scope, merged, old)
+        return read_applied(write, merged, old)
 
-    return await _update(scope, access, change, api)
+    return await _update(write, access, change)
 
 
-async def patch_scale(scope: Scope, patch: Patch, api: Access) -> bytes:
+async def patch_scale(write: ObjectWrite, patch: Patch) -> bytes:
     """Take the replicas from a patched Scale."""
-    return await _write(scope, api, patch)
+    return await _write(write, patch)
 
 
-async def _write(scope: Scope, api: Access, patch: Patch) -> bytes:
-    access = _access(scope.resource)
+async def _write(write: ObjectWrite, patch: Patch) -> bytes:
+    access = _access(write.resource)
 
     def change(old: JsonObject | None) -> JsonObject:
         if old is None:
-            raise scope.not_found()
+            raise write.not_found()
         document = scale_of(access, old)
         if owners := scale_owners(old, access.path):
             document["metadata"]["managedFields"] = owners
         made = patch(document)
-        scale = _read(scope, made)
+        scale = _read(write, made)
         new = copy(old)
         if revision := meta(scale).get("resourceVersion"):
             meta(new)["resourceVersion"] = revision
         access.write(new, scale.get("spec", {}).get("replicas", 0))
-        new = scope.manage_fields(old, new)
-        if scope.resource.custom:
+        new = write.manage_fields(old, new)
+        if write.resource.custom:
             _forget_scalers(new)
         _keep_times(new, old)
         return new
 
-    return await _update(scope, access, change, api)
+    return await _update(write, access, change)
 
 
-async def _update(scope: Scope, access: ScaleAccess, change: Change, api: Access) -> bytes:
-    scope.view = View(
+async def _update(write: ObjectWrite, access: ScaleAccess, change: ObjectChange) -> bytes:
+    write.view = AdmissionView(
         SCALE,
         lambda obj: scale_of(access, obj),
         lambda obj, scale: access.write(obj, section(scale, "spec").get("replicas", 0)),
     )
-    stored, _ = await update(scope, change, api)
+    stored, _ = await run_update(write, change)
     return encode(scale_of(access, decode(stored)))
 
 
@@ -167,30 +167,30 @@ def _scaler(entry: JsonObject) -> tuple[Any, ...]:
     return tuple(entry.get(name) for name in ("manager", "operation", "apiVersion", "subresource"))
 
 
-def _read(scope: Scope, made: Patched) -> JsonObject:
+def _read(write: ObjectWrite, made: Patched) -> JsonObject:
     document = made.document
     kind, version = document.get("kind", ""), document.get("apiVersion", "")
     if (kind, version) != (SCALE.kind, SCALE.api_version):
         where = 'in scheme "pkg/runtime/scheme.go:111"'
         raise invalid_patch(made, f'no kind "{kind}" is registered for version "{version}" {where}')
     try:
-        scale, unknown = scope.core.types.decode(SCALE, document)
+        scale, unknown = write.core.types.decode(SCALE, document)
     except DecodeError as error:
         raise invalid_patch(made, str(error)) from None
     found = [*made.strict, *unknown]
-    if found and scope.options.field_validation == "Strict":
+    if found and write.options.field_validation == "Strict":
         raise invalid_patch(made, f"strict decoding error: {', '.join(found)}")
-    if scope.options.field_validation == "Warn":
-        scope.warnings.extend(found)
+    if write.options.field_validation == "Warn":
+        write.warnings.extend(found)
     name = meta(scale).get("name", "")
     if not name:
-        text = f"the name of the object ({scope.name} based on URL) was undeterminable: name must be provided"
+        text = f"the name of the object ({write.name} based on URL) was undeterminable: name must be provided"
         raise StatusError.bad_request(text)
-    if name != scope.name:
-        text = f"the name of the object ({name}) does not match the name on the URL ({scope.name})"
+    if name != write.name:
+        text = f"the name of the object ({name}) does not match the name on the URL ({write.name})"
         raise StatusError.bad_request(text)
     replicas = scale.get("spec", {}).get("replicas", 0)
-    if replicas < 0 and not scope.resource.custom:
+    if replicas < 0 and not write.resource.custom:
         error = problems.invalid("spec.replicas", replicas, "must be greater than or equal to 0")
-        raise StatusError.invalid("autoscaling", "Scale", scope.name, [error])
+        raise StatusError.invalid("autoscaling", "Scale", write.name, [error])
     return scale

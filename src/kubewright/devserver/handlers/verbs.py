@@ -5,11 +5,9 @@ from typing import Any
 
 from kubewright.api import GroupVersionKind
 from kubewright.devserver.handlers.bodies import read_kind, read_object, read_options
-from kubewright.devserver.handlers.call import Call
 from kubewright.devserver.handlers.connect import create_transient
-from kubewright.devserver.handlers.create import create
-from kubewright.devserver.handlers.delete import delete
 from kubewright.devserver.handlers.patch import applied, document_patch, patch_type, patched
+from kubewright.devserver.handlers.pipeline import run_create, run_delete, run_update
 from kubewright.devserver.handlers.read import (
     Page,
     get_record,
@@ -18,6 +16,7 @@ from kubewright.devserver.handlers.read import (
     object_revision,
     wait_for_revision,
 )
+from kubewright.devserver.handlers.resource_request import ResourceRequest
 from kubewright.devserver.handlers.scale import (
     SCALE,
     apply_to_scale,
@@ -27,7 +26,7 @@ from kubewright.devserver.handlers.scale import (
     scale_columns,
 )
 from kubewright.devserver.handlers.selection import Selection, selection
-from kubewright.devserver.handlers.update import replacement, update
+from kubewright.devserver.handlers.update import replacement
 from kubewright.devserver.handlers.watch import Watch
 from kubewright.devserver.objects import meta
 from kubewright.devserver.objects.status import StatusError
@@ -50,178 +49,190 @@ DELETE_OPTIONS = GroupVersionKind("meta.k8s.io", "v1", "DeleteOptions")
 Later = Coroutine[Any, Any, Answer]
 
 
-def get(call: Call) -> Response | Later:
+def get(target: ResourceRequest) -> Response | Later:
     """Answer with one object, its status or its scale."""
-    form = call.format()
-    revision = object_revision(call.request.one("resourceVersion"))
-    if revision > call.core.store.revision:
-        return _get_later(call, form, revision)
-    if call.resource.converter is not None:
-        return _get_converted(call, form)
-    return _get_now(call, form)
+    form = target.format()
+    revision = object_revision(target.request.one("resourceVersion"))
+    if revision > target.core.store.revision:
+        return _get_later(target, form, revision)
+    if target.resource.converter is not None:
+        return _get_converted(target, form)
+    return _get_now(target, form)
 
 
-async def _get_converted(call: Call, form: Format) -> Answer:
+async def _get_converted(target: ResourceRequest, form: Format) -> Answer:
     # Asked for by name, an object is converted each time: who converts may have changed its mind.
-    record = get_record(call.resource, call.info.namespace, call.info.name, call.horizon())
-    await call.resource.prepare([record], again=True)
+    record = get_record(
+        target.resource, target.info.namespace, target.info.name, target.context.max_visible_revision()
+    )
+    await target.resource.prepare([record], refresh=True)
     # The object may have changed meanwhile: its newer state needs the converter too.
-    return await converting(lambda: _get_now(call, form))
+    return await converting(lambda: _get_now(target, form))
 
 
-async def _get_later(call: Call, form: Format, revision: int) -> Answer:
-    await wait_for_revision(call.core, revision)
-    return await _get_converted(call, form)
+async def _get_later(target: ResourceRequest, form: Format, revision: int) -> Answer:
+    await wait_for_revision(target.core, revision)
+    return await _get_converted(target, form)
 
 
-def _get_now(call: Call, form: Format) -> Response:
-    record = get_record(call.resource, call.info.namespace, call.info.name, call.horizon())
-    if call.info.subresource == "scale":
-        return call.answer(200, read_scale(call.resource, record), form, scale_columns(call.resource))
-    return call.answer(200, call.resource.render(record), form)
+def _get_now(target: ResourceRequest, form: Format) -> Response:
+    record = get_record(
+        target.resource, target.info.namespace, target.info.name, target.context.max_visible_revision()
+    )
+    if target.info.subresource == "scale":
+        return target.respond(200, read_scale(target.resource, record), form, scale_columns(target.resource))
+    return target.respond(200, target.resource.render(record), form)
 
 
-def _selection(call: Call, labels: str, fields: str) -> Selection:
-    return selection(call.resource, call.info.namespace, call.info.name, labels, fields)
+def _selection(target: ResourceRequest, labels: str, fields: str) -> Selection:
+    return selection(target.resource, target.info.namespace, target.info.name, labels, fields)
 
 
-def _list_options(call: Call) -> ListOptions:
-    options = list_options(call.request, watch=False)
-    horizon = call.horizon()
-    if horizon is not None and not options.token:
-        options.resource_version, options.match = str(horizon), "Exact"
+def _list_options(target: ResourceRequest) -> ListOptions:
+    options = list_options(target.request, watch=False)
+    limit = target.context.max_visible_revision()
+    if limit is not None and not options.token:
+        options.resource_version, options.match = str(limit), "Exact"
     return options
 
 
-def list_objects(call: Call) -> Response | Later:
+def list_objects(target: ResourceRequest) -> Response | Later:
     """Answer with a list."""
-    form = call.format(many=True)
-    options = _list_options(call)
-    chosen = _selection(call, options.labels, options.fields)
-    if call.resource.converter is not None:
-        return _list_later(call, chosen, _converted_page(call, chosen, options), form)
-    page = list_page(call.core, chosen, options)
+    form = target.format(many=True)
+    options = _list_options(target)
+    chosen = _selection(target, options.labels, options.fields)
+    if target.resource.converter is not None:
+        return _list_later(target, chosen, _converted_page(target, chosen, options), form)
+    page = list_page(target.core, chosen, options)
     if isinstance(page, Page):
-        return _list_answer(call, chosen, page, form)
-    return _list_later(call, chosen, page, form)
+        return _list_answer(target, chosen, page, form)
+    return _list_later(target, chosen, page, form)
 
 
-async def _list_later(call: Call, chosen: Selection, page: Coroutine[Any, Any, Page], form: Format) -> Answer:
-    return _list_answer(call, chosen, await page, form)
+async def _list_later(
+    target: ResourceRequest, chosen: Selection, page: Coroutine[Any, Any, Page], form: Format
+) -> Answer:
+    return _list_answer(target, chosen, await page, form)
 
 
-async def _converted_page(call: Call, chosen: Selection, options: ListOptions) -> Page:
+async def _converted_page(target: ResourceRequest, chosen: Selection, options: ListOptions) -> Page:
     """Find the records of a list of a kind whose versions need a converter; all are converted in one go."""
-    resource = call.resource
+    resource = target.resource
     if not chosen.whole:
         # As on the real server, selectors look at converted objects: one that cannot be converted spoils the list.
         await resource.prepare(resource.collection.records(chosen.prefix))
-    found = await converting(lambda: list_page(call.core, chosen, options))
+    found = await converting(lambda: list_page(target.core, chosen, options))
     page = found if isinstance(found, Page) else await found
     await resource.prepare(page.records)
     return page
 
 
-def _list_answer(call: Call, chosen: Selection, page: Page, form: Format) -> Response:
-    include = call.include() if form.form == "Table" else ""
-    return call.plain(200, list_body(call.core, chosen, page, form, include), form)
+def _list_answer(target: ResourceRequest, chosen: Selection, page: Page, form: Format) -> Response:
+    include = target.include() if form.form == "Table" else ""
+    return target.respond_encoded(200, list_body(target.core, chosen, page, form, include), form)
 
 
-def watch(call: Call) -> Stream:
+def watch(target: ResourceRequest) -> Stream:
     """Answer with a stream of changes."""
-    form = negotiate_watch(call.request.headers.get("accept", ""), custom=call.resource.custom)
-    options = list_options(call.request, watch=True)
-    chosen = _selection(call, options.labels, options.fields)
-    include = call.include() if form.form == "Table" else ""
-    stream = Watch(call.core, chosen, options, form, include, call.horizon).answer()
-    stream.headers = [warning_header(text) for text in call.warnings]
+    form = negotiate_watch(target.request.headers.get("accept", ""), custom=target.resource.custom)
+    options = list_options(target.request, watch=True)
+    chosen = _selection(target, options.labels, options.fields)
+    include = target.include() if form.form == "Table" else ""
+    stream = Watch(target.core, chosen, options, form, include, target.context).answer()
+    stream.headers = [warning_header(text) for text in target.context.warnings]
     return stream
 
 
-async def create_object(call: Call) -> Answer:
+async def create_object(target: ResourceRequest) -> Answer:
     """Create an object, or let its kind answer when it is never stored."""
-    endpoint = call.resource.strategy.endpoints.get("")
+    endpoint = target.resource.strategy.endpoints.get("")
     if endpoint is not None:
-        return await create_transient(call, endpoint)
-    form = call.format()
-    options = write_options(call.request, "CreateOptions")
-    body = read_object(call.core, call.request, call.resource, options.field_validation, call.warnings)
-    scope = call.scope(options)
-    scope.name = meta(body.object).get("name", "")
-    return call.answer(201, await create(scope, body.object, call.api), form)
+        return await create_transient(target, endpoint)
+    form = target.format()
+    options = write_options(target.request, "CreateOptions")
+    body = read_object(
+        target.core, target.request, target.resource, options.field_validation, target.context.warnings
+    )
+    write = target.write(options)
+    write.name = meta(body.object).get("name", "")
+    return target.respond(201, await run_create(write, body.object), form)
 
 
-async def update_object(call: Call) -> Answer:
+async def update_object(target: ResourceRequest) -> Answer:
     """Replace an object, its status or its scale."""
-    form = call.format()
-    part = call.info.subresource
-    options = write_options(call.request, "UpdateOptions")
-    scope = call.scope(options, subresource=part)
+    form = target.format()
+    part = target.info.subresource
+    options = write_options(target.request, "UpdateOptions")
+    write = target.write(options, subresource=part)
     if part == "scale":
-        scale = read_kind(call.core, call.request, SCALE, options.field_validation, call.warnings)
-        data = await replace_scale(scope, scale.object, call.api)
-        return call.answer(200, data, form, scale_columns(call.resource))
-    body = read_object(call.core, call.request, call.resource, options.field_validation, call.warnings)
-    change = replacement(scope, body.object, forget=body.forget)
-    data, created = await update(scope, change, call.api, uid=meta(body.object).get("uid", ""))
-    return call.answer(201 if created else 200, data, form)
+        scale = read_kind(
+            target.core, target.request, SCALE, options.field_validation, target.context.warnings
+        )
+        data = await replace_scale(write, scale.object)
+        return target.respond(200, data, form, scale_columns(target.resource))
+    body = read_object(
+        target.core, target.request, target.resource, options.field_validation, target.context.warnings
+    )
+    change = replacement(write, body.object, forget=body.forget)
+    data, created = await run_update(write, change, uid=meta(body.object).get("uid", ""))
+    return target.respond(201 if created else 200, data, form)
 
 
-async def patch_object(call: Call) -> Answer:
+async def patch_object(target: ResourceRequest) -> Answer:
     """Patch an object, its status or its scale."""
-    kind = patch_type(call.request, call.resource)
-    form = call.format()
-    part = call.info.subresource
-    options = write_options(call.request, "PatchOptions", patch_type=kind)
-    scope = call.scope(options, subresource=part)
+    kind = patch_type(target.request, target.resource)
+    form = target.format()
+    part = target.info.subresource
+    options = write_options(target.request, "PatchOptions", patch_type=kind)
+    write = target.write(options, subresource=part)
     if kind == APPLY_PATCH and part != "scale":
-        data, created = await update(scope, applied(scope, call.request.body), call.api, may_create=not part)
-        return call.answer(201 if created else 200, data, form)
+        data, created = await run_update(write, applied(write, target.request.body), may_create=not part)
+        return target.respond(201 if created else 200, data, form)
     if part == "scale" and kind == APPLY_PATCH:
-        data = await apply_to_scale(scope, call.request.body, call.api)
-        return call.answer(200, data, form, scale_columns(call.resource))
+        data = await apply_to_scale(write, target.request.body)
+        return target.respond(200, data, form, scale_columns(target.resource))
     if part == "scale":
-        patch = document_patch(kind, call.request.body, call.core.types.patch_schema(SCALE))
-        data = await patch_scale(scope, patch, call.api)
-        return call.answer(200, data, form, scale_columns(call.resource))
-    schema = None if call.resource.custom else call.core.types.patch_schema(call.resource.gvk)
-    data, _ = await update(scope, patched(scope, document_patch(kind, call.request.body, schema)), call.api)
-    return call.answer(200, data, form)
+        patch = document_patch(kind, target.request.body, target.core.types.patch_schema(SCALE))
+        data = await patch_scale(write, patch)
+        return target.respond(200, data, form, scale_columns(target.resource))
+    schema = None if target.resource.custom else target.core.types.patch_schema(target.resource.gvk)
+    data, _ = await run_update(write, patched(write, document_patch(kind, target.request.body, schema)))
+    return target.respond(200, data, form)
 
 
-def _delete_options(call: Call) -> DeleteOptions:
-    if not call.request.body:
-        return delete_options(call.request, None)
-    return delete_options(call.request, read_options(call.core, call.request, DELETE_OPTIONS))
+def _delete_options(target: ResourceRequest) -> DeleteOptions:
+    if not target.request.body:
+        return delete_options(target.request, None)
+    return delete_options(target.request, read_options(target.core, target.request, DELETE_OPTIONS))
 
 
-async def delete_object(call: Call) -> Answer:
+async def delete_object(target: ResourceRequest) -> Answer:
     """Delete an object."""
-    form = call.format()
-    options = _delete_options(call)
-    scope = call.scope(WriteOptions(dry_run=options.dry_run))
-    done = await delete(scope, options)
+    form = target.format()
+    options = _delete_options(target)
+    write = target.write(WriteOptions(dry_run=options.dry_run))
+    done = await run_delete(write, options)
     accepted = not done.gone and options.orphan_dependents is False
-    return call.answer(202 if accepted else 200, done.body, form)
+    return target.respond(202 if accepted else 200, done.body, form)
 
 
-async def delete_collection(call: Call) -> Answer:
+async def delete_collection(target: ResourceRequest) -> Answer:
     """Delete all objects that a list with the same options would show."""
-    form = call.format(many=True)
-    found = list_options(call.request, watch=False)
-    chosen = _selection(call, found.labels, found.fields)
-    options = _delete_options(call)
-    page = await _converted_page(call, chosen, found)
-    whole = call.scope(WriteOptions(dry_run=options.dry_run))
-    await call.core.admission.admit(whole.operation("DELETE", None, None, options.wire()))
+    form = target.format(many=True)
+    found = list_options(target.request, watch=False)
+    chosen = _selection(target, found.labels, found.fields)
+    options = _delete_options(target)
+    page = await _converted_page(target, chosen, found)
+    whole = target.write(WriteOptions(dry_run=options.dry_run))
+    await target.core.admission.admit(whole.attributes("DELETE", None, None, options.wire()))
     for record in page.records:
-        scope = call.scope(WriteOptions(dry_run=options.dry_run))
-        scope.collective = True
-        namespace, _, scope.name = record.key.rpartition("/")
-        scope.namespace = namespace or scope.namespace
+        write = target.write(WriteOptions(dry_run=options.dry_run))
+        write.in_collection = True
+        namespace, _, write.name = record.key.rpartition("/")
+        write.namespace = namespace or write.namespace
         try:
-            await delete(scope, options)
+            await run_delete(write, options)
         except StatusError as error:
             if error.reason != "NotFound":
                 raise
-    return _list_answer(call, chosen, page, form)
+    return _list_answer(target, chosen, page, form)

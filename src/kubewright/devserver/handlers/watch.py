@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kubewright.devserver.core import Core
@@ -11,6 +11,7 @@ from kubewright.devserver.handlers.read import object_revision
 from kubewright.devserver.handlers.selection import Selection
 from kubewright.devserver.objects import JsonObject, decode, encode, with_revision
 from kubewright.devserver.objects.status import StatusError
+from kubewright.devserver.request.context import RequestContext
 from kubewright.devserver.request.negotiation import Format
 from kubewright.devserver.request.options import ListOptions
 from kubewright.devserver.storage import ADDED, DELETED, MODIFIED, Event, Record
@@ -35,7 +36,7 @@ class Watch:
     options: ListOptions
     format: Format
     include: str
-    horizon: Callable[[], int | None]
+    context: RequestContext
     headers_sent: bool = False
     deadline: float = 0.0
 
@@ -84,16 +85,16 @@ class Watch:
                 await collection.changed(min(deadline, bookmark) if self.options.bookmarks else deadline)
 
     def _newest(self) -> int:
-        horizon = self.horizon()
-        return self.core.store.revision if horizon is None else horizon
+        limit = self.context.max_visible_revision()
+        return self.core.store.revision if limit is None else limit
 
     def _visible(self, events: list[Event]) -> list[Event]:
-        horizon = self.horizon()
-        return events if horizon is None else [event for event in events if event.revision <= horizon]
+        limit = self.context.max_visible_revision()
+        return events if limit is None else [event for event in events if event.revision <= limit]
 
     def _records(self, revision: int) -> list[Record]:
         collection = self.chosen.resource.collection
-        if self.horizon() is None:
+        if self.context.max_visible_revision() is None:
             return collection.records(self.chosen.prefix)
         return collection.page_at(revision, self.chosen.prefix, "")
 

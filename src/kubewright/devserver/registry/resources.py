@@ -120,12 +120,14 @@ class Resource:
             return False
         return version_of_shape(record.shape) != version_of_shape(self.codec.shape)
 
-    async def prepare(self, records: Iterable[Record], *, again: bool = False) -> None:
-        """Convert, in one go, the records that are not in this version yet; `again` those that were, too."""
+    async def prepare(self, records: Iterable[Record], *, refresh: bool = False) -> None:
+        """Convert records to this version with one call of the conversion webhook; `refresh` those converted before, too."""
         if self.converter is None:
             return
         shape = self.codec.shape
-        due = [item for item in records if self._foreign(item) and (again or shape not in (item.forms or ()))]
+        due = [
+            item for item in records if self._foreign(item) and (refresh or shape not in (item.forms or ()))
+        ]
         if not due:
             return
         converted = await self.converter.convert([self._complete(item) for item in due], self.gvk)

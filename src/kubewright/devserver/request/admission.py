@@ -1,11 +1,16 @@
-"""What admission looks at: one write before it happens, and the face that admission plugs into."""
+"""One write as admission sees it, the base class of admission plugins, and the chain that runs them."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 from kubewright.api import GroupVersionKind
-from kubewright.devserver.objects import JsonObject
+from kubewright.devserver.objects import JsonObject, meta
+from kubewright.devserver.objects.status import StatusError
+from kubewright.devserver.request.context import RequestContext
 from kubewright.devserver.request.identity import User
+
+AdmissionOperation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 
 
 class GroupVersionResource(NamedTuple):
@@ -17,70 +22,98 @@ class GroupVersionResource(NamedTuple):
 
 
 @dataclass(slots=True)
-class Memory:
-    """What a plugin remembers from its first round for its second, which sees what others changed since."""
+class ReinvocationState:
+    """What one mutating plugin remembers of the first pass, to decide which hooks or policies to reinvoke."""
 
     invoked: set[str] = field(default_factory=set[str])
-    """Who was asked and wants to be asked again when somebody changes the object after that."""
+    """Called so far, with `reinvocationPolicy: IfNeeded`, and the object has not changed since."""
     due: set[str] = field(default_factory=set[str])
+    """To be reinvoked in the second pass."""
     output: JsonObject | None = None
-    """The object as the last of them left it."""
+    """The object after the last call of the first pass."""
 
-    def changed(self) -> None:
-        """Note that somebody has changed the object: those asked before are due again."""
+    def object_changed(self) -> None:
+        """Mark all hooks that were invoked so far as due: the object is not what they saw."""
         self.due |= self.invoked
         self.invoked = set[str]()
 
 
 @dataclass(slots=True)
 class Reinvocation:
-    """Whether mutating admission goes round a second time, and what its parts remember of the first."""
+    """Whether mutating admission runs a second time, as kube-apiserver does once after a webhook changed the object."""
 
-    second: bool = False
-    wanted: bool = False
-    policies: Memory = field(default_factory=Memory)
-    webhooks: Memory = field(default_factory=Memory)
+    requested: bool = False
+    is_reinvoke: bool = False
+    policies: ReinvocationState = field(default_factory=ReinvocationState)
+    webhooks: ReinvocationState = field(default_factory=ReinvocationState)
 
 
 @dataclass(slots=True)
-class Operation:
-    """One write on its way; mutating admission changes `object` in place."""
+class AdmissionAttributes:
+    """One write before it happens; mutating admission changes `object` in place."""
 
+    context: RequestContext
     kind: GroupVersionKind
     resource: GroupVersionResource
     subresource: str
-    operation: Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
+    operation: AdmissionOperation
     name: str
     namespace: str
     object: JsonObject | None
     old_object: JsonObject | None
     options: JsonObject | None
-    """What the client asked for beside the object; connections have none."""
-    user: User
+    """CreateOptions, UpdateOptions, PatchOptions or DeleteOptions; None for connections."""
     dry_run: bool = False
-    warnings: list[str] = field(default_factory=list[str])
-    annotations: dict[str, str] = field(default_factory=dict[str, str])
-    """What plugins want to be remembered of the decision, for the audit log."""
     reinvocation: Reinvocation = field(default_factory=Reinvocation)
 
+    @property
+    def user(self) -> User:
+        """Return the user that sent the request."""
+        return self.context.user
 
-class Admission(Protocol):
-    """Change or refuse writes."""
+    def is_write_of(self, group: str, resource: str, *operations: AdmissionOperation) -> bool:
+        """Return True if this is one of `operations` on an object of a resource, not on a subresource."""
+        found, _, plural = self.resource
+        return (found, plural, self.subresource) == (group, resource, "") and self.operation in operations
 
-    async def admit(self, operation: Operation) -> None:
-        """Change the object in place, or raise a StatusError."""
-        ...
-
-    async def validate(self, operation: Operation) -> None:
-        """Raise a StatusError to refuse the write."""
-        ...
+    def forbidden(self, why: str, causes: Sequence[Mapping[str, str]] = ()) -> StatusError:
+        """Return the Forbidden error that rejects the write, with the object's name or generateName."""
+        metadata = {} if self.object is None else meta(self.object)
+        name = self.name or metadata.get("name") or metadata.get("generateName") or "Unknown"
+        return StatusError.forbidden(self.resource.group, self.resource.resource, name, why, causes=causes)
 
 
-class OpenAdmission:
-    """Let every write pass unchanged."""
+class AdmissionPlugin:
+    """Base class of admission plugins: by default every write passes unchanged."""
 
-    async def admit(self, operation: Operation) -> None:
-        """Change nothing."""
+    async def admit(self, attributes: AdmissionAttributes) -> None:
+        """Change the object in place (mutating admission), or raise a StatusError to reject the write."""
 
-    async def validate(self, operation: Operation) -> None:
-        """Refuse nothing."""
+    async def validate(self, attributes: AdmissionAttributes) -> None:
+        """Raise a StatusError to reject the write (validating admission)."""
+
+
+class AdmissionChain(AdmissionPlugin):
+    """Run plugins one after the other.
+
+    Mutating admission runs a second time if a policy or webhook of the first pass asked for reinvocation;
+    validating admission sees the object only after all plugins have changed it.
+    """
+
+    def __init__(self, plugins: Sequence[AdmissionPlugin] = ()) -> None:
+        self._plugins = plugins
+
+    async def admit(self, attributes: AdmissionAttributes) -> None:
+        """Run mutating admission, at most twice."""
+        for plugin in self._plugins:
+            await plugin.admit(attributes)
+        state = attributes.reinvocation
+        if state.requested and not state.is_reinvoke:
+            state.is_reinvoke = True
+            for plugin in self._plugins:
+                await plugin.admit(attributes)
+
+    async def validate(self, attributes: AdmissionAttributes) -> None:
+        """Run validating admission."""
+        for plugin in self._plugins:
+            await plugin.validate(attributes)

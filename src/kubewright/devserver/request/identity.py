@@ -1,11 +1,11 @@
-"""Who asks and for what: the values and faces that authentication and authorization meet at."""
+"""Users, and the attributes of a request that authorization decides on."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from kubewright.devserver.objects.status import StatusError
-from kubewright.devserver.request.info import FINGERPRINT, RequestInfo
+from kubewright.devserver.request.info import RequestInfo
 
 MASTERS = "system:masters"
 AUTHENTICATED = "system:authenticated"
@@ -14,7 +14,7 @@ CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Somebody the server knows."""
+    """An authenticated user."""
 
     name: str
     uid: str = ""
@@ -22,7 +22,7 @@ class User:
     extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     def to_wire(self) -> dict[str, Any]:
-        """Write the user as review kinds and admission requests show one."""
+        """Return the user as a UserInfo object of reviews and admission requests."""
         info: dict[str, Any] = {"username": self.name}
         if self.uid:
             info["uid"] = self.uid
@@ -34,12 +34,12 @@ class User:
 
 
 SYSTEM = User("system:apiserver", groups=(MASTERS,))
-"""The server itself, as it writes its own objects."""
+"""The user of the server's own writes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """What a request wants to do; `resource` is empty for paths that are not API objects."""
+    """What authorization decides on; `resource` is empty for non-resource paths."""
 
     verb: str
     group: str = ""
@@ -52,7 +52,7 @@ class Attributes:
 
     @classmethod
     def of(cls, info: RequestInfo) -> "Attributes":
-        """Read the attributes from what the path asks for."""
+        """Return the attributes of a parsed request."""
         return cls(
             info.verb,
             info.group,
@@ -67,51 +67,14 @@ class Attributes:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether a request may go on, and why."""
+    """An authorization decision and its reason."""
 
     allowed: bool
     reason: str = ""
 
 
-class Authenticator(Protocol):
-    """Tell who sends a request."""
-
-    def authenticate(self, headers: Mapping[str, str], peer_certificate: Mapping[str, Any] | None) -> User:
-        """Name the user, or raise `StatusError.unauthorized`."""
-        ...
-
-
-class Authorizer(Protocol):
-    """Tell what a user may do."""
-
-    def authorize(self, user: User, attributes: Attributes) -> Decision:
-        """Decide about one request."""
-        ...
-
-
-class CertificateAuthenticator:
-    """Know users by their verified client certificate: the common name, and organizations as groups."""
-
-    def authenticate(self, headers: Mapping[str, str], peer_certificate: Mapping[str, Any] | None) -> User:
-        """Name the user of a client certificate."""
-        if peer_certificate is None or "authorization" in headers:
-            raise StatusError.unauthorized()
-        name, groups = "", list[str]()
-        for part in peer_certificate.get("subject", ()):
-            for key, value in part:
-                if key == "commonName":
-                    name = value
-                elif key == "organizationName":
-                    groups.append(value)
-        if not name:
-            raise StatusError.unauthorized()
-        fingerprint = peer_certificate.get(FINGERPRINT)
-        extra = {CREDENTIAL_ID: (f"X509SHA256={fingerprint}",)} if fingerprint else {}
-        return User(name, groups=(*groups, AUTHENTICATED), extra=extra)
-
-
 def forbidden(user: User, attributes: Attributes, reason: str = "") -> StatusError:
-    """Build the refusal in the real server's words."""
+    """Return the Forbidden error for a request that authorization denied."""
     if not attributes.resource:
         why = f'User "{user.name}" cannot {attributes.verb} path "{attributes.path}"'
         return StatusError.forbidden("", "", "", f"{why}: {reason}" if reason else why)

@@ -7,7 +7,7 @@ Read in this order: `strategy` (`Strategy`, the entry point: defaults, validatio
 from kubewright.devserver.strategy.strategy import (
     Column,
     Endpoint,
-    Invocation,
+    EndpointRequest,
     MetaChecks,
     Outcome,
     Part,
@@ -19,7 +19,7 @@ from kubewright.devserver.strategy.strategy import (
 __all__ = [
     "Column",
     "Endpoint",
-    "Invocation",
+    "EndpointRequest",
     "MetaChecks",
     "Outcome",
     "Part",

@@ -9,6 +9,7 @@ import msgspec
 from kubewright.api import FieldError, GroupVersionKind, names
 from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.objects.clock import Clock
+from kubewright.devserver.request.context import RequestContext
 from kubewright.devserver.request.identity import User
 from kubewright.devserver.request.options import WriteOptions
 from kubewright.devserver.strategy.access import Access
@@ -39,24 +40,43 @@ class Column:
 
 
 @dataclass(slots=True)
-class Invocation:
+class EndpointRequest:
     """A request that a kind answers itself: a special subresource, or a kind that is never stored."""
 
+    context: RequestContext
     api: Access
-    request: Request
-    verb: str
-    gvk: GroupVersionKind
-    namespace: str
-    name: str
-    subresource: str
-    body: JsonObject | None
-    """The decoded body, canonical and defaulted; None without one."""
-    options: WriteOptions
-    user: User
-    warnings: list[str]
     clock: Clock
-    judge: Callable[[JsonObject], Awaitable[None]]
-    """Let admission refuse what is created here, once it is whole; connections have been judged before."""
+    gvk: GroupVersionKind
+    body: JsonObject | None
+    """The decoded body with defaults; None without one."""
+    options: WriteOptions
+    run_validating_admission: Callable[[JsonObject], Awaitable[None]]
+    """Raise if admission rejects the complete object; connections were admitted before the endpoint is called."""
+
+    @property
+    def request(self) -> Request:
+        """Return the HTTP request."""
+        return self.context.request
+
+    @property
+    def namespace(self) -> str:
+        """Return the namespace in the path."""
+        return self.context.info.namespace
+
+    @property
+    def name(self) -> str:
+        """Return the name in the path."""
+        return self.context.info.name
+
+    @property
+    def subresource(self) -> str:
+        """Return the subresource in the path."""
+        return self.context.info.subresource
+
+    @property
+    def user(self) -> User:
+        """Return the user of the request."""
+        return self.context.user
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +87,7 @@ class Outcome:
     status: int = 200
 
 
-Endpoint = Callable[[Invocation], Awaitable[Outcome | Answer]]
+Endpoint = Callable[[EndpointRequest], Awaitable[Outcome | Answer]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,12 @@
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+from kubewright.devserver.auth import RoleAuthorizer
 from kubewright.devserver.builtin.pods.subresources import choose_container
 from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.objects.status import StatusError
-from kubewright.devserver.request.identity import Attributes, Authorizer, forbidden
-from kubewright.devserver.strategy import Endpoint, Invocation
+from kubewright.devserver.request.identity import Attributes, forbidden
+from kubewright.devserver.strategy import Endpoint, EndpointRequest
 from kubewright.devserver.streaming.containers import CommandRequest, Containers, Run, Terminal
 from kubewright.devserver.streaming.frames import accept_key
 from kubewright.devserver.streaming.session import PROTOCOLS, Session
@@ -19,20 +20,20 @@ _VERSION = "13"
 _log = logging.getLogger("kubewright.devserver")
 
 
-def command_endpoints(containers: Containers, authorizer: Authorizer) -> Mapping[str, Endpoint]:
+def command_endpoints(containers: Containers, authorizer: RoleAuthorizer) -> Mapping[str, Endpoint]:
     """Make the subresources that connect a client with a container."""
 
-    async def execute(call: Invocation) -> Upgrade:
+    async def execute(call: EndpointRequest) -> Upgrade:
         pod, container, request = _asked(call, authorizer)
         if not request.command:
             raise StatusError.bad_request("you must specify at least 1 command for the container")
         return _session(call.request, containers.execute(pod, container, request))
 
-    async def attach(call: Invocation) -> Upgrade:
+    async def attach(call: EndpointRequest) -> Upgrade:
         pod, container, request = _asked(call, authorizer)
         return _session(call.request, containers.attach(pod, container, request))
 
-    async def forward(call: Invocation) -> Upgrade:
+    async def forward(call: EndpointRequest) -> Upgrade:
         _check_create(call, authorizer)
         dial = containers.forward(call.api.get("", "pods", call.namespace, call.name))
         tunnel = Tunnel(call.name, dial)
@@ -41,7 +42,7 @@ def command_endpoints(containers: Containers, authorizer: Authorizer) -> Mapping
     return {"exec": execute, "attach": attach, "portforward": forward}
 
 
-def _asked(call: Invocation, authorizer: Authorizer) -> tuple[JsonObject, str, CommandRequest]:
+def _asked(call: EndpointRequest, authorizer: RoleAuthorizer) -> tuple[JsonObject, str, CommandRequest]:
     _check_create(call, authorizer)
     pod = call.api.get("", "pods", call.namespace, call.name)
     container = choose_container(pod, call.request.one("container"))
@@ -60,7 +61,7 @@ def _asked(call: Invocation, authorizer: Authorizer) -> tuple[JsonObject, str, C
     return pod, container, request
 
 
-def _check_create(call: Invocation, authorizer: Authorizer) -> None:
+def _check_create(call: EndpointRequest, authorizer: RoleAuthorizer) -> None:
     """Ask for the right to create as well: a WebSocket begins with a GET, which is no more than a read to roles."""
     attributes = Attributes(
         "create", resource="pods", subresource=call.subresource, namespace=call.namespace, name=call.name

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from kubewright.api import FieldError, problems
 from kubewright.devserver.builtin.pods.subresources import choose_container
 from kubewright.devserver.objects.status import StatusError
-from kubewright.devserver.strategy import Endpoint, Invocation
+from kubewright.devserver.strategy import Endpoint, EndpointRequest
 from kubewright.devserver.streaming.containers import Containers, LogRequest, OutputStream
 from kubewright.http.server import BodyWriter, Request, Response, Stream
 
@@ -17,7 +17,7 @@ _STREAMS: dict[str, OutputStream | None] = {"": None, "All": None, "Stdout": "st
 def log_endpoint(containers: Containers) -> Endpoint:
     """Make the subresource that answers with what containers print."""
 
-    async def answer(call: Invocation) -> Response | Stream:
+    async def answer(call: EndpointRequest) -> Response | Stream:
         pod = call.api.get("", "pods", call.namespace, call.name)
         container = choose_container(pod, call.request.one("container"))
         wanted = log_request(call.request, call.clock.now())

@@ -21,7 +21,7 @@ from kubewright.api.builtin import core_v1
 from kubewright.client import Client, ClusterConfig
 from kubewright.controller import Operator
 from kubewright.devcluster import DevCluster
-from kubewright.devserver import Attempt, Faults, Match, Server
+from kubewright.devserver import Faults, Match, RequestContext, Server
 from kubewright.devserver.storage import Backup
 from kubewright.election import ElectionOptions
 from kubewright.http.network import NETWORK
@@ -132,12 +132,12 @@ class Replica:
         queues = [found.queue for found in self.manager.statistics().controllers]
         return not any(queue.ready or queue.in_flight or queue.retrying for queue in queues)
 
-    def match(self, **which: Any) -> Callable[[Attempt], bool]:
+    def match(self, **which: Any) -> Callable[[RequestContext], bool]:
         """Match requests of this replica alone, narrowed as by `Match`."""
         wanted = Match(**which)
 
-        def matches(attempt: Attempt) -> bool:
-            return attempt.request.headers.get(PROCESS_HEADER) == self.name and wanted(attempt)
+        def matches(context: RequestContext) -> bool:
+            return context.request.headers.get(PROCESS_HEADER) == self.name and wanted(context)
 
         return matches
 
@@ -273,12 +273,12 @@ class Simulation:
         """Faults of the API server, for requests that `Replica.match` or `operators` matches."""
         return self.server.faults
 
-    def operators(self, **which: Any) -> Callable[[Attempt], bool]:
+    def operators(self, **which: Any) -> Callable[[RequestContext], bool]:
         """Match requests of operators alone, not those of the test or of the cluster, narrowed as by `Match`."""
         wanted = Match(**which)
 
-        def matches(attempt: Attempt) -> bool:
-            return attempt.request.headers.get(PROCESS_HEADER) in self.world.operators and wanted(attempt)
+        def matches(context: RequestContext) -> bool:
+            return context.request.headers.get(PROCESS_HEADER) in self.world.operators and wanted(context)
 
         return matches
 

@@ -9,7 +9,7 @@ from kubewright.devserver.builtin.pods.spec import check_pod_spec
 from kubewright.devserver.builtin.writes import restore
 from kubewright.devserver.objects import JsonObject, copy, items, section
 from kubewright.devserver.objects.status import StatusError, success
-from kubewright.devserver.strategy import Endpoint, Invocation, Outcome, Part
+from kubewright.devserver.strategy import Endpoint, EndpointRequest, Outcome, Part
 from kubewright.http.server import Response
 
 _KUBELET_PORT = 10250
@@ -17,7 +17,7 @@ _KUBELET_PORT = 10250
 _WITHOUT_BUDGET = ("Pending", "Succeeded", "Failed")
 
 
-async def bind(call: Invocation) -> Outcome:
+async def bind(call: EndpointRequest) -> Outcome:
     """Assign a Pod to a node."""
     body = call.body or {}
     metadata: JsonObject = section(body, "metadata")
@@ -28,7 +28,7 @@ async def bind(call: Invocation) -> Outcome:
     node = section(body, "target").get("name", "")
     if not node:
         raise StatusError.unknown(str(problems.required("target.name")))
-    await call.judge(body)
+    await call.run_validating_admission(body)
 
     def assign(pod: JsonObject) -> None:
         if reason := _binding_conflict(pod):
@@ -77,12 +77,12 @@ def _binding_conflict(pod: JsonObject) -> str:
     return ""
 
 
-async def evict(call: Invocation) -> Outcome:
+async def evict(call: EndpointRequest) -> Outcome:
     """Delete a Pod if its disruption budgets allow it."""
     body = call.body or {}
     if section(body, "metadata").get("name", call.name) != call.name:
         raise StatusError.bad_request("name in URL does not match name in Eviction object")
-    await call.judge(body)
+    await call.run_validating_admission(body)
     pod = call.api.get("", "pods", call.namespace, call.name)
     options: JsonObject = dict(section(body, "deleteOptions"))
     if call.options.dry_run:
@@ -94,7 +94,7 @@ async def evict(call: Invocation) -> Outcome:
     return Outcome(success({}, 201), 201)
 
 
-async def _use_budget(call: Invocation, pod: JsonObject, *, dry_run: bool) -> None:
+async def _use_budget(call: EndpointRequest, pod: JsonObject, *, dry_run: bool) -> None:
     labels = section(pod["metadata"], "labels")
     budgets = [
         budget
@@ -177,7 +177,7 @@ def _too_many(cause: str, retry_after: int) -> StatusError:
     return StatusError(429, "TooManyRequests", message, details)
 
 
-async def read_log(call: Invocation) -> Response:
+async def read_log(call: EndpointRequest) -> Response:
     """Return an empty log for a Pod without a node; for others there is no kubelet to ask."""
     pod = call.api.get("", "pods", call.namespace, call.name)
     container = choose_container(pod, call.request.one("container"))
@@ -188,7 +188,7 @@ async def read_log(call: Invocation) -> Response:
     raise StatusError.unknown(f'Get "{url}": dial tcp {kubelet}: connect: connection refused')
 
 
-async def stream(call: Invocation) -> Response:
+async def stream(call: EndpointRequest) -> Response:
     """Refuse to connect to a container, because there is no kubelet."""
     pod = call.api.get("", "pods", call.namespace, call.name)
     if call.subresource != "portforward":
@@ -201,7 +201,7 @@ async def stream(call: Invocation) -> Response:
     raise StatusError.unknown(f"dial tcp {kubelet}: connect: connection refused")
 
 
-async def proxy(call: Invocation) -> Response:
+async def proxy(call: EndpointRequest) -> Response:
     """Refuse to proxy a request, because nothing listens at the address of a Pod."""
     pod = call.api.get("", "pods", call.namespace, call.name.split(":")[0])
     addresses: list[JsonObject] = [*items(section(pod, "status"), "podIPs"), {}]
@@ -234,7 +234,7 @@ def choose_container(pod: JsonObject, wanted: str) -> str:
     return str(main[0].get("name", ""))
 
 
-def _kubelet(call: Invocation, pod: JsonObject) -> str:
+def _kubelet(call: EndpointRequest, pod: JsonObject) -> str:
     """Return the address at which the kubelet of a Pod's node should listen."""
     name = pod["spec"]["nodeName"]
     node = call.api.find("", "nodes", "", name)

@@ -1,93 +1,97 @@
-"""One write on its way: what it is aimed at, how it is to be done, and by whom."""
+"""One write of one object in progress: its target, its options, and the operations that the steps of a write share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
 from kubewright.api import GroupVersionKind
+from kubewright.devserver.auth import check_escalation
 from kubewright.devserver.core import Core
 from kubewright.devserver.merge import ApplyError, MergeSchema, Write, update_managed_fields
 from kubewright.devserver.objects import JsonObject, copy, encode_sorted, labels_of, meta, split_api_version
 from kubewright.devserver.objects.metadata import place_in_namespace
 from kubewright.devserver.objects.status import OPTIMISTIC_LOCK, StatusError
 from kubewright.devserver.registry import Resource, Unconverted
-from kubewright.devserver.request.admission import Operation
-from kubewright.devserver.request.identity import User
-from kubewright.devserver.request.options import WriteOptions
+from kubewright.devserver.request.admission import AdmissionAttributes, AdmissionOperation
+from kubewright.devserver.request.context import RequestContext
+from kubewright.devserver.request.options import WriteOptions, manager_of
 from kubewright.devserver.storage import Record
 
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """A small object that stands for a bigger one before admission, as a Scale does."""
+class AdmissionView:
+    """A smaller object that admission sees in place of the stored one, such as a Scale."""
 
     kind: GroupVersionKind
     show: Callable[[JsonObject], JsonObject]
     take: Callable[[JsonObject, JsonObject], None]
-    """Put into (object, view) what admission has changed in the view."""
+    """Copy into (object, view) what admission has changed in the view."""
 
 
 @dataclass(slots=True)
-class Scope:
-    """The target of a write and everything its steps need to know."""
+class ObjectWrite:
+    """The target of a write and everything its steps need."""
 
     core: Core
+    context: RequestContext
     resource: Resource
     namespace: str
     name: str
-    user: User
     options: WriteOptions
-    manager: str
     subresource: str = ""
-    view: View | None = None
-    collective: bool = False
-    """One of many objects that a request deletes: admission is not told its name."""
+    view: AdmissionView | None = None
+    in_collection: bool = False
+    """Part of a deletecollection request: admission does not see the object's name."""
     admitted: bool = False
-    """Part of a request that admission has seen as a whole: it is not asked about this write."""
-    warnings: list[str] = field(default_factory=list[str])
+    """Part of a request that admission has already seen as a whole: skip admission."""
     _converted: dict[tuple[bytes, str], JsonObject] = field(
         default_factory=dict[tuple[bytes, str], JsonObject]
     )
-    """What a converter has made of the objects that this write had to see in another version."""
+    """Results of the conversion webhook, by object and version."""
 
     @property
     def key(self) -> str:
-        """Give the storage key."""
+        """Return the storage key."""
         return self.resource.key(self.namespace, self.name)
 
+    @property
+    def warnings(self) -> list[str]:
+        """Return the warnings of the request, to append to."""
+        return self.context.warnings
+
     def record(self) -> Record | None:
-        """Find the present record."""
+        """Return the current record, or None if the object does not exist."""
         return self.resource.collection.get(self.key)
 
     async def read(self, record: Record) -> JsonObject:
-        """Give a record's object in the version of the request."""
-        await self.resource.prepare([record], again=True)
+        """Return a record's object in the version of the request."""
+        await self.resource.prepare([record], refresh=True)
         return self.resource.read(record)
 
     def place(self, obj: JsonObject) -> None:
-        """Put an object where the URL says, or refuse it."""
+        """Set the object's namespace from the URL, or raise if it names another."""
         place_in_namespace(obj, self.namespace if self.resource.namespaced else "")
 
     def not_found(self) -> StatusError:
-        """Say that the target does not exist."""
+        """Return the NotFound error of the target."""
         return StatusError.not_found(self.resource.group, self.resource.plural, self.name)
 
     def conflict(self, why: str = "") -> StatusError:
-        """Say that the target is not what the client thinks."""
+        """Return the Conflict error of the target."""
         group, plural = self.resource.group, self.resource.plural
         return StatusError.conflict(group, plural, self.name, why or OPTIMISTIC_LOCK)
 
-    def operation(
+    def attributes(
         self,
-        operation: Literal["CREATE", "UPDATE", "DELETE", "CONNECT"],
+        operation: AdmissionOperation,
         obj: JsonObject | None,
         old: JsonObject | None,
         options: JsonObject | None = None,
-    ) -> Operation:
-        """Show the write to admission."""
+    ) -> AdmissionAttributes:
+        """Return the write as admission sees it."""
         kind = {"CREATE": "CreateOptions", "DELETE": "DeleteOptions"}.get(operation, "UpdateOptions")
         name = self.name or (meta(obj).get("name", "") if obj is not None else "")
-        if self.collective:
+        if self.in_collection:
             name = ""
         namespace = self.namespace
         if self.resource.plural == "namespaces" and not self.resource.group:
@@ -95,7 +99,8 @@ class Scope:
         if self.view is not None:
             obj = None if obj is None else self.view.show(obj)
             old = None if old is None else self.view.show(old)
-        return Operation(
+        return AdmissionAttributes(
+            self.context,
             self.resource.gvk if self.view is None else self.view.kind,
             self.resource.gvr,
             self.subresource,
@@ -105,70 +110,75 @@ class Scope:
             obj,
             old,
             self.options.wire(kind) if options is None else options,
-            self.user,
             self.options.dry_run,
-            self.warnings,
         )
 
-    async def admit(
-        self,
-        operation: Literal["CREATE", "UPDATE"],
-        obj: JsonObject,
-        old: JsonObject | None,
-        options: JsonObject | None = None,
+    async def run_mutating_admission(
+        self, operation: Literal["CREATE", "UPDATE"], obj: JsonObject, old: JsonObject | None
     ) -> JsonObject:
-        """Let admission change the object; gives what became of it."""
+        """Return the object as mutating admission leaves it."""
         if self.admitted:
             return obj
-        shown = self.operation(operation, obj, old, options)
-        await self.core.admission.admit(shown)
-        if shown.object is None:
+        attributes = self.attributes(operation, obj, old)
+        await self.core.admission.admit(attributes)
+        if attributes.object is None:
             return obj
         if self.view is None:
-            return shown.object
-        self.view.take(obj, shown.object)
+            return attributes.object
+        self.view.take(obj, attributes.object)
         return obj
 
-    async def judge(
+    def check_escalation(self, obj: JsonObject, old: JsonObject | None) -> None:
+        """Raise Forbidden if a role or binding grants more than its writer holds."""
+        check_escalation(self.core.authorizer, self.core.api, self.context, self.resource.gvr, obj, old)
+
+    async def run_validating_admission(
         self, operation: Literal["CREATE", "UPDATE"], obj: JsonObject, old: JsonObject | None
     ) -> None:
-        """Let admission refuse the object."""
+        """Raise if validating admission rejects the object."""
         if not self.admitted:
-            await self.core.admission.validate(self.operation(operation, obj, old))
+            await self.core.admission.validate(self.attributes(operation, obj, old))
 
-    def write(self) -> Write:
-        """Tell field management who writes."""
-        return Write(self.manager, self.resource.api_version, self.core.clock.stamp(), self.subresource)
+    async def allocate(self, obj: JsonObject, old: JsonObject | None) -> None:
+        """Set what must be unique in the cluster, such as cluster IPs and node ports."""
+        strategy = self.resource.strategy
+        if strategy.before_commit is not None and not self.subresource:
+            await strategy.before_commit(self.core.api, obj, old)
+
+    def field_write(self) -> Write:
+        """Return the manager, version and time that managedFields records for this write."""
+        manager = manager_of(self.options, self.context.request)
+        return Write(manager, self.resource.api_version, self.core.clock.stamp(), self.subresource)
 
     def empty(self) -> JsonObject:
-        """Give the kind's empty object, from which a new one starts."""
+        """Return the kind's empty object, from which a new one starts."""
         gvk = self.resource.gvk
         if self.resource.custom:
             return {"apiVersion": gvk.api_version, "kind": gvk.kind}
         return self.core.types.zero(gvk)
 
     def manage_fields(self, live: JsonObject | None, new: JsonObject, *, reset: bool = False) -> JsonObject:
-        """Write down who owns the fields that a plain write sets; `reset` forgets all owners."""
+        """Return the object with managedFields for a create, update or patch; `reset` drops all managers."""
         try:
             owned = update_managed_fields(
                 self.resource.codec.merge_schema,
                 self.empty() if live is None else live,
-                self._there_and_back(new),
-                self.write(),
+                self._through_storage_version(new),
+                self.field_write(),
                 reset_fields=self.reset_fields(),
                 reset=reset,
                 convert=self.convert,
             )
         except ApplyError:
-            # What cannot be owned, as an element without its key, is no reason to refuse a plain write.
+            # Fields that cannot be tracked, such as a list element without its key, do not fail a plain write.
             owned: JsonObject = {}
         metadata = {name: part for name, part in meta(new).items() if name != "managedFields"}
         if entries := meta(owned).get("managedFields"):
             metadata["managedFields"] = entries
         return {**new, "metadata": metadata}
 
-    def _there_and_back(self, obj: JsonObject) -> JsonObject:
-        """Give a built-in object as it comes back from its stored version, which adds to some what it stands for."""
+    def _through_storage_version(self, obj: JsonObject) -> JsonObject:
+        """Return a built-in object converted to its storage version and back, which sets fields that stand for others."""
         resource = self.resource
         stored = resource.storage_codec.gvk
         if resource.custom or stored == resource.gvk:
@@ -177,7 +187,7 @@ class Scope:
         return convert(convert(obj, stored), resource.gvk)
 
     def convert(self, obj: JsonObject, version: str) -> tuple[JsonObject, MergeSchema] | None:
-        """Give an object in another served version of its kind, with that version's schema."""
+        """Return an object in another served version of its kind with that version's schema; None if not served."""
         other = self.core.registry.find(*split_api_version(version), self.resource.plural)
         if other is None or other.collection is not self.resource.collection:
             return None
@@ -192,7 +202,7 @@ class Scope:
         self._converted[key] = await version.convert(obj)
 
     def reset_fields(self) -> frozenset[tuple[str, ...]]:
-        """Give the paths that nobody comes to own through this path of the API."""
+        """Return the paths that this endpoint ignores, so that its writers never own them."""
         resource = self.resource
         known = resource.strategy.reset_fields.get(self.subresource)
         if known is not None:
@@ -201,8 +211,8 @@ class Scope:
             return frozenset((name,) for name in ("spec", "metadata"))
         return frozenset({("status",)}) if resource.has_status and not self.subresource else frozenset()
 
-    async def rehearse(self, obj: JsonObject) -> bytes:
-        """Give the bytes that writing an object would answer with."""
+    async def dry_run_result(self, obj: JsonObject) -> bytes:
+        """Return the bytes that storing an object would respond with."""
         resource = self.resource
         storage = resource.storage_codec
         if storage is resource.codec:
@@ -213,14 +223,14 @@ class Scope:
         return resource.render(record)
 
     async def commit(self, obj: JsonObject, expected: Record | None) -> bytes:
-        """Write an object in its stored version; gives its bytes in the requested one."""
+        """Store an object in its storage version; return its bytes in the version of the request."""
         stored = await self.resource.to_storage(obj)
-        # Formed before its revision is known, it has a place for it.
+        # The codec orders fields: the placeholder reserves the place of the resource version.
         meta(stored)["resourceVersion"] = "0"
         return await self.put(self.resource.storage_codec.form(stored), expected)
 
     async def put(self, formed: JsonObject, expected: Record | None) -> bytes:
-        """Write an object that has its stored version and form."""
+        """Store an object that already is in its storage version and field order."""
         resource = self.resource
         storage = resource.storage_codec
 

@@ -1,40 +1,42 @@
-"""One API request on its way through a verb: what it asks for, who asks, and how the answer is shaped."""
+"""A request for a resource, after routing: its response format, and the write it asks for."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from kubewright.api import problems
 from kubewright.devserver.core import Core
+from kubewright.devserver.handlers.object_write import ObjectWrite
 from kubewright.devserver.handlers.read import object_body
-from kubewright.devserver.handlers.scope import Scope
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import Resource
-from kubewright.devserver.request.identity import User
+from kubewright.devserver.request.context import RequestContext
 from kubewright.devserver.request.info import RequestInfo
 from kubewright.devserver.request.negotiation import Format, negotiate
-from kubewright.devserver.request.options import WriteOptions, manager_of
+from kubewright.devserver.request.options import WriteOptions
 from kubewright.devserver.request.responses import encode_body, warning_header
 from kubewright.devserver.strategy import Strategy
-from kubewright.devserver.strategy.access import Access
 from kubewright.http.server import Request, Response
 
 
 @dataclass(slots=True)
-class Call:
-    """A request for a resource by a known user."""
+class ResourceRequest:
+    """A request and the resource that its path names."""
 
     core: Core
-    api: Access
-    request: Request
-    info: RequestInfo
+    context: RequestContext
     resource: Resource
-    user: User
-    horizon: Callable[[], int | None]
-    """Give the last revision that this client may see; None is no limit."""
-    warnings: list[str] = field(default_factory=list[str])
+
+    @property
+    def request(self) -> Request:
+        """Return the HTTP request."""
+        return self.context.request
+
+    @property
+    def info(self) -> RequestInfo:
+        """Return the parsed path."""
+        return self.context.info
 
     def format(self, *, many: bool = False) -> Format:
-        """Choose the form of the answer, before anything is done."""
+        """Negotiate the format of the response, before anything is done."""
         found = negotiate(self.request.headers.get("accept", ""), custom=self.resource.custom)
         if found.form == ("PartialObjectMetadata" if many else "PartialObjectMetadataList"):
             raise self._wrong_form(found.form, many=many)
@@ -51,7 +53,7 @@ class Call:
         return StatusError(406, "NotAcceptable", f"you requested {form}, but the requested object is {what}")
 
     def include(self) -> str:
-        """Read what a Table's rows should carry."""
+        """Return `includeObject`: what the rows of a Table carry."""
         wanted = self.request.one("includeObject") or "Metadata"
         if wanted not in ("Metadata", "Object", "None"):
             error = problems.invalid(
@@ -60,29 +62,22 @@ class Call:
             raise StatusError.bad_request(f"Unable to convert to Table as requested: {error}")
         return wanted
 
-    def scope(self, options: WriteOptions, *, subresource: str = "") -> Scope:
-        """Aim a write at what the path names."""
-        return Scope(
-            self.core,
-            self.resource,
-            self.info.namespace,
-            self.info.name,
-            self.user,
-            options,
-            manager_of(options, self.request),
-            subresource,
-            warnings=self.warnings,
+    def write(self, options: WriteOptions, *, subresource: str = "") -> ObjectWrite:
+        """Return a write of the object that the path names."""
+        info = self.info
+        return ObjectWrite(
+            self.core, self.context, self.resource, info.namespace, info.name, options, subresource
         )
 
-    def answer(self, status: int, data: bytes, form: Format, strategy: Strategy | None = None) -> Response:
-        """Answer with one object in the chosen form; a Status stays as it is."""
+    def respond(self, status: int, data: bytes, form: Format, strategy: Strategy | None = None) -> Response:
+        """Respond with one object in the negotiated form; a Status is sent as it is."""
         if form.form != "object" and b'"kind":"Status"' not in data[:40]:
             shown = strategy or self.resource.strategy
             data = object_body(self.core, shown, data, form, self.include())
-        return self.plain(status, data, form)
+        return self.respond_encoded(status, data, form)
 
-    def plain(self, status: int, data: bytes, form: Format) -> Response:
-        """Answer with bytes that are already in the chosen form, in the chosen format."""
-        headers = [warning_header(text) for text in dict.fromkeys(self.warnings)]
+    def respond_encoded(self, status: int, data: bytes, form: Format) -> Response:
+        """Respond with JSON that already has the negotiated form, in the negotiated media type."""
+        headers = [warning_header(text) for text in dict.fromkeys(self.context.warnings)]
         body, media = encode_body(self.request, data, form.media)
         return Response(status, body, media, headers)

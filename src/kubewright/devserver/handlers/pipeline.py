@@ -1,0 +1,237 @@
+"""The path of a request through the server: every step in order, each calling the module that does it.
+
+All requests (`RequestPipeline.handle`):
+
+1. authenticate: client certificate, token or impersonation name the user; a `RequestContext` is created;
+2. authorize: RBAC;
+3. route: find the resource and the handler of the verb (`routing`), which reads options and body (`verbs`, `bodies`);
+4. read or write: reads end here;
+5. respond: negotiated format, warnings, or a Status for an error.
+
+Writes (`run_create`, `run_update`, `run_delete`) go through these steps of kube-apiserver, in its order:
+
+    change           the new object from body or patch, with managedFields (`update`, `patch`)
+    mutate           mutating admission (`admission`)
+    escalation       RBAC: nothing is granted that the writer does not hold (`auth.escalation`)
+    prepare          what the server and the kind set or restore (`create`, `update`, `strategy`)
+    validate         schema and rules of the kind
+    admit            validating admission, and quota
+    store            one revision, or nothing for a dry run (`object_write`, `storage`)
+
+The store compares the record that a write started from: when another writer was faster, an update or deletion starts
+again with the current object, as often as `MAX_RACES`.
+"""
+
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from kubewright.devserver.auth import RequestAuthenticator, RoleAuthorizer, impersonated
+from kubewright.devserver.faults import Faults
+from kubewright.devserver.handlers.create import (
+    begin_create,
+    prepare_create,
+    store_created,
+    validate_create,
+)
+from kubewright.devserver.handlers.delete import Deletion, check_preconditions, finish_delete
+from kubewright.devserver.handlers.object_write import ObjectWrite
+from kubewright.devserver.handlers.update import (
+    ObjectChange,
+    check_name,
+    check_revision,
+    check_uid,
+    check_unborn,
+    prepare_update,
+    store_updated,
+    validate_update,
+)
+from kubewright.devserver.merge import keep_timestamps
+from kubewright.devserver.objects import JsonObject, copy, meta
+from kubewright.devserver.objects.metadata import drop_repeated_owners, generate_name
+from kubewright.devserver.objects.status import StatusError
+from kubewright.devserver.registry import converting
+from kubewright.devserver.request.context import RequestContext
+from kubewright.devserver.request.identity import Attributes, forbidden
+from kubewright.devserver.request.info import request_info
+from kubewright.devserver.request.options import DeleteOptions
+from kubewright.devserver.request.responses import refuse
+from kubewright.devserver.storage import Conflict, JournalError, Record
+from kubewright.http.server import Answer, Request
+
+MAX_NAME_ATTEMPTS = 8
+MAX_RACES = 100
+
+Pending = Answer | Coroutine[Any, Any, Answer]
+"""A response, or a coroutine that returns it: what needs no waiting is answered without a task."""
+
+_log = logging.getLogger("kubewright.devserver")
+
+
+class RequestPipeline:
+    """Authenticate, authorize and route requests, and respond with a Status when one of the steps raises."""
+
+    def __init__(
+        self,
+        authenticator: RequestAuthenticator,
+        authorizer: RoleAuthorizer,
+        faults: Faults,
+        route: Callable[[RequestContext], Pending],
+    ) -> None:
+        self._authenticator = authenticator
+        self._authorizer = authorizer
+        self._faults = faults
+        self._route = route
+
+    def handle(self, request: Request) -> Pending:
+        """Return the response to a request, at once or as a coroutine."""
+        try:
+            context = self._authenticate(request)
+            self._authorize(context)
+            return self._faults.around(context, lambda: self._respond(context))
+        except StatusError as error:
+            return refuse(request, error, [])
+        except Exception as error:
+            return _internal_error(request, error, [])
+
+    def _authenticate(self, request: Request) -> RequestContext:
+        info = request_info(request)
+        user = self._authenticator.authenticate(request.headers, request.peer)
+        if any(name.startswith("impersonate-") for name in request.headers):
+            groups = request.every("impersonate-group")
+            user = impersonated(user, request.headers, groups, Attributes.of(info), self._authorizer)
+        return RequestContext(request, info, user, revision_limit=self._faults.max_visible_revision)
+
+    def _authorize(self, context: RequestContext) -> None:
+        attributes = Attributes.of(context.info)
+        decision = self._authorizer.authorize(context.user, attributes)
+        if not decision.allowed:
+            raise forbidden(context.user, attributes, decision.reason)
+
+    def _respond(self, context: RequestContext) -> Pending:
+        try:
+            answer = self._route(context)
+        except StatusError as error:
+            return refuse(context.request, error, context.warnings)
+        return self._respond_later(context, answer) if isinstance(answer, Coroutine) else answer
+
+    @staticmethod
+    async def _respond_later(context: RequestContext, answer: Coroutine[Any, Any, Answer]) -> Answer:
+        try:
+            return await answer
+        except StatusError as error:
+            return refuse(context.request, error, context.warnings)
+        except Exception as error:
+            return _internal_error(context.request, error, context.warnings)
+
+
+def _internal_error(request: Request, error: Exception, warnings: list[str]) -> Answer:
+    """Log an unexpected error and respond with InternalError: a full disk is logged once, a bug with its traceback."""
+    if not isinstance(error, JournalError):
+        _log.error("handling %s %s failed", request.method, request.path, exc_info=error)
+    elif error.first:
+        _log.error("%s", error)
+    return refuse(request, StatusError.internal(str(error)), warnings)
+
+
+async def run_create(write: ObjectWrite, obj: JsonObject) -> bytes:
+    """Create a decoded object; return its bytes as stored."""
+    begin_create(write, obj)
+    obj = await converting(lambda: write.manage_fields(None, obj))
+    obj = await write.run_mutating_admission("CREATE", obj, None)
+    drop_repeated_owners(obj, write.warnings)
+    if meta(obj).get("name") or not meta(obj).get("generateName"):
+        return await _insert(write, obj)
+    for attempt in range(MAX_NAME_ATTEMPTS):
+        candidate = copy(obj)
+        name = meta(candidate)["name"] = generate_name(meta(candidate)["generateName"])
+        try:
+            return await _insert(write, candidate)
+        except StatusError as error:
+            if error.reason != "AlreadyExists":
+                raise
+            if attempt == MAX_NAME_ATTEMPTS - 1:
+                raise StatusError.no_unique_name(write.resource.group, write.resource.plural, name) from None
+    raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+async def _insert(write: ObjectWrite, obj: JsonObject) -> bytes:
+    """Run the steps of a create that follow mutating admission."""
+    write.check_escalation(obj, None)
+    prepare_create(write, obj)
+    await write.allocate(obj, None)
+    validate_create(write, obj)
+    write.warnings.extend(write.resource.strategy.warnings(obj, None))
+    await write.run_validating_admission("CREATE", obj, None)
+    return await store_created(write, obj)
+
+
+async def run_update(
+    write: ObjectWrite, change: ObjectChange, *, may_create: bool = False, uid: str = ""
+) -> tuple[bytes, bool]:
+    """Change the target, or create it where that is allowed; return its bytes and whether it is new."""
+    for _ in range(MAX_RACES):
+        record = write.record()
+        try:
+            if record is None:
+                if not (may_create or write.resource.strategy.allow_create_on_update):
+                    raise write.not_found()
+                return await _create_by_update(write, change), True
+            return await _update(write, record, change, uid), False
+        except Conflict:
+            continue
+    raise write.conflict()
+
+
+async def _create_by_update(write: ObjectWrite, change: ObjectChange) -> bytes:
+    obj = await converting(lambda: change(None))
+    check_unborn(write, obj)
+    write.place(obj)
+    check_name(write, obj)
+    return await _insert(write, await write.run_mutating_admission("CREATE", obj, None))
+
+
+async def _update(write: ObjectWrite, record: Record, change: ObjectChange, uid: str) -> bytes:
+    old = await write.read(record)
+    check_uid(write, uid, old)
+    # Reading again is the cheapest copy.
+    new = await converting(lambda: change(write.resource.read(record)))
+    write.place(new)
+    check_name(write, new)
+    new = await write.run_mutating_admission("UPDATE", new, old)
+    drop_repeated_owners(new, write.warnings)
+    write.check_escalation(new, old)
+    check_revision(write, new, record)
+    prepare_update(write, new, old)
+    await write.allocate(new, old)
+    validate_update(write, new, old)
+    write.warnings.extend(write.resource.strategy.warnings(new, old))
+    new = keep_timestamps(new, old)
+    await write.run_validating_admission("UPDATE", new, old)
+    return await store_updated(write, record, new, old)
+
+
+async def run_delete(write: ObjectWrite, options: DeleteOptions) -> Deletion:
+    """Delete the target as far as its finalizers and its grace period allow."""
+    for _ in range(MAX_RACES):
+        record = write.record()
+        if record is None:
+            raise write.not_found()
+        try:
+            return await _delete(write, record, options)
+        except Conflict:
+            continue
+    raise write.conflict()
+
+
+async def _delete(write: ObjectWrite, record: Record, options: DeleteOptions) -> Deletion:
+    old = await write.read(record)
+    check_preconditions(write, old, options)
+    if not write.admitted:
+        attributes = write.attributes("DELETE", None, copy(old), options.wire())
+        if not write.in_collection:
+            await write.core.admission.admit(attributes)
+        await write.core.admission.validate(attributes)
+    if write.record() is not record:
+        raise Conflict
+    return await finish_delete(write, record, old, options)
