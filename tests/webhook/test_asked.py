@@ -46,7 +46,7 @@ class Fleet(
 
 
 @kw.admission.validating_webhook(Fleet, name="fleet")
-def small(fleet: Fleet) -> Iterator[kw.admission.Problem]:
+async def small(fleet: Fleet) -> AsyncIterator[kw.admission.Problem]:
     if fleet.spec.size > 5:
         yield kw.admission.invalid("spec.size", fleet.spec.size, "too many")
 

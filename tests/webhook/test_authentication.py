@@ -1,5 +1,6 @@
-"""Tokens: whose they are, in the words of TokenReviews."""
+"""Tokens and the users that they belong to, as TokenReviews."""
 
+import asyncio
 import json
 import logging
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ import pytest
 
 import kubewright as kw
 from kubewright.api import DeclarationError
-from kubewright.webhook import BadReview, Endpoints, User, authenticates, review_token
+from kubewright.webhook import BadReview, Endpoints, User, authenticates, read_token
 
 from .calling import called
 from .reviews import body
@@ -32,7 +33,7 @@ def review(token: str, *audiences: str, version: str = "v1") -> dict[str, Any]:
 
 
 def status(document: dict[str, Any]) -> dict[str, Any]:
-    answer = json.loads(review_token(known, body(document)))
+    answer = json.loads(read_token(known, body(document)).run())
     assert (answer["kind"], answer["apiVersion"]) == ("TokenReview", document["apiVersion"])
     return answer["status"]
 
@@ -50,13 +51,13 @@ def test_a_token_is_good_for_the_audiences_it_was_asked_about() -> None:
     assert status(review("good", "there")) == {"authenticated": False}
 
 
-def test_a_token_that_nobody_has_is_nobodys() -> None:
+def test_an_unknown_token_is_not_authenticated() -> None:
     assert status(review("bad")) == {"authenticated": False}
 
 
 def test_a_function_may_leave_the_audiences_out() -> None:
     plain = authenticates(lambda token: User(f"user of {token}"))
-    assert json.loads(review_token(plain, body(review("x"))))["status"]["user"]["username"] == "user of x"
+    assert json.loads(read_token(plain, body(review("x"))).run())["status"]["user"]["username"] == "user of x"
 
 
 @pytest.mark.parametrize(
@@ -73,10 +74,10 @@ def test_a_function_may_leave_the_audiences_out() -> None:
 )
 def test_a_body_that_is_no_token_review_is_refused(data: bytes) -> None:
     with pytest.raises(BadReview):
-        review_token(known, data)
+        read_token(known, data)
 
 
-async def test_it_is_served_and_never_tells_why_a_token_made_it_fail(
+async def test_it_is_served_and_the_log_never_shows_the_token(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.ERROR)
@@ -87,23 +88,43 @@ async def test_it_is_served_and_never_tells_why_a_token_made_it_fail(
         assert code == 200
         assert json.loads(answer)["status"] == {
             "authenticated": False,
-            "error": "the token could not be judged",
+            "error": "the token could not be reviewed",
         }
         assert server.samples("controller_runtime_webhook_panics_total")[()] == 1
         code, answer = await server.post(PATH, b"{}")
         assert (code, json.loads(answer)["kind"]) == (400, "TokenReview")
         assert json.loads(answer)["status"]["authenticated"] is False
         assert (await server.post(PATH, b"x" * (1024 * 1024 + 1)))[0] == 413
-    assert "A token could not be judged: KeyError" in caplog.text
+    assert "A token could not be reviewed: KeyError" in caplog.text
     assert "break" not in caplog.text
 
 
-def test_declarations_that_cannot_work_are_refused() -> None:
-    async def waits(token: str) -> User | None:
-        return None
+async def test_an_async_function_is_awaited_on_the_event_loop() -> None:
+    here = asyncio.get_running_loop()
 
-    with pytest.raises(DeclarationError, match="plain `def`"):
-        authenticates(waits)  # type: ignore[arg-type]
+    @authenticates
+    async def awaited(token: str) -> User | None:
+        assert asyncio.get_running_loop() is here
+        await asyncio.sleep(0)
+        if token == "break":
+            raise KeyError(token)
+        return User(token)
+
+    async with called([awaited]) as server:
+        _, answer = await server.post(PATH, body(review("jane")))
+        assert json.loads(answer)["status"]["user"]["username"] == "jane"
+        _, answer = await server.post(PATH, body(review("break")))
+        assert json.loads(answer)["status"]["error"] == "the token could not be reviewed"
+
+
+async def test_a_function_that_returns_no_user_authenticates_none() -> None:
+    odd: Any = authenticates(lambda token: {"username": "system:admin"})  # type: ignore[arg-type, return-value]
+    async with called([odd]) as server:
+        _, answer = await server.post(PATH, body(review("x")))
+        assert json.loads(answer)["status"]["authenticated"] is False
+
+
+def test_declarations_that_cannot_work_are_refused() -> None:
     with pytest.raises(DeclarationError, match="must take the token"):
         authenticates(lambda: None)  # type: ignore[arg-type]
     with pytest.raises(DeclarationError, match="is taken"):

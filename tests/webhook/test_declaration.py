@@ -1,5 +1,7 @@
-"""What a declaration of a webhook refuses, with the way out."""
+"""Declarations of webhooks that are refused, and what the error advises."""
 
+from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any, cast
 
 import pytest
@@ -12,16 +14,16 @@ from kubewright.webhook import Endpoints
 from .kinds import Widget
 
 
-def judge(widget: Widget) -> None:
+def validate(widget: Widget) -> None:
     pass
 
 
 @pytest.mark.parametrize(
     ("terms", "said"),
     [
-        ({"path": "judge"}, "between slashes"),
-        ({"path": "/judge it"}, "between slashes"),
-        ({"path": "/judge/"}, "between slashes"),
+        ({"path": "validate"}, "between slashes"),
+        ({"path": "/validate it"}, "between slashes"),
+        ({"path": "/validate/"}, "between slashes"),
         ({"timeout": 31}, "1 to 30 seconds"),
         ({"timeout": 0}, "1 to 30 seconds"),
         ({"on": ["eat"]}, "choose from create"),
@@ -38,19 +40,19 @@ def judge(widget: Widget) -> None:
 )
 def test_terms_that_no_server_would_take_are_refused_at_once(terms: Any, said: str) -> None:
     with pytest.raises(DeclarationError, match=said):
-        kw.admission.validating_webhook(Widget, **terms)(judge)
+        kw.admission.validating_webhook(Widget, **terms)(validate)
 
 
 def test_nothing_is_deleted_by_completing_it() -> None:
     with pytest.raises(DeclarationError, match="choose from create, update, connect"):
-        kw.admission.mutating_webhook(Widget, on=["delete"])(judge)
+        kw.admission.mutating_webhook(Widget, on=["delete"])(validate)
 
 
 def test_a_path_may_be_chosen_and_is_given_once() -> None:
-    chosen = kw.admission.validating_webhook(Widget, path="/judge/widgets")(judge)
-    assert [endpoint.path for endpoint in Endpoints([chosen]).admissions] == ["/judge/widgets"]
-    for taken in ("/judge/widgets", "/convert"):
-        other = kw.admission.validating_webhook(Widget, path=taken, name="other")(judge)
+    chosen = kw.admission.validating_webhook(Widget, path="/validate/widgets")(validate)
+    assert [endpoint.path for endpoint in Endpoints([chosen]).admissions] == ["/validate/widgets"]
+    for taken in ("/validate/widgets", "/convert"):
+        other = kw.admission.validating_webhook(Widget, path=taken, name="other")(validate)
         with pytest.raises(DeclarationError, match=f"path='{taken}' is taken"):
             Endpoints([chosen, other])
 
@@ -68,7 +70,7 @@ def test_a_function_is_given_as_much_as_it_takes(function: Any, count: int) -> N
     given: list[Any] = []
     declared = kw.admission.validating_webhook(Widget, name="any")(function)
     declared.function = lambda *everything: given.extend(everything)
-    declared.judge(Widget(), None, cast(Any, "request"))
+    declared.call(Widget(), None, cast(Any, "request"))
     assert len(given) == count
 
 
@@ -78,9 +80,29 @@ def test_a_function_that_cannot_be_called_is_refused(function: Any) -> None:
         kw.admission.validating_webhook(Widget, name="any")(function)
 
 
-def test_a_function_that_waits_is_refused() -> None:
-    async def waits(widget: Widget) -> None:
+class Asynchronous:
+    async def __call__(self, widget: Widget) -> None:
         pass
 
-    with pytest.raises(DeclarationError, match="plain `def`"):
-        kw.admission.validating_webhook(Widget)(waits)  # type: ignore[arg-type]
+
+async def coroutine(widget: Widget) -> None:
+    pass
+
+
+async def generator(widget: Widget) -> AsyncIterator[kw.admission.Problem]:
+    yield kw.admission.denied("no")
+
+
+@pytest.mark.parametrize(
+    ("function", "is_async"),
+    [
+        (validate, False),
+        (coroutine, True),
+        (generator, True),
+        (partial(coroutine), True),
+        (Asynchronous(), True),
+        (partial(validate), False),
+    ],
+)
+def test_async_functions_are_recognized(function: Any, is_async: bool) -> None:
+    assert kw.admission.validating_webhook(Widget, name="any")(function).is_async is is_async

@@ -1,10 +1,13 @@
 import asyncio
+import contextvars
 import json
 import logging
 import ssl
 import threading
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,8 +16,9 @@ from kubewright.certificates import FollowingContext
 from kubewright.serving import Address, BindError
 from kubewright.webhook import Lifetimes
 from kubewright.webhook.server import http
+from kubewright.webhook.server.answers import LARGE
 from kubewright.webhook.server.authority import begin, utc_now
-from kubewright.webhook.server.http import LARGE, WebhookServer
+from kubewright.webhook.server.http import WebhookServer
 
 from .calling import asked, called, trust
 from .kinds import Widget, WidgetSpec, WidgetV1Alpha1, colored, from_alpha, from_beta, sensible
@@ -39,19 +43,62 @@ async def test_reviews_are_answered_on_their_paths() -> None:
         assert (status, json.loads(answer)["response"]["result"]["status"]) == (200, "Success")
 
 
-async def test_a_large_review_does_not_hold_up_the_event_loop() -> None:
-    threads: list[int] = []
+async def test_a_def_is_run_in_a_thread_and_an_async_def_on_the_event_loop() -> None:
+    threads: dict[str, list[int]] = {"plain": [], "coroutine": [], "generator": []}
 
-    @kw.admission.validating_webhook(Widget, name="where")
-    def where(widget: Widget) -> None:
-        threads.append(threading.get_ident())
+    @kw.admission.validating_webhook(Widget, path="/plain")
+    def plain(widget: Widget) -> None:
+        threads["plain"].append(threading.get_ident())
 
-    large = widget("x" * LARGE)
-    async with called([where]) as server:
-        for found in [*[widget()] * http.QUICK_ENOUGH, widget(), large, widget()]:
-            assert (await server.post(VALIDATE, body(admission_review(found))))[0] == 200
+    @kw.admission.mutating_webhook(Widget, path="/coroutine")
+    async def coroutine(widget: Widget) -> None:
+        await asyncio.sleep(0)
+        threads["coroutine"].append(threading.get_ident())
+        widget.spec.color = "green"
+
+    @kw.admission.validating_webhook(Widget, path="/generator")
+    async def generator(widget: Widget) -> AsyncIterator[kw.admission.Problem]:
+        threads["generator"].append(threading.get_ident())
+        yield kw.admission.warning("first")
+        await asyncio.sleep(0)
+        yield kw.admission.denied("second")
+
+    async with called([plain, coroutine, generator]) as server:
+        for color in ("red", "x" * LARGE, *["red"] * 20):
+            review = body(admission_review(widget(color)))
+            assert (await server.post("/plain", review))[0] == 200
+            _, answer = await server.post("/coroutine", review)
+            assert json.loads(answer)["response"]["patchType"] == "JSONPatch"
+            _, answer = await server.post("/generator", review)
+            response = json.loads(answer)["response"]
+            assert (response["allowed"], response["warnings"]) == (False, ["first"])
     here = threading.get_ident()
-    assert [thread == here for thread in threads[http.QUICK_ENOUGH :]] == [True, False, True]
+    assert here not in threads["plain"]
+    assert set(threads["coroutine"]) == set(threads["generator"]) == {here}
+
+
+async def test_a_context_variable_of_the_request_is_seen_in_the_thread() -> None:
+    seen: list[str] = []
+    variable = contextvars.ContextVar("variable", default="unset")
+
+    @kw.admission.validating_webhook(Widget)
+    def reads(widget: Widget) -> None:
+        seen.append(variable.get())
+
+    variable.set("set")
+    async with called([reads]) as server:
+        await server.post(VALIDATE, body(admission_review(widget())))
+    assert seen == ["set"]
+
+
+async def test_a_def_that_returns_a_coroutine_is_named_as_the_mistake_it_is() -> None:
+    async def later() -> None:
+        pass
+
+    odd: Any = kw.admission.validating_webhook(Widget, name="odd")(lambda widget: later())
+    async with called([odd]) as server:
+        _, answer = await server.post(VALIDATE, body(admission_review(widget())))
+    assert "declare the function with `async def`" in json.loads(answer)["response"]["status"]["message"]
 
 
 async def test_metrics_have_controller_runtimes_names() -> None:
@@ -132,14 +179,19 @@ async def test_tls_1_2_is_the_least_that_is_spoken() -> None:
         assert reader is not None
 
 
-async def test_an_exception_is_a_denial_and_a_log_line_without_a_traceback_in_the_answer(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    @kw.admission.validating_webhook(Widget, name="broken")
-    def broken(widget: Widget) -> None:
-        raise KeyError("secret-corner")
+def broken(widget: Widget) -> None:
+    raise KeyError("secret-corner")
 
-    async with called([broken]) as server:
+
+async def broken_async(widget: Widget) -> None:
+    raise KeyError("secret-corner")
+
+
+@pytest.mark.parametrize("function", [broken, broken_async])
+async def test_an_exception_is_a_denial_and_a_log_line_without_a_traceback_in_the_answer(
+    function: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with called([kw.admission.validating_webhook(Widget, name="broken")(function)]) as server:
         with caplog.at_level(logging.ERROR, "kubewright.webhook"):
             status, answer = await server.post(VALIDATE, body(admission_review(widget())))
         response = json.loads(answer)["response"]
@@ -180,7 +232,23 @@ async def test_the_api_servers_timeout_is_honoured_for_slow_functions_from_the_f
         held.set()
 
 
-async def test_functions_that_wait_keep_nobody_else_in_the_process_from_a_thread() -> None:
+async def test_an_async_function_that_takes_too_long_is_cancelled() -> None:
+    cancelled = asyncio.Event()
+
+    @kw.admission.validating_webhook(Widget)
+    async def slow(widget: Widget) -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            cancelled.set()
+
+    async with called([slow]) as server:
+        status, answer = await server.post(f"{VALIDATE}?timeout=200ms", body(admission_review(widget())))
+        assert (status, answer) == (504, b"the webhook did not answer in time\n")
+        assert cancelled.is_set()
+
+
+async def test_functions_that_block_keep_nothing_else_in_the_process_from_a_thread() -> None:
     held, crowd = threading.Event(), http.THREADS - 1
 
     @kw.admission.validating_webhook(Widget)
@@ -195,29 +263,6 @@ async def test_functions_that_wait_keep_nobody_else_in_the_process_from_a_thread
             await asyncio.sleep(0)
         await asyncio.to_thread(held.set)
         assert [(await reply).status for reply in replies] == [200] * crowd
-
-
-async def test_one_slow_run_keeps_a_function_off_the_event_loop_only_for_a_while(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    places: list[bool] = []
-
-    @kw.admission.validating_webhook(Widget)
-    def judged(widget: Widget) -> None:
-        places.append(threading.current_thread() is threading.main_thread())
-
-    async with called([judged]) as server:
-        good = body(admission_review(widget()))
-        monkeypatch.setattr(http, "SLOW", 3600)
-        for _ in range(http.QUICK_ENOUGH):
-            await server.post(VALIDATE, good)
-        monkeypatch.setattr(http, "SLOW", 0)
-        await server.post(VALIDATE, good)
-        monkeypatch.setattr(http, "SLOW", 3600)
-        for _ in range(http.QUICK_ENOUGH + 1):
-            await server.post(VALIDATE, good)
-    proven = [False] * http.QUICK_ENOUGH
-    assert places == [*proven, True, *proven, True]
 
 
 async def test_requests_in_flight_end_before_the_server_does() -> None:

@@ -17,13 +17,13 @@ from kubewright.api.problems import (
     too_long,
     too_many,
 )
-from kubewright.webhook.admission import UserCodeFailed, failure, review_admission
+from kubewright.webhook.admission import UserCodeFailed, failure, read_admission, review_admission
 from kubewright.webhook.authentication import (
     AUTHENTICATE_PATH,
     Authentication,
     TokenFailed,
     authenticates,
-    review_token,
+    read_token,
     token_failure,
 )
 from kubewright.webhook.conversion import Conversion, Versions, versions_of
@@ -73,10 +73,11 @@ __all__ = [
     "mutating_webhook",
     "not_found",
     "not_supported",
+    "read_admission",
+    "read_token",
     "required",
     "review_admission",
     "review_conversion",
-    "review_token",
     "token_failure",
     "too_long",
     "too_many",

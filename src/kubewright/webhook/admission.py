@@ -1,4 +1,8 @@
-"""AdmissionReview in, AdmissionReview out: a pure function around the author's."""
+"""AdmissionReview in, AdmissionReview out, by pure functions around the author's.
+
+`read_admission` decodes a body into an `AdmissionCall`, the author's function is called with its arguments, and
+`AdmissionCall.answer` encodes what it found. `review_admission` does all of it for a function that is not async.
+"""
 
 from binascii import b2a_base64
 from collections.abc import Iterable
@@ -20,7 +24,6 @@ from kubewright.api import (
     parse,
     typed_diff,
 )
-from kubewright.guards import must_propagate
 from kubewright.webhook.declaration import Admission, Findings
 from kubewright.webhook.envelope import BadReview, identity, read_review
 from kubewright.webhook.findings import AuditAnnotation, Denial, Problem, Warned
@@ -105,8 +108,58 @@ class _Verdict(msgspec.Struct):
     notes: dict[str, str] = msgspec.field(default_factory=dict[str, str])
 
 
-def review_admission(webhook: Admission[Any], body: bytes) -> bytes:
-    """Answer one AdmissionReview; raise BadReview for what is none, UserCodeFailed for what the author raised."""
+class AdmissionCall(msgspec.Struct, frozen=True):
+    """One AdmissionReview that was read and waits for what the author's function finds."""
+
+    webhook: Admission[Any]
+    subject: Any
+    old: Any
+    request: AdmissionRequest
+    _object: msgspec.Raw
+    _version: str
+
+    def run(self) -> Findings:
+        """Call a function that is not async; raise UserCodeFailed for what it raises."""
+        try:
+            return self.webhook.call(self.subject, self.old, self.request)
+        except Exception as error:
+            raise self._failed() from error
+
+    async def run_async(self) -> Findings:
+        """Call an async function; raise UserCodeFailed for what it raises."""
+        try:
+            return await self.webhook.call_async(self.subject, self.old, self.request)
+        except Exception as error:
+            raise self._failed() from error
+
+    def answer(self, findings: Findings) -> bytes:
+        """Return the review that says what was found; raise UserCodeFailed if that cannot be said."""
+        try:
+            verdict = _gather(findings)
+        except Exception as error:
+            raise self._failed() from error
+        webhook = self.webhook
+        response: JsonObject = {"uid": self.request.uid, "allowed": not (verdict.errors or verdict.denials)}
+        if not response["allowed"]:
+            response["status"] = _refusal(verdict, webhook.kind, self.request)
+        elif webhook.mutates and (operations := _patch(webhook.kind, self.subject, self._object)):
+            response["patch"] = b2a_base64(_encoder.encode(operations), newline=False).decode()
+            response["patchType"] = "JSONPatch"
+        if verdict.warnings:
+            response["warnings"] = verdict.warnings
+        if verdict.notes:
+            response["auditAnnotations"] = verdict.notes
+        return _review(response, self._version)
+
+    def _failed(self) -> UserCodeFailed:
+        return UserCodeFailed(self.request.uid, self.request, self._version)
+
+
+def read_admission(webhook: Admission[Any], body: bytes) -> AdmissionCall | bytes:
+    """Read one AdmissionReview; return the answer where the author's function is not needed for it.
+
+    Raise BadReview for a body that is no review.
+    """
     review, version = read_review(_decoder(), body, KIND, API_VERSION, OLD_API_VERSION)
     wire = review.request
     if not wire.uid:
@@ -120,23 +173,16 @@ def review_admission(webhook: Admission[Any], body: bytes) -> bytes:
         subject, old = _objects(webhook.kind, wire, request)
     except (DecodeError, BadReview) as error:
         return failure(wire.uid, 400, "BadRequest", str(error), version)
-    try:
-        verdict = _gather(webhook.judge(subject, old, request))
-    except BaseException as error:
-        if must_propagate(error):
-            raise
-        raise UserCodeFailed(wire.uid, request, version) from error
-    response: JsonObject = {"uid": wire.uid, "allowed": not (verdict.errors or verdict.denials)}
-    if not response["allowed"]:
-        response["status"] = _refusal(verdict, webhook.kind, request)
-    elif webhook.mutates and (operations := _patch(webhook.kind, subject, wire.object)):
-        response["patch"] = b2a_base64(_encoder.encode(operations), newline=False).decode()
-        response["patchType"] = "JSONPatch"
-    if verdict.warnings:
-        response["warnings"] = verdict.warnings
-    if verdict.notes:
-        response["auditAnnotations"] = verdict.notes
-    return _review(response, version)
+    return AdmissionCall(webhook, subject, old, request, wire.object, version)
+
+
+def review_admission(webhook: Admission[Any], body: bytes) -> bytes:
+    """Answer one AdmissionReview with a function that is not async.
+
+    Raise BadReview for a body that is no review, UserCodeFailed for what the author's function raises.
+    """
+    call = read_admission(webhook, body)
+    return call if isinstance(call, bytes) else call.answer(call.run())
 
 
 def failure(uid: str, code: int, reason: str, message: str, version: str = API_VERSION) -> bytes:
@@ -150,10 +196,9 @@ def _review(response: JsonObject, version: str) -> bytes:
 
 
 def _lets_go(wire: _Request) -> bool:
-    """Tell a change of nothing but the metadata of an object that is being deleted, as when its finalizers go.
+    """Return True if nothing but the metadata of a terminating object changes, as when a finalizer is removed.
 
-    Such an object may be older than a rule that it breaks, or than its class. Whoever were to judge it would
-    keep it for ever: it cannot be mended, for its owner wants it gone.
+    Such an object may be older than a rule that it breaks, or than its class. Validating it would keep it for ever.
     """
     old = bytes(wire.old_object)
     if wire.operation != "UPDATE" or wire.sub_resource or b'"deletionTimestamp"' not in old:
@@ -186,10 +231,10 @@ def _request(wire: _Request) -> AdmissionRequest:
 
 
 def _objects(declared: Any, wire: _Request, request: AdmissionRequest) -> tuple[Any, Any]:
-    """Return the object to judge and the old one; what is deleted stands in both places."""
+    """Return the object to validate and the old one; a deleted object is both."""
     expected = kind_of(declared).gvk
     if request.kind != expected:
-        raise BadReview(f"expected {_told(expected)}, got {_told(request.kind)}")
+        raise BadReview(f"expected {_name(expected)}, got {_name(request.kind)}")
     subject, old = _read(declared, wire.object, "object"), _read(declared, wire.old_object, "oldObject")
     if request.operation == "delete":
         subject = old
@@ -207,12 +252,12 @@ def _read(declared: Any, raw: msgspec.Raw, where: str) -> Any:
         return None
     found, expected = identity(data), kind_of(declared)
     if (found.api_version, found.kind) != (expected.api_version, expected.kind):
-        said = f"{found.kind or 'nothing'} of {found.api_version or 'no version'}"
-        raise BadReview(f"request.{where}: expected {_told(expected.gvk)}, got {said}")
+        got = f"{found.kind or 'nothing'} of {found.api_version or 'no version'}"
+        raise BadReview(f"request.{where}: expected {_name(expected.gvk)}, got {got}")
     return parse(data) if isinstance(declared, Kind) else decode(declared, data)
 
 
-def _told(gvk: GroupVersionKind) -> str:
+def _name(gvk: GroupVersionKind) -> str:
     return f"{gvk.kind} of {gvk.api_version}"
 
 

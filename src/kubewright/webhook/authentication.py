@@ -1,13 +1,13 @@
-"""Tokens that an API server does not know: who is it? TokenReview in, TokenReview out."""
+"""Token authentication for an API server: TokenReview in, TokenReview out."""
 
 import inspect
-from collections.abc import Callable, Sequence
-from typing import cast
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, cast
 
 import msgspec
 
 from kubewright.api import DeclarationError, JsonObject
-from kubewright.guards import must_propagate
+from kubewright.webhook.declaration import is_async
 from kubewright.webhook.envelope import BadReview, read_review
 from kubewright.webhook.request import User
 
@@ -15,7 +15,10 @@ AUTHENTICATE_PATH = "/authenticate"
 API_VERSIONS = ("authentication.k8s.io/v1", "authentication.k8s.io/v1beta1")
 KIND = "TokenReview"
 
-TokenFunction = Callable[[str], User | None] | Callable[[str, Sequence[str]], User | None]
+Found = User | None
+TokenFunction = (
+    Callable[[str], Found | Awaitable[Found]] | Callable[[str, Sequence[str]], Found | Awaitable[Found]]
+)
 
 
 class _Spec(msgspec.Struct, frozen=True, gc=False):
@@ -32,17 +35,16 @@ _encoder = msgspec.json.Encoder()
 
 
 class Authentication:
-    """Tell an API server whose a token is: made by `authenticates`.
+    """Authenticate the bearer of a token for an API server: made by `authenticates`.
 
-    API servers are told of it by their flag `--authentication-token-webhook-config-file`, not by an object in
-    the cluster, so it is served and registered nowhere.
+    API servers learn of it by their flag `--authentication-token-webhook-config-file`, not by an object in the
+    cluster, so it is served and registered nowhere. A `def` is run in a thread, an `async def` on the event loop.
     """
 
     def __init__(self, function: TokenFunction, *, path: str = AUTHENTICATE_PATH) -> None:
         self.function = function
         self.path = path
-        if inspect.iscoroutinefunction(function):
-            raise DeclarationError(f"{self!r}: must be a plain `def`: it is asked within a request")
+        self.is_async: bool = is_async(function)
         if not path.startswith("/"):
             raise DeclarationError(f"{self!r}: path={path!r} must begin with a slash")
         self._arguments = len(inspect.signature(function).parameters)
@@ -52,50 +54,73 @@ class Authentication:
     def __repr__(self) -> str:
         return f"authenticates({getattr(self.function, '__name__', self.function)})"
 
-    def user(self, token: str, audiences: Sequence[str]) -> User | None:
-        """Run the author's function with as much as it takes."""
-        function = cast("Callable[..., User | None]", self.function)
-        return function(*(token, audiences)[: self._arguments])
+    def call(self, token: str, audiences: Sequence[str]) -> Any:
+        """Call the author's function with as many of the arguments as it takes."""
+        return cast("Callable[..., Any]", self.function)(*(token, audiences)[: self._arguments])
 
 
 def authenticates(function: TokenFunction) -> Authentication:
-    """Let the decorated function say whose a token is; None is nobody's.
+    """Let the decorated function return the user that a token belongs to, or None.
 
-    It is given the token, and the audiences that the token has to be meant for, if there are any.
+    It is called with the token, and the audiences that the token has to be meant for, if there are any.
     """
     return Authentication(function)
 
 
 class TokenFailed(Exception):
-    """The author's function raised; `answer` tells the API server so, the cause is what it raised."""
+    """The author's function raised; `answer` reports that to the API server, the cause is what it raised."""
 
     def __init__(self, answer: bytes) -> None:
-        super().__init__("a token could not be judged")
+        super().__init__("a token could not be reviewed")
         self.answer = answer
 
 
-def review_token(authentication: Authentication, body: bytes) -> bytes:
-    """Answer one TokenReview; raise BadReview for what is none, TokenFailed for what the author raised."""
+class TokenCall(msgspec.Struct, frozen=True):
+    """One TokenReview that was read and waits for what the author's function returns."""
+
+    authentication: Authentication
+    token: str
+    audiences: tuple[str, ...]
+    _version: str
+
+    def run(self) -> bytes:
+        """Answer with a function that is not async; raise TokenFailed for what it raises."""
+        try:
+            return self._answer(self.authentication.call(self.token, self.audiences))
+        except Exception as error:
+            raise self._failed() from error
+
+    async def run_async(self) -> bytes:
+        """Answer with an async function; raise TokenFailed for what it raises."""
+        try:
+            return self._answer(await self.authentication.call(self.token, self.audiences))
+        except Exception as error:
+            raise self._failed() from error
+
+    def _answer(self, user: Found) -> bytes:
+        if user is None:
+            return _review({"authenticated": False}, self._version)
+        if not isinstance(cast(object, user), User):
+            raise TypeError(f"returned {type(user).__name__}: return a User or None")
+        status: JsonObject = {"authenticated": True, "user": user}
+        if self.audiences:
+            status["audiences"] = self.audiences
+        return _review(status, self._version)
+
+    def _failed(self) -> TokenFailed:
+        return TokenFailed(token_failure("the token could not be reviewed", self._version))
+
+
+def read_token(authentication: Authentication, body: bytes) -> TokenCall:
+    """Read one TokenReview; raise BadReview for a body that is no review."""
     review, version = read_review(_reviews, body, KIND, *API_VERSIONS)
-    token, audiences = review.spec.token, review.spec.audiences
-    if not token:
+    if not review.spec.token:
         raise BadReview("spec.token is missing")
-    try:
-        user = authentication.user(token, audiences)
-    except BaseException as error:
-        if must_propagate(error):
-            raise
-        raise TokenFailed(token_failure("the token could not be judged", version)) from error
-    if user is None:
-        return _review({"authenticated": False}, version)
-    status: JsonObject = {"authenticated": True, "user": user}
-    if audiences:
-        status["audiences"] = audiences
-    return _review(status, version)
+    return TokenCall(authentication, review.spec.token, review.spec.audiences, version)
 
 
 def token_failure(message: str, version: str = API_VERSIONS[0]) -> bytes:
-    """Return the review that authenticates nobody and says why."""
+    """Return the review that authenticates no user and says why."""
     return _review({"authenticated": False, "error": message}, version)
 
 

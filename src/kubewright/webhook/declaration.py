@@ -1,8 +1,9 @@
-"""Admission webhooks as data: one kind, one pure function, and when the API server shall ask it."""
+"""Admission webhooks as data: a kind, a function, and when the API server calls it."""
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Generic, Literal, NoReturn, TypedDict, TypeVar, Unpack, cast, get_args
 
@@ -19,10 +20,11 @@ MatchPolicy = Literal["Equivalent", "Exact"]
 Reinvocation = Literal["Never", "IfNeeded"]
 
 Findings = Iterable[Problem] | None
+AsyncFindings = Awaitable[Findings] | AsyncIterable[Problem]
 AdmissionFunction = (
-    Callable[[T], Findings]
-    | Callable[[T, T | None], Findings]
-    | Callable[[T, T | None, AdmissionRequest], Findings]
+    Callable[[T], Findings | AsyncFindings]
+    | Callable[[T, T | None], Findings | AsyncFindings]
+    | Callable[[T, T | None, AdmissionRequest], Findings | AsyncFindings]
 )
 
 LONGEST_TIMEOUT = 30
@@ -35,18 +37,18 @@ _PATH = r"(/[a-zA-Z0-9-_]+)+|/"
 
 
 class Terms(TypedDict, total=False):
-    """When the API server asks a webhook, and what it does when it gets no answer."""
+    """When the API server calls a webhook, and what it does without an answer."""
 
     name: str
-    """Tells webhooks of one kind apart; by default the function's name."""
+    """Distinguishes webhooks of one kind; by default the function's name."""
     path: str
-    """Where it is asked; by default as kubebuilder names it: `/validate-example-com-v1-foo`."""
+    """Path of its URL; by default as kubebuilder names it: `/validate-example-com-v1-foo`."""
     subresources: Sequence[str]
-    """Asked for these subresources instead of the object itself: `["status"]`."""
+    """Called for these subresources instead of the object itself: `["status"]`."""
     of: type[Any] | Kind
     """The kind whose subresources these are, where their objects are of another kind: Eviction of Pod."""
     match_conditions: Mapping[str, str]
-    """CEL expressions by name; the webhook is asked only where all are true."""
+    """CEL expressions by name; the webhook is called only where all are true."""
     object_selector: Selecting
     """Labels of the object: `"app=web,tier in (a,b)"`, or as Kubernetes writes a LabelSelector."""
     namespace_selector: Selecting
@@ -58,11 +60,14 @@ class Terms(TypedDict, total=False):
     """Seconds that the API server waits: 1 to 30, by default 10."""
     match_policy: MatchPolicy
     terminating: bool
-    """Asked also when nothing but the metadata of an object that is being deleted changes; by default that passes."""
+    """Called also when nothing but the metadata of a terminating object changes; by default that is allowed."""
 
 
 class Admission(Generic[T]):
-    """One admission webhook: made by `validating_webhook` and `mutating_webhook`, callable like the function it holds."""
+    """One admission webhook: made by `validating_webhook` and `mutating_webhook`, callable like its function.
+
+    A `def` is run in a thread, an `async def` on the event loop.
+    """
 
     def __init__(
         self,
@@ -98,21 +103,32 @@ class Admission(Generic[T]):
         self.namespace_selector: dict[str, Any] | None = self._selector(
             "namespace_selector", terms.get("namespace_selector")
         )
+        self.is_async: bool = is_async(function)
         self._arguments = self._count_arguments()
 
     @property
     def verb(self) -> str:
-        """Say what it does, as paths and messages begin."""
+        """Return what paths and messages begin with."""
         return "mutate" if self.mutates else "validate"
 
-    def judge(self, subject: T, old: T | None, request: AdmissionRequest) -> Findings:
-        """Run the author's function with as much as it takes."""
-        function = cast("Callable[..., Findings]", self.function)
-        return function(*(subject, old, request)[: self._arguments])
+    def call(self, subject: T, old: T | None, request: AdmissionRequest) -> Findings:
+        """Call a function that is not async, with as many of the arguments as it takes."""
+        findings = self(*(subject, old, request)[: self._arguments])
+        if inspect.iscoroutine(findings):
+            findings.close()
+            raise TypeError("returned a coroutine: declare the function with `async def`")
+        return findings
 
-    def __call__(self, *arguments: Any) -> Findings:
-        """Run the author's function, as the undecorated one would."""
-        return cast("Callable[..., Findings]", self.function)(*arguments)
+    async def call_async(self, subject: T, old: T | None, request: AdmissionRequest) -> Findings:
+        """Call an async function or generator, with as many of the arguments as it takes."""
+        findings = self(*(subject, old, request)[: self._arguments])
+        if isinstance(findings, AsyncIterable):
+            return [found async for found in cast("AsyncIterable[Problem]", findings)]
+        return await findings
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the author's function, as the undecorated one would be."""
+        return cast("Callable[..., Any]", self.function)(*arguments)
 
     def __repr__(self) -> str:
         return f"{_WORDS[self.mutates]}({kind_of(self.kind).kind}, name={self.name!r})"
@@ -126,7 +142,9 @@ class Admission(Generic[T]):
         if not 1 <= self.timeout <= LONGEST_TIMEOUT:
             self._refuse(f"timeout={self.timeout}: the API server waits 1 to {LONGEST_TIMEOUT} seconds")
         if self.path and not re.fullmatch(_PATH, self.path):
-            self._refuse(f"path={self.path!r}: use letters, digits, `-` and `_` between slashes: /judge/foo")
+            self._refuse(
+                f"path={self.path!r}: use letters, digits, `-` and `_` between slashes: /validate/foo"
+            )
         if "of" in terms and not self.subresources:
             self._refuse('of= belongs to subresources=: name them, like subresources=["eviction"]')
         if "of" in terms and (self.resource.group, self.resource.kind) in _BODIES:
@@ -149,10 +167,6 @@ class Admission(Generic[T]):
             self._refuse(f"{keyword}: {error}")
 
     def _count_arguments(self) -> int:
-        if inspect.iscoroutinefunction(self.function) or inspect.isasyncgenfunction(self.function):
-            self._refuse(
-                "must be a plain `def`: it is asked within a request and may only look at the object"
-            )
         signature = inspect.signature(self.function)
         fitting = [count for count in range(1, MOST_ARGUMENTS + 1) if _takes(signature, count)]
         if not fitting:
@@ -169,11 +183,11 @@ _WORDS = {True: "mutating_webhook", False: "validating_webhook"}
 def validating_webhook(
     kind: type[T] | Kind, *, on: Sequence[Operation] = ("create", "update"), **terms: Unpack[Terms]
 ) -> Callable[[AdmissionFunction[T]], Admission[T]]:
-    """Let the decorated function judge objects of a kind before they are stored.
+    """Let the decorated function validate objects of a kind before they are stored.
 
-    It is given the object, the old one on an update, and the request, and returns or yields what it finds.
-    On a delete it is given the object that goes, in both places. Finalizers leave an object without its being
-    asked, whatever else is wrong with it, unless `terminating=True`.
+    It is called with the object, the old one on an update, and the request, and returns or yields what it finds.
+    On a delete it is called with the deleted object in both places. A `def` is run in a thread, an `async def` on the
+    event loop. Finalizers can be removed from a terminating object without a call, unless `terminating=True`.
     """
 
     def declare(function: AdmissionFunction[T]) -> Admission[T]:
@@ -189,15 +203,26 @@ def mutating_webhook(
     reinvocation: Reinvocation = "Never",
     **terms: Unpack[Terms],
 ) -> Callable[[AdmissionFunction[T]], Admission[T]]:
-    """Let the decorated function complete objects of a kind, by changing the one it is given.
+    """Let the decorated function default objects of a kind, by changing the one it is called with.
 
-    What it changes becomes the smallest patch; what the class does not know stays as it is.
+    What it changes becomes the smallest patch; fields that the class does not know stay as they are. A `def` is run in
+    a thread, an `async def` on the event loop.
     """
 
     def declare(function: AdmissionFunction[T]) -> Admission[T]:
         return Admission(kind, function, on=on, mutates=True, reinvocation=reinvocation, **terms)
 
     return declare
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Return True if calling the function gives something to await or to iterate over asynchronously."""
+    while isinstance(function, partial):
+        function = function.func
+    method = getattr(type(function), "__call__", None)  # noqa: B004 (an object whose class defines it with `async def`)
+    return any(
+        inspect.iscoroutinefunction(each) or inspect.isasyncgenfunction(each) for each in (function, method)
+    )
 
 
 def _takes(signature: inspect.Signature, count: int) -> bool:

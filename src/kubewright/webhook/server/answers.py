@@ -1,10 +1,13 @@
-"""What a path answers: the pure review, and what becomes of an exception in the author's function."""
+"""Answer the reviews of one path, in a thread or on the event loop, and report what the author's function raises."""
 
+import asyncio
+import contextvars
 import logging
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from typing import Any, ParamSpec, TypeVar
 
 from kubewright.api import kind_of
 from kubewright.http.server import Response, text
@@ -20,37 +23,43 @@ from kubewright.webhook import (
     Versions,
     conversion_failure,
     failure,
+    read_admission,
+    read_token,
     review_admission,
     review_conversion,
-    review_token,
     token_failure,
 )
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 ADMISSION_BODY = 7 * 1024 * 1024
 """Room for two objects of the size that API servers take, as controller-runtime gives."""
 CONVERSION_BODY = 128 * 1024 * 1024
 """A list without pages is converted in one request."""
 TOKEN_BODY = 1024 * 1024
+LARGE = 256 * 1024
+"""Bytes of a review that is decoded in a thread also for an async function: it would hold up the event loop."""
 
 _log = logging.getLogger("kubewright.webhook")
 
 
 class Answerer(ABC):
-    """Turns bodies into answers; plain functions, for the event loop or a thread."""
+    """Turn bodies into answers: with a `def` in a thread, with an `async def` on the event loop."""
 
     largest_body: int
 
     @abstractmethod
-    def answer(self, body: bytes) -> Response:
-        """Answer one review; raise BadReview for what is none."""
+    async def answer(self, body: bytes, threads: Executor) -> Response:
+        """Answer one review; raise BadReview for a body that is no review."""
 
     @abstractmethod
     def refusal(self, message: str) -> bytes:
-        """Return the review that says why a body is none."""
+        """Return the review that says why a body is no review."""
 
 
 class AdmissionAnswerer(Answerer):
-    """Answers for one admission webhook."""
+    """Answer for one admission webhook."""
 
     largest_body = ADMISSION_BODY
 
@@ -60,26 +69,35 @@ class AdmissionAnswerer(Answerer):
             "controller_runtime_webhook_panics_total", "Exceptions in admission functions"
         ).labels()
 
-    def answer(self, body: bytes) -> Response:
-        """Judge one object."""
+    async def answer(self, body: bytes, threads: Executor) -> Response:
+        """Validate or default one object."""
         webhook = self._endpoint.webhook
         try:
-            return Response(200, review_admission(webhook, body))
+            if not webhook.is_async:
+                return Response(200, await _in_thread(threads, review_admission, webhook, body))
+            large = threads if len(body) > LARGE else None
+            call = await _maybe_in_thread(large, read_admission, webhook, body)
+            if isinstance(call, bytes):
+                return Response(200, call)
+            return Response(200, await _maybe_in_thread(large, call.answer, await call.run_async()))
         except UserCodeFailed as error:
-            cause = error.__cause__
-            self._panics.inc()
-            _log.error(
-                "%s failed: %s",
-                self._endpoint.name,
-                cause,
-                exc_info=cause,
-                extra={"fields": self._fields(error.request)},
-            )
-            told = f"{self._endpoint.name} failed: {type(cause).__name__}: {cause}"
-            if webhook.failure_policy == "Ignore":
-                # A review would be a verdict. An HTTP error is a failure, which the API server ignores as declared.
-                return text(500, f"{told}\n")
-            return Response(200, failure(error.uid, 500, "InternalError", told, error.version))
+            return self._failed(error)
+
+    def _failed(self, error: UserCodeFailed) -> Response:
+        cause = error.__cause__
+        self._panics.inc()
+        _log.error(
+            "%s failed: %s",
+            self._endpoint.name,
+            cause,
+            exc_info=cause,
+            extra={"fields": self._fields(error.request)},
+        )
+        message = f"{self._endpoint.name} failed: {type(cause).__name__}: {cause}"
+        if self._endpoint.webhook.failure_policy == "Ignore":
+            # A review would be a verdict. An HTTP error is a failure, which the API server ignores as declared.
+            return text(500, f"{message}\n")
+        return Response(200, failure(error.uid, 500, "InternalError", message, error.version))
 
     def refusal(self, message: str) -> bytes:
         """Refuse the object that the body may have been about."""
@@ -101,7 +119,7 @@ class AdmissionAnswerer(Answerer):
 
 
 class ConversionAnswerer(Answerer):
-    """Answers for all versions of all converted kinds."""
+    """Answer for all versions of all converted kinds."""
 
     largest_body = CONVERSION_BODY
 
@@ -111,9 +129,9 @@ class ConversionAnswerer(Answerer):
             "controller_runtime_conversion_webhook_panics_total", "Exceptions in conversion functions"
         ).labels()
 
-    def answer(self, body: bytes) -> Response:
+    async def answer(self, body: bytes, threads: Executor) -> Response:
         """Convert the objects of one request."""
-        answer = review_conversion(self._versions, body)
+        answer = await _in_thread(threads, review_conversion, self._versions, body)
         for error in answer.surprises:
             self._panics.inc()
             fields = {"fields": {"webhook": CONVERT_PATH}}
@@ -126,7 +144,7 @@ class ConversionAnswerer(Answerer):
 
 
 class TokenAnswerer(Answerer):
-    """Answers whose a token is."""
+    """Answer for one token webhook."""
 
     largest_body = TOKEN_BODY
 
@@ -136,26 +154,29 @@ class TokenAnswerer(Answerer):
             "controller_runtime_webhook_panics_total", "Exceptions in admission functions"
         ).labels()
 
-    def answer(self, body: bytes) -> Response:
-        """Judge one token."""
+    async def answer(self, body: bytes, threads: Executor) -> Response:
+        """Authenticate the bearer of one token."""
+        call = read_token(self._authentication, body)
         try:
-            return Response(200, review_token(self._authentication, body))
+            if not self._authentication.is_async:
+                return Response(200, await _in_thread(threads, call.run))
+            return Response(200, await call.run_async())
         except TokenFailed as error:
             self._panics.inc()
             cause = error.__cause__
             # The text of the exception may hold the token, which belongs in no log.
             place = traceback.extract_tb(cause.__traceback__)[-1] if cause is not None else None
             fields = {"fields": {"webhook": self._authentication.path, "at": str(place)}}
-            _log.error("A token could not be judged: %s", type(cause).__name__, extra=fields)
+            _log.error("A token could not be reviewed: %s", type(cause).__name__, extra=fields)
             return Response(200, error.answer)
 
     def refusal(self, message: str) -> bytes:
-        """Authenticate nobody."""
+        """Authenticate no user."""
         return token_failure(message)
 
 
 def answerers_for(endpoints: Endpoints, metrics: Registry) -> dict[str, Answerer]:
-    """Return who answers under which path."""
+    """Return the answerer of each path."""
     found: dict[str, Answerer] = {
         endpoint.path: AdmissionAnswerer(endpoint, metrics) for endpoint in endpoints.admissions
     }
@@ -164,3 +185,17 @@ def answerers_for(endpoints: Endpoints, metrics: Registry) -> dict[str, Answerer
     if endpoints.conversions:
         found[CONVERT_PATH] = ConversionAnswerer(endpoints.versions, metrics)
     return found
+
+
+async def _in_thread(threads: Executor, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    context = contextvars.copy_context()
+    call = lambda: context.run(function, *args, **kwargs)  # noqa: E731 (a `def` here could not be typed)
+    return await asyncio.get_running_loop().run_in_executor(threads, call)
+
+
+async def _maybe_in_thread(
+    threads: Executor | None, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs
+) -> R:
+    if threads is None:
+        return function(*args, **kwargs)
+    return await _in_thread(threads, function, *args, **kwargs)

@@ -1,8 +1,7 @@
-"""The HTTPS server that API servers ask."""
+"""The HTTPS server that API servers call."""
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,41 +19,22 @@ LONGEST_TIMEOUT = 30.0
 # Silence longer than the 90 s after which Go's client drops a connection, so that a request never meets a closing one.
 LIMITS = Limits(idle_seconds=120.0, receive_seconds=LONGEST_TIMEOUT)
 SHUTDOWN_TIMEOUT = 30.0
-SLOW = 0.025
-"""Seconds after which a function is run in a thread for a while, so that others need not wait for it."""
-LARGE = 256 * 1024
-"""Bytes of a review that is always answered in a thread: a list to be converted takes its time."""
-QUICK_ENOUGH = 8
-"""Quick runs in a row after which a function is trusted with the event loop: at first, and after a slow one."""
 THREADS = 32
-"""Functions that may wait at once. The threads are theirs alone: the loop's own resolve names and load certificates."""
+"""Functions that may block at once. The threads are theirs alone: the loop's own resolve names and load certificates."""
 
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _log = logging.getLogger("kubewright.webhook")
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Route:
     answerer: Answerer
     observe: Callable[[float], None]
     in_flight: Any
-    doubts: int
-    """Quick runs to go until the function is run on the event loop."""
-
-    def answer(self, body: bytes) -> Response:
-        """Answer, and mind how long that took."""
-        begun = time.monotonic()
-        try:
-            return self.answerer.answer(body)
-        except BadReview as error:
-            return Response(400, self.answerer.refusal(str(error)))
-        finally:
-            slow = time.monotonic() - begun > SLOW
-            self.doubts = QUICK_ENOUGH if slow else max(self.doubts - 1, 0)
 
 
 class _Reviews(Handler):
-    """Answers reviews by path, and counts them."""
+    """Answer reviews by path, and count them."""
 
     def __init__(self, answerers: dict[str, Answerer], metrics: Registry) -> None:
         latency = metrics.histogram(
@@ -67,19 +47,17 @@ class _Reviews(Handler):
             "controller_runtime_webhook_requests_total", "Reviews answered, by HTTP code", ("webhook", "code")
         )
         self._routes = {
-            path: _Route(
-                answerer, latency.labels(webhook=path).observe, in_flight.labels(webhook=path), QUICK_ENOUGH
-            )
+            path: _Route(answerer, latency.labels(webhook=path).observe, in_flight.labels(webhook=path))
             for path, answerer in answerers.items()
         }
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="webhook")
 
     def close(self) -> None:
-        """Wait for no function any more."""
+        """Wait for no function any more; those that run are left to end."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def admit(self, request: Request) -> int | Response:
-        """Take reviews for webhooks that there are."""
+        """Accept reviews for the paths of webhooks."""
         route = self._routes.get(request.path)
         if route is None:
             return text(404, "404 page not found\n")
@@ -94,28 +72,21 @@ class _Reviews(Handler):
         """Refuse a body, and count that."""
         return self._refusal(self._routes[request.path], request, super().too_large(request, largest))
 
-    def handle(self, request: Request) -> Response | Coroutine[Any, Any, Response]:
-        """Answer at once, or from a thread where the function is new, was slow of late or has much to look at."""
-        route = self._routes[request.path]
-        if route.doubts or len(request.body) > LARGE:
-            return self._answer_from_thread(route, request)
-        begun, code = asyncio.get_running_loop().time(), 500
-        try:
-            response = route.answer(request.body)
-            code = response.status
-            return response
-        finally:
-            self._count(route, request, code, begun)
+    def handle(self, request: Request) -> Coroutine[Any, Any, Response]:
+        """Answer a review within the time that the API server waits."""
+        return self._answer(self._routes[request.path], request)
 
-    async def _answer_from_thread(self, route: _Route, request: Request) -> Response:
-        loop = asyncio.get_running_loop()
-        begun, code = loop.time(), 500
+    async def _answer(self, route: _Route, request: Request) -> Response:
+        begun, code = asyncio.get_running_loop().time(), 500
         route.in_flight.inc()
         try:
-            async with asyncio.timeout_at(begun + _patience(request)):
-                response = await loop.run_in_executor(self._threads, route.answer, request.body)
+            async with asyncio.timeout_at(begun + _time_limit(request)):
+                response = await route.answerer.answer(request.body, self._threads)
             code = response.status
             return response
+        except BadReview as error:
+            code = 400
+            return Response(code, route.answerer.refusal(str(error)))
         except TimeoutError:
             code = 504
             _log.error("A webhook did not answer in time", extra={"fields": {"webhook": request.path}})
@@ -149,10 +120,10 @@ class WebhookServer(BoundHttpServer):
             self._reviews.close()
 
 
-def _patience(request: Request) -> float:
+def _time_limit(request: Request) -> float:
     """Return the seconds that the API server waits, as it says in `?timeout=`."""
     try:
-        told = parse_duration(request.one("timeout")).total_seconds()
+        seconds = parse_duration(request.one("timeout")).total_seconds()
     except DurationError:
         return LONGEST_TIMEOUT
-    return min(told, LONGEST_TIMEOUT) if told > 0 else LONGEST_TIMEOUT
+    return min(seconds, LONGEST_TIMEOUT) if seconds > 0 else LONGEST_TIMEOUT
