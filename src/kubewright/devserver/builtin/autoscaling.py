@@ -1,13 +1,14 @@
 """HorizontalPodAutoscalers: conversion between both versions, validation, defaults; version 2 is stored."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from kubewright.api import FieldError, GroupVersionKind, names, problems
 from kubewright.devserver.builtin import field_checks as check
 from kubewright.devserver.builtin.pods.containers import resource_name
 from kubewright.devserver.builtin.printing import AGE, NAME, NONE, UNSET, cell, printed, some_of
+from kubewright.devserver.builtin.rules import absent, at_least, at_most, named, one_of, required, rules
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec
 from kubewright.devserver.objects import JsonObject, copy, items, section
 from kubewright.devserver.strategy import Strategy
@@ -198,79 +199,41 @@ def _json_behavior(behavior: JsonObject) -> JsonObject:
     return lower(behavior)
 
 
-_MAX_WINDOW = 3600
-_MAX_PERIOD = 1800
-_TARGETS = ("Utilization", "Value", "AverageValue")
-
-
 def check_scaler(scaler: JsonObject) -> list[FieldError]:
     """Check an autoscaler of either version."""
-    spec: JsonObject = convert(scaler, V2)["spec"]
-    errors: list[FieldError] = []
+    return _SCALER.validate(convert(scaler, V2))
+
+
+def _replicas(path: str, spec: JsonObject) -> Iterator[FieldError]:
     least, most = spec.get("minReplicas"), spec.get("maxReplicas", 0)
-    text = "must be greater than or equal to 1"
-    if least is not None and least < 1:
-        errors.append(problems.invalid("spec.minReplicas", least, text))
     if most == 0:
-        errors.append(problems.required("spec.maxReplicas", "must be set and greater than 0"))
+        yield problems.required(f"{path}.maxReplicas", "must be set and greater than 0")
     elif most < 0:
-        errors.append(problems.invalid("spec.maxReplicas", most, text))
+        yield problems.invalid(f"{path}.maxReplicas", most, "must be greater than or equal to 1")
     if least is not None and most < least:
-        text = "must be greater than or equal to `minReplicas`"
-        errors.append(problems.invalid("spec.maxReplicas", most, text))
-    errors += _reference(section(spec, "scaleTargetRef"), "spec.scaleTargetRef", grouped=True)
-    for index, metric in enumerate(items(spec, "metrics")):
-        errors += _metric(metric, f"spec.metrics[{index}]")
-    if least == 0 and not any(item.get("type") in ("Object", "External") for item in items(spec, "metrics")):
+        yield problems.invalid(f"{path}.maxReplicas", most, "must be greater than or equal to `minReplicas`")
+
+
+def _zero_replicas(path: str, spec: JsonObject) -> Iterator[FieldError]:
+    kinds = {item.get("type") for item in items(spec, "metrics")}
+    if spec.get("minReplicas") == 0 and not kinds & {"Object", "External"}:
         text = "must specify at least one Object or External metric to support scaling to zero replicas"
-        errors.append(problems.forbidden("spec.metrics", text))
-    for direction in ("scaleUp", "scaleDown"):
-        rules: JsonObject | None = section(spec, "behavior").get(direction)
-        if rules is not None:
-            errors += _rules(rules, f"spec.behavior.{direction}")
-    return errors
+        yield problems.forbidden(f"{path}.metrics", text)
 
 
-def _reference(reference: JsonObject, path: str, *, grouped: bool) -> Iterator[FieldError]:
-    for field in ("kind", "name"):
-        value = reference.get(field, "")
-        if not value:
-            yield problems.required(f"{path}.{field}")
-        else:
-            yield from check.named(f"{path}.{field}", value, names.path_segment(value))
-    version = reference.get("apiVersion", "")
-    core = version == "v1" and reference.get("kind") == "ReplicationController"
-    if version.count("/") > 1:
-        yield problems.invalid(f"{path}.apiVersion", version, f"unexpected GroupVersion string: {version}")
-    elif grouped and not version.rpartition("/")[0] and not core:
+def _group_version(path: str, version: str | None) -> Iterator[FieldError]:
+    if version and version.count("/") > 1:
+        yield problems.invalid(path, version, f"unexpected GroupVersion string: {version}")
+
+
+def _some_group(path: str, reference: JsonObject | None) -> Iterator[FieldError]:
+    version, kind = ((reference or {}).get(name, "") for name in ("apiVersion", "kind"))
+    core = version == "v1" and kind == "ReplicationController"
+    if "/" not in version.removeprefix("/") and not core:
         yield problems.invalid(f"{path}.apiVersion", version, "apiVersion must specify API group")
 
 
-def _rules(rules: JsonObject, path: str) -> Iterator[FieldError]:
-    window, where = rules.get("stabilizationWindowSeconds"), f"{path}.stabilizationWindowSeconds"
-    if window is not None and window < 0:
-        yield problems.invalid(where, window, "must be greater than or equal to zero")
-    if window is not None and window > _MAX_WINDOW:
-        yield problems.invalid(where, window, f"must be less than or equal to {_MAX_WINDOW}")
-    if (choice := rules.get("selectPolicy")) is not None:
-        yield from check.one_of(f"{path}.selectPolicy", choice, ("Disabled", "Max", "Min"))
-    if not items(rules, "policies"):
-        yield problems.required(f"{path}.policies", "must specify at least one Policy")
-    for index, policy in enumerate(items(rules, "policies")):
-        where = f"{path}.policies[{index}]"
-        yield from check.one_of(f"{where}.type", policy.get("type", ""), ("Percent", "Pods"))
-        for field in ("value", "periodSeconds"):
-            if policy.get(field, 0) <= 0:
-                yield problems.invalid(f"{where}.{field}", policy.get(field, 0), check.NOT_POSITIVE)
-        period = policy.get("periodSeconds", 0)
-        if period > _MAX_PERIOD:
-            text = f"must be less than or equal to {_MAX_PERIOD}"
-            yield problems.invalid(f"{where}.periodSeconds", period, text)
-    if (tolerance := rules.get("tolerance")) is not None:
-        yield from check.resource_quantity(f"{path}.tolerance", "", tolerance)
-
-
-def _metric(metric: JsonObject, path: str) -> Iterator[FieldError]:
+def _metric(path: str, metric: JsonObject) -> Iterator[FieldError]:
     kind = metric.get("type", "")
     known = sorted(SOURCES)
     if not kind:
@@ -279,7 +242,7 @@ def _metric(metric: JsonObject, path: str) -> Iterator[FieldError]:
         yield problems.not_supported(f"{path}.type", kind, known)
     given = [field for field in SOURCES.values() if metric.get(field) is not None]
     for field in given[:1]:
-        yield from _CHECKS[field](metric[field], f"{path}.{field}")
+        yield from _METRICS[field](f"{path}.{field}", metric[field])
     if kind not in SOURCES:
         yield problems.not_supported(f"{path}.type", kind, known)
     elif metric.get(SOURCES[kind]) is None:
@@ -290,99 +253,101 @@ def _metric(metric: JsonObject, path: str) -> Iterator[FieldError]:
             yield problems.forbidden(f"{path}.{field}", "must populate the given metric source only")
 
 
-def _identifier(metric: JsonObject, path: str) -> Iterator[FieldError]:
-    name = metric.get("name", "")
-    if not name:
-        yield problems.required(f"{path}.name", "must specify a metric name")
-    else:
-        yield from check.named(f"{path}.name", name, names.path_segment(name))
-
-
-def _target(target: JsonObject, path: str) -> Iterator[FieldError]:
-    kind = target.get("type", "")
-    if not kind:
-        yield problems.required(f"{path}.type", "must specify a metric target type")
-    if kind not in _TARGETS:
+def _target_type(path: str, kind: str | None) -> Iterator[FieldError]:
+    if kind not in ("Utilization", "Value", "AverageValue"):
         text = "must be either Utilization, Value, or AverageValue"
-        yield problems.invalid(f"{path}.type", kind, text)
-    for field in ("value", "averageValue"):
-        value = target.get(field)
-        if value is not None and check.quantity(value) <= check.quantity("0"):
-            yield problems.invalid(f"{path}.{field}", str(value), "must be positive")
-    share = target.get("averageUtilization")
-    if share is not None and share < 1:
-        yield problems.invalid(f"{path}.averageUtilization", share, "must be greater than 0")
+        yield problems.invalid(path, kind or "", text)
 
 
-def _object(source: JsonObject, path: str) -> Iterator[FieldError]:
-    yield from _reference(section(source, "describedObject"), f"{path}.describedObject", grouped=False)
-    yield from _identifier(section(source, "metric"), f"{path}.metric")
-    target: JsonObject = section(source, "target")
-    yield from _target(target, f"{path}.target")
-    if target.get("value") is None and target.get("averageValue") is None:
-        text = "must set either a target value or averageValue"
-        yield problems.required(f"{path}.target.averageValue", text)
+def _positive(path: str, value: Any) -> Iterator[FieldError]:
+    if check.quantity(value) <= check.quantity("0"):
+        yield problems.invalid(path, str(value), "must be positive")
 
 
-def _external(source: JsonObject, path: str) -> Iterator[FieldError]:
-    yield from _identifier(section(source, "metric"), f"{path}.metric")
-    target: JsonObject = section(source, "target")
-    yield from _target(target, f"{path}.target")
-    given = [name for name in ("value", "averageValue") if target.get(name) is not None]
-    if not given:
-        text = "must set either a target value for metric or a per-pod target"
-        yield problems.required(f"{path}.target.averageValue", text)
-    if len(given) > 1:
-        text = "may not set both a target value for metric and a per-pod target"
-        yield problems.forbidden(f"{path}.target.value", text)
-
-
-def _pods(source: JsonObject, path: str) -> Iterator[FieldError]:
-    yield from _identifier(section(source, "metric"), f"{path}.metric")
-    target: JsonObject = section(source, "target")
-    yield from _target(target, f"{path}.target")
-    if target.get("averageValue") is None:
-        text = "must specify a positive target averageValue"
-        yield problems.required(f"{path}.target.averageValue", text)
-
-
-def _resource(source: JsonObject, path: str) -> Iterator[FieldError]:
-    if not source.get("name"):
-        yield problems.required(f"{path}.name", "must specify a resource name")
-    yield from _resource_target(section(source, "target"), f"{path}.target")
-
-
-def _resource_target(target: JsonObject, path: str) -> Iterator[FieldError]:
-    yield from _target(target, path)
-    given = [name for name in ("averageUtilization", "averageValue") if target.get(name) is not None]
-    if not given:
-        text = "must set either a target raw value or a target utilization"
-        yield problems.required(f"{path}.averageUtilization", text)
-    if len(given) > 1:
-        text = "may not set both a target raw value and a target utilization"
-        yield problems.forbidden(f"{path}.averageValue", text)
-
-
-def _container_resource(source: JsonObject, path: str) -> Iterator[FieldError]:
-    name, container = source.get("name", ""), source.get("container", "")
-    if not name:
-        yield problems.required(f"{path}.name", "must specify a resource name")
-    else:
-        yield from resource_name(f"{path}.name", name)
-    if not container:
-        yield problems.required(f"{path}.container", "must specify a container")
-    else:
-        yield from check.named(f"{path}.container", container, names.dns1123_label(container))
-    yield from _resource_target(section(source, "target"), f"{path}.target")
-
-
-_CHECKS: dict[str, Callable[[JsonObject, str], Iterator[FieldError]]] = {
-    "object": _object,
-    "external": _external,
-    "pods": _pods,
-    "resource": _resource,
-    "containerResource": _container_resource,
+_REFERENCE = rules(
+    ("kind", named(names.path_segment, required=True)),
+    ("name", named(names.path_segment, required=True)),
+    ("apiVersion", _group_version),
+)
+_IDENTIFIER = rules(("name", named(names.path_segment, required="must specify a metric name")))
+_TARGET = rules(
+    ("type", required("must specify a metric target type"), _target_type),
+    ("value?", _positive),
+    ("averageValue?", _positive),
+    ("averageUtilization?", at_least(1, "must be greater than 0")),
+)
+_RESOURCE_TARGET = rules(
+    ("", _TARGET),
+    (
+        "{!averageUtilization}{!averageValue}.averageUtilization",
+        required("must set either a target raw value or a target utilization"),
+    ),
+    (
+        "{averageUtilization}.averageValue",
+        absent("may not set both a target raw value and a target utilization"),
+    ),
+)
+_METRICS = {
+    "object": rules(
+        ("describedObject", _REFERENCE),
+        ("metric", _IDENTIFIER),
+        ("target", _TARGET),
+        (
+            "target{!value}{!averageValue}.averageValue",
+            required("must set either a target value or averageValue"),
+        ),
+    ),
+    "external": rules(
+        ("metric", _IDENTIFIER),
+        ("target", _TARGET),
+        (
+            "target{!value}{!averageValue}.averageValue",
+            required("must set either a target value for metric or a per-pod target"),
+        ),
+        (
+            "target{averageValue}.value",
+            absent("may not set both a target value for metric and a per-pod target"),
+        ),
+    ),
+    "pods": rules(
+        ("metric", _IDENTIFIER),
+        ("target", _TARGET),
+        ("target.averageValue", required("must specify a positive target averageValue")),
+    ),
+    "resource": rules(("name", required("must specify a resource name")), ("target", _RESOURCE_TARGET)),
+    "containerResource": rules(
+        ("name", required("must specify a resource name")),
+        ("{name}.name", resource_name),
+        ("container", named(names.dns1123_label, required="must specify a container")),
+        ("target", _RESOURCE_TARGET),
+    ),
 }
+_SCALING = rules(
+    (
+        "stabilizationWindowSeconds?",
+        at_least(0, "must be greater than or equal to zero"),
+        at_most(3600, "must be less than or equal to 3600"),
+    ),
+    ("selectPolicy?", one_of("Disabled", "Max", "Min")),
+    ("policies", required("must specify at least one Policy")),
+    ("policies[].type", one_of("Percent", "Pods")),
+    ("policies[].value", at_least(1, check.NOT_POSITIVE)),
+    (
+        "policies[].periodSeconds",
+        at_least(1, check.NOT_POSITIVE),
+        at_most(1800, "must be less than or equal to 1800"),
+    ),
+    ("tolerance?", lambda path, value: check.resource_quantity(path, "", value)),
+)
+_SCALER = rules(
+    ("spec.minReplicas?", at_least(1, "must be greater than or equal to 1")),
+    ("spec", _replicas),
+    ("spec.scaleTargetRef", _REFERENCE, _some_group),
+    ("spec.metrics[]", _metric),
+    ("spec", _zero_replicas),
+    ("spec.behavior.scaleUp?", _SCALING),
+    ("spec.behavior.scaleDown?", _SCALING),
+)
 
 
 DEFAULT_UTILIZATION = 80

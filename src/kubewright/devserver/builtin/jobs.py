@@ -76,19 +76,21 @@ def _managed_by(name: str, path: str) -> Iterator[FieldError]:
 
 
 def _indexed(spec: JsonObject, path: str) -> Iterator[FieldError]:
-    wanted, failed, parallel = (spec.get(name) for name in ("completions", "maxFailedIndexes", "parallelism"))
-    if wanted is None:
+    completions, failed, parallel = (
+        spec.get(name) for name in ("completions", "maxFailedIndexes", "parallelism")
+    )
+    if completions is None:
         yield problems.required(f"{path}.completions", "when completion mode is Indexed")
     most = "must be less than or equal to"
     if parallel is not None and parallel > _MANY_COMPLETIONS:
         text = f"{most} {_MANY_COMPLETIONS} when completion mode is Indexed"
         yield problems.invalid(f"{path}.parallelism", parallel, text)
     if failed is not None:
-        if wanted is not None and failed > wanted:
+        if completions is not None and failed > completions:
             yield problems.invalid(f"{path}.maxFailedIndexes", failed, f"{most} completions")
         if failed > _MANY_COMPLETIONS:
             yield problems.invalid(f"{path}.maxFailedIndexes", failed, f"{most} {_MANY_COMPLETIONS}")
-    if wanted is None or wanted <= _MANY_COMPLETIONS or spec.get("backoffLimitPerIndex") is None:
+    if completions is None or completions <= _MANY_COMPLETIONS or spec.get("backoffLimitPerIndex") is None:
         return
     if failed is None:
         text = f"must be specified when completions is above {_MANY_COMPLETIONS}"
@@ -452,10 +454,10 @@ def _validate_job(job: JsonObject) -> list[FieldError]:
             errors.append(invalid_struct("spec.selector", selector, "`selector` not auto-generated"))
     errors += check_job_spec(spec, "spec")
     errors += _check_selector(spec)
-    wanted = spec.get("completions")
-    if spec.get("completionMode") == "Indexed" and wanted is not None and wanted > 0:
+    completions = spec.get("completions")
+    if spec.get("completionMode") == "Indexed" and completions is not None and completions > 0:
         name = job["metadata"].get("name", "")
-        last = f"{name}-{wanted - 1}"
+        last = f"{name}-{completions - 1}"
         if names.dns1123_label(last):
             text = f"will not able to create pod with invalid DNS label: {last}"
             errors.append(problems.invalid("metadata.name", name, text))
@@ -481,12 +483,12 @@ def _validate_job_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
     after, before = new["spec"], old["spec"]
     # The real server checks the spec of a changed Job twice.
     errors = [*_validate_job(new), *check_job_spec(after, "spec"), *_check_selector(after)]
-    wanted, earlier = after.get("completions"), before.get("completions")
+    completions, earlier = after.get("completions"), before.get("completions")
     if after.get("completionMode") != "Indexed":
-        errors += check.unchanged("spec.completions", wanted, earlier)
-    elif wanted not in (None, earlier, after.get("parallelism")):
+        errors += check.unchanged("spec.completions", completions, earlier)
+    elif completions not in (None, earlier, after.get("parallelism")):
         text = "can only be modified in tandem with spec.parallelism"
-        errors.append(problems.invalid("spec.completions", wanted, text))
+        errors.append(problems.invalid("spec.completions", completions, text))
     if after.get("selector") != before.get("selector"):
         errors.append(invalid_struct("spec.selector", after.get("selector"), check.IMMUTABLE))
     for name in (

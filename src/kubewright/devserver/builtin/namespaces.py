@@ -91,8 +91,8 @@ def _validate_quota(quota: JsonObject) -> list[FieldError]:
     hard: dict[str, Any] = section(section(quota, "spec"), "hard")
     for name, value in hard.items():
         path = f"spec.hard[{name}]"
-        if troubles := names.qualified_name(name):
-            errors += check.named(path, name, troubles)
+        if reasons := names.qualified_name(name):
+            errors += check.named(path, name, reasons)
         elif "/" not in name and name not in _QUOTA_RESOURCES and ".hugepages-" not in name:
             errors.append(problems.invalid(path, name, "must be a standard resource type or fully qualified"))
             errors.append(problems.invalid(path, name, "must be a standard resource for quota"))

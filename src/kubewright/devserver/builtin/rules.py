@@ -35,23 +35,29 @@ _SEGMENT = re.compile(
 _UNSET: tuple[Any, ...] = (None, "", [])
 
 
+_Step = Callable[[str, Any, list[FieldError]], None]
+"""Check the value at a path and add the errors to a list, which costs less than generators that are nested."""
+
+
 class Rules:
     """Compiled rows: a rule for the value that the paths start from."""
 
-    def __init__(self, check: Rule) -> None:
-        self._check = check
+    def __init__(self, run: _Step) -> None:
+        self.run = run
 
-    def __call__(self, path: str, value: Any) -> Iterable[FieldError]:
+    def __call__(self, path: str, value: Any) -> list[FieldError]:
         """Check a value that is found at a path."""
-        return self._check(path, value)
+        errors: list[FieldError] = []
+        self.run(path, value, errors)
+        return errors
 
     def validate(self, obj: JsonObject) -> list[FieldError]:
         """Check a whole object."""
-        return list(self._check("", obj))
+        return self("", obj)
 
     def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         """Check the new object of an update as if it were created."""
-        return list(self._check("", new))
+        return self("", new)
 
 
 def rules(*rows: Row) -> Rules:
@@ -129,56 +135,64 @@ def _parsed(segment: str) -> dict[str, str | None]:
     return found.groupdict()
 
 
-def _compile(rows: Sequence[tuple[Sequence[str], Sequence[Rule]]]) -> Rule:
-    steps: list[Rule] = []
+def _compile(rows: Sequence[tuple[Sequence[str], Sequence[Rule]]]) -> _Step:
+    steps: list[_Step] = []
     for start, group in itertools.groupby(rows, key=lambda row: list(row[0][:1])):
         members = list(group)
         if not start:
-            steps += [rule for _, found in members for rule in found]
+            steps += [_leaf(rule) for _, found in members for rule in found]
         else:
             steps.append(_enter(start[0], _compile([(path[1:], found) for path, found in members])))
     if len(steps) == 1:
         return steps[0]
 
-    def run(path: str, value: Any) -> Iterator[FieldError]:
+    def run(path: str, value: Any, errors: list[FieldError]) -> None:
         for step in steps:
-            yield from step(path, value)
+            step(path, value, errors)
 
     return run
 
 
-def _enter(segment: str, inner: Rule) -> Rule:
+def _leaf(rule: Rule) -> _Step:
+    if isinstance(rule, Rules):
+        return rule.run
+    return lambda path, value, errors: errors.extend(rule(path, value))
+
+
+def _enter(segment: str, inner: _Step) -> _Step:
     parts = _parsed(segment)
     name, chosen, optional = parts["name"] or "", parts["items"], bool(parts["optional"])
     conditions = [_condition(text) for text in re.findall(r"\{([^}]*)\}", parts["conditions"] or "")]
-    selects = _condition(chosen) if chosen else None
+    if chosen is not None:
+        inner = _every(_condition(chosen) if chosen else None, inner)
 
-    def run(path: str, value: Any) -> Iterator[FieldError]:
-        where, found = path, value
-        if name:
-            where = f"{path}.{name}" if path else name
-            found = None if value is None else value.get(name)
+    def run(path: str, value: Any, errors: list[FieldError]) -> None:
+        found = value if value is None or not name else value.get(name)
         if optional and found is None:
             return
         for holds in conditions:
             if not holds(found or {}):
                 return
-        if chosen is None:
-            yield from inner(where, found)
-            return
-        for index, item in enumerate(found or ()):
+        inner(f"{path}.{name}" if path and name else path or name, found, errors)
+
+    return run
+
+
+def _every(selects: Callable[[JsonObject], bool] | None, inner: _Step) -> _Step:
+    def run(path: str, value: Any, errors: list[FieldError]) -> None:
+        for index, item in enumerate(value or ()):
             if selects is None or selects(item):
-                yield from inner(f"{where}[{index}]", item)
+                inner(f"{path}[{index}]", item, errors)
 
     return run
 
 
 def _condition(text: str) -> Callable[[JsonObject], bool]:
-    name, equals, wanted = text.partition("=")
+    name, equals, expected = text.partition("=")
     if name.endswith("!"):
-        return lambda obj: obj.get(name[:-1]) != wanted
+        return lambda obj: obj.get(name[:-1]) != expected
     if equals:
-        return lambda obj: obj.get(name) == wanted
+        return lambda obj: obj.get(name) == expected
     if name.startswith("!"):
         return lambda obj: obj.get(name[1:]) in _UNSET
     return lambda obj: obj.get(name) not in _UNSET
@@ -260,8 +274,3 @@ def distinct(rule: Rule) -> Rule:
                 yield problems.duplicate(f"{path}[{index}]", item)
 
     return run
-
-
-def unless(first: Rule, then: Rule) -> Rule:
-    """Apply a rule, and another only if the first finds nothing."""
-    return lambda path, value: list(first(path, value)) or then(path, value)

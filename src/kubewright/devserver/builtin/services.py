@@ -379,11 +379,11 @@ def _prepare_update(new: JsonObject, old: JsonObject) -> None:
 
 def _sync_addresses(spec: JsonObject, before: JsonObject) -> None:
     """Update `clusterIPs` if the client changed only `clusterIP`."""
-    wanted, given = spec.get("clusterIP"), items(spec, "clusterIPs")
-    if not given and wanted and wanted == before.get("clusterIP"):
+    requested, given = spec.get("clusterIP"), items(spec, "clusterIPs")
+    if not given and requested and requested == before.get("clusterIP"):
         spec["clusterIPs"] = items(before, "clusterIPs")
-    elif wanted != before.get("clusterIP") and given == items(before, "clusterIPs"):
-        spec["clusterIPs"] = [wanted] if wanted else []
+    elif requested != before.get("clusterIP") and given == items(before, "clusterIPs"):
+        spec["clusterIPs"] = [requested] if requested else []
 
 
 def _drop_fields_of_old_type(spec: JsonObject, before: JsonObject) -> None:
@@ -428,26 +428,28 @@ def _same(item: JsonObject, service: JsonObject) -> bool:
 
 
 def _allocate_address(spec: JsonObject, others: list[JsonObject], name: str) -> None:
-    wanted = spec.get("clusterIP") or ""
+    requested = spec.get("clusterIP") or ""
     taken = {item["spec"].get("clusterIP") for item in others}
-    if wanted and wanted != "None":
+    if requested and requested != "None":
         text = ""
-        if ipaddress.ip_address(wanted) not in CLUSTER_NETWORK:
+        if ipaddress.ip_address(requested) not in CLUSTER_NETWORK:
             text = "the provided network does not match the current range"
-        elif wanted in taken:
+        elif requested in taken:
             text = "provided IP is already allocated"
         if text:
-            error = problems.invalid("spec.clusterIPs", [wanted], f"failed to allocate IP {wanted}: {text}")
+            error = problems.invalid(
+                "spec.clusterIPs", [requested], f"failed to allocate IP {requested}: {text}"
+            )
             raise StatusError.invalid("", "Service", name, [error])
-    if not wanted:
+    if not requested:
         hosts = [str(host) for host in CLUSTER_NETWORK.hosts()]
         upper, lower = hosts[_RESERVED_ADDRESSES:], hosts[:_RESERVED_ADDRESSES]
         free = [host for host in upper if host not in taken] or [host for host in lower if host not in taken]
         if not free:
             raise StatusError.internal(f"failed to allocate a serviceIP: range is full in {CLUSTER_NETWORK}")
-        wanted = random.choice(free)
-    spec["clusterIP"] = wanted
-    spec["clusterIPs"] = [wanted]
+        requested = random.choice(free)
+    spec["clusterIP"] = requested
+    spec["clusterIPs"] = [requested]
 
 
 def _allocate_ports(spec: JsonObject, others: list[JsonObject], name: str) -> None:
@@ -457,17 +459,17 @@ def _allocate_ports(spec: JsonObject, others: list[JsonObject], name: str) -> No
         for port in items(item["spec"], "ports")
     }
     for index, port in enumerate(items(spec, "ports")):
-        wanted, protocol = port.get("nodePort"), port.get("protocol")
-        if wanted and (protocol, wanted) in taken:
+        requested, protocol = port.get("nodePort"), port.get("protocol")
+        if requested and (protocol, requested) in taken:
             text = "provided port is already allocated"
-            error = problems.invalid(f"spec.ports[{index}].nodePort", wanted, text)
+            error = problems.invalid(f"spec.ports[{index}].nodePort", requested, text)
             raise StatusError.invalid("", "Service", name, [error])
-        if wanted and wanted not in NODE_PORTS:
+        if requested and requested not in NODE_PORTS:
             span = f"{NODE_PORTS.start}-{NODE_PORTS.stop - 1}"
             text = f"provided port is not in the valid range. The range of valid ports is {span}"
-            error = problems.invalid(f"spec.ports[{index}].nodePort", wanted, text)
+            error = problems.invalid(f"spec.ports[{index}].nodePort", requested, text)
             raise StatusError.invalid("", "Service", name, [error])
-        if not wanted:
+        if not requested:
             free = [number for number in NODE_PORTS if (protocol, number) not in taken]
             port["nodePort"] = random.choice(free)
         taken.add((protocol, port["nodePort"]))
@@ -485,15 +487,13 @@ def _allocate_health_port(spec: JsonObject, others: list[JsonObject]) -> None:
             *(port.get("nodePort") for port in items(item["spec"], "ports")),
         )
     }
-    wanted = spec.get("healthCheckNodePort")
-    if wanted and wanted in taken:
-        text = (
-            f"failed to allocate requested HealthCheck NodePort {wanted}: provided port is already allocated"
-        )
+    requested = spec.get("healthCheckNodePort")
+    if requested and requested in taken:
+        text = f"failed to allocate requested HealthCheck NodePort {requested}: provided port is already allocated"
         raise StatusError.internal(text)
     own = {port.get("nodePort") for port in items(spec, "ports")}
     free = [number for number in NODE_PORTS if number not in taken and number not in own]
-    spec["healthCheckNodePort"] = wanted or random.choice(free)
+    spec["healthCheckNodePort"] = requested or random.choice(free)
 
 
 def _warnings(new: JsonObject, old: JsonObject | None) -> list[str]:

@@ -310,7 +310,7 @@ def _class_name(obj: JsonObject) -> str:
 _STORAGE_CLASS = rules(
     ("provisioner", named(_lower_qualified, required=True)),
     ("parameters", _no_empty_keys),
-    ("reclaimPolicy?", one_of("Delete", "Retain")),
+    ("{reclaimPolicy}.reclaimPolicy", one_of("Delete", "Retain")),
     ("volumeBindingMode", one_of("Immediate", "WaitForFirstConsumer")),
     ("allowedTopologies", lambda path, value: check_topologies(value or (), path)),
 )
@@ -511,8 +511,8 @@ STRATEGIES = {
         **printed(
             Cell(NAME.column, lambda obj, now: _class_name(obj)),
             cell("Provisioner", "provisioner"),
-            cell("ReclaimPolicy", "reclaimPolicy", "Delete"),
-            cell("VolumeBindingMode", "volumeBindingMode", "Immediate"),
+            cell("ReclaimPolicy", lambda obj: obj.get("reclaimPolicy", "Delete")),
+            cell("VolumeBindingMode", lambda obj: obj.get("volumeBindingMode", "Immediate")),
             cell("AllowVolumeExpansion", "allowVolumeExpansion", False),
             AGE,
         ),

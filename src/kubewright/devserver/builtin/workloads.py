@@ -1,7 +1,7 @@
 """Deployments, ReplicaSets, StatefulSets, DaemonSets, ControllerRevisions and ReplicationControllers."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from kubewright.api import FieldError, label_selector, names, problems
@@ -22,7 +22,7 @@ from kubewright.devserver.builtin.printing import (
     printed,
     selector_text,
 )
-from kubewright.devserver.builtin.rules import changes, immutable
+from kubewright.devserver.builtin.rules import Change, changes, immutable
 from kubewright.devserver.builtin.writes import SPEC_AND_STATUS, keep_spec, keep_spec_and_labels, number_at
 from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.strategy import ScaleAccess, Strategy
@@ -165,14 +165,14 @@ def _daemon_update(update: JsonObject, path: str) -> Iterator[FieldError]:
     elif rolling is None:
         yield problems.required(f"{path}.rollingUpdate")
     else:
-        where, amounts = f"{path}.rollingUpdate", [rolling.get(name) for name in _ROLLING_FIELDS]
+        where, counts = f"{path}.rollingUpdate", [rolling.get(name) for name in _ROLLING_FIELDS]
         for test in (check.count_or_percent, check.at_most_all):
-            for name, amount in zip(_ROLLING_FIELDS, amounts, strict=True):
-                yield from test(f"{where}.{name}", amount)
-        zeros = [_is_zero(amount) for amount in amounts]
+            for name, count in zip(_ROLLING_FIELDS, counts, strict=True):
+                yield from test(f"{where}.{name}", count)
+        zeros = [_is_zero(count) for count in counts]
         if not any(zeros):
             text = "may not be set when maxUnavailable is non-zero"
-            yield problems.invalid(f"{where}.maxSurge", amounts[1], text)
+            yield problems.invalid(f"{where}.maxSurge", counts[1], text)
         elif all(zeros):
             yield problems.required(f"{where}.maxUnavailable", "cannot be 0 when maxSurge is 0")
 
@@ -268,32 +268,74 @@ def _strategy(strategy: JsonObject) -> list[FieldError]:
     return errors + check.at_most_all(f"{path}.maxUnavailable", unavailable)
 
 
-def _is_zero(amount: Any) -> bool:
+def _is_zero(count: Any) -> bool:
     """Return True if a count or percentage is zero, or an invalid text."""
-    if not isinstance(amount, str):
-        return not amount
-    found = re.fullmatch(r"(?:([0-9]+)%|([+-]?[0-9]+))", amount, re.ASCII)
+    if not isinstance(count, str):
+        return not count
+    found = re.fullmatch(r"(?:([0-9]+)%|([+-]?[0-9]+))", count, re.ASCII)
     return found is None or not int(found[1] or found[2])
+
+
+def _counts(*fields: str) -> Change:
+    """Make the check that these counters of the status are not negative."""
+    return lambda new, old: check.none_negative(section(new, "status"), "status", *fields)
+
+
+def _replica_counts(*fields: str, ready: str = "readyReplicas") -> Change:
+    """Make the check that these counters are not above the number of replicas, and available not above ready."""
+
+    def run(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
+        status = section(new, "status")
+        for name in fields:
+            if status.get(name, 0) > status.get("replicas", 0):
+                text = "cannot be greater than status.replicas"
+                yield problems.invalid(f"status.{name}", status.get(name, 0), text)
+        available = status.get("availableReplicas", 0)
+        if available > status.get("readyReplicas", 0):
+            yield problems.invalid("status.availableReplicas", available, f"cannot be greater than {ready}")
+
+    return run
+
+
+def _collisions(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
+    count, earlier = (section(obj, "status").get("collisionCount") for obj in (new, old))
+    if earlier is not None and (count or 0) < earlier:
+        yield problems.invalid("status.collisionCount", count or 0, "cannot be decremented")
+
+
+_DEPLOYMENT_COUNTS = ("updatedReplicas", "readyReplicas", "availableReplicas")
+_REPLICA_COUNTS = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
+_STATEFUL_COUNTS = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
+_deployment_status = changes(
+    _counts("observedGeneration", "replicas", *_DEPLOYMENT_COUNTS),
+    _counts("unavailableReplicas", "terminatingReplicas", "collisionCount"),
+    _replica_counts(*_DEPLOYMENT_COUNTS),
+    _collisions,
+)
+_replica_set_status = changes(
+    _counts("replicas", *_REPLICA_COUNTS, "observedGeneration", "terminatingReplicas"),
+    _replica_counts(*_REPLICA_COUNTS),
+)
+_stateful_set_status = changes(
+    _counts("replicas", *_STATEFUL_COUNTS, "observedGeneration", "collisionCount"),
+    _replica_counts(*_STATEFUL_COUNTS, ready="status.readyReplicas"),
+    _collisions,
+)
+_daemon_set_status = changes(
+    _counts("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady"),
+    _counts("observedGeneration", "updatedNumberScheduled", "numberAvailable", "numberUnavailable"),
+    _counts("collisionCount"),
+    _collisions,
+)
+
+
+def _again(validate: Callable[[JsonObject], list[FieldError]]) -> Change:
+    return lambda new, old: validate(new)
 
 
 def _same_selector(new: JsonObject, old: JsonObject) -> list[FieldError]:
     after, before = new["spec"].get("selector"), old["spec"].get("selector")
     return [] if after == before else [invalid_struct("spec.selector", after, check.IMMUTABLE)]
-
-
-def update_deployment(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Check the update of a Deployment."""
-    return check_deployment(new) + _same_selector(new, old)
-
-
-def update_replica_set(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Check the update of a ReplicaSet."""
-    return check_replica_set(new) + _same_selector(new, old)
-
-
-def update_daemon_set(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Check the update of a DaemonSet."""
-    return _same_selector(new, old) + check_daemon_set(new)
 
 
 def update_stateful_set(new: JsonObject, old: JsonObject) -> list[FieldError]:
@@ -304,84 +346,6 @@ def update_stateful_set(new: JsonObject, old: JsonObject) -> list[FieldError]:
     ]
     errors = _stateful_policies(new["spec"]) + _stateful_rest(new["spec"], [])
     return errors if fixed[0] == fixed[1] else [*errors, problems.forbidden("spec", _STATEFUL_RULE)]
-
-
-def deployment_status(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Check the status of a Deployment."""
-    status: JsonObject = section(new, "status")
-    counts = ("updatedReplicas", "readyReplicas", "availableReplicas")
-    errors = check.none_negative(
-        status,
-        "status",
-        "observedGeneration",
-        "replicas",
-        *counts,
-        "unavailableReplicas",
-        "terminatingReplicas",
-        "collisionCount",
-    )
-    errors += _not_above_replicas(status, counts, "readyReplicas")
-    return errors + _not_decremented(status, section(old, "status"))
-
-
-def replica_set_status(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Check the status of a ReplicaSet or a ReplicationController."""
-    status: JsonObject = section(new, "status")
-    counts = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
-    numbers = ("replicas", *counts, "observedGeneration", "terminatingReplicas")
-    return check.none_negative(status, "status", *numbers) + _not_above_replicas(
-        status, counts, "readyReplicas"
-    )
-
-
-def stateful_set_status(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Check the status of a StatefulSet."""
-    status: JsonObject = section(new, "status")
-    counts = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
-    numbers = ("replicas", *counts, "observedGeneration", "collisionCount")
-    errors = check.none_negative(status, "status", *numbers)
-    errors += _not_above_replicas(status, counts, "status.readyReplicas")
-    return errors + _not_decremented(status, section(old, "status"))
-
-
-def daemon_set_status(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Check the status of a DaemonSet."""
-    status: JsonObject = section(new, "status")
-    errors = check.none_negative(
-        status,
-        "status",
-        "currentNumberScheduled",
-        "numberMisscheduled",
-        "desiredNumberScheduled",
-        "numberReady",
-        "observedGeneration",
-        "updatedNumberScheduled",
-        "numberAvailable",
-        "numberUnavailable",
-        "collisionCount",
-    )
-    return errors + _not_decremented(status, section(old, "status"))
-
-
-def _not_above_replicas(status: JsonObject, counts: Sequence[str], ready: str) -> list[FieldError]:
-    total = status.get("replicas", 0)
-    errors = [
-        problems.invalid(f"status.{name}", status.get(name, 0), "cannot be greater than status.replicas")
-        for name in counts
-        if status.get(name, 0) > total
-    ]
-    available = status.get("availableReplicas", 0)
-    if available > status.get("readyReplicas", 0):
-        text = f"cannot be greater than {ready}"
-        errors.append(problems.invalid("status.availableReplicas", available, text))
-    return errors
-
-
-def _not_decremented(status: JsonObject, before: JsonObject) -> list[FieldError]:
-    count, earlier = status.get("collisionCount"), before.get("collisionCount")
-    if earlier is None or (count or 0) >= earlier:
-        return []
-    return [problems.invalid("status.collisionCount", count or 0, "cannot be decremented")]
 
 
 def _ready(obj: JsonObject) -> str:
@@ -545,8 +509,8 @@ STRATEGIES = {
         default=_default_deployment,
         validate=check_deployment,
         warnings=warn_about_template("spec", "template", named=True),
-        validate_update=update_deployment,
-        validate_status_update=deployment_status,
+        validate_update=changes(_again(check_deployment), _same_selector),
+        validate_status_update=_deployment_status,
         prepare_status_update=keep_spec_and_labels,
         has_generation=True,
         generation_sees_annotations=True,
@@ -569,8 +533,8 @@ STRATEGIES = {
         default=_default_replica_set,
         validate=check_replica_set,
         warnings=warn_about_template("spec", "template", named=True),
-        validate_update=update_replica_set,
-        validate_status_update=replica_set_status,
+        validate_update=changes(_again(check_replica_set), _same_selector),
+        validate_status_update=_replica_set_status,
         prepare_status_update=keep_spec,
         has_generation=True,
         scale=SCALE,
@@ -582,7 +546,7 @@ STRATEGIES = {
         validate=check_stateful_set,
         warnings=_warn_about_stateful_set,
         validate_update=update_stateful_set,
-        validate_status_update=stateful_set_status,
+        validate_status_update=_stateful_set_status,
         name_check=names.dns1123_label,
         prepare_status_update=keep_spec,
         has_generation=True,
@@ -596,8 +560,8 @@ STRATEGIES = {
         prepare_update=_changed_daemon_set,
         validate=check_daemon_set,
         warnings=warn_about_template("spec", "template"),
-        validate_update=update_daemon_set,
-        validate_status_update=daemon_set_status,
+        validate_update=changes(_same_selector, _again(check_daemon_set)),
+        validate_status_update=_daemon_set_status,
         prepare_status_update=keep_spec,
         has_generation=True,
         reset_fields=SPEC_AND_STATUS,
@@ -625,8 +589,8 @@ STRATEGIES = {
         default=_default_replication_controller,
         validate=check_replication_controller,
         warnings=warn_about_template("spec", "template", named=True),
-        validate_update=lambda new, old: check_replication_controller(new),
-        validate_status_update=replica_set_status,
+        validate_update=changes(_again(check_replication_controller)),
+        validate_status_update=_replica_set_status,
         prepare_status_update=keep_spec,
         has_generation=True,
         # Clients of the first API version expect the Pods to stay.

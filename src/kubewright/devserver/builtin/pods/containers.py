@@ -155,11 +155,11 @@ def _within_limit(name: str, value: Any, limits: dict[str, Any], path: str) -> I
             text = "Limit must be set for non overcommitable resources"
             yield problems.required(f"{path}.limits", text)
         return
-    asked, limit = check.quantity(value), check.quantity(limits[name])
-    if not overcommitted and asked != limit:
+    request, limit = check.quantity(value), check.quantity(limits[name])
+    if not overcommitted and request != limit:
         text = f"must be equal to {name} limit of {limits[name]}"
         yield problems.invalid(f"{path}.requests", str(value), text)
-    elif asked > limit:
+    elif request > limit:
         text = f"must be less than or equal to {name} limit of {limits[name]}"
         yield problems.invalid(f"{path}.requests", str(value), text)
 
@@ -187,8 +187,8 @@ def _ports(ports: Sequence[JsonObject], path: str) -> Iterator[FieldError]:
     for index, port in enumerate(ports):
         where = f"{path}[{index}]"
         if name := port.get("name"):
-            if troubles := names.port_name(name):
-                yield from check.named(f"{where}.name", name, troubles)
+            if reasons := names.port_name(name):
+                yield from check.named(f"{where}.name", name, reasons)
             elif name in seen:
                 yield problems.duplicate(f"{where}.name", name)
             seen.add(name)

@@ -139,8 +139,8 @@ def check_resized_pod(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
         yield problems.forbidden("spec.resources", "pod-level resources cannot be removed")
         return
     for kind in ("requests", "limits"):
-        wanted, given = section(after or {}, kind), section(before or {}, kind)
-        if any(name in _RESIZABLE and name not in wanted for name in given):
+        desired, given = section(after or {}, kind), section(before or {}, kind)
+        if any(name in _RESIZABLE and name not in desired for name in given):
             text = f"pod-level resource {kind} cannot be removed"
             yield problems.forbidden(f"spec.resources.{kind}", text)
     if any(_fixed(after, kind) != _fixed(before, kind) for kind in ("requests", "limits")):

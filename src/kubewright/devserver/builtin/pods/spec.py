@@ -189,11 +189,11 @@ def _ephemeral_containers(spec: JsonObject, path: str, volumes: Volumes) -> Iter
 def _host_ports(spec: JsonObject, path: str, *, always: bool) -> Iterator[FieldError]:
     for index, container in enumerate(items(spec, "containers")):
         for position, port in enumerate(items(container, "ports")):
-            wanted = port.get("hostPort", 0)
-            if (always or wanted) and wanted != port.get("containerPort", 0):
+            host_port = port.get("hostPort", 0)
+            if (always or host_port) and host_port != port.get("containerPort", 0):
                 where = f"{path}.containers[{index}].ports[{position}].hostPort"
                 text = "must match `containerPort` when `hostNetwork` is true"
-                yield problems.invalid(where, wanted, text)
+                yield problems.invalid(where, host_port, text)
 
 
 def _dns_config(spec: JsonObject, path: str) -> Iterator[FieldError]:

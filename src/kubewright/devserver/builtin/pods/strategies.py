@@ -63,9 +63,9 @@ def _prepare_status_update(new: JsonObject, old: JsonObject) -> None:
         new.setdefault("status", {})["qosClass"] = known
 
 
-def _grace_period(pod: JsonObject, wanted: int | None) -> int | None:
+def _grace_period(pod: JsonObject, requested: int | None) -> int | None:
     spec, status = section(pod, "spec"), section(pod, "status")
-    seconds = spec.get("terminationGracePeriodSeconds", 30) if wanted is None else wanted
+    seconds = spec.get("terminationGracePeriodSeconds", 30) if requested is None else requested
     if not spec.get("nodeName") or status.get("phase") in ("Succeeded", "Failed"):
         seconds = 0
     return 1 if seconds < 0 else int(seconds)

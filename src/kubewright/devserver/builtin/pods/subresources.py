@@ -152,8 +152,8 @@ def _is_free(pod: JsonObject, budget: JsonObject) -> bool:
     if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
     status: JsonObject = section(budget, "status")
-    wanted = status.get("desiredHealthy", 0)
-    return wanted > 0 and status.get("currentHealthy", 0) >= wanted
+    desired = status.get("desiredHealthy", 0)
+    return desired > 0 and status.get("currentHealthy", 0) >= desired
 
 
 def _check_budget(budget: JsonObject) -> None:
@@ -162,10 +162,10 @@ def _check_budget(budget: JsonObject) -> None:
         raise _too_many(f"The disruption budget {name} is still being processed by the server.", 10)
     if status.get("disruptionsAllowed", 0) > 0:
         return
-    wanted, healthy = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
+    desired, healthy = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
     text = f"The disruption budget {name} does not allow evicting pods currently"
-    if healthy <= wanted:
-        text = f"The disruption budget {name} needs {wanted} healthy pods and has {healthy} currently"
+    if healthy <= desired:
+        text = f"The disruption budget {name} needs {desired} healthy pods and has {healthy} currently"
     raise _too_many(text, 0)
 
 
@@ -216,15 +216,15 @@ async def proxy(call: EndpointRequest) -> Response:
     )
 
 
-def choose_container(pod: JsonObject, wanted: str) -> str:
+def choose_container(pod: JsonObject, requested: str) -> str:
     """Return the name of the container of a request: the given one, else the only one."""
     spec, name = pod["spec"], pod["metadata"]["name"]
     groups = ("initContainers", "containers", "ephemeralContainers")
     known = [item.get("name", "") for group in groups for item in items(spec, group)]
-    if wanted:
-        if wanted not in known:
-            raise StatusError.bad_request(f"container {wanted} is not valid for pod {name}")
-        return wanted
+    if requested:
+        if requested not in known:
+            raise StatusError.bad_request(f"container {requested} is not valid for pod {name}")
+        return requested
     main: list[JsonObject] = items(spec, "containers")
     if len(main) != 1:
         listed = " ".join(known)
@@ -291,7 +291,7 @@ def _check_ephemeral(new: JsonObject, old: JsonObject) -> list[FieldError]:
 
 
 def _only_resources(new: JsonObject, old: JsonObject) -> None:
-    wanted = {group: {item.get("name"): item for item in items(new["spec"], group)} for group in _GROUPS}
+    desired = {group: {item.get("name"): item for item in items(new["spec"], group)} for group in _GROUPS}
     pod_level = new["spec"].get("resources")
     given = {group: items(new["spec"], group) for group in _GROUPS}
     new["spec"] = copy(old["spec"])
@@ -302,7 +302,7 @@ def _only_resources(new: JsonObject, old: JsonObject) -> None:
             new["spec"][group] = given[group]
             continue
         for item in items(new["spec"], group):
-            found = wanted[group].get(item.get("name"))
+            found = desired[group].get(item.get("name"))
             for name in _RESIZED if found is not None else ():
                 restore(item, found or {}, name)
     restore(new, old, "status")

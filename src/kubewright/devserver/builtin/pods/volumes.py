@@ -1,4 +1,4 @@
-"""Volumes of Pods and of the cluster, and what a claim on storage asks for: defaults and validation."""
+"""Volumes of Pods and of the cluster, and the spec of a claim: defaults and validation."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -390,7 +390,7 @@ def check_access_modes(path: str, modes: Sequence[str] | None) -> Iterator[Field
 
 
 def check_claim_spec(spec: JsonObject, path: str = "spec") -> Iterator[FieldError]:
-    """Check what a claim asks for: by itself, in a volume, and in a template."""
+    """Check the spec of a claim: by itself, in a volume, and in a template."""
     yield from _CLAIM_SPEC(path, spec)
 
 
