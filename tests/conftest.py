@@ -1,12 +1,14 @@
-"""What holds for every test: blocking the event loop fails it, and a slow machine does not."""
+"""What holds for every test: blocking the event loop fails it, a slow machine does not, and chance is repeatable."""
 
 import logging
 import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
+import hypothesis.core
 import pytest
 from blockbuster import BlockBuster
 
@@ -15,19 +17,57 @@ sys.path.insert(0, str(Path(__file__).parent / "http"))
 
 from acceptance_report import Reporter
 
-# Examples are judged by what they find, never by how long a busy machine takes to think of one or to try it.
-hypothesis.settings.register_profile(
-    "kubewright", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
-)
-hypothesis.settings.load_profile("kubewright")
+# An example must never fail because a busy machine took long to find or to try it. By default each test tries the
+# same examples on every machine; scripts/search-seeds tries others.
+_UNHURRIED: dict[str, Any] = {
+    "deadline": None,
+    "suppress_health_check": [hypothesis.HealthCheck.too_slow],
+    "print_blob": True,
+    "database": None,
+}
+hypothesis.settings.register_profile("fixed", derandomize=True, **_UNHURRIED)
+hypothesis.settings.register_profile("search", **_UNHURRIED)
+hypothesis.settings.load_profile("fixed")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that scripts/search-seeds sets."""
+    parser.addoption(
+        "--search-seed",
+        type=int,
+        metavar="SEED",
+        help="run randomised tests from this seed instead of the fixed ones",
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test marked with `seeds` once for each of them, or for as many that follow from --search-seed."""
+    marker = metafunc.definition.get_closest_marker("seeds")
+    if marker is None:
+        return
+    start = metafunc.config.getoption("--search-seed")
+    seeds = list(marker.args) if start is None else [start + number for number in range(len(marker.args))]
+    metafunc.parametrize("seed", seeds)
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Say which seeds randomised tests run from."""
+    start = config.getoption("--search-seed")
+    if start is None:
+        return "randomised tests: fixed seeds (scripts/search-seeds tries others)"
+    return f"randomised tests: --search-seed={start}"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Tell at the end which acceptance cases hold; where workers share the tests, their controller knows.
+    """Set up the seeds, the programs that tests start, and the report of the acceptance cases.
 
-    Programs that tests start find their modules compiled, as an installation has them: compiling them anew each
-    time costs more than most of these programs do.
+    Programs find their modules compiled, as an installation has them: compiling them anew each time costs more
+    than most of these programs do. Where workers share the tests, their controller reports.
     """
+    start = config.getoption("--search-seed")
+    if start is not None:
+        hypothesis.settings.load_profile("search")
+        hypothesis.core.global_force_seed = start
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", "") and hasattr(config, "cache"):
         os.environ["PYTHONPYCACHEPREFIX"] = str(config.cache.mkdir("bytecode"))
     if not hasattr(config, "workerinput"):

@@ -88,7 +88,7 @@ async def test_a_denied_watch_fails_readiness_and_the_start_and_names_the_rule(c
     await cluster.install(Box)
     stranger = as_user(cluster.config, "stranger")
     serving = options(
-        health_probe_bind_address="127.0.0.1:0", cache_sync_timeout=4.0, namespaces=(cluster.namespace,)
+        health_probe_bind_address="127.0.0.1:0", cache_sync_timeout=15.0, namespaces=(cluster.namespace,)
     )
     manager = Manager(Operator(Controller(Box, nothing)), stranger, serving)
     with pytest.raises(

@@ -96,7 +96,6 @@ async def test_tells_its_story_in_five_messages(cluster: Cluster, caplog: pytest
     ]
 
 
-@pytest.mark.timeout(180)
 async def test_a_thousand_resources_ignore_a_thousand_unrelated_pod_events(cluster: Cluster) -> None:
     async with cluster.running(operator()) as manager:
         await in_parallel(

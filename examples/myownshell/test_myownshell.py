@@ -76,7 +76,6 @@ async def test_deployment_and_pods_deleted_by_hand_come_back(cluster: Cluster) -
         )
 
 
-@pytest.mark.timeout(200)
 async def test_deletion_takes_everything_along(cluster: Cluster) -> None:
     async with cluster.running(operator()):
         made = await cluster.create(shell(1))
@@ -87,7 +86,6 @@ async def test_deletion_takes_everything_along(cluster: Cluster) -> None:
     assert any("Successfully finalized MyOwnShell" in line for line in cluster.log)
 
 
-@pytest.mark.timeout(200)
 async def test_waits_for_its_operator_when_deleted_without_one(cluster: Cluster) -> None:
     async with cluster.running(operator()):
         made = await cluster.create(shell(0))

@@ -207,7 +207,6 @@ async def test_a_forbidden_deployment_is_told_and_made_once_allowed(cluster: Clu
         await cluster.eventually(PulsarConsumer, "sample", is_ready("True"))
 
 
-@pytest.mark.timeout(200)
 async def test_deletion_takes_the_deployment_along(cluster: Cluster) -> None:
     async with cluster.running(operator()):
         made = await cluster.create(consumer())

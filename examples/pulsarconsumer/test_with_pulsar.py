@@ -28,7 +28,6 @@ from kubewright.testing import Cluster, find_binaries, isolated
 from pulsarconsumer import ConsumerSpec, PulsarConsumer, operator
 
 pulsar: Any = pulsar_library
-pytestmark = pytest.mark.timeout(400)
 
 PROVIDE = Path(__file__).parents[2] / "tools" / "outside" / "provide.py"
 APP = Path(__file__).parent / "app"
@@ -125,8 +124,11 @@ class Server:
 
 
 def free_port() -> int:
-    """Find a port that stays free while the server is away: outgoing connections are given those above."""
-    for port in random.sample(range(20000, 30000), 200):
+    """Return a port that stays free while the server is away: outgoing connections are given higher ones.
+
+    The choice is the system's own: pytest-randomly seeds `random` alike in each worker, and all would choose alike.
+    """
+    for port in random.SystemRandom().sample(range(20000, 30000), 200):
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind(("127.0.0.1", port))
             return port

@@ -1,4 +1,4 @@
-"""Ports that are listened at, left and listened at again."""
+"""Ports for servers that stop and listen again at the same port."""
 
 import contextlib
 import random
@@ -6,8 +6,11 @@ import socket
 
 
 def lasting_port() -> int:
-    """Find a port that nobody takes while it is left: outgoing connections are given those above, and no other."""
-    for port in random.sample(range(20000, 30000), 200):
+    """Return a port that stays free while its server is away: outgoing connections are given higher ones.
+
+    The choice is the system's own: pytest-randomly seeds `random` alike in each worker, and all would choose alike.
+    """
+    for port in random.SystemRandom().sample(range(20000, 30000), 200):
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind(("127.0.0.1", port))
             return port

@@ -59,7 +59,6 @@ async def expired(cluster: Cluster, gateway: Gateway) -> None:
 Trouble = Callable[[Cluster, Gateway], Awaitable[None]]
 
 
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("trouble", [gone, cut, expired], ids=lambda trouble: trouble.__name__)
 async def test_what_happens_meanwhile_is_made_up_for(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: Trouble

@@ -35,7 +35,6 @@ def kubectl(server_name: str, tmp_path: Path) -> Generator[Kubectl, None, None]:
         assert process.wait(30) == 0
 
 
-@pytest.mark.timeout(180)
 async def test_a_sample_deployed_by_its_own_manifests_opens_shells(kubectl: Kubectl) -> None:
     target, where = str(ROOT / "examples" / "myownshell"), f"--kubeconfig={kubectl.kubeconfig}"
     told = await kubewright("deploy", target, "--image", IMAGE, where)

@@ -35,7 +35,6 @@ async def two_replicas(cluster: Cluster, launch: Launch) -> tuple[Replica, Repli
     return leader, await launch(SHELL.target, "--leader-elect")
 
 
-@pytest.mark.timeout(240)
 async def test_only_the_holder_works_and_the_other_takes_over_when_it_is_killed(
     cluster: Cluster, launch: Launch
 ) -> None:
@@ -51,7 +50,6 @@ async def test_only_the_holder_works_and_the_other_takes_over_when_it_is_killed(
     assert await other.ended(signal.SIGTERM, timeout=60) == 0
 
 
-@pytest.mark.timeout(240)
 async def test_a_leader_that_is_asked_to_end_hands_over_at_once(cluster: Cluster, launch: Launch) -> None:
     leader, other = await two_replicas(cluster, launch)
     before = await holder(cluster)

@@ -8,7 +8,6 @@ import signal
 import sys
 from pathlib import Path
 
-import pytest
 import yaml
 from acceptance_kubectl import Kubectl
 from acceptance_samples import ROOT, Sample
@@ -97,7 +96,6 @@ class Reader:
         return process.returncode, out.decode()
 
 
-@pytest.mark.timeout(240)
 async def test_the_commands_of_the_readme_work(
     sample: Sample, cluster: Cluster, kubectl: Kubectl, tmp_path: Path
 ) -> None:
@@ -114,4 +112,4 @@ async def test_the_commands_of_the_readme_work(
     finally:
         assert reader.operator is not None
         reader.operator.send_signal(signal.SIGTERM)
-        assert await asyncio.wait_for(reader.operator.wait(), 30) == 0
+        assert await asyncio.wait_for(reader.operator.wait(), 60) == 0

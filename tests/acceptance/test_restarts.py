@@ -70,7 +70,6 @@ async def restartable(server: str, folder: Path) -> AsyncGenerator[tuple[Path, R
         yield kubeconfig, restart
 
 
-@pytest.mark.timeout(300)
 async def test_stories_go_on_after_the_server_was_killed(
     server_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -65,7 +65,6 @@ async def test_mycustomresource_finds_its_friend(kubectl: Kubectl, playing: Play
         await prints(described, r"Healthy:\s+false")
 
 
-@pytest.mark.timeout(200)
 async def test_myownshell_keeps_its_deployment(kubectl: Kubectl, playing: Playing) -> None:
     async def deployments() -> str:
         return await kubectl("get", "deployments", "--no-headers")

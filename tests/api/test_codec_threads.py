@@ -50,7 +50,7 @@ def test_threads_may_read_a_type_for_the_first_time_at_once() -> None:
         [sys.executable, "-X", "faulthandler", "-c", _PROGRAM],
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=300,
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "whole\n", "")

@@ -33,7 +33,7 @@ def errors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[int]]:
         "--pythonpath",
         sys.executable,
     ]
-    found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=55)
+    found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     lines: dict[str, set[int]] = {"right.py": set(), "wrong.py": set()}
     for item in json.loads(found.stdout)["generalDiagnostics"]:
         lines[Path(item["file"]).name].add(item["range"]["start"]["line"] + 1)

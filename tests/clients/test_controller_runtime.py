@@ -25,7 +25,6 @@ def go() -> str:
     return found
 
 
-@pytest.mark.timeout(300)
 async def test_an_informer_sees_every_object(go: str, cluster: Cluster, tmp_path: Path) -> None:
     program = tmp_path / "coldcache"
     await _run(go, "build", "-o", str(program), "./coldcache", cwd=MODULE)

@@ -6,7 +6,6 @@ import pytest
 from clients_kubectl import STORIES, Kubectl, Recording, story
 
 
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("name", STORIES)
 async def test_prints_what_a_real_cluster_makes_it_print(name: str, kubectl: Kubectl) -> None:
     steps, recorded = story(name), Recording(name).read()

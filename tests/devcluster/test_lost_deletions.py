@@ -46,7 +46,7 @@ async def come_or_go(cluster: Cluster, name: str, chance: random.Random) -> None
         return
 
 
-@pytest.mark.parametrize("seed", [0, 1, 3, 41])
+@pytest.mark.seeds(0, 1, 3, 41)
 def test_what_is_deleted_goes(seed: int) -> None:
     @virtual_time
     async def check() -> None:

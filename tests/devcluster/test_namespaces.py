@@ -59,7 +59,7 @@ async def test_a_namespace_waits_for_a_finalizer_inside(cluster: Cluster) -> Non
     told = {item.type: item.message for item in found.status.conditions}
     assert "configmaps. has 1 resource instances" in told["NamespaceContentRemaining"]
     await cluster.client.patch(made, {"metadata": {"finalizers": None}})
-    await cluster.eventually_gone(core_v1.Namespace, name, timeout=40)
+    await cluster.eventually_gone(core_v1.Namespace, name)
 
 
 def test_what_stays_long_is_looked_at_seldom() -> None:

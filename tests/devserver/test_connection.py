@@ -84,6 +84,6 @@ async def test_stopping_ends_open_watches() -> None:
 
 async def until(condition: object) -> None:
     assert callable(condition)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not condition():
             await asyncio.sleep(0.005)

@@ -146,7 +146,7 @@ async def kubelet(door: Door, name: str, uid: str, chance: random.Random) -> Non
         await door.ask("PATCH", f"{PODS}/{name}", release, MERGE)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.seeds(*range(4))
 def test_every_reader_comes_to_know_what_there_is(seed: int) -> None:
     chance = random.Random(seed)
 

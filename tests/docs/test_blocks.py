@@ -194,7 +194,6 @@ def cases_in(module: types.ModuleType) -> Iterator[Any]:
             yield value
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("path", [path for path in PAGES if any(blocks(ROOT / path))], ids=str)
 async def test_what_a_page_shows_works(
     path: Path, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -68,8 +68,9 @@ async def test_faults_are_not_in_the_way_of_the_end() -> None:
         cluster.faults.add(fail=500)
 
 
-async def test_a_failure_tells_the_objects_story(cluster: Cluster) -> None:
-    async with cluster.running(lamps()):
+@virtual_time
+async def test_a_failure_tells_the_objects_story() -> None:
+    async with embedded() as cluster, cluster.running(lamps()):
         made = await cluster.create(Lamp(Meta("desk"), spec=LampSpec()))
         await cluster.eventually(Lamp, "desk", lambda lamp: lamp.status.seen)
 
@@ -91,23 +92,25 @@ async def test_a_failure_tells_the_objects_story(cluster: Cluster) -> None:
     assert "the lamp is seen by lamps" in story
 
 
-async def test_a_condition_that_cannot_be_asked_yet_is_asked_again(cluster: Cluster) -> None:
-    made = await cluster.create(core_v1.ConfigMap(Meta("list")))
+@virtual_time
+async def test_a_condition_that_cannot_be_asked_yet_is_asked_again() -> None:
+    async with embedded() as cluster:
+        made = await cluster.create(core_v1.ConfigMap(Meta("list")))
 
-    async def write_soon() -> None:
-        await asyncio.sleep(0)
-        await cluster.client.patch(made, {"data": {"first": "milk"}})
+        async def write_soon() -> None:
+            await asyncio.sleep(0)
+            await cluster.client.patch(made, {"data": {"first": "milk"}})
 
-    async with asyncio.TaskGroup() as group:
-        waiting = group.create_task(
-            cluster.eventually(core_v1.ConfigMap, "list", lambda it: it.data["first"] == "milk")
-        )
-        group.create_task(write_soon())
-    assert waiting.result().data == {"first": "milk"}
+        async with asyncio.TaskGroup() as group:
+            waiting = group.create_task(
+                cluster.eventually(core_v1.ConfigMap, "list", lambda it: it.data["first"] == "milk")
+            )
+            group.create_task(write_soon())
+        assert waiting.result().data == {"first": "milk"}
 
-    with pytest.raises(AssertionError, match="did not become") as caught:
-        await cluster.eventually(core_v1.ConfigMap, "list", lambda it: it.data["second"], timeout=3)
-    assert "KeyError: 'second'" in str(caught.value)
+        with pytest.raises(AssertionError, match="did not become") as caught:
+            await cluster.eventually(core_v1.ConfigMap, "list", lambda it: it.data["second"], timeout=3)
+        assert "KeyError: 'second'" in str(caught.value)
 
 
 async def test_a_mistake_in_a_condition_is_told_at_once(cluster: Cluster) -> None:
@@ -126,20 +129,22 @@ def test_differences_leave_out_what_is_only_counted() -> None:
     ]
 
 
-async def test_settled_waits_for_quiet_and_fails_without_it(cluster: Cluster) -> None:
-    made = await cluster.create(core_v1.ConfigMap(Meta("busy")))
-    await cluster.settled(core_v1.ConfigMap, quiet=0.05)
+@virtual_time
+async def test_settled_waits_for_quiet_and_fails_without_it() -> None:
+    async with embedded() as cluster:
+        made = await cluster.create(core_v1.ConfigMap(Meta("busy")))
+        await cluster.settled(core_v1.ConfigMap, quiet=0.05)
 
-    async def disturb() -> None:
-        for number in range(1000):
-            await cluster.client.patch(made, {"data": {"count": str(number)}})
-            await asyncio.sleep(0.01)
+        async def disturb() -> None:
+            for number in range(1000):
+                await cluster.client.patch(made, {"data": {"count": str(number)}})
+                await asyncio.sleep(0.01)
 
-    async with asyncio.TaskGroup() as group:
-        work = group.create_task(disturb())
-        with pytest.raises(AssertionError, match=r"still change after 2 s: .*ConfigMap/busy \(\d+ ch"):
-            await cluster.settled(core_v1.ConfigMap, quiet=30, timeout=2)
-        work.cancel()
+        async with asyncio.TaskGroup() as group:
+            work = group.create_task(disturb())
+            with pytest.raises(AssertionError, match=r"still change after 2 s: .*ConfigMap/busy \(\d+ ch"):
+                await cluster.settled(core_v1.ConfigMap, quiet=30, timeout=2)
+            work.cancel()
 
 
 async def test_time_too_short_for_any_quiet_is_no_change(cluster: Cluster) -> None:

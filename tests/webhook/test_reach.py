@@ -99,7 +99,7 @@ async def test_an_operator_that_only_judges_runs_without_its_webhooks_and_says_s
 ) -> None:
     await cluster.install(kw.Operator(nothing, webhooks=[from_alpha, from_beta]))
     manager = manager_of(cluster, monkeypatch, sensible)
-    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
         work = group.create_task(manager.run())
         await manager.ready.wait()
         assert "Webhooks are not served: the API server is reached on this machine" in caplog.text

@@ -103,7 +103,7 @@ async def test_a_new_authority_is_announced_beside_the_one_whose_secret_was_dele
     async with followed(source) as announced:
         assert await announced.get() == first
         store.lose()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while (both := await announced.get()) == first:
                 pass
     assert both.startswith(first)

@@ -49,7 +49,7 @@ async def test_a_new_kind_is_reconciled_on_the_dev_cluster(tmp_path: Path) -> No
     await asyncio.to_thread(shutil.copytree, GOLDEN, project)
     async with running(project) as kubeconfig:
         config = await asyncio.to_thread(load_config, kubeconfig)
-        async with Client(config) as client, asyncio.timeout(30):
+        async with Client(config) as client, asyncio.timeout(60):
             cart = {
                 "apiVersion": CARTS.api_version,
                 "kind": CARTS.kind,

@@ -46,7 +46,6 @@ async def real() -> AsyncIterator[tuple[ClusterConfig, Switch, Switch]]:
         yield config, plane.stop_api_server, plane.start_api_server
 
 
-@pytest.mark.timeout(120)
 async def test_what_changes_around_an_outage_is_reconciled_after_it(server_name: str, tmp_path: Path) -> None:
     async def reconcile(box: Box, ctx: Context) -> None:
         await ctx.patch_status(box, BoxStatus(ready=box.spec.size))

@@ -48,7 +48,7 @@ async def test_a_port_where_nobody_listens_is_told(cluster: Cluster, kubectl_pat
     async with forwarding(cluster, kubectl_path, "deaf", 18086) as (port, kubectl):
         assert await asked(port, b"hello") == b""
         assert kubectl.stdout is not None
-        told = (await asyncio.wait_for(kubectl.stdout.read(), 30)).decode()
+        told = (await asyncio.wait_for(kubectl.stdout.read(), 60)).decode()
     assert "error forwarding port 18086 to pod deaf" in told
 
 
@@ -61,7 +61,7 @@ async def test_a_port_of_another_program_is_not_the_pods(cluster: Cluster, kubec
         async with forwarding(cluster, kubectl_path, "lone", number) as (port, kubectl):
             assert await asked(port, b"hello") == b""
             assert kubectl.stdout is not None
-            told = (await asyncio.wait_for(kubectl.stdout.read(), 30)).decode()
+            told = (await asyncio.wait_for(kubectl.stdout.read(), 60)).decode()
     assert f"no process of the Pod listens on port {number}" in told
 
 

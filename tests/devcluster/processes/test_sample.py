@@ -33,7 +33,6 @@ def documents(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     return path
 
 
-@pytest.mark.timeout(180)
 async def test_a_manager_pod_reconciles_as_its_service_account(
     cluster: Cluster, kubectl: Kubectl, documents: Path, tmp_path: Path
 ) -> None:

@@ -31,7 +31,7 @@ def embedded() -> Iterator[Embedded]:
     thread = threading.Thread(target=lambda: asyncio.run(serve(started, stop)))
     thread.start()
     try:
-        client = started.get(timeout=30)
+        client = started.get(timeout=120)
         wait_until_ready(client)
         plays = {"accepted": play_accepted, "refused": play_refused, "manners": play_manners}
         answers = {

@@ -77,9 +77,10 @@ def test_the_file_is_private(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "data.db").stat().st_mode) == 0o600
 
 
-def test_no_acknowledged_write_is_lost_when_the_process_is_killed(tmp_path: Path) -> None:
+@pytest.mark.seeds(7)
+def test_no_acknowledged_write_is_lost_when_the_process_is_killed(tmp_path: Path, seed: int) -> None:
     file = tmp_path / "data.db"
-    chance = random.Random(7)
+    chance = random.Random(seed)
     revision = 0
     for _ in range(3):
         expected, last = killed_writer(file, chance.randint(50, 400))
