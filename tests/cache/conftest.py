@@ -45,6 +45,11 @@ class Answer:
     pause: float = 0.0
     delay: float = 0.0
 
+    @property
+    def refuses(self) -> bool:
+        """Return True if the server does not even accept the request."""
+        return self.error is not None and not self.items and not self.delay
+
 
 @dataclass
 class Call:
@@ -55,11 +60,20 @@ class Call:
 
 @dataclass
 class ScriptedSource:
+    """Answer lists and watches by a script.
+
+    A list of one object asks for the server's present `revision` alone. It takes an answer of the script only
+    if that is a failure, so that a script need not say what such a list finds.
+    """
+
     script: list[Answer] = field(default_factory=list)
+    revision: int = 1_000_000
     calls: list[Call] = field(default_factory=list)
     open_streams: int = 0
 
     def list_raw(self, kind: Kind, **options: Any) -> AsyncGenerator[RawList, None]:
+        if options["limit"] == 1 and not (self.script and self.script[0].refuses):
+            return self._revision(kind, options)
         return self._answer("list", kind, options)
 
     async def watch_raw(self, kind: Kind, **options: Any) -> AsyncGenerator[list[WatchEvent], None]:
@@ -67,11 +81,24 @@ class ScriptedSource:
             async for event in events:
                 yield event if isinstance(event, list) else [event]
 
-    async def _answer(self, verb: str, kind: Kind, options: dict[str, Any]) -> AsyncGenerator[Any, None]:
+    def calls_of(self, verb: str) -> list[Call]:
+        return [call for call in self.calls if call.verb == verb]
+
+    async def _revision(self, kind: Kind, options: dict[str, Any]) -> AsyncGenerator[RawList, None]:
+        self._note("check", kind, options)
+        yield RawList(str(self.revision), "more", [])
+        raise AssertionError("only the first page is needed")
+
+    def _note(self, verb: str, kind: Kind, options: dict[str, Any]) -> None:
         self.calls.append(Call(verb, {"kind": kind, **options}, asyncio.get_running_loop().time()))
+
+    async def _answer(self, verb: str, kind: Kind, options: dict[str, Any]) -> AsyncGenerator[Any, None]:
+        self._note(verb, kind, options)
         answer = self.script.pop(0) if self.script else Answer([], hangs=True)
         self.open_streams += 1
         try:
+            if verb == "watch" and not answer.refuses:
+                yield []
             await asyncio.sleep(answer.delay)
             for item in answer.items:
                 if answer.pause:

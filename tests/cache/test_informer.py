@@ -490,8 +490,32 @@ async def test_a_watch_that_is_cut_once_is_no_news_and_twice_in_a_row_is(
     source.script = [make.answer(*initial(make), pause=1), make.answer(), make.answer(), news]
     async with Running(informer_of(source, make)):
         await asyncio.sleep(30)
-    told = [(record.levelname, record.message.partition(", ")[0]) for record in caplog.records]
+    told = [(record.levelname, *record.message.split()[:3]) for record in caplog.records]
     assert told == [
-        ("WARNING", "Cannot read widgets.example.com"),
-        ("INFO", "Reading widgets.example.com again"),
+        ("WARNING", "Cannot", "read", "widgets.example.com,"),
+        ("INFO", "Reading", "widgets.example.com", "again"),
+    ]
+
+
+@virtual_time
+async def test_a_watch_that_fails_for_long_is_a_problem_until_it_is_open_again(
+    source: Any, make: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "kubewright")
+    slow_down = make.answer(error=make.error("slow down", 429, "TooManyRequests", retry_after=3600.0))
+    source.script = [make.answer(*initial(make), pause=1), *[slow_down] * 12, make.answer(hangs=True)]
+    informer = informer_of(source, make)
+    async with Running(informer):
+        await asyncio.sleep(50)
+        assert informer.problems == []
+        await asyncio.sleep(20)
+        [problem] = informer.problems
+        assert problem.startswith("widgets.example.com: no news for 6")
+        assert problem.endswith(" s: slow down")
+        await asyncio.sleep(60)
+        assert informer.problems == []
+    assert source.script == []
+    assert [record.message.split()[:3] for record in caplog.records] == [
+        ["Cannot", "read", "widgets.example.com,"],
+        ["Reading", "widgets.example.com", "again"],
     ]

@@ -10,11 +10,12 @@ from kubewright.cache import (
     Deleted,
     Failed,
     Progressed,
+    Resumed,
     Selection,
     Synced,
     watch_forever,
 )
-from kubewright.cache.patience import Patience
+from kubewright.cache.stalls import StallTimeout
 from kubewright.metrics import Registry
 from kubewright.testing.virtual_time import virtual_time
 
@@ -24,11 +25,11 @@ def now() -> float:
 
 
 async def take(source: Any, selection: Selection, count: int, **options: Any) -> list[Any]:
-    """Follow the selection for so many events."""
+    """Follow the selection for so many events, those that a watch is open again aside."""
     found: list[Any] = []
     async with aclosing(watch_forever(source, selection, **options)) as events:
         async for arrived in events:
-            found.extend(arrived)
+            found.extend(event for event in arrived if not isinstance(event, Resumed))
             if len(found) >= count:
                 break
     assert source.open_streams == 0
@@ -210,11 +211,11 @@ async def test_resumes_with_growing_pauses_while_the_server_is_away(source: Any,
     source.script += [away] * 8 + [make.answer(make.event("ADDED", "a", 9), hangs=True)]
     events = await take(source, Selection(make.kind), 11)
     assert told(events) == ["Restarted", "Synced@7", *["Failed"] * 8, "+a@9"]
-    assert {call.options["resource_version"] for call in source.calls[1:]} == {"7"}
+    assert source.calls_of("watch")[-1].options["resource_version"] == "7"
     pauses = [event.retry_in for event in events if isinstance(event, Failed)]
     for attempt, pause in enumerate(pauses):
-        least = min(0.8 * 2**attempt, 30)
-        assert least <= pause <= 2 * least
+        least = min(0.8 * 2**attempt, 5)
+        assert least <= pause <= 1.5 * least
 
 
 @virtual_time
@@ -224,8 +225,8 @@ async def test_pauses_are_short_again_after_a_quiet_time(source: Any, make: Any)
     source.script = [make.answer(make.bookmark(7, initial=True), pause=1), *[away] * 6, healthy]
     events = await take(source, Selection(make.kind), 10)
     failures = [event for event in events if isinstance(event, Failed)]
-    assert failures[-2].retry_in > 20
-    assert failures[-1].retry_in <= 1.6
+    assert failures[-2].retry_in >= 5
+    assert failures[-1].retry_in <= 1.2
 
 
 @pytest.mark.parametrize("silent", [False, True])
@@ -239,9 +240,9 @@ def test_pauses_are_short_again_once_the_server_was_back(source: Any, make: Any,
         events = await take(source, Selection(make.kind), 10 if silent else 11)
         failures = [event for event in events if isinstance(event, Failed)]
         assert len(failures) == 8
-        assert failures[-3].retry_in > 20
-        assert failures[-2].retry_in <= 1.6
-        assert failures[-1].retry_in <= 3.2
+        assert failures[-3].retry_in >= 5
+        assert failures[-2].retry_in <= 1.2
+        assert failures[-1].retry_in <= 2.4
 
     check()
 
@@ -263,11 +264,130 @@ def test_what_is_refused_is_said_and_tried_afresh(source: Any, make: Any, code: 
     check()
 
 
+@pytest.mark.parametrize(
+    ("asked", "least", "most"), [(3.0, 3.0, 3.75), (40.0, 6.0, 7.5), (86400.0, 6.0, 7.5)]
+)
+def test_waits_as_long_as_the_server_asks_but_not_for_long(
+    source: Any, make: Any, asked: float, least: float, most: float
+) -> None:
+    @virtual_time
+    async def check() -> None:
+        source.script = [
+            make.answer(error=make.error("slow down", 429, "TooManyRequests", retry_after=asked))
+        ]
+        events = await take(source, Selection(make.kind), 2)
+        assert least <= events[1].retry_in <= most
+
+    check()
+
+
 @virtual_time
-async def test_waits_as_long_as_the_server_asks(source: Any, make: Any) -> None:
-    source.script = [make.answer(error=make.error("slow down", 429, "TooManyRequests", retry_after=40.0))]
-    events = await take(source, Selection(make.kind), 2)
-    assert events[1].retry_in == 40
+async def test_a_version_that_has_expired_is_not_paused_for_the_outage_before(source: Any, make: Any) -> None:
+    away = make.answer(error=make.error("connection refused"))
+    source.script = [
+        make.answer(make.bookmark(7, initial=True), pause=1),
+        *[away] * 8,
+        make.answer(make.error_event(410, "Expired", "too old resource version")),
+        make.answer(make.bookmark(30, initial=True), hangs=True),
+    ]
+    events = await take(source, Selection(make.kind), 13)
+    failures = [event for event in events if isinstance(event, Failed)]
+    assert failures[-2].retry_in >= 5
+    assert failures[-1].retry_in <= 1.2
+    assert failures[-1].ordinary
+    assert told(events)[-1] == "Synced@30"
+
+
+@virtual_time
+async def test_versions_that_expire_at_once_again_and_again_are_not_hammered(source: Any, make: Any) -> None:
+    expired = make.answer(error=make.error("too old resource version", 410, "Expired"))
+    source.script = [
+        answer
+        for number in range(8)
+        for answer in (make.answer(make.page(number, make.object("a", number))), expired)
+    ]
+    events = await take(source, Selection(make.kind), 32, streaming=False)
+    pauses = [event.retry_in for event in events if isinstance(event, Failed)]
+    assert pauses[-1] >= 5
+
+
+@virtual_time
+async def test_says_that_a_watch_without_news_is_open_again(source: Any, make: Any) -> None:
+    source.script = [
+        make.answer(make.bookmark(7, initial=True), error=ConnectionLost("cut", sent=True), pause=1),
+        make.answer(error=make.error("connection refused")),
+        make.answer(hangs=True),
+    ]
+    seen: list[Any] = []
+    async with aclosing(watch_forever(source, Selection(make.kind))) as events:
+        async for arrived in events:
+            seen.extend(arrived)
+            if Resumed() in seen:
+                break
+    assert told(seen) == ["Restarted", "Synced@7", "Failed", "Failed", "Resumed"]
+
+
+@pytest.mark.parametrize("cut", ["lost", "silent end"])
+def test_starts_afresh_when_the_server_was_restored_from_a_backup(source: Any, make: Any, cut: str) -> None:
+    @virtual_time
+    async def check() -> None:
+        lost = ConnectionLost("the connection broke in the middle of the stream", sent=True)
+        ended = make.answer(error=lost, delay=5) if cut == "lost" else make.answer(delay=300)
+        source.revision = 40
+        source.script = [
+            make.answer(make.event("ADDED", "a", 90), make.bookmark(100, initial=True), pause=1),
+            ended,
+            make.answer(make.event("ADDED", "a", 12), make.bookmark(41, initial=True), hangs=True),
+        ]
+        events = await take(source, Selection(make.kind, "prod", "a=b"), 8 if cut == "lost" else 7)
+        assert told(events)[-3:] == ["Restarted", "+a@12", "Synced@41"]
+        failed = [event for event in events if isinstance(event, Failed)][-1]
+        assert "restored from a backup" in str(failed.error)
+        assert not failed.ordinary
+        [check] = source.calls_of("check")
+        assert check.options == {
+            "kind": make.kind,
+            "limit": 1,
+            "namespace": "prod",
+            "metadata_only": False,
+        }
+
+    check()
+
+
+@virtual_time
+async def test_resumes_when_the_server_has_gone_on_since(source: Any, make: Any) -> None:
+    source.revision = 100
+    source.script = [
+        make.answer(make.bookmark(100, initial=True), pause=1),
+        make.answer(delay=300),
+        make.answer(make.event("ADDED", "a", 101), hangs=True),
+    ]
+    events = await take(source, Selection(make.kind), 3)
+    assert told(events) == ["Restarted", "Synced@100", "+a@101"]
+    assert [call.verb for call in source.calls] == ["watch", "watch", "check", "watch"]
+
+
+@virtual_time
+async def test_a_watch_that_brought_something_needs_no_check(source: Any, make: Any) -> None:
+    source.script = [
+        make.answer(make.bookmark(7, initial=True), pause=1),
+        make.answer(make.bookmark(7), pause=300),
+        make.answer(make.event("ADDED", "a", 10), hangs=True),
+    ]
+    await take(source, Selection(make.kind), 4)
+    assert source.calls_of("check") == []
+
+
+@virtual_time
+async def test_starts_afresh_when_a_bookmark_goes_back(source: Any, make: Any) -> None:
+    source.script = [
+        make.answer(make.bookmark(100, initial=True), pause=1),
+        make.answer(make.bookmark(40), hangs=True),
+        make.answer(make.bookmark(41, initial=True), hangs=True),
+    ]
+    events = await take(source, Selection(make.kind), 5)
+    assert told(events) == ["Restarted", "Synced@100", "Failed", "Restarted", "Synced@41"]
 
 
 @virtual_time
@@ -276,7 +396,7 @@ async def test_a_watch_that_ends_at_once_again_and_again_is_not_hammered(source:
     source.script = [make.answer(make.bookmark(7, initial=True), pause=1), *[make.answer()] * 5]
     events = await take(source, Selection(make.kind), 7, metrics=registry)
     assert told(events) == ["Restarted", "Synced@7", *["Failed"] * 5]
-    assert now() > 10
+    assert now() > 8
     counts = {sample.name: sample.value for family in registry.families() for sample in family.samples}
     assert counts == {
         "reflector_lists_total": 0,
@@ -287,32 +407,14 @@ async def test_a_watch_that_ends_at_once_again_and_again_is_not_hammered(source:
 
 @virtual_time
 async def test_starts_afresh_when_a_version_meets_only_silence(source: Any, make: Any) -> None:
-    stalled = make.answer(error=make.error("stalled"), delay=60)
+    source.revision = 3
     source.script = [
         make.answer(make.bookmark(7, initial=True), pause=1),
-        stalled,
-        stalled,
+        make.answer(error=make.error("stalled"), delay=60),
         make.answer(make.bookmark(3, initial=True), hangs=True),
     ]
     events = await take(source, Selection(make.kind), 6)
     assert told(events) == ["Restarted", "Synced@7", "Failed", "Failed", "Restarted", "Synced@3"]
-
-
-@virtual_time
-async def test_what_was_silent_before_it_started_afresh_is_no_longer_held_against_it(
-    source: Any, make: Any
-) -> None:
-    stalled, cut = make.answer(error=make.error("stalled"), delay=60), make.answer(error=make.error("cut"))
-    source.script = [
-        make.answer(make.bookmark(7, initial=True), pause=1),
-        stalled,
-        stalled,
-        make.answer(make.bookmark(8, initial=True), pause=1),
-        cut,
-        make.answer(make.event("MODIFIED", "a", 9), hangs=True),
-    ]
-    events = await take(source, Selection(make.kind), 8)
-    assert told(events)[4:] == ["Restarted", "Synced@8", "Failed", "+a@9"]
 
 
 @virtual_time
@@ -348,9 +450,9 @@ async def test_cancelling_closes_the_stream(source: Any, make: Any) -> None:
 
 
 @virtual_time
-async def test_patience_does_not_swallow_a_cancellation_from_outside() -> None:
+async def test_the_stall_timeout_does_not_swallow_a_cancellation_from_outside() -> None:
     async def wait() -> None:
-        with Patience(10):
+        with StallTimeout(10):
             await asyncio.sleep(60)
 
     task = asyncio.ensure_future(wait())
@@ -361,14 +463,14 @@ async def test_patience_does_not_swallow_a_cancellation_from_outside() -> None:
 
 
 @virtual_time
-async def test_patience_limits_each_wait_and_not_their_sum() -> None:
+async def test_the_stall_timeout_limits_each_wait_and_not_their_sum() -> None:
     async def wait() -> None:
-        with Patience(10) as patience:
+        with StallTimeout(10) as timeout:
             for _ in range(5):
                 await asyncio.sleep(9)
-                patience.end_wait()
+                timeout.end_wait()
                 await asyncio.sleep(100)
-                patience.begin_wait()
+                timeout.begin_wait()
             await asyncio.sleep(60)
 
     with pytest.raises(TimeoutError):

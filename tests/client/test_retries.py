@@ -51,3 +51,12 @@ def test_what_never_left_is_always_repeated() -> None:
 
 def test_lost_connections_are_not_repeated_for_ever() -> None:
     assert retry_delay(READ, ConnectionLost("x", sent=True), LOST_ATTEMPTS) is None
+
+
+@pytest.mark.parametrize(("request_", "delay"), [(READ, 10), (WRITE, 3600)])
+def test_a_read_does_not_wait_long_however_long_the_server_asks_for(request_: Request, delay: float) -> None:
+    assert retry_delay(request_, refused(429, 3600), 0) == delay
+
+
+def test_a_watch_that_is_refused_is_not_repeated_unseen() -> None:
+    assert retry_delay(requests.watch(PODS), refused(429, 1), 0) is None

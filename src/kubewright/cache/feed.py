@@ -20,6 +20,7 @@ from kubewright.cache.watcher import (
     Failed,
     Progressed,
     Restarted,
+    Resumed,
     Synced,
     watch_forever,
 )
@@ -28,6 +29,8 @@ from kubewright.metrics import Registry
 
 Subscriber = Callable[[Change], None]
 
+STALE_AFTER = 60.0
+"""Seconds after which a failing watch makes the operator unready: its view of the cluster is old."""
 _BREATH = 500
 _LABELS = ("resource", "namespace", "labels", "fields", "content")
 
@@ -62,6 +65,7 @@ class Feed:
         self._subscribers: list[Subscriber] = []
         self._synced = asyncio.Event()
         self._failure: Failed | None = None
+        self._failing_since = 0.0
         self._complaint = ""
         for name, text, read in (
             ("kubewright_cache_objects", "Number of objects held", lambda: len(self._store.objects)),
@@ -114,10 +118,16 @@ class Feed:
 
     @property
     def problems(self) -> Sequence[str]:
-        """Return what somebody must mend before the objects can be read: a missing kind, a missing rule."""
-        if self._failure is None or not self._failure.refused:
+        """Return why the objects cannot be read: a missing kind, a missing rule, or a failure that lasts."""
+        failure = self._failure
+        if failure is None:
             return []
-        return [f"{self.selection}: {self._failure.error}"]
+        if failure.refused:
+            return [f"{self.selection}: {failure.error}"]
+        failed_for = asyncio.get_running_loop().time() - self._failing_since
+        return [f"{self.selection}: no news for {failed_for:.0f} s: {failure.error}"] * (
+            failed_for >= STALE_AFTER
+        )
 
     @property
     def objects(self) -> Mapping[ObjectKey, RawObject]:
@@ -161,6 +171,8 @@ class Feed:
                 self._tell(self._store.delete(obj))
             case Progressed(version):
                 self._store.advance(version)
+            case Resumed():
+                pass
             case Restarted():
                 self._store.begin_list()
                 return
@@ -207,11 +219,14 @@ class Feed:
                 "Cannot read %s, trying again in %.1f s: %s", self.selection, failed.retry_in, failed.error
             )
             self._complaint = str(failed.error)
+        if self._failure is None:
+            self._failing_since = asyncio.get_running_loop().time()
         self._failure = failed
 
     def _recovered(self) -> None:
         if self._complaint:
-            _log.info("Reading %s again", self.selection)
+            failed_for = asyncio.get_running_loop().time() - self._failing_since
+            _log.info("Reading %s again after %.1f s", self.selection, failed_for)
         self._failure, self._complaint = None, ""
 
     def _metric_labels(self) -> dict[str, str]:

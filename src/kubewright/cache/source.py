@@ -36,5 +36,8 @@ class Source(Protocol):
         initial_events: bool = False,
         metadata_only: bool = False,
     ) -> AsyncGenerator[Sequence[WatchEvent], None]:
-        """Yield events, as many at once as have arrived, until the server ends the stream; raise when it breaks or stalls."""
+        """Yield events, as many at once as have arrived, until the server ends the stream; raise when it breaks or stalls.
+
+        Nothing, an empty sequence, is yielded first: as soon as the server has accepted the watch.
+        """
         ...

@@ -1,30 +1,48 @@
-"""One selection followed for ever: listed, watched, resumed, listed again when history is lost."""
+"""One selection followed for ever: listed, watched, resumed, listed again when history is lost.
+
+The watcher is in one of three states. `Streaming` and `Listing` read the present state, the one from the first
+events of a watch (WatchList), the other from a list in pages. `Watching` follows changes from a version on. A
+failure leads to a pause, longer each time, and then to the same state again, or to a fresh start if the version
+cannot be resumed.
+
+Invariants:
+
+- Everything that happens to the selection after `Synced` is reported, or a fresh start reports the difference.
+- A version that is not of the server's present history is noticed. A cluster that was restored from a backup
+  answers a watch from a later revision with silence, so after a lost connection, and after a watch that ended
+  without an event or bookmark, the present revision is asked for first. If it lies below ours, we start afresh.
+- The watch is open again within 10 s of the server's return: pauses are at most 8 s, and failures of one sort
+  do not lengthen the pauses after another sort.
+"""
 
 import asyncio
+import random
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from enum import Enum, auto
 from typing import TypedDict
 
 import msgspec
 
-from kubewright.api import ConnectionLost, DecodeError, KubewrightError, RawObject, Status, WatchEvent
+from kubewright.api import DecodeError, KubewrightError, RawObject, Status, WatchEvent
 from kubewright.backoff import Backoff
-from kubewright.cache.patience import OutOfPatience, Patience
 from kubewright.cache.selection import Selection
 from kubewright.cache.source import Source
+from kubewright.cache.stalls import Stalled, StallTimeout
+from kubewright.cache.versions import compare
 from kubewright.metrics import Registry
 
 PAGE_SIZE = 500
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
-INITIAL_EVENTS_PATIENCE = 10.0
+INITIAL_EVENTS_TIMEOUT = 10.0
 """Seconds without any event after which a server surely does not know WatchList."""
 SHORT_WATCH = 1.0
-SILENT_WATCH = 30.0
-RESET_AFTER = 120.0
 
-RETRY = Backoff(base=0.8, maximum=30.0, jitter=1.0)
-RETRY_MISSING = Backoff(base=0.8, maximum=10.0, jitter=0.25)
-"""For a kind that is not served or not allowed: a person who mends that should not wait for long."""
+RETRY = Backoff(base=0.8, maximum=5.0, jitter=0.5)
+RETRY_REFUSED = Backoff(base=0.8, maximum=10.0, jitter=0.25)
+"""For a kind that is not served or not allowed: an administrator who fixes that should not wait for long."""
+MAX_RETRY_AFTER = 6.0
+"""Seconds; a longer Retry-After of the server would leave the cache without news, and nothing shows it."""
 
 _EXPIRED = 410
 _REFUSED = frozenset({401, 403, 404})
@@ -47,8 +65,12 @@ class Deleted(msgspec.Struct, frozen=True, gc=False):
     object: RawObject
 
 
+class Resumed(msgspec.Struct, frozen=True, gc=False):
+    """After a failure the server has accepted a watch from the last version: nothing was missed."""
+
+
 class Progressed(msgspec.Struct, frozen=True, gc=False):
-    """Everything up to this version has been told."""
+    """Everything up to this version has been reported."""
 
     resource_version: str
 
@@ -60,9 +82,10 @@ class Synced(msgspec.Struct, frozen=True, gc=False):
 
 
 class Failed(msgspec.Struct, frozen=True, gc=False):
-    """Reading failed and is tried again; `refused` tells that a person must mend something first.
+    """Reading failed and is tried again; `refused` means that an administrator must fix something first.
 
-    `ordinary` is a watch that was cut once: so a server ends the watches of a kind whose CRD has changed.
+    `ordinary` failures need no attention: a watch that was cut once, as servers do when a CRD changes, and a
+    version that has become too old to resume.
     """
 
     error: KubewrightError
@@ -71,7 +94,7 @@ class Failed(msgspec.Struct, frozen=True, gc=False):
     ordinary: bool = False
 
 
-Event = Restarted | Applied | Deleted | Progressed | Synced | Failed
+Event = Restarted | Applied | Deleted | Resumed | Progressed | Synced | Failed
 Events = Sequence[Event]
 
 
@@ -103,11 +126,25 @@ class WatchFailed(KubewrightError):
 
 
 class WatchCutShort(WatchFailed):
-    """A watch ended as soon as it was open, without a word."""
+    """A watch ended as soon as it was open, without an event."""
+
+
+class HistoryReplaced(KubewrightError):
+    """The server's present revision lies below the one we have seen: its data was restored from a backup."""
 
 
 class InitialEventsMissing(KubewrightError):
     """The server opened a watch and ignored that it was asked for the present state."""
+
+
+class _Sort(Enum):
+    """What a failure is about; each sort is counted for itself."""
+
+    UNREACHABLE = auto()
+    OVERLOADED = auto()
+    REFUSED = auto()
+    EXPIRED = auto()
+    ENDED = auto()
 
 
 def watch_forever(
@@ -119,8 +156,8 @@ def watch_forever(
 
     Streaming ─ bookmark ─▶ Watching ◀─ whole ─ Listing
         │ not understood ────────────────────────▶ │
-        ◀─ expired, refused, silent ─ Watching     ◀─ pages expired: without pages
-    Each failure rests in between, longer each time.
+        ◀─ expired, refused, history replaced ─ Watching     ◀─ pages expired: without pages
+    Each failure pauses in between, longer each time.
     """
     return _Watcher(source, selection, streaming, metrics or Registry()).events()
 
@@ -139,9 +176,12 @@ class _Watcher:
         self._streams = streaming
         self._state: State = self._afresh()
         self._failures = 0
-        self._failed_at = float("-inf")
+        self._sort: _Sort = _Sort.UNREACHABLE
+        self._is_failing = False
+        self._accepted_at: float | None = None
         self._heard = False
-        self._silences = 0
+        self._in_doubt = False
+        """Whether the version to resume from may be of another history than the server's."""
         label = {"name": selection.kind.resource}
         self._lists = metrics.counter(
             "reflector_lists_total", "Total number of API lists done by the reflectors", ("name",)
@@ -157,14 +197,13 @@ class _Watcher:
 
     async def events(self) -> AsyncGenerator[Events, None]:
         while True:
-            started = _now()
-            self._heard = False
+            self._accepted_at, self._heard = None, False
             try:
                 async with aclosing(self._enter(self._state)) as arrivals:
                     async for events in arrivals:
                         yield events
             except KubewrightError as error:
-                failed = self._recover(error, _now() - started)
+                failed = self._recover(error)
                 if failed is not None:
                     yield (failed,)
                     await asyncio.sleep(failed.retry_in)
@@ -183,16 +222,17 @@ class _Watcher:
         self._watches.inc()
         async with aclosing(self._open_watch(initial_events=True)) as arrivals:
             try:
-                with Patience(INITIAL_EVENTS_PATIENCE) as patience:
+                with StallTimeout(INITIAL_EVENTS_TIMEOUT) as timeout:
                     async for events in arrivals:
-                        patience.end_wait()
+                        timeout.end_wait()
+                        self._accept()
                         yield self._take_initial(events)
                         if isinstance(self._state, Watching):
                             break
-                        patience.begin_wait()
+                        timeout.begin_wait()
                     else:
                         raise WatchFailed("the watch ended before its initial events did")
-            except OutOfPatience:
+            except Stalled:
                 raise InitialEventsMissing("no event came, nor the end of the initial ones") from None
             async for events in arrivals:
                 yield self._follow(events)
@@ -206,18 +246,40 @@ class _Watcher:
             async for page in pages:
                 version = page.resource_version
                 yield [Applied(item) for item in page.items]
-        self._state = Watching(version)
-        yield (Synced(version),)
+        yield (self._end_list(version),)
 
     async def _watch(self, version: str) -> AsyncGenerator[Events, None]:
+        if self._in_doubt:
+            await self._check_history(version)
         self._watches.inc()
-        started = _now()
         async with aclosing(self._open_watch(version)) as arrivals:
             async for events in arrivals:
+                self._accept()
+                if self._is_failing:
+                    self._is_failing = False
+                    yield (Resumed(),)
                 yield self._follow(events)
-        if _now() - started < SHORT_WATCH and self._state == Watching(version):
+        if self._heard:
+            return
+        self._in_doubt = True
+        if not self._lasted():
             self._short_watches.inc()
             raise WatchCutShort(f"the watch of {self._selection} ended at once, without any event")
+
+    async def _check_history(self, version: str) -> None:
+        """Raise HistoryReplaced if the server's present revision lies below the version.
+
+        A list without a resourceVersion is read from a quorum, so that no replica which lags behind answers it.
+        """
+        chosen = self._selection
+        pages = self._source.list_raw(
+            chosen.kind, limit=1, namespace=chosen.namespace, metadata_only=chosen.metadata_only
+        )
+        async with aclosing(pages):
+            async for page in pages:
+                self._check_revision(page.resource_version, version)
+                break
+        self._in_doubt = False
 
     def _open_watch(
         self, version: str = "", *, initial_events: bool = False
@@ -250,20 +312,48 @@ class _Watcher:
         meta = bookmark.object.meta
         if meta.annotations.get(INITIAL_EVENTS_END) != "true":
             raise InitialEventsMissing("an ordinary bookmark came before the initial events had ended")
-        self._state = Watching(meta.resource_version)
-        self._heard = True
-        return Synced(meta.resource_version)
+        return self._end_list(meta.resource_version)
+
+    def _end_list(self, version: str) -> Synced:
+        self._state = Watching(version)
+        self._in_doubt = self._is_failing = False
+        if self._sort in (_Sort.UNREACHABLE, _Sort.OVERLOADED):
+            # Of the other sorts the next watch may fail in the same way: the count must go on.
+            self._failures = 0
+        return Synced(version)
 
     def _follow(self, events: Sequence[WatchEvent]) -> Events:
-        told = [_translate(event) for event in events]
-        if told:
+        translated = [_translate(event) for event in events]
+        if translated:
+            self._check_bookmark(translated[-1])
             self._heard = True
-            self._silences = 0
-            # Only now: where one of them could not be translated, all come again.
+            self._failures = 0
+            # Only now: if one of them could not be translated, all come again.
             self._state = Watching(events[-1].object.meta.resource_version)
-        return told
+        return translated
 
-    def _recover(self, error: KubewrightError, lasted: float) -> Failed | None:
+    def _check_bookmark(self, event: Event) -> None:
+        """Raise HistoryReplaced if a bookmark goes back: only another history does."""
+        if isinstance(event, Progressed) and isinstance(self._state, Watching):
+            self._check_revision(event.resource_version, self._state.resource_version)
+
+    def _check_revision(self, present: str, seen: str) -> None:
+        if compare(present, seen) < 0:
+            raise HistoryReplaced(
+                f"{self._selection}: the server is at revision {present} and we have seen {seen}: "
+                "its data was restored from a backup, everything is read again"
+            )
+
+    def _accept(self) -> None:
+        """Note that the server has accepted a watch."""
+        if self._accepted_at is None:
+            self._accepted_at = _now()
+
+    def _lasted(self) -> bool:
+        """Return True if the server served the watch for a while."""
+        return self._accepted_at is not None and _now() - self._accepted_at >= SHORT_WATCH
+
+    def _recover(self, error: KubewrightError) -> Failed | None:
         """Choose the state to go on with; None means at once."""
         code = _code(error)
         state = self._state
@@ -275,40 +365,38 @@ class _Watcher:
             return None
         if isinstance(state, Listing) and code == _EXPIRED:
             self._state = Listing(limit=0)
-        elif code in _REFUSED or code == _EXPIRED or _unreadable(error) or self._silent(lasted):
-            self._state, self._silences = self._afresh(), 0
-        if lasted >= SHORT_WATCH and self._was_served(error):
+        elif code in _REFUSED or code == _EXPIRED or _unreadable(error) or isinstance(error, HistoryReplaced):
+            self._state = self._afresh()
+        sort = _sort_of(error, code)
+        if sort is not self._sort or self._lasted():
             # What fails now is another failure than the one before, and may be over as soon.
-            self._failures = 0
-        rest = self._rest(error, code)
-        ordinary = isinstance(error, WatchCutShort) and self._failures == 1
-        return Failed(error, rest, code in _REFUSED, ordinary)
-
-    def _was_served(self, error: KubewrightError) -> bool:
-        """Return whether the server answered before it failed; one without news is heard of only when it is lost."""
-        return self._heard or (isinstance(error, ConnectionLost) and error.sent)
+            self._sort, self._failures = sort, 0
+        self._in_doubt = self._in_doubt or sort is _Sort.UNREACHABLE
+        self._is_failing = True
+        pause = self._pause(error, sort)
+        ordinary = self._failures == 1 and (sort is _Sort.ENDED or code == _EXPIRED)
+        return Failed(error, pause, code in _REFUSED, ordinary)
 
     def _afresh(self) -> State:
         return Streaming() if self._streams else Listing()
 
-    def _silent(self, lasted: float) -> bool:
-        """Return whether to start afresh: a version from the server's future is answered by silence."""
-        if isinstance(self._state, Watching) and lasted >= SILENT_WATCH:
-            self._silences += 1
-        return self._silences > 1
-
-    def _rest(self, error: KubewrightError, code: int) -> float:
-        now = _now()
-        if now - self._failed_at > RESET_AFTER:
-            self._failures = 0
-        backoff = RETRY_MISSING if code in _REFUSED else RETRY
-        delay = backoff.delay(self._failures)
+    def _pause(self, error: KubewrightError, sort: _Sort) -> float:
+        delay = (RETRY_REFUSED if sort is _Sort.REFUSED else RETRY).delay(self._failures)
         asked = getattr(error, "retry_after", None)
         if isinstance(asked, int | float):
-            delay = max(delay, asked)
+            delay = max(delay, min(asked, MAX_RETRY_AFTER) * random.uniform(1.0, 1.25))
         self._failures += 1
-        self._failed_at = now + delay
         return delay
+
+
+def _sort_of(error: KubewrightError, code: int) -> _Sort:
+    if code in _REFUSED:
+        return _Sort.REFUSED
+    if code == _EXPIRED or isinstance(error, HistoryReplaced):
+        return _Sort.EXPIRED
+    if isinstance(error, WatchCutShort):
+        return _Sort.ENDED
+    return _Sort.OVERLOADED if code else _Sort.UNREACHABLE
 
 
 def _translate(event: WatchEvent) -> Applied | Deleted | Progressed:

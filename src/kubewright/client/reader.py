@@ -239,7 +239,10 @@ class Reader:
         timeout: float | None = None,
         **selection: Unpack[Selection],
     ) -> AsyncGenerator[Sequence[WatchEvent], None]:
-        """Yield the events of a watch, as many at once as have arrived; they share the bytes they came in."""
+        """Yield the events of a watch, as many at once as have arrived; they share the bytes they came in.
+
+        An empty sequence comes first, as soon as the server has accepted the watch.
+        """
         seconds = timeout if timeout is not None else WATCH_SECONDS * (1 + random.random())
         request = requests.watch(
             kind_of(kind),
@@ -249,6 +252,7 @@ class Reader:
             **selection,
         )
         async with self._transport.stream(request, idle=seconds + WATCH_MARGIN) as stream:
+            yield ()
             splitter = LineSplitter()
             while chunk := await stream.read():
                 lines = splitter.feed(chunk)

@@ -147,7 +147,10 @@ def watch(
     timeout_seconds: int = 0,
     metadata_only: bool = False,
 ) -> Request:
-    """Follow a collection from a version on, or from its present state as events (`initial_events`)."""
+    """Follow a collection from a version on, or from its present state as events (`initial_events`).
+
+    A server that refuses it for a while (429, 503) is not waited for: the caller has to know of the gap.
+    """
     return Request(
         method="GET",
         path=collection_path(kind, namespace),
@@ -164,6 +167,7 @@ def watch(
         ),
         verb="watch",
         retry_safe=True,
+        patient=False,
         resource=kind.resource,
         namespace=namespace,
     )

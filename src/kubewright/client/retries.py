@@ -10,6 +10,8 @@ from kubewright.client.requests import Request
 LOST_ATTEMPTS = 3
 _AFTER_LOSS = Backoff(base=0.05, maximum=1.0, factor=3.0, jitter=0.5)
 _REFUSED_BEFORE_WORK = (429, 503)
+MAX_READ_DELAY = 10.0
+"""Seconds to wait at most before a read is sent again: what it is for goes without news meanwhile."""
 
 
 def retry_delay(request: Request, error: ApiError | ConnectionLost, attempt: int) -> float | None:
@@ -25,7 +27,7 @@ def retry_delay(request: Request, error: ApiError | ConnectionLost, attempt: int
     if error.retry_after is None or not request.patient:
         return None
     if error.status.code in _REFUSED_BEFORE_WORK or (error.status.code >= 500 and request.retry_safe):
-        return error.retry_after
+        return min(error.retry_after, MAX_READ_DELAY) if request.method == "GET" else error.retry_after
     return None
 
 

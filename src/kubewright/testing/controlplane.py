@@ -5,10 +5,11 @@ import contextlib
 import os
 import random
 import secrets
+import shutil
 import socket
 import ssl
 import urllib.parse
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -140,6 +141,26 @@ class ControlPlane:
         if not process.running:
             await process.start()
         await self._wait_for("/readyz")
+
+    async def back_up(self, folder: Path) -> None:
+        """Copy the cluster's data to a new folder; the API server is away meanwhile."""
+        await self._swap_data(lambda data: shutil.copytree(data, folder))
+
+    async def restore(self, folder: Path) -> None:
+        """Put the data of a backup in place of the cluster's; the API server is away meanwhile."""
+
+        def replace(data: Path) -> None:
+            shutil.rmtree(data)
+            shutil.copytree(folder, data)
+
+        await self._swap_data(replace)
+
+    async def _swap_data(self, swap: Callable[[Path], object]) -> None:
+        for name in ("kube-apiserver", "etcd"):
+            await self._stop(name)
+        await asyncio.to_thread(swap, self.directory / "etcd")
+        await self._processes["etcd"].start()
+        await self.start_api_server()
 
     async def add_user(self, name: str, groups: Sequence[str] = ()) -> Path:
         """Issue a client certificate for a user and return a kubeconfig that holds it."""

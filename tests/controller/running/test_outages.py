@@ -1,9 +1,11 @@
 """The API server goes and comes back: the operator loses no change and needs no restart."""
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 from acceptance_ports import lasting_port
@@ -44,6 +46,86 @@ async def real() -> AsyncIterator[tuple[ClusterConfig, Switch, Switch]]:
     async with ControlPlane(controllers=False) as plane:
         config = await asyncio.to_thread(load_config, plane.kubeconfig)
         yield config, plane.stop_api_server, plane.start_api_server
+
+
+class Backups(Protocol):
+    """A server whose data can be copied and put back while operators run."""
+
+    async def back_up(self) -> None: ...
+    async def restore(self) -> None: ...
+
+
+class EmbeddedBackups:
+    def __init__(self, data: Path, stop: Switch, start: Switch) -> None:
+        self._data, self._stop, self._start = data, stop, start
+
+    async def back_up(self) -> None:
+        await self._stop()
+        shutil.copy(self._data, self._data.with_suffix(".backup"))
+        await self._start()
+
+    async def restore(self) -> None:
+        await self._stop()
+        for path in self._data.parent.glob(f"{self._data.name}*"):
+            path.unlink()
+        shutil.copy(self._data.with_suffix(".backup"), self._data)
+        await self._start()
+
+
+class RealBackups:
+    def __init__(self, plane: ControlPlane, folder: Path) -> None:
+        self._plane, self._folder = plane, folder
+
+    async def back_up(self) -> None:
+        await self._plane.back_up(self._folder)
+
+    async def restore(self) -> None:
+        await self._plane.restore(self._folder)
+
+
+@asynccontextmanager
+async def backed_up(server_name: str, folder: Path) -> AsyncIterator[tuple[ClusterConfig, Backups]]:
+    if server_name == "real":
+        async with ControlPlane(controllers=False) as plane:
+            yield (
+                await asyncio.to_thread(load_config, plane.kubeconfig),
+                RealBackups(plane, folder / "backup"),
+            )
+        return
+    data = folder / "data.db"
+    async with embedded(data) as (config, stop, start):
+        yield config, EmbeddedBackups(data, stop, start)
+
+
+async def test_a_server_that_is_restored_from_a_backup_is_followed(server_name: str, tmp_path: Path) -> None:
+    known: list[set[tuple[str, int]]] = []
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        known.append({(found.metadata.name, found.spec.size) for found in await ctx.list(Box)})
+        await ctx.patch_status(box, BoxStatus(ready=box.spec.size))
+
+    async with (
+        backed_up(server_name, tmp_path) as (config, backups),
+        Client(config, field_manager="test") as client,
+    ):
+        cluster = await Cluster.prepare(config, client)
+        await cluster.install(Box)
+        kept, dropped = await cluster.create(Box(Meta("kept"))), await cluster.create(Box(Meta("dropped")))
+        await backups.back_up()
+        async with cluster.running(Controller(Box, reconcile)):
+            await cluster.merge(kept, {"spec": {"size": 2}})
+            await cluster.client.delete(dropped)
+            await cluster.create(Box(Meta("later")))
+            # The restored server must not have passed this revision before it is noticed.
+            for number in range(300):
+                await cluster.merge(kept, {"metadata": {"annotations": {"number": str(number)}}})
+            await cluster.until(Box, "kept", lambda found: found.status.ready == 2)
+            await backups.restore()
+            await cluster.until(Box, "dropped", lambda found: found.status.ready == 1)
+            await cluster.until(Box, "kept", lambda found: found.status.ready == 1)
+            await cluster.merge(kept, {"spec": {"size": 7}})
+            await cluster.until(Box, "kept", lambda found: found.status.ready == 7)
+    assert known[-1] == {("kept", 7), ("dropped", 1)}
 
 
 async def test_what_changes_around_an_outage_is_reconciled_after_it(server_name: str, tmp_path: Path) -> None:

@@ -1,18 +1,18 @@
-"""A limit on how long each of many quick waits may take, nearly free while they are quick."""
+"""A timeout for each of many quick waits, nearly free while they are quick."""
 
 import asyncio
 from types import TracebackType
 from typing import Self
 
 
-class OutOfPatience(TimeoutError):
+class Stalled(TimeoutError):
     """A wait took too long."""
 
 
-class Patience:
-    """Raise OutOfPatience out of a wait inside this block that takes longer than so many seconds.
+class StallTimeout:
+    """Raise Stalled out of a wait inside this block that takes longer than so many seconds.
 
-    One timer looks now and then whether a wait has become too long, instead of one timer for each wait:
+    One timer checks now and then whether a wait has become too long, instead of one timer for each wait:
     ten thousand events of a cold cache arrive in a fraction of a second. The block begins as a wait;
     between `end_wait` and `begin_wait` it may take as long as it likes.
     """
@@ -25,10 +25,10 @@ class Patience:
     def __enter__(self) -> Self:
         task = asyncio.current_task()
         if task is None:
-            raise RuntimeError("Patience needs a task to interrupt")
+            raise RuntimeError("StallTimeout needs a running task to interrupt")
         self._task = task
         self._loop = asyncio.get_running_loop()
-        self._timer = self._loop.call_later(self._seconds, self._look)
+        self._timer = self._loop.call_later(self._seconds, self._check)
         self.begin_wait()
         return self
 
@@ -37,21 +37,21 @@ class Patience:
     ) -> None:
         self._timer.cancel()
         if self._ran_out and kind is asyncio.CancelledError and self._task.uncancel() == 0:
-            raise OutOfPatience from error
+            raise Stalled from error
 
     def begin_wait(self) -> None:
         """Note that a wait begins."""
         self._waiting_since = self._loop.time()
 
     def end_wait(self) -> None:
-        """Note that what was waited for has come."""
+        """Note that the wait is over."""
         self._waiting_since = None
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         now = self._loop.time()
         since = now if self._waiting_since is None else self._waiting_since
         if now - since >= self._seconds:
             self._ran_out = True
             self._task.cancel()
         else:
-            self._timer = self._loop.call_at(since + self._seconds, self._look)
+            self._timer = self._loop.call_at(since + self._seconds, self._check)
