@@ -10,10 +10,9 @@ from kubewright.cache import Selection
 from kubewright.cache.trimming import Trimmer, keep_managers
 
 NAMES = st.sampled_from(["mine", "other", 'quo"ted', "managedFields"])
+PARTS = st.dictionaries(st.sampled_from(["f:spec", "f:metadata", "f:status"]), st.just({"f:a": {}}))
 ENTRIES = st.lists(
-    st.fixed_dictionaries(
-        {"manager": NAMES, "operation": st.just("Apply"), "fieldsV1": st.just({"f:spec": {"f:a": {}}})}
-    ),
+    st.fixed_dictionaries({"manager": NAMES, "operation": st.just("Apply"), "fieldsV1": PARTS}),
     min_size=1,
     max_size=3,
 )
@@ -45,7 +44,14 @@ def test_cutting_bytes_equals_decoding_filtering_and_encoding(
     wire = document(entries, place, body, body_first)
     data = msgspec.json.encode(wire)
     kept = keep_managers(raw_object(msgspec.json.format(data) if spaces else data), keep)
-    own = [entry for entry in entries if entry["manager"] in keep]
+    listed = {
+        step == "f:status" for entry in entries if entry["manager"] in keep for step in entry["fieldsV1"]
+    }
+    own = [
+        entry
+        for entry in entries
+        if entry["manager"] in keep or any((step == "f:status") in listed for step in entry["fieldsV1"])
+    ]
     expected = {**wire, "metadata": {**wire["metadata"], "managedFields": own}}
     if not own:
         del expected["metadata"]["managedFields"]

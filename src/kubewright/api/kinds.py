@@ -45,7 +45,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True, dict=True
         for name in ("short_names", "categories", "columns", "selectable_fields"):
             msgspec.structs.force_setattr(self, name, tuple(getattr(self, name)))
 
-    @property
+    @cached_property
     def gvk(self) -> GroupVersionKind:
         """Return the group, version and kind."""
         return GroupVersionKind(self.group, self.version, self.kind)

@@ -1,4 +1,9 @@
-"""What is left of an object before it is kept: without other managers' fields, transformed, or only metadata."""
+"""What is left of an object before it is kept: without managed fields that do not matter here, transformed, or only metadata.
+
+An object that none of our field managers wrote loses its managedFields. Of one that they wrote those entries are kept
+that can own a field which an entry of ours lists too: an apply may take such a field from its other owner, so whether
+it would change anything depends on them (`controller/applying.py`).
+"""
 
 import re
 from collections.abc import Collection
@@ -16,8 +21,14 @@ _NONE = msgspec.Raw()
 _PLAIN = re.compile(r"[A-Za-z0-9 ._:@-]*")
 
 
-class _Entry(msgspec.Struct, gc=False):
+class _Entry(msgspec.Struct, gc=False, rename="camel"):
     manager: str = ""
+    fields_v1: dict[str, msgspec.Raw] | None = msgspec.field(default=None, name="fieldsV1")
+
+    @property
+    def parts(self) -> set[bool]:
+        """Return whether it lists fields of the status (True), of the rest (False), or both."""
+        return {step == "f:status" for step in self.fields_v1 or ()}
 
 
 class _Body(msgspec.Struct, gc=False):
@@ -30,7 +41,7 @@ _body = msgspec.json.Decoder(_Body)
 
 
 class Trimmer:
-    """Trim objects for one selection, keeping the managed fields of these managers alone."""
+    """Trim objects for one selection, keeping the managed fields that matter to these managers."""
 
     def __init__(self, selection: Selection, managers: Collection[str] = ()) -> None:
         self._managers = frozenset(managers)
@@ -60,7 +71,7 @@ def _identity(meta: PartialMeta) -> tuple[str, ...]:
 
 
 def keep_managers(obj: RawObject, managers: frozenset[str]) -> RawObject:
-    """Cut all but these managers' entries out of the object's bytes.
+    """Cut the entries that do not matter to these managers out of the object's bytes.
 
     The bytes are spliced, not decoded and encoded: managed fields are often a third of an object, and
     this runs for each one of a cold cache.
@@ -95,10 +106,12 @@ def _is_only_place(raw: bytes, end: int) -> bool:
 def _kept_entries(fields: bytes, managers: frozenset[str]) -> bytes:
     if not any(needle in fields for needle in _needles(managers)):
         return b""
-    ours = [entry.manager in managers for entry in _managers.decode(fields)]
-    if all(ours):
+    entries = _managers.decode(fields)
+    parts = set[bool]().union(*(entry.parts for entry in entries if entry.manager in managers))
+    chosen = [entry.manager in managers or not parts.isdisjoint(entry.parts) for entry in entries]
+    if all(chosen):
         return fields
-    kept = [bytes(entry) for entry in compress(_entries.decode(fields), ours)]
+    kept = [bytes(entry) for entry in compress(_entries.decode(fields), chosen)]
     return b"[" + b",".join(kept) + b"]" if kept else b""
 
 

@@ -6,8 +6,8 @@ context and the writes. The manager imports it, an author never does.
 
 In reading order: `declaration` (a controller), `operator` (several of them) and its `workload`, `watches` (what leads to a
 reconcile), `filters` and `change`, `context` (what a reconciler is given), `result` and `errors` (what it
-answers), `needs` and `permissions` (what it may do). `comparison`, `ownership`, `children`, `conditions`
-and `finalizers` are the pure part of writing.
+answers), `needs` and `permissions` (what it may do). `applying` (must an apply be sent?), `managed_fields`,
+`children`, `conditions` and `finalizers` are the pure part of writing.
 """
 
 from kubewright.api import Index

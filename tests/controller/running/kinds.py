@@ -20,6 +20,22 @@ class Box(Resource[BoxSpec, BoxStatus], group="running.example.com", version="v1
     """Has children."""
 
 
+class Route(Model):
+    host: str = ""
+    protocol: str | None = None
+    status: str | None = None
+
+
+class PolicySpec(Model):
+    allow: list[str] | None = None
+    routes: list[Route] = []
+    level: int = 3
+
+
+class Policy(Resource[PolicySpec, BoxStatus], group="running.example.com", version="v1", plural="policies"):
+    """Has atomic lists, and a list that may be stated empty."""
+
+
 class Paper(Object, group="running.example.com", version="v1"):
     """Is a child, or is watched."""
 

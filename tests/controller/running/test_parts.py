@@ -9,52 +9,9 @@ from kubewright.api import Meta, ObjectKey, encode, raw_object
 from kubewright.api.builtin import core_v1
 from kubewright.cache import Change
 from kubewright.controller import TerminalError, UndeclaredAccess
-from kubewright.controller.running.memory import AnswerMemory, VersionMemory
 from kubewright.controller.running.reconciliation import is_terminal
 from kubewright.controller.running.surroundings import Views
 from kubewright.controller.running.threads import WorkerThreads
-
-
-def test_an_answer_settles_the_same_question_about_the_same_object() -> None:
-    memory = AnswerMemory()
-    assert memory.remember("u", "", {"a": 1}, {"a": 2})
-    assert memory.settled("u", "", {"a": 1}, {"a": 2})
-    assert not memory.settled("u", "", {"a": 3}, {"a": 2})
-    assert not memory.settled("u", "", {"a": 1}, {"a": 4})
-    assert not memory.settled("u", "status", {"a": 1}, {"a": 2})
-    assert not memory.settled("v", "", {"a": 1}, {"a": 2})
-    assert not memory.remember("u", "", {"a": 1}, {"a": 5})
-    assert memory.remember("u", "", {"a": 9}, {"a": 5})
-    memory.forget("u", "")
-    assert not memory.settled("u", "", {"a": 9}, {"a": 5})
-
-
-def test_the_oldest_answer_is_forgotten_first() -> None:
-    memory = AnswerMemory(capacity=2)
-    for uid in "abc":
-        memory.remember(uid, "", 1, 2)
-    assert [memory.settled(uid, "", 1, 2) for uid in "abc"] == [False, True, True]
-
-
-def test_a_version_that_was_as_desired_need_not_be_compared_again() -> None:
-    memory = VersionMemory()
-    assert not memory.fits("u", "", "5", {"a": 1})
-    memory.note("u", "", "5", {"a": 1, "b": 2})
-    assert memory.fits("u", "", "5", {"b": 2, "a": 1})
-    assert not memory.fits("u", "", "5", {"a": 1})
-    assert not memory.fits("u", "", "6", {"a": 1, "b": 2})
-    assert not memory.fits("u", "status", "5", {"a": 1, "b": 2})
-    assert not memory.fits("v", "", "5", {"a": 1, "b": 2})
-    memory.note("u", "", "6", {"a": 1})
-    assert not memory.fits("u", "", "5", {"a": 1, "b": 2})
-    assert memory.fits("u", "", "6", {"a": 1})
-
-
-def test_of_versions_the_oldest_is_forgotten_first_and_a_new_note_makes_it_young() -> None:
-    memory = VersionMemory(capacity=2)
-    for uid in "abac":
-        memory.note(uid, "", "1", {})
-    assert [memory.fits(uid, "", "1", {}) for uid in "abc"] == [True, False, True]
 
 
 def caused(error: Exception, cause: Exception) -> Exception:

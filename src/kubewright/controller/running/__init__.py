@@ -3,7 +3,7 @@
 In reading order: `surroundings` (what all controllers share), `shelves` (a kind's objects at hand), `runner`
 (a change becomes a key, a key becomes a reconcile), `reconciliation` (one key: deletion first, then the
 author), `context` (the body of what the author is given), `reading` and `writer` (what goes to the cluster),
-`subjects`, `answers` and `memory` (whether it need go there), `threads`, and `instruments`, `reporting` and
+`subjects` (what a writing verb is given), `threads`, and `instruments`, `reporting` and
 `traces` (metrics, logs and spans).
 """
 

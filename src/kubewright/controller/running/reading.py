@@ -73,7 +73,7 @@ class Holdings:
         """Return the shelf that surely holds an object of this key, if there is one; best a whole one."""
         found: AnyShelf | None = None
         for shelf in self._shelves:
-            if shelf.kind == kind and shelf.covers(key):
+            if shelf.kind.gvk == kind.gvk and shelf.covers(key):
                 if shelf.whole:
                     return shelf
                 found = found or shelf

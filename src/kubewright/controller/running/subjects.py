@@ -1,11 +1,10 @@
-"""Objects as the writing verbs see them: the kind, the wire value, and the form they are given and returned in."""
+"""An object as it is given to a writing verb: its kind, its JSON object, and the form to return it in."""
 
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
 from kubewright.api import (
-    DecodeError,
     JsonObject,
     Kind,
     Model,
@@ -13,14 +12,12 @@ from kubewright.api import (
     ObjectKey,
     RawObject,
     decode,
-    parse,
     to_wire,
 )
-from kubewright.controller.change import decode_as
 
 
 class Subject:
-    """An object given to a verb, and its kind; its wire value is made when somebody needs it."""
+    """An object given to a verb, and its kind; its JSON object is made when it is first needed."""
 
     __slots__ = ("_wire", "form", "given", "kind")
 
@@ -33,7 +30,7 @@ class Subject:
 
     @property
     def wire(self) -> JsonObject:
-        """Return the object as it is on the wire."""
+        """Return the object as a JSON object."""
         if self._wire is None:
             self._wire = to_wire(self.given) if isinstance(self.given, Object) else self.given
         return self._wire
@@ -73,42 +70,15 @@ class _StatusAlone(msgspec.Struct):
 
 
 def status_of(state: RawObject) -> JsonObject:
-    """Return the status as it is on the wire; the rest of the object is passed over."""
+    """Return the status as a JSON object; the rest of the object is not decoded."""
     return decode(_StatusAlone, state.raw).status or {}
 
 
 def observes_generation(target: Subject, status: Model | JsonObject | None) -> bool:
-    """Tell whether the conditions of the status have an observedGeneration at all."""
+    """Return True if the conditions of the status have an observedGeneration at all."""
     meant: Any = getattr(target.given, "status", None) if status is None else status
     if isinstance(meant, Model):
         conditions: list[Any] = getattr(meant, "conditions", None) or []
         return any(hasattr(condition, "observed_generation") for condition in conditions)
     conditions = status_wire(target, status).get("conditions") or []
     return any("observedGeneration" in condition for condition in conditions)
-
-
-def typed_wire(form: Any, state: RawObject) -> JsonObject:
-    """Return the object in the form that desired objects have, or as it is where it does not fit its class."""
-    if not isinstance(form, Kind):
-        try:
-            typed = decode_as(cast("type[Object]", form), state.raw)
-        except DecodeError:
-            pass
-        else:
-            # Nobody desires these, and they are a good part of an object.
-            typed.metadata.managed_fields = []
-            typed.metadata.creation_timestamp = None
-            return to_wire(typed)
-    return cast("JsonObject", parse(state.raw))
-
-
-def typed_status(form: Any, state: RawObject) -> JsonObject:
-    """Return the object's status in the form that desired ones have."""
-    if not isinstance(form, Kind):
-        try:
-            typed = cast("Any", decode_as(cast("type[Object]", form), state.raw))
-        except DecodeError:
-            pass
-        else:
-            return to_wire(typed.status)
-    return status_of(state)

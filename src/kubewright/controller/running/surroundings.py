@@ -74,13 +74,13 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     def record_write(self, kind: Kind, answer: RawObject) -> None:
         """Let the answer to a write enter every feed of its kind, by the door of the watch events."""
         for feed in self.cache.feeds:
-            if feed.selection.kind == kind:
+            if feed.selection.kind.gvk == kind.gvk:
                 feed.record_write(answer)
 
     def record_delete(self, kind: Kind, meta: PartialMeta) -> None:
         """Let every feed of the kind know that our own write ended the object."""
         for feed in self.cache.feeds:
-            if feed.selection.kind == kind:
+            if feed.selection.kind.gvk == kind.gvk:
                 feed.record_delete(meta.key, meta.uid, meta.resource_version)
 
     def tell(self, kind: Kind, about: PartialMeta, type: EventType, reason: str, note: str) -> None:  # noqa: A002 (the field's name)

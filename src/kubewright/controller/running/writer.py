@@ -23,13 +23,13 @@ from kubewright.api import (
     utc_now,
 )
 from kubewright.client import requests
-from kubewright.controller import finalizers, ownership
+from kubewright.controller import finalizers, managed_fields
+from kubewright.controller.applying import ApplyMemory, applied_part, first_mismatch, may_change_again
 from kubewright.controller.change import decode_as
 from kubewright.controller.children import check_controllable, sent_form, with_finalizer, with_owner
 from kubewright.controller.conditions import stamped
 from kubewright.controller.declaration import Controller
 from kubewright.controller.errors import ObjectTerminating, UndeclaredAccess
-from kubewright.controller.running.answers import Answers
 from kubewright.controller.running.instruments import Instruments
 from kubewright.controller.running.reading import Holdings
 from kubewright.controller.running.subjects import Subject, observes_generation, status_of, status_wire
@@ -37,6 +37,9 @@ from kubewright.controller.running.surroundings import Surroundings
 
 RACES = 5
 """How often a write that carries a version is repeated on the newer version when raced."""
+
+REPEATED_APPLIES = 2
+"""How often an apply is repeated at most because the server did only a part of it; no case is known that needs more."""
 
 WakeOnDeletion = Callable[[Kind, PartialMeta, ObjectKey], bool]
 """Enqueue the key when the object is deleted; return False if its deletion would not be seen."""
@@ -63,30 +66,33 @@ class Writer:
         self._holdings = holdings
         self._permissions = holdings.permissions
         self._instruments = instruments
-        self._answers = Answers(controller.name, self._manager, surroundings, instruments)
-        self._owned = {kind_of(child.kind): child for child in controller.owns}
-        self._kinds = {
-            (kind.api_version, kind.kind): kind
-            for kind in (
-                self._kind,
-                *self._owned,
-                *(kind_of(watched.kind) for watched in controller.watches),
-                *(need.kind for need in controller.needs),
-            )
-        }
+        self._applied = ApplyMemory(self._manager)
+        self._owned = {_group_kind(kind_of(child.kind)): child for child in controller.owns}
+        self._kinds: dict[tuple[str, str], list[Kind]] = {}
+        for kind in (
+            self._kind,
+            *(kind_of(child.kind) for child in controller.owns),
+            *(kind_of(watched.kind) for watched in controller.watches),
+            *(need.kind for need in controller.needs),
+        ):
+            self._kinds.setdefault(_group_kind(kind), []).append(kind)
 
     def subject(self, given: Object | JsonObject) -> Subject:
-        """Return what is known of an object given to a verb; wire values must be of a declared kind."""
+        """Return an object given to a verb with its kind; JSON objects must be of a declared group and kind."""
         if isinstance(given, Object):
             return Subject(kind_of(given), given)
-        name = (given.get("apiVersion", ""), given.get("kind", ""))
-        kind = self._kinds.get(name)
-        if kind is None:
+        api_version, name = given.get("apiVersion", ""), given.get("kind", "")
+        group, _, version = api_version.rpartition("/")
+        declared = self._kinds.get((group, name))
+        if not declared or not version:
             raise UndeclaredAccess(
-                f"controller {self._controller.name!r} does not declare {' '.join(name).strip() or 'this object'}: "
+                f"controller {self._controller.name!r} does not declare "
+                f"{f'{api_version} {name}'.strip() or 'this object'}: "
                 "add its Kind to owns=, watches= or needs="
             )
-        return Subject(kind, given)
+        same = next((kind for kind in declared if kind.version == version), None)
+        # The version selects the representation; it does not make another kind.
+        return Subject(same or msgspec.structs.replace(declared[0], version=version), given)
 
     async def apply(self, owner: PartialMeta, child: Subject, *, owned: bool | None, force: bool) -> Any:
         """Make the child so; returns what is there, in the form that it was given in."""
@@ -101,13 +107,13 @@ class Writer:
                 self._expect_deletion(owner, kind, live.meta)
                 return decode_as(child.form, live.raw)
             live = await self._take_over(kind, live)
-            if self._answers.is_applied(child, desired, live):
+            if self._applied.must_send(kind, desired, live) is None:
                 self._instruments.applies_skipped.inc()
                 return decode_as(child.form, live.raw)
-        answer = await self._client.send(
-            requests.apply(desired, kind, field_manager=self._manager, force=force)
-        )
-        self._answers.note(child, desired, answer)
+        request = requests.apply(desired, kind, field_manager=self._manager, force=force)
+        answer = await self._send_apply(request, live, applied_part(desired))
+        if self._applied.learn(kind, desired, answer):
+            self._report_altered(kind, applied_part(desired), answer)
         self._surroundings.record_write(kind, answer)
         if answer.meta.deletion_timestamp is not None:
             self._expect_deletion(owner, kind, answer.meta)
@@ -193,17 +199,13 @@ class Writer:
         )
         # The same status of another generation is another statement.
         asked: JsonObject = {"status": given, "generation": generation}
-        if self._answers.is_status_known(asked, live):
+        desired = stamped(given, status_of(live), generation, utc_now())
+        document: JsonObject = {"metadata": _name(kind, key), "status": desired}
+        if self._applied.must_send(kind, document, live, subresource="status", source=asked) is None:
             return decode_as(target.form, live.raw)
-        state = status_of(live)
-        desired = stamped(given, state, generation, utc_now())
-        if self._answers.is_status_applied(target, asked, desired, live, state):
-            return decode_as(target.form, live.raw)
-        document = {"metadata": _name(kind, key), "status": desired}
+        request = requests.apply(document, kind, field_manager=self._manager, subresource="status")
         try:
-            answer = await self._client.send(
-                requests.apply(document, kind, field_manager=self._manager, subresource="status")
-            )
+            answer = await self._send_apply(request, live, applied_part(document, "status"))
         except NotFound:
             there = await self._holdings.ask(kind, key)
             if there is None or there.meta.uid != live.meta.uid:
@@ -212,7 +214,8 @@ class Writer:
                 f"patch {kind.resource}/status {key}: the object is there but has no status of its own: "
                 "does its CRD have the status subresource?"
             ) from None
-        self._answers.note_status(target, asked, desired, answer)
+        if self._applied.learn(kind, document, answer, subresource="status", source=asked):
+            self._report_altered(kind, applied_part(document, "status"), answer)
         self._surroundings.record_write(kind, answer)
         return decode_as(target.form, answer.raw)
 
@@ -308,13 +311,13 @@ class Writer:
         """Become the manager of what former names of this controller applied, so that it can be taken back."""
         if not self._formers:
             return live
-        entries = ownership.read_entries(live.meta.managed_fields)
-        if ownership.hand_over(entries, self._manager, self._formers) is None:
+        entries = managed_fields.read_entries(live.meta.managed_fields)
+        if managed_fields.hand_over(entries, self._manager, self._formers) is None:
             return live
-        # The cache keeps our own entries only; the list must be written whole.
+        # The cache does not keep all entries of others; the list must be written whole.
         live = await self._read(kind, live.meta.key)
-        entries = ownership.read_entries(live.meta.managed_fields)
-        handed = ownership.hand_over(entries, self._manager, self._formers)
+        entries = managed_fields.read_entries(live.meta.managed_fields)
+        handed = managed_fields.hand_over(entries, self._manager, self._formers)
         if handed is None:
             return live
         return await self._patch_at(
@@ -328,7 +331,7 @@ class Writer:
         desired = sent_form(child.wire, kind, owner.namespace)
         if self._is_owned(kind, owned):
             desired = with_owner(desired, kind, owner, self._kind)
-        declared = self._owned.get(kind)
+        declared = self._owned.get(_group_kind(kind))
         if declared is not None and declared.finalizer:
             desired = with_finalizer(desired, declared.finalizer)
         meta = desired["metadata"]
@@ -359,7 +362,28 @@ class Writer:
             )
 
     def _is_owned(self, kind: Kind, owned: bool | None) -> bool:
-        return kind in self._owned if owned is None else owned
+        return _group_kind(kind) in self._owned if owned is None else owned
+
+    async def _send_apply(
+        self, request: requests.Request, live: RawObject | None, part: JsonObject
+    ) -> RawObject:
+        """Send an apply, again if the first one left something for the next to do."""
+        version = None if live is None else live.meta.resource_version
+        answer = await self._client.send(request)
+        for _ in range(REPEATED_APPLIES):
+            if answer.meta.resource_version == version or not may_change_again(part, parse(answer.raw)):
+                break
+            version = answer.meta.resource_version
+            answer = await self._client.send(request)
+        return answer
+
+    def _report_altered(self, kind: Kind, part: JsonObject, answer: RawObject) -> None:
+        """Report a field that the server did not keep as it was applied."""
+        found = first_mismatch(part, parse(answer.raw))
+        if found is not None:
+            self._instruments.applies_altered.inc()
+            note = f"The server did not take {found.text} as controller {self._controller.name} applied it"
+            self._surroundings.tell(kind, answer.meta, "Warning", "ApplyAltered", note)
 
     def _record(self, kind: Kind, answer: RawObject) -> None:
         """Let an answer enter the store; an object whose last finalizer it took off is gone."""
@@ -371,6 +395,10 @@ class Writer:
 
     async def _read(self, kind: Kind, key: ObjectKey) -> RawObject:
         return await self._client.send(requests.get(kind, key.name, key.namespace))
+
+
+def _group_kind(kind: Kind) -> tuple[str, str]:
+    return kind.group, kind.kind
 
 
 def _name(kind: Kind, key: ObjectKey) -> JsonObject:

@@ -1,0 +1,510 @@
+"""Must this apply be sent? The whole answer is here; `controller/running/writer.py` asks for it and sends.
+
+The invariant: an apply is skipped only if the server would change nothing, neither in the object nor in its
+managedFields, relative to the live version that was read and to unchanged admission (webhooks, policies, and the
+schema of the kind). In doubt it is sent: one request, never a loop, because an apply that changes nothing moves no
+resourceVersion and causes no event.
+
+What the server does: it merges the desired object into the live one, removes what our managedFields entry lists and
+the desired object no longer has, completes and admits the result, and replaces our entry by the set of fields of the
+desired object. Nothing changes if both of these hold:
+
+1. our entry already is the set of fields of the desired object, in the same apiVersion;
+2. merging the desired object into the live one gives the live one.
+
+`unproven_field` checks both, walking the desired object, the live object and our entry at the same time. The schema of
+the kind is not known here; the entry stands in for it, because the server wrote it by the schema:
+
+- a node with `f:` steps is a map that merges field by field: exactly these fields must be desired;
+- a node with `k:` or `v:` steps is a keyed list or a set: exactly these elements must be desired, and they must stand
+  in the live list in the desired order, since the server would otherwise reorder them; elements of others may stand
+  between them;
+- an empty node is one value (a scalar, an atomic list or map): the live value must be exactly equal;
+- a desired field that the entry does not list, or that the live object does not have, is not proven, whatever its
+  value: `[]`, `{}`, `""` and null are values too.
+
+Two kinds of nodes can be read in two ways: an empty node of a map or list that is not empty (an atomic value, or one
+that was applied as `{}` or null before and merges field by field), and a map that is listed itself beside its fields
+(an entry of a map, or a declared field after an edit of the entry). `Shapes` holds what the answers to our own applies
+showed about these places of a kind: until then they are doubt. So the first object of a kind may be sent once after a
+start, and the others of the kind are not.
+
+Everything that is not proven is sent, and the answer is remembered (`ApplyMemory`): the same desired object is not
+sent again as long as the live object is what the answer was. Compared are the content without status (which an apply
+of the rest does not touch), versions and generation, and all managedFields entries that can own a field that our entry
+lists: if another manager becomes a joint owner of a field that the server rewrites on each apply, or changes the order
+of a list, the next apply does change something and is sent.
+
+A status apply is the same question about the `status` subresource and our entry for that.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, cast
+
+import msgspec
+
+from kubewright.api import JsonObject, Kind, RawObject, parse
+from kubewright.controller.managed_fields import (
+    SELF,
+    STATUS,
+    Entry,
+    Fields,
+    applied_entry,
+    fields_of,
+    is_element,
+    sharing_entries,
+)
+
+CAPACITY = 100_000
+"""Objects whose last apply is remembered; one that was forgotten costs one more request."""
+
+MAX_SHAPES = 10_000
+"""Places whose shape is remembered for one kind; maps with very many keys would fill the memory."""
+
+_WHOLE: Mapping[type, str] = {dict: "whole map", list: "whole list"}
+_ITEM = "k"
+_UNOWNED = frozenset({"name", "namespace"})
+"""Metadata that names the object; no manager owns it."""
+
+Shape = dict[str, Any]
+"""What is known of a place of a kind: whether maps or lists there are one value (`_WHOLE`), whether the place is listed
+itself (`SELF`), and the steps to places below."""
+
+
+def applied_part(desired: JsonObject, subresource: str = "") -> dict[str, Any]:
+    """Return what of the document that is sent can be owned: without its type and its name."""
+    if subresource:
+        return {subresource: desired.get(subresource)}
+    part = {key: value for key, value in desired.items() if key not in ("apiVersion", "kind", "metadata")}
+    meta = {key: value for key, value in desired.get("metadata", {}).items() if key not in _UNOWNED}
+    return part | {"metadata": meta} if meta else part
+
+
+def unproven_field(part: JsonObject, live: JsonObject, owned: Fields, shape: Shape) -> str | None:
+    """Return the path of a field for which it is not proven that an apply changes nothing; None if there is none.
+
+    `part` is `applied_part` of what would be sent, `owned` the fields of our entry, `shape` that of the kind's root.
+    """
+    return _map_doubt(part, live, owned, shape)
+
+
+def _doubt(desired: Any, live: Any, owned: Fields, shape: Shape | None) -> str | None:
+    """Return where below here there is doubt, empty if it is about the value itself; None if there is none."""
+    if not owned:
+        if not _equal(desired, live):
+            return ""
+        whole = _WHOLE.get(desired.__class__)
+        return None if whole is None or not desired or (shape is not None and whole in shape) else ""
+    if isinstance(desired, dict) and isinstance(live, dict):
+        if SELF in owned and (shape is None or SELF not in shape):
+            return ""
+        return _map_doubt(cast("JsonObject", desired), cast("JsonObject", live), owned, shape)
+    if isinstance(desired, list) and isinstance(live, list):
+        return _list_doubt(cast("list[Any]", desired), cast("list[Any]", live), owned, shape)
+    return ""
+
+
+def _map_doubt(desired: JsonObject, live: JsonObject, owned: Fields, shape: Shape | None) -> str | None:
+    # The path is put together on the way back: most of what is compared is equal.
+    for key, value in desired.items():
+        step = f"f:{key}"
+        below = owned.get(step)
+        if below is None or key not in live:
+            return key
+        found = _doubt(value, live[key], below, None if shape is None else shape.get(step))
+        if found is not None:
+            return _joined(key, found)
+    if len(owned) - (SELF in owned) > len(desired):
+        return next(step[2:] for step in owned if step != SELF and step[2:] not in desired)
+    return None
+
+
+def _list_doubt(desired: list[Any], live: list[Any], owned: Fields, shape: Shape | None) -> str | None:
+    steps = [step for step in owned if step != SELF]
+    if len(steps) != len(owned) or len(steps) != len(desired):
+        return ""
+    if all(step.startswith("v:") for step in steps):
+        return _set_doubt(desired, live, steps)
+    elements = _Elements.of(steps)
+    if elements is None:
+        return ""
+    places = elements.places(live)
+    below = None if shape is None else shape.get(_ITEM)
+    last, seen = -1, set[str]()
+    for index, item in enumerate(desired):
+        step = elements.step_of(item)
+        place = None if step is None else places.get(step)
+        # The server puts our elements into our order; one that is there twice it replaces.
+        if step is None or step in seen or place is None or place <= last:
+            return f"[{index}]"
+        last = place
+        seen.add(step)
+        node = owned[step]
+        if not node:
+            found = _doubt(item, live[place], node, below)
+        elif SELF not in node:
+            found = ""
+        else:
+            found = _map_doubt(item, live[place], node, below)
+        if found is not None:
+            return _joined(f"[{index}]", found)
+    return None
+
+
+def _set_doubt(desired: list[Any], live: list[Any], steps: Sequence[str]) -> str | None:
+    ours = [fingerprint(item) for item in desired]
+    listed = {fingerprint(msgspec.json.decode(step[2:])) for step in steps}
+    there = [one for one in map(fingerprint, live) if one in listed]
+    return None if ours == there and len(listed) == len(ours) and listed == set(ours) else ""
+
+
+class _Elements:
+    """The elements of a keyed list that an entry lists, found by the keys of an item."""
+
+    def __init__(
+        self, names: tuple[str, ...], by_keys: dict[bytes, str], keys: dict[str, JsonObject]
+    ) -> None:
+        self._names = names
+        self._by_keys = by_keys
+        self._keys = keys
+
+    @classmethod
+    def of(cls, steps: Sequence[str]) -> "_Elements | None":
+        """Read the steps; None if they are not all elements by the same keys."""
+        if not all(step.startswith("k:") for step in steps):
+            return None
+        keys: dict[str, JsonObject] = {step: msgspec.json.decode(step[2:]) for step in steps}
+        names = tuple(sorted(next(iter(keys.values()))))
+        if any(tuple(sorted(one)) != names for one in keys.values()):
+            return None
+        by_keys = {fingerprint([one[name] for name in names]): step for step, one in keys.items()}
+        return cls(names, by_keys, keys)
+
+    def step_of(self, item: Any) -> str | None:
+        """Return the step of a desired item; keys that it leaves out were filled in by the server's defaults."""
+        if not isinstance(item, dict):
+            return None
+        element = cast("JsonObject", item)
+        if all(name in element for name in self._names):
+            return self._by_keys.get(self._fingerprint(element))
+        # Which default it was shows in the entry: an element that was applied with the key lists the key.
+        fitting = [
+            step
+            for step, keys in self._keys.items()
+            if all(name not in element or _equal(element[name], value) for name, value in keys.items())
+        ]
+        return fitting[0] if len(fitting) == 1 and is_element(fitting[0], element) else None
+
+    def places(self, live: Sequence[Any]) -> dict[str, int | None]:
+        """Return where each element stands in the live list; None for one that is there twice."""
+        found: dict[str, int | None] = {}
+        for place, item in enumerate(live):
+            if isinstance(item, dict) and all(name in item for name in self._names):
+                step = self._by_keys.get(self._fingerprint(cast("JsonObject", item)))
+                if step is not None:
+                    found[step] = None if step in found else place
+        return found
+
+    def _fingerprint(self, element: JsonObject) -> bytes:
+        return fingerprint([element[name] for name in self._names])
+
+
+def _joined(above: str, below: str) -> str:
+    return f"{above}.{below}" if below and below[0] != "[" else f"{above}{below}"
+
+
+def _equal(one: Any, other: Any) -> bool:
+    # Most values are texts. Values of JSON compare as Python's do, except that true is not 1.
+    kind = one.__class__
+    if kind is str:
+        return bool(one == other)
+    if kind is dict:
+        if not isinstance(other, dict) or len(one) != len(cast("JsonObject", other)):
+            return False
+        theirs = cast("JsonObject", other)
+        return all(key in theirs and _equal(value, theirs[key]) for key, value in one.items())
+    if kind is list:
+        if not isinstance(other, list):
+            return False
+        items = cast("list[Any]", other)
+        return len(one) == len(items) and all(map(_equal, one, items))
+    if kind is bool or isinstance(other, bool):
+        return one is other
+    return bool(one == other)
+
+
+def fingerprint(value: Any) -> bytes:
+    """Return bytes that are equal for equal JSON values, whatever the order of their keys."""
+    return msgspec.json.encode(value, order="deterministic")
+
+
+def may_change_again(part: JsonObject, answer: JsonObject) -> bool:
+    """Return True if applying the same once more may change the object that the server answered with.
+
+    An apply of `{}`, `[]` or null removes our fields below it and with them the map or list itself; only the next
+    apply adds the empty value. So what is desired empty must be there, or be applied a second time. And an object
+    whose last manager has gone is given one by the next apply.
+    """
+    return not _entries(answer) or _lacks_empty(part, answer)
+
+
+def _lacks_empty(value: Any, there: Any) -> bool:
+    if not _has_empty(value) or _equal(value, there):
+        return False
+    if value and isinstance(value, dict) and isinstance(there, dict):
+        answer = cast("JsonObject", there)
+        return any(
+            _lacks_empty(below, answer[key]) if key in answer else _has_empty(below)
+            for key, below in cast("JsonObject", value).items()
+        )
+    return True
+
+
+def _has_empty(value: Any) -> bool:
+    if isinstance(value, dict):
+        return not value or any(map(_has_empty, cast("JsonObject", value).values()))
+    if isinstance(value, list):
+        return not value or any(map(_has_empty, cast("list[Any]", value)))
+    return value is None
+
+
+class Shapes:
+    """Know, for each kind and version, which places are one value, as the answers to applies showed it."""
+
+    def __init__(self) -> None:
+        self._roots: dict[tuple[str, str, str], Shape] = {}
+        self._counts: dict[tuple[str, str, str], int] = {}
+
+    def root(self, kind: Kind, subresource: str) -> Shape:
+        """Return what is known of a kind."""
+        key = (kind.api_version, kind.kind, subresource)
+        found = self._roots.get(key)
+        if found is None:
+            # The metadata of all kinds is the same: an owner reference is one value, found by its uid.
+            references: Shape = {"f:ownerReferences": {_ITEM: {_WHOLE[dict]: True}}}
+            found = self._roots[key] = {"f:metadata": references}
+        return found
+
+    def learn(self, kind: Kind, subresource: str, part: JsonObject, owned: Fields) -> None:
+        """Learn from the entry that the server made of an applied part."""
+        key = (kind.api_version, kind.kind, subresource)
+        left = MAX_SHAPES - self._counts.get(key, 0)
+        added = _learn(part, owned, self.root(kind, subresource), left)
+        self._counts[key] = self._counts.get(key, 0) + added
+
+
+def _learn(desired: Any, owned: Fields, shape: Shape, left: int) -> int:
+    """Note the shape of this place and of those below, of at most `left` new ones; returns how many were new."""
+    if not owned:
+        shape[_WHOLE[desired.__class__]] = True
+        return 0
+    if SELF in owned:
+        shape[SELF] = True
+    added = 0
+    for step, node, value in _below(desired, owned):
+        below: Shape | None = shape.get(step)
+        if below is None:
+            if added >= left:
+                continue
+            below = shape[step] = {}
+            added += 1
+        added += _learn(value, node, below, left - added)
+    return added
+
+
+def _below(desired: Any, owned: Fields) -> list[tuple[str, Fields, Any]]:
+    """Return the steps to maps and lists that are not empty, with what is owned and desired there."""
+    if isinstance(desired, dict):
+        pairs = [(f"f:{key}", value) for key, value in cast("JsonObject", desired).items()]
+        return [
+            (step, owned[step], value)
+            for step, value in pairs
+            if value and isinstance(value, dict | list) and step in owned
+        ]
+    elements = _Elements.of([step for step in owned if step != SELF])
+    if elements is None or not isinstance(desired, list):
+        return []
+    found = [(elements.step_of(item), item) for item in cast("list[Any]", desired)]
+    return [(_ITEM, owned[step], item) for step, item in found if step is not None and item]
+
+
+class _Applied(NamedTuple):
+    """What is remembered of the last apply of one object: what was desired, and what the object was then."""
+
+    desired: int
+    version: str
+    relevant: int | None
+    """What must not have changed; None if the proof needs no memory."""
+
+
+class Doubt(NamedTuple):
+    """Why an apply must be sent."""
+
+    field: str
+    is_drift: bool
+    """The same was applied before, and the object has been changed since."""
+
+
+class ApplyMemory:
+    """Decide for one field manager whether applies must be sent, and remember what the server made of them."""
+
+    def __init__(self, manager: str, capacity: int = CAPACITY) -> None:
+        self._manager = manager
+        self._capacity = capacity
+        self._shapes = Shapes()
+        self._applied: OrderedDict[tuple[str, str], _Applied] = OrderedDict()
+
+    def must_send(
+        self, kind: Kind, desired: JsonObject, live: RawObject, *, subresource: str = "", source: Any = None
+    ) -> Doubt | None:
+        """Return why the document must be sent; None if the server would change nothing.
+
+        `source` is what the document was made of if that says better than the document whether it is the same
+        as before: times are stamped into a status.
+        """
+        meta = live.meta
+        key, asked = (meta.uid, subresource), _hash(desired if source is None else source)
+        known = self._applied.get(key)
+        same = known is not None and known.desired == asked
+        if known is not None and same and known.version == meta.resource_version:
+            return None
+        state: JsonObject = parse(live.raw)
+        field = self._unproven(kind, desired, state, subresource)
+        if field is None:
+            self._remember(key, _Applied(asked, meta.resource_version, None))
+            return None
+        if (
+            known is not None
+            and same
+            and known.relevant is not None
+            and known.relevant == self._relevant(kind, state, subresource)
+        ):
+            self._remember(key, known._replace(version=meta.resource_version))
+            return None
+        return Doubt(field, same)
+
+    def learn(
+        self, kind: Kind, desired: JsonObject, answer: RawObject, *, subresource: str = "", source: Any = None
+    ) -> bool:
+        """Learn from the answer to an apply; returns True if the same was not applied before."""
+        meta = answer.meta
+        state: JsonObject = parse(answer.raw)
+        entry = self._entry(state, subresource)
+        if entry is not None:
+            self._shapes.learn(kind, subresource, applied_part(desired, subresource), fields_of(entry))
+        field = self._unproven(kind, desired, state, subresource)
+        relevant = None if field is None else self._relevant(kind, state, subresource)
+        key, asked = (meta.uid, subresource), _hash(desired if source is None else source)
+        known = self._applied.get(key)
+        self._remember(key, _Applied(asked, meta.resource_version, relevant))
+        return known is None or known.desired != asked
+
+    def _unproven(self, kind: Kind, desired: JsonObject, state: JsonObject, subresource: str) -> str | None:
+        entry = self._entry(state, subresource)
+        if entry is None or entry.get("apiVersion") != kind.api_version:
+            return "metadata.managedFields"
+        part = applied_part(desired, subresource)
+        return unproven_field(part, state, fields_of(entry), self._shapes.root(kind, subresource))
+
+    def _relevant(self, kind: Kind, state: JsonObject, subresource: str) -> int | None:
+        """Return a hash of all that decides about the outcome of an apply; None without an entry of ours.
+
+        Without one the cache does not keep those of others, so only the same version is surely the same.
+        """
+        entry = self._entry(state, subresource)
+        if entry is None:
+            return None
+        shared = sharing_entries(_entries(state), fields_of(entry))
+        if subresource:
+            content: Any = state.get(subresource)
+        else:
+            content = content_of(state, has_status=kind.status)
+        return _hash([content, sorted(map(fingerprint, shared))])
+
+    def _entry(self, state: JsonObject, subresource: str) -> Entry | None:
+        return applied_entry(_entries(state), self._manager, subresource)
+
+    def _remember(self, key: tuple[str, str], applied: _Applied) -> None:
+        self._applied.pop(key, None)
+        self._applied[key] = applied
+        if len(self._applied) > self._capacity:
+            self._applied.popitem(last=False)
+
+
+def _entries(state: JsonObject) -> list[Entry]:
+    return cast("list[Entry]", state.get("metadata", {}).get("managedFields") or [])
+
+
+def content_of(live: JsonObject, *, has_status: bool) -> dict[str, Any]:
+    """Return the live object without what other writes move: versions, managers, and the status."""
+    meta = {
+        key: value
+        for key, value in live.get("metadata", {}).items()
+        if key not in ("resourceVersion", "managedFields", "generation")
+    }
+    moving = {"metadata", STATUS} if has_status else {"metadata"}
+    return {key: value for key, value in live.items() if key not in moving} | {"metadata": meta}
+
+
+def _hash(value: Any) -> int:
+    # Python's own hash is keyed anew in each process, so collisions cannot be aimed at; a cryptographic one costs ten times as much.
+    return hash(fingerprint(value))
+
+
+class Mismatch(NamedTuple):
+    """A field in which an object is not as desired."""
+
+    path: tuple[Any, ...]
+    """Names of fields, and elements of lists as they are desired."""
+    text: str
+    live: Any
+    """The value that is there; None if there is none."""
+
+
+def first_mismatch(part: JsonObject, live: JsonObject) -> Mismatch | None:
+    """Return the first field that the live object does not have as desired; None if it has them all.
+
+    What the server adds is no mismatch, nor is an empty value that it does not keep. This is for reports: no
+    apply is skipped for it.
+    """
+    return _mismatch(part, live, (), "")
+
+
+def _mismatch(desired: Any, live: Any, path: tuple[Any, ...], text: str) -> Mismatch | None:
+    if isinstance(desired, dict) and isinstance(live, Mapping):
+        for key, value in cast("JsonObject", desired).items():
+            there = cast("JsonObject", live).get(key)
+            if there is None and not value and value not in (0, False):
+                continue
+            found = _mismatch(value, there, (*path, key), _joined(text, key) if text else key)
+            if found is not None:
+                return found
+        return None
+    if isinstance(desired, list) and isinstance(live, list) and desired:
+        items = cast("list[Any]", desired)
+        for index, item in enumerate(items):
+            found = _item_mismatch(item, index, cast("list[Any]", live), path, f"{text}[{index}]")
+            if found is not None:
+                return found
+        return None
+    return None if _equal(desired, live) else Mismatch(path, text, live)
+
+
+def _item_mismatch(
+    item: Any, index: int, live: list[Any], path: tuple[Any, ...], text: str
+) -> Mismatch | None:
+    if not isinstance(item, dict):
+        return None if any(_equal(item, other) for other in live) else Mismatch((*path, item), text, None)
+    # The twin is the element that is most alike: keys are not known here.
+    twins = [cast("JsonObject", other) for other in live if isinstance(other, dict)]
+    if not twins:
+        return Mismatch((*path, item), text, None)
+    element = cast("JsonObject", item)
+
+    def likeness(pair: tuple[int, JsonObject]) -> tuple[int, bool]:
+        place, other = pair
+        return sum(_equal(value, other.get(key)) for key, value in element.items()), place == index
+
+    _, twin = max(enumerate(twins), key=likeness)
+    return _mismatch(element, twin, (*path, element), text)

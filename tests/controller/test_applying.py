@@ -1,0 +1,485 @@
+"""When an apply is skipped, case by case; `running/test_apply_property.py` compares drawn cases with a server."""
+
+import copy
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kubewright.api import JsonObject, Kind, RawObject, encode, raw_object
+from kubewright.controller.applying import ApplyMemory, applied_part, first_mismatch, may_change_again
+from kubewright.controller.managed_fields import (
+    applied_entry,
+    hand_over,
+    owners_of,
+    read_entries,
+    sharing_entries,
+    union,
+)
+
+DEPLOYMENT = Kind(group="apps", version="v1", kind="Deployment", plural="deployments", status=True)
+BETA = Kind(group="apps", version="v1beta1", kind="Deployment", plural="deployments", status=True)
+
+
+def fields_of(value: Any) -> JsonObject:
+    """Return the FieldsV1 of an applied value, for a schema with elements keyed by name and other lists atomic."""
+    if isinstance(value, dict):
+        return {f"f:{key}": fields_of(below) for key, below in value.items()}
+    if isinstance(value, list) and value and all(isinstance(item, dict) and "name" in item for item in value):
+        return {"k:" + json.dumps({"name": item["name"]}): {".": {}} | fields_of(item) for item in value}
+    return {}
+
+
+def entry(
+    fields: JsonObject,
+    *,
+    manager: str = "ours",
+    operation: str = "Apply",
+    version: str = "apps/v1",
+    subresource: str = "",
+) -> JsonObject:
+    made = {
+        "manager": manager,
+        "operation": operation,
+        "apiVersion": version,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": fields,
+    }
+    return made | ({"subresource": subresource} if subresource else {})
+
+
+def deployment() -> JsonObject:
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "demo", "namespace": "ns", "labels": {"app": "demo"}},
+        "spec": {
+            "replicas": 3,
+            "template": {
+                "spec": {
+                    "containers": [
+                        {
+                            "name": "main",
+                            "image": "busybox",
+                            "env": [{"name": "A", "value": "1"}, {"name": "B"}],
+                        },
+                        {"name": "side", "image": "sidecar"},
+                    ]
+                }
+            },
+        },
+    }
+
+
+def containers(desired: JsonObject) -> list[JsonObject]:
+    return desired["spec"]["template"]["spec"]["containers"]
+
+
+def live_object(content: JsonObject, *entries: JsonObject, version: str = "5", uid: str = "u") -> RawObject:
+    meta = content.get("metadata", {}) | {"uid": uid, "resourceVersion": version}
+    return raw_object(encode({**content, "metadata": meta | {"managedFields": list(entries)}}))
+
+
+def defaulted(desired: JsonObject) -> JsonObject:
+    """Return what the server and others make of it: the same with more around."""
+    live = copy.deepcopy(desired)
+    live["metadata"] |= {"annotations": {"revision": "1"}}
+    live["metadata"]["labels"]["added"] = "by-another"
+    live["spec"]["strategy"] = {"type": "RollingUpdate"}
+    for container in containers(live):
+        container["imagePullPolicy"] = "Always"
+    containers(live).insert(0, {"name": "injected", "image": "mesh"})
+    live["status"] = {"readyReplicas": 1}
+    return live
+
+
+def applied(desired: JsonObject) -> RawObject:
+    return live_object(defaulted(desired), entry(fields_of(applied_part(desired))))
+
+
+def doubt_after(change: Callable[[JsonObject], object]) -> str | None:
+    """Return the field in doubt when the desired object changes after it was applied."""
+    desired = deployment()
+    live = applied(desired)
+    change(desired)
+    found = ApplyMemory("ours").must_send(DEPLOYMENT, desired, live)
+    return None if found is None else found.field
+
+
+def doubt(desired: JsonObject, live: JsonObject, fields: JsonObject) -> str | None:
+    """Return the field in doubt for a custom resource."""
+    memory, kind = ApplyMemory("ours"), Kind(group="", version="v1", kind="Thing", plural="things")
+    found = memory.must_send(kind, desired, live_object(live, entry(fields, version="v1")))
+    return None if found is None else found.field
+
+
+def test_skips_an_apply_of_what_is_there_among_defaults_and_fields_of_others() -> None:
+    assert doubt_after(lambda desired: None) is None
+
+
+def test_sends_a_changed_value() -> None:
+    assert doubt_after(lambda d: d["spec"].update(replicas=0)) == "spec.replicas"
+    path = doubt_after(lambda d: containers(d)[0].update(image="x"))
+    assert path == "spec.template.spec.containers[0].image"
+
+
+def test_sends_when_a_field_or_an_element_is_no_longer_desired() -> None:
+    assert doubt_after(lambda d: containers(d)[0]["env"].pop()) is not None
+    assert doubt_after(lambda d: d["metadata"]["labels"].pop("app")) == "metadata.labels.app"
+    assert doubt_after(lambda d: containers(d).pop()) is not None
+    assert doubt_after(lambda d: d["spec"].pop("replicas")) == "spec.replicas"
+
+
+def test_sends_a_field_that_is_there_but_not_ours() -> None:
+    assert (
+        doubt_after(lambda d: d["metadata"]["labels"].update(added="by-another")) == "metadata.labels.added"
+    )
+
+
+def test_sends_keyed_elements_in_another_order() -> None:
+    assert doubt_after(lambda d: containers(d).reverse()) is not None
+
+
+def test_sends_a_set_in_another_order() -> None:
+    fields = {"f:metadata": {"f:finalizers": {'v:"a"': {}, 'v:"b"': {}}}}
+    live = {"metadata": {"finalizers": ["other", "b", "more", "a"]}}
+    assert doubt({"metadata": {"finalizers": ["b", "a"]}}, live, fields) is None
+    assert doubt({"metadata": {"finalizers": ["a", "b"]}}, live, fields) == "metadata.finalizers"
+    assert doubt({"metadata": {"finalizers": ["b"]}}, live, fields) is not None
+    assert doubt({"metadata": {"finalizers": ["b", "a", "c"]}}, live, fields) is not None
+
+
+@pytest.mark.parametrize("empty", [[], {}, "", None])
+def test_sends_an_empty_value_that_the_live_object_does_not_have(empty: Any) -> None:
+    live = {"spec": {"a": 1}}
+    assert doubt({"spec": {"a": 1, "allow": empty}}, live, {"f:spec": {"f:a": {}}}) == "spec.allow"
+    listed = {"f:spec": {"f:a": {}, "f:allow": {}}}
+    assert doubt({"spec": {"a": 1, "allow": empty}}, live, listed) == "spec.allow"
+    assert doubt({"spec": {"a": 1, "allow": empty}}, {"spec": {"a": 1, "allow": empty}}, listed) is None
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("protocol", "TCP"), ("kind", "PersistentVolumeClaim"), ("apiVersion", "v1"), ("status", "True")],
+)
+def test_sends_when_an_element_of_an_atomic_list_has_more_than_desired(field: str, value: str) -> None:
+    live = {"spec": {"rules": [{"host": "a", field: value}]}}
+    assert doubt({"spec": {"rules": [{"host": "a"}]}}, live, {"f:spec": {"f:rules": {}}}) == "spec.rules"
+
+
+def test_sends_what_was_applied_in_another_version_or_twice() -> None:
+    desired = deployment() | {"apiVersion": "apps/v1beta1"}
+    found = ApplyMemory("ours").must_send(BETA, desired, applied(deployment()))
+    assert found is not None
+    assert found.field == "metadata.managedFields"
+    own = entry(fields_of(applied_part(deployment())))
+    live = live_object(defaulted(deployment()), own, own)
+    assert ApplyMemory("ours").must_send(DEPLOYMENT, deployment(), live) is not None
+
+
+def test_sends_what_our_manager_wrote_by_updates() -> None:
+    own = entry(fields_of(applied_part(deployment())), operation="Update")
+    live = live_object(defaulted(deployment()), own)
+    assert ApplyMemory("ours").must_send(DEPLOYMENT, deployment(), live) is not None
+
+
+def test_matches_keys_that_the_server_filled_in() -> None:
+    tcp, udp = 'k:{"port":80,"protocol":"TCP"}', 'k:{"port":80,"protocol":"UDP"}'
+    ports = [{"port": 80, "protocol": "TCP"}, {"port": 80, "protocol": "UDP"}]
+    left_out, given_all = {".": {}, "f:port": {}}, {".": {}, "f:port": {}, "f:protocol": {}}
+    live: JsonObject = {"spec": {"ports": ports}}
+    assert doubt({"spec": {"ports": [{"port": 80}]}}, live, {"f:spec": {"f:ports": {tcp: left_out}}}) is None
+    # Applied with UDP before; the default that is meant now is another element.
+    assert (
+        doubt({"spec": {"ports": [{"port": 80}]}}, live, {"f:spec": {"f:ports": {udp: given_all}}})
+        is not None
+    )
+    both = {"f:spec": {"f:ports": {tcp: left_out, udp: given_all}}}
+    assert doubt({"spec": {"ports": [{"port": 80}, {"port": 80, "protocol": "UDP"}]}}, live, both) is not None
+
+
+def test_sends_when_an_element_is_there_twice() -> None:
+    fields = {"f:spec": {"f:items": {'k:{"name":"a"}': {".": {}, "f:name": {}}}}}
+    twice = {"spec": {"items": [{"name": "a"}, {"name": "a"}]}}
+    assert doubt({"spec": {"items": [{"name": "a"}]}}, twice, fields) == "spec.items[0]"
+
+
+def test_owner_references_are_one_value_each() -> None:
+    reference = {"apiVersion": "v1", "kind": "Shell", "name": "a", "uid": "u", "controller": True}
+    other = {"apiVersion": "v1", "kind": "Other", "name": "b", "uid": "x"}
+    fields = {"f:metadata": {"f:ownerReferences": {'k:{"uid":"u"}': {}}}}
+    live = {"metadata": {"ownerReferences": [other, reference]}}
+    assert doubt({"metadata": {"ownerReferences": [reference]}}, live, fields) is None
+    assert doubt({"metadata": {"ownerReferences": [other]}}, live, fields) is not None
+    assert doubt({"metadata": {"ownerReferences": [reference | {"name": "c"}]}}, live, fields) is not None
+
+
+def test_a_value_of_another_type_is_another_value() -> None:
+    fields = {"f:spec": {"f:on": {}, "f:count": {}}}
+    live = {"spec": {"on": True, "count": 1}}
+    assert doubt({"spec": {"on": True, "count": 1.0}}, live, fields) is None
+    assert doubt({"spec": {"on": 1, "count": 1}}, live, fields) == "spec.on"
+    assert doubt({"spec": {"on": True, "count": "1"}}, live, fields) == "spec.count"
+
+
+def test_sends_an_object_that_we_never_applied_even_if_nothing_is_desired_of_it() -> None:
+    live = live_object(defaulted(deployment()), entry({"f:spec": {}}, manager="theirs"))
+    assert ApplyMemory("ours").must_send(DEPLOYMENT, deployment(), live) is not None
+    bare = {"metadata": {"name": "demo", "namespace": "ns"}}
+    assert ApplyMemory("ours").must_send(DEPLOYMENT, bare, live) is not None
+
+
+def test_an_atomic_value_is_proven_once_an_answer_showed_that_it_is_one() -> None:
+    def with_selector(name: str) -> JsonObject:
+        return {"metadata": {"name": name}, "spec": {"selector": {"app": "a"}, "command": ["sh"]}}
+
+    memory = ApplyMemory("ours")
+    fields = entry({"f:spec": {"f:selector": {}, "f:command": {}}})
+    first, second = (live_object(with_selector(name), fields, uid=name) for name in ("first", "second"))
+    assert memory.must_send(DEPLOYMENT, with_selector("second"), second) is not None
+    memory.learn(DEPLOYMENT, with_selector("first"), first)
+    assert memory.must_send(DEPLOYMENT, with_selector("second"), second) is None
+    assert ApplyMemory("ours").must_send(DEPLOYMENT, with_selector("second"), second) is not None
+
+
+def test_a_map_that_was_applied_empty_is_not_taken_for_an_atomic_one() -> None:
+    live = {"spec": {"options": {"level": 3}}}
+    assert doubt({"spec": {"options": {"level": 3}}}, live, {"f:spec": {"f:options": {}}}) == "spec.options"
+
+
+def altering_server(memory: ApplyMemory) -> tuple[JsonObject, JsonObject, JsonObject]:
+    """Have the memory learn an answer that is not as desired; returns the desired object, the content and our entry."""
+    desired = {"metadata": {"name": "a"}, "spec": {"cpu": "1000m"}}
+    content = {"metadata": {"name": "a"}, "spec": {"cpu": "1", "extra": True}, "status": {"ready": 0}}
+    own = entry({"f:spec": {"f:cpu": {}}})
+    memory.learn(DEPLOYMENT, desired, live_object(content, own))
+    return desired, content, own
+
+
+def test_what_the_server_alters_is_not_sent_again_while_the_object_is_what_the_answer_was() -> None:
+    memory = ApplyMemory("ours")
+    desired, content, own = altering_server(memory)
+
+    def must_send(change: JsonObject, *entries: JsonObject, version: str) -> bool:
+        live = live_object(content | change, *(entries or (own,)), version=version)
+        return memory.must_send(DEPLOYMENT, desired, live) is not None
+
+    assert not must_send({}, version="5")
+    assert not must_send({"status": {"ready": 1}}, version="6")
+    status = entry({"f:status": {"f:ready": {}}}, manager="theirs", operation="Update", subresource="status")
+    assert not must_send({"status": {"ready": 2}}, own, status, version="7")
+    assert not must_send({}, own | {"time": "2026-01-01T00:00:00Z"}, version="8")
+    assert must_send({"spec": {"cpu": "2", "extra": True}}, version="9")
+    assert must_send({"spec": {"cpu": "1"}}, version="9")
+    assert must_send({"metadata": {"name": "a", "labels": {"x": "y"}}}, version="9")
+
+
+def test_what_the_server_alters_is_sent_again_when_another_manager_becomes_a_joint_owner() -> None:
+    memory = ApplyMemory("ours")
+    desired, content, own = altering_server(memory)
+    joint = entry({"f:spec": {"f:cpu": {}}}, manager="theirs")
+    assert memory.must_send(DEPLOYMENT, desired, live_object(content, own, joint, version="6")) is not None
+
+
+def test_another_desired_object_is_sent_whatever_was_remembered() -> None:
+    memory = ApplyMemory("ours")
+    desired, content, own = altering_server(memory)
+    other = copy.deepcopy(desired)
+    other["spec"]["cpu"] = "1001m"
+    assert memory.must_send(DEPLOYMENT, other, live_object(content, own)) is not None
+
+
+def test_the_oldest_answer_is_forgotten_first() -> None:
+    memory = ApplyMemory("ours", capacity=2)
+    desired = {"metadata": {"name": "a"}, "spec": {"cpu": "1000m"}}
+    states = [
+        live_object(
+            {"metadata": {"name": "a"}, "spec": {"cpu": "1"}}, entry({"f:spec": {"f:cpu": {}}}), uid=uid
+        )
+        for uid in "abc"
+    ]
+    for state in states:
+        memory.learn(DEPLOYMENT, desired, state)
+    assert [memory.must_send(DEPLOYMENT, desired, state) is None for state in states] == [False, True, True]
+
+
+def test_drift_is_a_change_of_what_was_applied_before() -> None:
+    memory, desired = ApplyMemory("ours"), deployment()
+    memory.learn(DEPLOYMENT, desired, applied(desired))
+    changed = defaulted(desired)
+    changed["spec"]["replicas"] = 9
+    live = live_object(changed, entry(fields_of(applied_part(desired))), version="6")
+    found = memory.must_send(DEPLOYMENT, desired, live)
+    assert found is not None
+    assert found.is_drift
+    fresh = ApplyMemory("ours").must_send(DEPLOYMENT, desired, live)
+    assert fresh is not None
+    assert not fresh.is_drift
+
+
+def test_a_status_is_compared_by_our_entry_of_the_subresource() -> None:
+    own = entry({"f:status": {"f:ready": {}}}, subresource="status")
+    live = live_object({"metadata": {"name": "a"}, "status": {"ready": 1, "other": 2}}, own)
+
+    def must_send(status: JsonObject) -> bool:
+        document = {"metadata": {"name": "a"}, "status": status}
+        return ApplyMemory("ours").must_send(DEPLOYMENT, document, live, subresource="status") is not None
+
+    assert not must_send({"ready": 1})
+    assert must_send({"ready": 0})
+    assert must_send({})
+    assert must_send({"ready": 1, "other": 2})
+
+
+def test_a_status_made_of_the_same_is_the_same_whatever_time_is_stamped_into_it() -> None:
+    memory = ApplyMemory("ours")
+    own = entry({"f:status": {"f:at": {}}}, subresource="status")
+    answer = live_object({"metadata": {"name": "a"}, "status": {}}, own)
+    memory.learn(DEPLOYMENT, {"status": {"at": 1}}, answer, subresource="status", source="same")
+    assert (
+        memory.must_send(DEPLOYMENT, {"status": {"at": 2}}, answer, subresource="status", source="same")
+        is None
+    )
+    assert (
+        memory.must_send(DEPLOYMENT, {"status": {"at": 2}}, answer, subresource="status", source="x")
+        is not None
+    )
+
+
+@pytest.mark.parametrize(
+    ("part", "answer", "again"),
+    [
+        ({"spec": {"a": 1}}, {"spec": {"a": 2}}, False),
+        ({"spec": {"a": {}}}, {"spec": {"a": {}}}, False),
+        ({"spec": {"a": {}}}, {"spec": {}}, True),
+        ({"spec": {"a": []}}, {}, True),
+        ({"spec": {"a": None}}, {"spec": {"a": 1}}, True),
+        ({"spec": {"a": [{"b": []}]}}, {"spec": {"a": [{}]}}, True),
+    ],
+)
+def test_an_empty_value_that_an_apply_did_not_leave_there_may_come_with_the_next(
+    part: JsonObject, answer: JsonObject, again: bool
+) -> None:
+    managed = {"metadata": {"managedFields": [entry({})]}}
+    assert may_change_again(part, answer | managed) is again
+    assert may_change_again(part, answer)
+
+
+def test_a_mismatch_names_the_field_and_what_is_there() -> None:
+    live = defaulted(deployment())
+    assert first_mismatch(deployment(), live) is None
+    containers(live)[1]["env"][0]["value"] = "2"
+    found = first_mismatch(deployment(), live)
+    assert found is not None
+    assert (found.text, found.live) == ("spec.template.spec.containers[0].env[0].value", "2")
+    assert first_mismatch({"spec": {"none": [], "text": ""}}, live) is None
+
+
+names = st.text("abcd", min_size=1, max_size=3)
+leaves = st.one_of(st.integers(), st.booleans(), st.text("xy", min_size=1, max_size=3))
+values = st.recursive(
+    leaves,
+    lambda inner: st.one_of(
+        st.dictionaries(names, inner, min_size=1, max_size=3),
+        st.lists(st.dictionaries(names, inner, max_size=2), min_size=1, max_size=3).map(
+            lambda items: [item | {"name": f"n{number}"} for number, item in enumerate(items)]
+        ),
+    ),
+    max_leaves=12,
+)
+specs = st.dictionaries(names, values, min_size=1, max_size=4)
+
+
+def with_defaults(value: Any, extra: Any) -> Any:
+    """Return the value with a default in every map and named list that is in it."""
+    if isinstance(value, dict):
+        return {key: with_defaults(below, extra) for key, below in value.items()} | {"zzdefault": extra}
+    if isinstance(value, list):
+        return [*(with_defaults(item, extra) for item in value), {"name": "zz", "zzdefault": extra}]
+    return value
+
+
+@given(specs, leaves)
+def test_what_was_applied_is_not_applied_again_whatever_the_server_adds(spec: JsonObject, extra: Any) -> None:
+    assert doubt({"spec": spec}, {"spec": with_defaults(spec, extra)}, {"f:spec": fields_of(spec)}) is None
+
+
+def variants(value: Any) -> list[Any]:
+    """Return values that differ from this one in exactly one place."""
+    if isinstance(value, dict):
+        removed = [{k: v for k, v in value.items() if k != key} for key in value if key != "name"]
+        changed = [value | {key: other} for key in value if key != "name" for other in variants(value[key])]
+        return [*removed, *changed, value | {"zznew": 1}]
+    if isinstance(value, list):
+        changed = [
+            [*value[:at], other, *value[at + 1 :]]
+            for at in range(len(value))
+            for other in variants(value[at])
+        ]
+        return [*changed, value[:-1], [*value, {"name": "zznew"}]] + ([value[::-1]] if len(value) > 1 else [])
+    if isinstance(value, bool):
+        return [not value, int(value)]
+    return [f"{value}!"]
+
+
+@given(specs, st.data())
+def test_any_one_change_of_what_was_applied_is_sent(spec: JsonObject, data: st.DataObject) -> None:
+    desired = data.draw(st.sampled_from(variants(spec)))
+    live = {"spec": with_defaults(spec, 1)}
+    assert doubt({"spec": desired}, live, {"f:spec": fields_of(spec)}) is not None
+
+
+def test_entries_are_found_by_manager_operation_and_subresource() -> None:
+    entries = [
+        entry({"f:a": {}}, manager="other"),
+        entry({"f:b": {}}, operation="Update"),
+        entry({"f:c": {}}, subresource="status"),
+        entry({"f:d": {}}),
+    ]
+    assert read_entries(json.dumps(entries).encode()) == entries
+    assert read_entries(b"") == []
+    assert read_entries(b"null") == []
+    assert applied_entry(entries, "ours") == entries[3]
+    assert applied_entry(entries, "ours", "status") == entries[2]
+    assert applied_entry(entries, "missing") is None
+
+
+def test_entries_that_share_a_part_with_ours_are_of_the_status_or_of_the_rest() -> None:
+    rest, status = entry({"f:spec": {}}, manager="a") | {"time": "now"}, entry({"f:status": {}}, manager="b")
+    assert sharing_entries([rest, status], {"f:metadata": {}}) == [entry({"f:spec": {}}, manager="a")]
+    assert sharing_entries([rest, status], {"f:status": {}}) == [status]
+
+
+def test_owners_of_a_field_are_found_through_keyed_lists_and_atomic_values() -> None:
+    keyed = {"f:spec": {"f:containers": {'k:{"name":"main"}': {".": {}, "f:image": {}}}}}
+    entries = [
+        entry(keyed, manager="keyed"),
+        entry({"f:spec": {"f:selector": {}}}, manager="atomic"),
+        entry(keyed),
+    ]
+    image = ("spec", "containers", {"name": "main", "image": "x"}, "image")
+    assert owners_of(entries, image, apart="ours") == ["keyed"]
+    assert owners_of(entries, ("spec", "selector", "app"), apart="ours") == ["atomic"]
+    assert owners_of(entries, ("spec", "replicas"), apart="ours") == []
+
+
+def test_former_managers_hand_over_what_they_applied() -> None:
+    update = entry({"f:x": {}}, manager="old", operation="Update")
+    handed = hand_over([entry({"f:a": {}}, manager="old"), update], "new", ["old"])
+    assert handed == [update, entry({"f:a": {}}, manager="new")]
+    former = entry({"f:a": {}, "f:b": {"f:c": {}}}, manager="old")
+    merged = hand_over([former, entry({"f:b": {}}, manager="new")], "new", ["old"])
+    assert merged == [entry({"f:a": {}, "f:b": {".": {}, "f:c": {}}}, manager="new")]
+    assert hand_over([entry({"f:b": {}}, manager="new")], "new", ["old"]) is None
+
+
+trees = st.recursive(st.just({}), lambda inner: st.dictionaries(names, inner, max_size=3), max_leaves=8)
+
+
+@given(trees, trees)
+def test_a_union_holds_both_and_is_the_same_either_way(one: JsonObject, other: JsonObject) -> None:
+    assert union(one, other) == union(other, one)
+    assert union(union(one, other), one) == union(one, other)
