@@ -35,6 +35,12 @@ class KeyPair:
     key: bytes
 
 
+def requested_organizations(request: bytes) -> list[str]:
+    """Return the organizations in the subject of a certificate signing request (PEM); raise ValueError if it is not one."""
+    subject = x509.load_pem_x509_csr(request).subject
+    return [str(found.value) for found in subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
+
+
 def private_key() -> bytes:
     """Make a private key (P-256) in PEM."""
     return _pem(ec.generate_private_key(ec.SECP256R1()))

@@ -2,6 +2,11 @@
 
 from collections.abc import Collection
 
+from kubewright.devserver.admission.certificates import (
+    CertificateApproval,
+    CertificateSigning,
+    CertificateSubjectRestriction,
+)
 from kubewright.devserver.admission.defaults import DefaultIngressClass, NewNodeTaint, RuntimeClasses
 from kubewright.devserver.admission.hooks import Hooks
 from kubewright.devserver.admission.limit_ranges import LimitRanger
@@ -43,6 +48,9 @@ def standard_admission(core: Core, caller: Caller, *, disabled: Collection[str] 
         "StorageObjectInUseProtection": StorageProtection(),
         "PersistentVolumeClaimResize": ClaimGrowth(api),
         "RuntimeClass": RuntimeClasses(api),
+        "CertificateApproval": CertificateApproval(core.authorizer),
+        "CertificateSigning": CertificateSigning(core.authorizer),
+        "CertificateSubjectRestriction": CertificateSubjectRestriction(),
         "DefaultIngressClass": DefaultIngressClass(api),
         "MutatingAdmissionPolicy": MutatingPolicies(mutating_policies, core, versions),
         "MutatingAdmissionWebhook": MutatingWebhooks(mutating, versions),

@@ -80,7 +80,7 @@ class _EscalationCheck:
         namespace = self._context.info.namespace if kind == "Role" else ""
         role = self._api.find(GROUP, plural, namespace, name)
         if role is None:
-            raise StatusError.not_found(GROUP, kind.lower(), name)
+            raise StatusError.not_found(GROUP, self._resource.resource, name)
         self._check_held(items(role, "rules"))
 
     def _may(self, verb: str, group: str, resource: str, name: str) -> bool:

@@ -140,6 +140,7 @@ async def run_create(write: ObjectWrite, obj: JsonObject) -> bytes:
     obj = await converting(lambda: write.manage_fields(None, obj))
     obj = await write.run_mutating_admission("CREATE", obj, None)
     drop_repeated_owners(obj, write.warnings)
+    write.check_escalation(obj, None)
     if meta(obj).get("name") or not meta(obj).get("generateName"):
         return await _insert(write, obj)
     for attempt in range(MAX_NAME_ATTEMPTS):
@@ -156,8 +157,7 @@ async def run_create(write: ObjectWrite, obj: JsonObject) -> bytes:
 
 
 async def _insert(write: ObjectWrite, obj: JsonObject) -> bytes:
-    """Run the steps of a create that follow mutating admission."""
-    write.check_escalation(obj, None)
+    """Run the steps of a create that follow the choice of a name."""
     prepare_create(write, obj)
     await write.allocate(obj, None)
     validate_create(write, obj)
@@ -188,7 +188,9 @@ async def _create_by_update(write: ObjectWrite, change: ObjectChange) -> bytes:
     check_unborn(write, obj)
     write.place(obj)
     check_name(write, obj)
-    return await _insert(write, await write.run_mutating_admission("CREATE", obj, None))
+    obj = await write.run_mutating_admission("CREATE", obj, None)
+    write.check_escalation(obj, None)
+    return await _insert(write, obj)
 
 
 async def _update(write: ObjectWrite, record: Record, change: ObjectChange, uid: str) -> bytes:
