@@ -63,8 +63,9 @@ def _run(line: str) -> None:
         finally:
             # The project is imported by each command that needs it, and changed by the next.
             sys.path[:] = path
+            project = str(Path.cwd().resolve())
             for module in set(sys.modules) - modules:
-                if not module.startswith("kubewright"):
+                if (getattr(sys.modules[module], "__file__", None) or "").startswith(project):
                     del sys.modules[module]
 
 

@@ -24,3 +24,6 @@ class FriendStatus(kw.Model):
 
 class MyCustomResource(kw.Resource[FriendSpec, FriendStatus], group="poc.test.domain", version="v1"):
     """MyCustomResource is the Schema for the MyCustomResources API"""
+
+    # The definition that this kind comes from does not require a spec.
+    spec: Annotated[FriendSpec, kw.Field(optional=True)]

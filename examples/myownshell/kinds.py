@@ -24,3 +24,6 @@ class MyOwnShell(
     columns=[kw.Column("Ready", ".status.ready", type="integer")],
 ):
     """Pods to open a shell in."""
+
+    # The definition that this kind comes from does not require a spec.
+    spec: Annotated[ShellSpec, kw.Field(optional=True)]

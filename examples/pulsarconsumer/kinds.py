@@ -36,3 +36,6 @@ class PulsarConsumer(
     ],
 ):
     """PulsarConsumer is the Schema for the pulsarconsumers API"""
+
+    # The definition that this kind comes from does not require a spec.
+    spec: Annotated[ConsumerSpec, kw.Field(optional=True)]

@@ -45,3 +45,6 @@ class VmGroup(
     ],
 ):
     """VmGroup is the Schema for the vmgroups API"""
+
+    # The definition that this kind comes from does not require a spec.
+    spec: Annotated[VmGroupSpec, kw.Field(optional=True)]

@@ -6,12 +6,17 @@ all run under the same rule, `must_propagate`: whatever they raise is a failure 
 `AssertionError` included, except an interrupt of the process or a cancellation of the running task.
 """
 
+import os
 import sys
 from collections.abc import Callable
 from typing import TypeVar
 
 A = TypeVar("A")
 R = TypeVar("R")
+
+_PACKAGE = os.path.dirname(__file__) + os.sep
+_RUNNERS = frozenset({"asyncio", "concurrent", "contextlib", "contextvars", "threading", "uvloop"})
+"""Modules between the author's code and ours that neither wrote."""
 
 
 def attempt(function: Callable[[A], R], argument: A, failed: Callable[[BaseException], R]) -> R:
@@ -47,3 +52,20 @@ def is_cancellation(error: BaseException) -> bool:
 def text_of(error: BaseException) -> str:
     """Return the text of an error, or the name of its class if it has none or cannot be shown as text."""
     return attempt(str, error, lambda _: "") or type(error).__name__
+
+
+def calling_line() -> str:
+    """Return file and line of the author's code that led to the current call; empty if there is none.
+
+    A coroutine's frame lies below those that it awaits, so this works across `await`.
+    """
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] (inspect is a slow import and does the same)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if (
+            not name.startswith((_PACKAGE, "<"))
+            and frame.f_globals.get("__name__", "").split(".")[0] not in _RUNNERS
+        ):
+            return f"{name}:{frame.f_lineno}"
+        frame = frame.f_back
+    return ""

@@ -142,3 +142,33 @@ def test_an_operator_brings_what_it_reconciles_and_what_it_names_but_no_kind_of_
     assert operator.kinds == (Shell,)
     assert operator.name == "shell"
     assert Operator(*operator.controllers, kinds=[Note]).kinds == (Shell, Note)
+
+
+def test_a_reconciler_that_does_not_take_the_context_is_refused_in_one_line() -> None:
+    async def forgetful(shell: Shell) -> None: ...
+
+    with pytest.raises(DeclarationError) as refusal:
+        controller(Shell)(cast("Any", forgetful))
+    assert "the reconciler of controller 'shell' takes the object and a context" in str(refusal.value)
+    assert "write `async def forgetful(obj, ctx: kw.Context)`" in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_plain_function_is_refused_with_the_line_to_write() -> None:
+    def plain(shell: Shell, ctx: Context) -> None: ...
+
+    with pytest.raises(DeclarationError, match=r"must be `async def`: write `async def plain\(...\)`"):
+        controller(Shell)(cast("Any", plain))
+
+
+@pytest.mark.parametrize(
+    ("keyword", "given", "line"),
+    [
+        ("owns", Note, r"write owns=\[Note\]"),
+        ("watches", watch(Note, map=lambda _: []), r"write watches=\[watch\(...\)\]"),
+        ("needs", needs(Note, "get"), r"write needs=\[needs\(...\)\]"),
+    ],
+)
+def test_a_keyword_that_takes_a_list_shows_the_brackets(keyword: str, given: Any, line: str) -> None:
+    with pytest.raises(DeclarationError, match=line):
+        Controller(Shell, reconcile, **{keyword: given})

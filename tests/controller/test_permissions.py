@@ -1,6 +1,7 @@
 import pytest
 
 from kubewright.api import kind_of
+from kubewright.api.builtin import core_v1
 from kubewright.controller import (
     Context,
     Controller,
@@ -88,5 +89,15 @@ def test_what_is_not_declared_is_refused_with_the_line_to_add() -> None:
         permissions.require(kind_of(Note), "delete")
     with pytest.raises(UndeclaredAccess, match=r'kw.needs\(Note, "patch", subresource="status"\)'):
         permissions.require(kind_of(Note), "patch", subresource="status")
-    with pytest.raises(UndeclaredAccess, match="controller 'shell' may not get zones"):
+    with pytest.raises(UndeclaredAccess, match="controller 'shell' does not declare get of zones"):
         permissions.require(kind_of(Zone), "get")
+
+
+def test_a_kind_that_is_written_and_not_declared_is_owned_first_of_all() -> None:
+    permissions = Permissions(Controller(Shell, reconcile))
+    with pytest.raises(UndeclaredAccess) as refusal:
+        permissions.require(kind_of(core_v1.ConfigMap), "get", "create", "patch")
+    assert f"get/create/patch of configmaps (called at {__file__}:" in str(refusal.value)
+    owned, _, shared = str(refusal.value).partition("; or ")
+    assert "add owns=[core_v1.ConfigMap] to its declaration" in owned
+    assert shared.startswith('needs=[kw.needs(core_v1.ConfigMap, "get", "create", "patch")] if it is shared')

@@ -76,7 +76,7 @@ def test_list_map_keys_and_defaults_of_items_are_said() -> None:
     assert _SPEC["ports"]["x-kubernetes-list-map-keys"] == ["port", "protocol"]
     assert _SPEC["ports"]["items"]["properties"]["protocol"]["default"] == "TCP"
     assert _SPEC["ports"]["items"]["required"] == ["port"]
-    assert _SPEC["port"]["default"] == {"port": 80}
+    assert _SPEC["port"]["default"] == {"port": 80, "protocol": "TCP"}
 
 
 def test_docstrings_become_descriptions() -> None:

@@ -18,6 +18,7 @@ import msgspec
 
 from kubewright.api.annotations import body_annotations
 from kubewright.api.errors import DeclarationError
+from kubewright.api.field_paths import path_problems
 from kubewright.api.fields import Column, Rule, Scale
 from kubewright.api.identity import ObjectKey
 from kubewright.api.kinds import Kind, Scope, kind_of, plural_of
@@ -108,6 +109,7 @@ class ObjectType(ModelType):
         cls.__crd_metadata__ = {"labels": dict(crd_labels or {}), "annotations": dict(crd_annotations or {})}
         if not builtin:
             _refuse_names(name, cls.__kind__)
+            _refuse_paths(cls)
             _refuse_crd_metadata(name, **cls.__crd_metadata__)
         return cls
 
@@ -170,6 +172,19 @@ def _refuse_names(name: str, kind: Kind) -> None:
         troubles = check(value)
         if troubles:
             raise DeclarationError(f"{name}: {keyword}={value!r}: {troubles[0]}")
+
+
+def _refuse_paths(cls: ObjectType) -> None:
+    model = cast(type[msgspec.Struct], cls)
+    try:
+        problem = next(path_problems(model, cls.__kind__), "")
+    except DeclarationError as error:
+        if isinstance(error.__cause__, NameError):
+            # An annotation names a class that the module defines later: the CRD's rendering checks the paths.
+            return
+        raise
+    if problem:
+        raise DeclarationError(f"{cls.__name__}: {problem}")
 
 
 def _refuse_crd_metadata(name: str, labels: Mapping[str, str], annotations: Mapping[str, str]) -> None:

@@ -85,6 +85,11 @@ class Controller(Generic[T]):
             raise DeclarationError(f"controller {self.name!r}: concurrency={concurrency}: at least 1")
         if resync <= timedelta(0):
             raise DeclarationError(f"controller {self.name!r}: resync={resync!r}: must be positive")
+        for keyword, given in (("owns", owns), ("watches", watches), ("needs", needs)):
+            if not isinstance(given, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance] (not every author checks types)
+                raise DeclarationError(
+                    f"controller {self.name!r}: {keyword}= takes a list: write {keyword}=[{_shown(given)}]"
+                )
         self.owns: tuple[Owned[Any], ...] = tuple(
             child if isinstance(child, Owned) else owned(child) for child in owns
         )
@@ -214,8 +219,23 @@ def _functions(
 
 
 def _check_async(function: Any, what: str) -> None:
+    """Raise DeclarationError unless the function is `async def` and takes an object and a context."""
     call = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004 (its signature, not whether it is callable)
+    name = getattr(function, "__name__", type(function).__name__)
     if not (inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)):
         raise DeclarationError(
-            f"{what} must be `async def`; blocking work goes through `await ctx.run_sync(...)`"
+            f"{what} must be `async def`: write `async def {name}(...)`; "
+            "blocking work goes through `await ctx.run_sync(...)`"
         )
+    signature = inspect.signature(call)
+    try:
+        signature.bind(None, None)
+    except TypeError:
+        raise DeclarationError(
+            f"{what} takes the object and a context: write `async def {name}(obj, ctx: kw.Context)`, "
+            f"not `{name}{signature}`"
+        ) from None
+
+
+def _shown(given: object) -> str:
+    return given.__name__ if isinstance(given, type) else f"{type(given).__name__.lower()}(...)"

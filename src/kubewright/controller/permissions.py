@@ -1,7 +1,7 @@
 """What a declaration may do, as RBAC rules: the least that suffices, enforced by the context, rendered into roles."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -10,6 +10,7 @@ from kubewright.api import Kind, kind_of
 from kubewright.controller.declaration import Controller
 from kubewright.controller.errors import UndeclaredAccess
 from kubewright.controller.operator import Operator
+from kubewright.guards import calling_line
 from kubewright.webhook import WebhookNames
 
 READ = frozenset({"get", "list", "watch"})
@@ -55,15 +56,29 @@ class Permissions:
         granted = self.grants.get(_resource(kind, subresource), frozenset[str]())
         if not granted.issuperset(verbs):
             missing = [verb for verb in verbs if verb not in granted]
-            arguments = ", ".join([kind.kind, *(f'"{verb}"' for verb in missing)])
-            if subresource:
-                arguments += f', subresource="{subresource}"'
-            what = _resource(kind, subresource).resource
+            line = calling_line()
             raise UndeclaredAccess(
-                f"controller {self._controller!r} may not {'/'.join(missing)} {what}: "
-                f"add needs=[kw.needs({arguments})] to its declaration"
+                f"controller {self._controller!r} does not declare {'/'.join(missing)} of "
+                f"{_resource(kind, subresource).resource}{f' (called at {line})' if line else ''}: "
+                f"{_advice(kind, missing, subresource)}"
             )
         self._granted.add((kind, verbs, subresource))
+
+
+def _advice(kind: Kind, missing: Sequence[str], subresource: str) -> str:
+    """Return what to add to the declaration; a kind that is created is most often owned."""
+    group = kind.group.partition(".")[0] or "core"
+    name = f"{group}_{kind.version}.{kind.kind}" if kind.builtin else kind.kind
+    arguments = ", ".join([name, *(f'"{verb}"' for verb in missing)])
+    if subresource:
+        arguments += f', subresource="{subresource}"'
+    needed = f"needs=[kw.needs({arguments})]"
+    if "create" not in missing or subresource:
+        return f"add {needed} to its declaration"
+    return (
+        f"add owns=[{name}] to its declaration, so that each gets an owner reference and its changes trigger a "
+        f"reconcile; or {needed} if it is shared between owners or must outlive them"
+    )
 
 
 def rules_for(operator: Operator) -> list[PolicyRule]:

@@ -150,8 +150,10 @@ def _lists(schema: Schema, field: Field, place: str) -> None:
     if kind == "map":
         _refuse_keys(items, field, place)
         schema["x-kubernetes-list-map-keys"] = list(field.list_keys)
-    elif kind == "set" and items.get("type") == "object":
-        items.setdefault("x-kubernetes-map-type", "atomic")
+    else:
+        schema.pop("x-kubernetes-list-map-keys", None)
+        if kind == "set" and items.get("type") == "object":
+            items.setdefault("x-kubernetes-map-type", "atomic")
 
 
 def _refuse_keys(items: Schema, field: Field, place: str) -> None:

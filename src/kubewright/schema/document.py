@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from kubewright.api import Column, DeclarationError, FieldError, Kind, Object, Scale, kind_of
+from kubewright.api.field_paths import path_problems
 from kubewright.schema.definition import check_crd
 from kubewright.schema.structural import structural
 
@@ -32,18 +33,34 @@ def crd(*versions: type[Object], conversion: dict[str, Any] | None = None) -> di
         "metadata": {"name": f"{stored.plural}.{stored.group}", **_metadata(classes)},
         "spec": spec,
     }
-    for error in check_crd(document):
+    for cls, kind in zip(classes, kinds, strict=True):
+        for problem in path_problems(cls, kind):
+            raise DeclarationError(f"{cls.__name__}: {problem}")
+    for error in sorted(check_crd(document), key=_default_depth):
         raise DeclarationError(f"{stored.kind}: {_in_one_line(error)}")
     return document
 
 
+def _default_depth(error: FieldError) -> float:
+    """Sort bad defaults last and the innermost of them first: an object's default repeats those of its fields."""
+    is_default = re.search(r"\.default\b", error.field) is not None
+    return 1 / (1 + error.field.count("properties[")) if is_default else 0
+
+
 def _in_one_line(error: FieldError) -> str:
-    """Tell what the API server would say, with the place as an author knows it: `spec.size`."""
+    """Return the API server's message with the place as an author knows it: `spec.size`."""
     place = error.field.rpartition("openAPIV3Schema.")[2]
     place = re.sub(r"properties\[([^\]]+)\]", r"\1", place)
     is_rule = place.endswith(".rule") and error.type == "FieldValueInvalid"
     said = error.detail if is_rule else error.message
-    return f"{place}: {said.partition(chr(10))[0]}"
+    line = f"{place}: {said.partition(chr(10))[0]}"
+    field = place.removesuffix(".default")
+    if field == place:
+        return line
+    return (
+        f"{line}; the default comes from the Python defaults: change them or the rule, "
+        f"or require {field} with Annotated[..., kw.Field(optional=False)]"
+    )
 
 
 def _metadata(classes: list[type[Object]]) -> dict[str, dict[str, str]]:

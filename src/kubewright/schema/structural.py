@@ -24,6 +24,7 @@ from kubewright.api import (
     to_wire,
 )
 from kubewright.schema.constraints import apply_constraints, rule_wire
+from kubewright.schema.list_keys import keys_of_element, put_list_keys
 from kubewright.schema.nodes import Schema
 from kubewright.schema.validation import apply_defaults
 from kubewright.schema.values import Json
@@ -70,19 +71,22 @@ class _Builder:
         properties: dict[str, Schema] = dict(_type_meta()) if whole else {}
         required: list[str] = []
         annotations = field_types(cls)
+        lists: dict[str, tuple[str, ...]] = getattr(cls, "__lists__", {})
         for info in msgspec.structs.fields(cls):
             if whole and info.name == "metadata":
                 continue
             place = f"{cls.__name__}.{info.name}"
             field = self._field(annotations[info.name])
             node = self.annotated(annotations[info.name], place, (*outer, cls), info.encode_name)
+            if info.name in lists:
+                put_list_keys(node, lists[info.name])
             if whole and info.encode_name == "status":
                 _drop_defaults(node)
-            else:
+            elif field.optional is not False:
+                # A default would fill in what must be given.
                 _put_default(node, info, place)
             properties[info.encode_name] = node
-            # A kind without a spec is accepted, as the usual tools generate it; its fields are checked where it is given.
-            if _is_required(info, field) and not (whole and info.encode_name in ("spec", "status")):
+            if _is_required(info, field) and not (whole and info.encode_name == "status"):
                 required.append(info.encode_name)
         if properties:
             schema["properties"] = properties
@@ -121,7 +125,11 @@ class _Builder:
             return dict(_PLAIN[member])
         origin = get_origin(member)
         if origin is list:
-            return {"type": "array", "items": self.annotated(get_args(member)[0], f"{place}[]", outer)}
+            (element,) = get_args(member)
+            schema = {"type": "array", "items": self.annotated(element, f"{place}[]", outer)}
+            if keys := keys_of_element(element):
+                put_list_keys(schema, keys)
+            return schema
         if origin is dict:
             return {
                 "type": "object",
@@ -207,8 +215,8 @@ def _put_default(schema: Schema, info: msgspec.structs.FieldInfo, place: str) ->
         filled: dict[str, Any] = {}
         apply_defaults({**schema}, filled)
         if filled or wire:
-            # What the fields' own defaults add need not be repeated.
-            schema["default"] = {key: value for key, value in wire.items() if filled.get(key) != value}
+            # The API server checks a default against the rules as it is written, before it fills in nested defaults.
+            schema["default"] = {**filled, **wire}
     elif wire:
         schema["default"] = wire
 
@@ -231,16 +239,21 @@ def _wire(value: Any) -> Any:
     return msgspec.to_builtins(value) if isinstance(value, datetime | date | UUID | bytes) else value
 
 
-def _drop_defaults(schema: Schema) -> None:
-    """Keep defaults out of a status: the server must not write one that no controller has written."""
+def _drop_defaults(schema: Schema, keep: typing.Collection[str] = ()) -> None:
+    """Remove the defaults below a status: the server must not write a status that no controller has written.
+
+    The keys of a map list stay: the server refuses a definition in which they can be absent.
+    """
+    for name, inner in schema.get("properties", {}).items():
+        default = inner.get("default") if name in keep else None
+        _drop_defaults(inner)
+        if default is not None:
+            inner["default"] = default
     schema.pop("default", None)
-    for inner in (
-        *schema.get("properties", {}).values(),
-        schema.get("items"),
-        schema.get("additionalProperties"),
-    ):
+    for keyword in ("items", "additionalProperties"):
+        inner = schema.get(keyword)
         if isinstance(inner, dict):
-            _drop_defaults(typing.cast(Schema, inner))
+            _drop_defaults(typing.cast(Schema, inner), schema.get("x-kubernetes-list-map-keys", ()))
 
 
 def _with_rules(schema: Schema, rules: tuple[Rule, ...]) -> Schema:

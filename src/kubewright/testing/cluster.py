@@ -118,10 +118,12 @@ class Cluster(OnOneLoop):
                 if path := os.environ.get(VARIABLE):
                     await asyncio.to_thread(asked.append_to, Path(path), operator.name)
 
-    async def install(self, operator: Operator) -> None:
-        """Install the CRDs of an operator and wait until they are served."""
+    async def install(self, *installed: Operator | type[Object]) -> None:
+        """Install the CRDs of operators or of single kinds and wait until they are served."""
         versions: dict[tuple[str, str], list[Any]] = {}
-        for declared in operator.kinds:
+        for declared in (
+            kind for one in installed for kind in ((one,) if isinstance(one, type) else one.kinds)
+        ):
             kind = kind_of(declared)
             versions.setdefault((kind.group, kind.kind), []).append(declared)
         for classes in versions.values():

@@ -329,7 +329,8 @@ async def test_the_context_serves_only_what_is_declared(cluster: Cluster) -> Non
             return len(refusals) >= 6
 
         await cluster.eventually(all_refused)
-    assert 'add needs=[kw.needs(ConfigMap, "list")]' in refusals[0]
+    assert 'add needs=[kw.needs(core_v1.ConfigMap, "list")]' in refusals[0]
+    assert "called at" in refusals[0]
 
 
 async def test_own_writes_are_read_at_once(cluster: Cluster) -> None:
