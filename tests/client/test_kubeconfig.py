@@ -192,7 +192,7 @@ BAD: list[tuple[str, Any, str]] = [
     ("a missing authority", document(cluster={"certificate-authority": "x"}), "cannot be read: No such file"),
     ("a certificate without key", document(user={"client-certificate-data": "YQ=="}), "only one of client certificate"),
     ("trust in nobody and somebody", document(cluster={"insecure-skip-tls-verify": True, "certificate-authority-data": "YQ=="}), "keep one"),
-    ("a socks proxy", document(cluster={"proxy-url": f"socks5://u:{CANARY}@p:1"}), "SOCKS"),
+    ("a proxy of another kind", document(cluster={"proxy-url": f"socks4://u:{CANARY}@p:1"}), "must be an http://, https:// or socks5:// URL"),
     ("groups without a user", document(user={"as-groups": ["a"]}), "without as"),
     ("a removed provider", document(user={"auth-provider": {"name": "gcp"}}), "use its exec plugin"),
     ("oidc without issuer", document(user={"auth-provider": {"name": "oidc"}}), "has no idp-issuer-url"),

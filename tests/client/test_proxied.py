@@ -83,7 +83,7 @@ async def test_a_proxy_that_refuses_is_named_without_its_password(serve: Serve) 
             proxy_url=f"http://user:canary@127.0.0.1:{proxy.port}",
         )
         async with Client(config) as client:
-            with pytest.raises(ConnectionFailed, match=r"the proxy to .* refused with HTTP 407") as caught:
+            with pytest.raises(ConnectionFailed, match=r"the proxy to .* refused: HTTP 407") as caught:
                 await client.get(MAPS, "a", "default")
     assert "canary" not in str(caught.value)
 

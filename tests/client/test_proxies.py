@@ -60,10 +60,14 @@ def test_the_kubeconfigs_own_proxy_knows_no_exceptions() -> None:
 
 
 @pytest.mark.parametrize("url", ["socks5://user:sesame@proxy:1080", "socks5h://proxy:1080"])
-def test_socks_is_refused_in_one_line_without_the_password(url: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        proxy_for("https://k8s.example.com", url, {})
-    assert "SOCKS" in str(caught.value)
+def test_a_socks_proxy_is_used_from_the_kubeconfig_and_from_the_environment(url: str) -> None:
+    assert proxy_for("https://k8s.example.com", url, {}) == url
+    assert proxy_for("https://k8s.example.com", "", {"HTTPS_PROXY": url}) == url
+
+
+def test_another_kind_of_proxy_is_refused_in_one_line_without_the_password() -> None:
+    with pytest.raises(ConfigError, match="must be an http://, https:// or socks5:// URL") as caught:
+        proxy_for("https://k8s.example.com", "socks4://user:sesame@proxy:1080", {})
     assert "\n" not in str(caught.value)
     assert "sesame" not in str(caught.value)
 

@@ -310,7 +310,7 @@ async def test_a_header_that_would_begin_another_one_is_not_sent(serve: Serve) -
     server = await serve(found)
     whom = Impersonation("joe\r\nImpersonate-Group: system:masters")
     async with Client(ClusterConfig(server.url, impersonate=whom)) as client:
-        with pytest.raises(ConfigError, match="Impersonate-User would hold a line break"):
+        with pytest.raises(ConfigError, match="header Impersonate-User contains a line break"):
             await client.get(MAPS, "a", "default")
     assert not server.received
 

@@ -9,7 +9,7 @@ import msgspec
 
 from kubewright.api import ApiError
 from kubewright.client.requests import Request
-from kubewright.http.client import Exchange
+from kubewright.http.client import MAX_CONNECTIONS, Exchange
 
 InteractiveMode = Literal["Never", "IfAvailable", "Always"]
 Observer = Callable[[Request, int, ApiError | None], None]
@@ -76,8 +76,9 @@ class Impersonation(msgspec.Struct, frozen=True):
 class ClusterConfig:
     """Describe one cluster, one identity and one namespace; secrets stay out of its repr.
 
-    `source` says where it comes from, for messages; `observer` is told what is asked with it and what comes of it.
-    `exchange` makes what requests go through in place of connections, for a server in this very process.
+    `source` names its origin in messages. `observer` is called with each request and its result.
+    `max_connections` bounds the requests under way; streams such as watches have a connection each beyond it.
+    `exchange` makes an `Exchange` that replaces kubewright's own HTTP: another library, or a server in the process.
     """
 
     server: str
@@ -100,6 +101,7 @@ class ClusterConfig:
     impersonate: Impersonation | None = None
     source: str = "the given configuration"
     observer: Observer | None = field(default=None, repr=False, compare=False)
+    max_connections: int = MAX_CONNECTIONS
     exchange: Callable[[], Exchange] | None = field(default=None, repr=False, compare=False)
 
 

@@ -24,8 +24,10 @@ from kubewright.http.client import (
     HandshakeFailed,
     MalformedResponse,
     NotSent,
+    PoolTimeout,
     ProxyRefused,
     ReadTimeout,
+    ResponseTooLarge,
     Unreachable,
 )
 
@@ -39,6 +41,11 @@ def explain_failure(error: ExchangeFailed, request: Request, server: str, timeou
     match error:
         case ConnectTimeout():
             return TimedOut(f"{asked}: no connection to {server} in time")
+        case PoolTimeout():
+            return TimedOut(
+                f"{asked}: no free connection to {server} within {timeout:g} s: all {error.limit} are in use "
+                "(max_connections)"
+            )
         case ReadTimeout():
             return TimedOut(f"{asked}: {server} did not answer within {timeout:g} s", sent=True)
         case HandshakeFailed():
@@ -47,9 +54,15 @@ def explain_failure(error: ExchangeFailed, request: Request, server: str, timeou
             what = f"the proxy to {server}" if error.proxy else server
             return ConnectionFailed(f"{asked}: {what} cannot be reached: {_os_text(error.cause)}")
         case ProxyRefused():
-            return ConnectionFailed(f"{asked}: the proxy to {server} refused with HTTP {error.status}")
+            return ConnectionFailed(f"{asked}: the proxy to {server} refused: {error.reason}")
         case MalformedResponse():
             return ConnectionFailed(f"{asked}: {server} does not answer in HTTP", sent=True)
+        case ResponseTooLarge():
+            return ConnectionFailed(
+                f"{asked}: {server} answered HTTP {error.status} with a body of more than "
+                f"{error.limit // 1024**2} MiB",
+                sent=True,
+            )
         case NotSent():
             return ConnectionLost(
                 f"{asked}: the connection to {server} was closed before the request was out"

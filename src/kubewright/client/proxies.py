@@ -1,18 +1,20 @@
-"""Decide which HTTP proxy, if any, leads to a server: proxy-url, HTTP(S)_PROXY and NO_PROXY."""
+"""Which proxy, if any, to use for a server: proxy-url, HTTP(S)_PROXY and NO_PROXY, by Go's rules."""
 
 import ipaddress
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from kubewright.api import ConfigError
+from kubewright.http.client import SOCKS
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+_SCHEMES = (*_DEFAULT_PORTS, *SOCKS)
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def proxy_for(server: str, proxy_url: str, environ: Mapping[str, str]) -> str:
-    """Return the proxy's URL for a server, or "" when it is reached directly."""
+    """Return the URL of the proxy for a server, or "" for a direct connection."""
     if proxy_url:
         return check_proxy(proxy_url, "proxy-url")
     url = urlsplit(server)
@@ -25,7 +27,7 @@ def proxy_for(server: str, proxy_url: str, environ: Mapping[str, str]) -> str:
 
 
 def check_proxy(url: str, what: str) -> str:
-    """Return the URL if it is an HTTP proxy, else refuse it in one line without showing its password."""
+    """Return the URL if it is one of a proxy, else raise ConfigError without showing its password."""
     if has_spaces(url):
         raise ConfigError(f"{what} contains a line break, space or control character")
     try:
@@ -33,12 +35,8 @@ def check_proxy(url: str, what: str) -> str:
         host = parts.hostname
     except ValueError:
         raise ConfigError(f"{what} is not a URL") from None
-    if parts.scheme.startswith("socks"):
-        raise ConfigError(
-            f"{what} is a SOCKS proxy ({parts.scheme}), which is not supported: use an http:// proxy"
-        )
-    if parts.scheme not in _DEFAULT_PORTS or not host:
-        raise ConfigError(f"{what} must be an http:// or https:// URL with a host")
+    if parts.scheme not in _SCHEMES or not host:
+        raise ConfigError(f"{what} must be an http://, https:// or socks5:// URL with a host")
     return url
 
 

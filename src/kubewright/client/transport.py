@@ -45,6 +45,7 @@ from kubewright.http.client import (
     Pool,
     ReadTimeout,
     Route,
+    RoutedExchange,
     encode_headers,
     encode_request,
 )
@@ -90,8 +91,7 @@ class Transport:
         self._config = config
         self._route = _route_of(config)
         self._prefix = urlsplit(config.server).path.rstrip("/")
-        scheme = "https" if self._route.server.secure else "http"
-        self._server = f"{scheme}://{self._route.server.authority}{self._prefix}"
+        self._server = f"{self._route.server.scheme}://{self._route.server.authority}{self._prefix}"
         self._timeout = timeout
         self._user_agent = user_agent
         self._limiter = RateLimiter(rate_limit) if rate_limit else None
@@ -107,7 +107,7 @@ class Transport:
     async def __aenter__(self) -> Self:
         given = self._config.exchange
         self._prepared_for = None
-        self._exchange = Pool(self._route) if given is None else given()
+        self._exchange = Pool(self._route, self._config.max_connections) if given is None else given()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -240,18 +240,14 @@ class Transport:
             before = self._prepared_for
             if before is credential:
                 return
-            if (
-                isinstance(exchange, Pool)
-                and self._route.needs_tls
-                and (
-                    before is None
-                    or (before.certificate, before.key) != (credential.certificate, credential.key)
-                )
+            pair = (credential.certificate, credential.key)
+            if isinstance(exchange, RoutedExchange) and (
+                before is None or (before.certificate, before.key) != pair
             ):
-                tls = await asyncio.to_thread(
-                    tls_context, self._config, credential.certificate, credential.key
-                )
-                # It also parts us from connections that were opened with the old certificate.
+                tls = None
+                if self._route.needs_tls:
+                    tls = await asyncio.to_thread(tls_context, self._config, *pair)
+                # Also ends the use of connections that were opened with the old certificate.
                 exchange.reroute(replace(self._route, tls=tls))
             self._heads = {}
             self._prepared_for = credential

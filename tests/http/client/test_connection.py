@@ -1,12 +1,27 @@
 """One connection: time, room, bodies of every size, and what ends it."""
 
 import asyncio
+import gzip
 from collections.abc import Awaitable, Callable
 
 import pytest
 
-from kubewright.http.client import ClientResponse, ConnectionBroken, MalformedResponse, NotSent, ReadTimeout
-from kubewright.http.client.connection import BREATH, FLOOD_READS, HIGH_WATER, PIECE, ClientConnection
+from kubewright.http.client import (
+    ClientResponse,
+    ConnectionBroken,
+    MalformedResponse,
+    NotSent,
+    ReadTimeout,
+    ResponseTooLarge,
+)
+from kubewright.http.client.connection import (
+    BREATH,
+    FLOOD_READS,
+    HIGH_WATER,
+    MAX_ERROR_BODY,
+    PIECE,
+    ClientConnection,
+)
 from kubewright.testing.virtual_time import virtual_time
 
 from .memory_wire import MemoryWire
@@ -274,6 +289,54 @@ async def test_the_rest_of_a_body_is_read_whole_however_long() -> None:
             wire.feed(chunk(b"x" * 65536))
         wire.feed(b"0\r\n\r\n")
     assert len(reading.result()) >= HIGH_WATER + 40 * 65536
+
+
+@pytest.mark.parametrize("status", [200, 404, 500])
+@pytest.mark.parametrize(
+    "begins", [b"Transfer-Encoding: chunked", b"Content-Length: 99999999999", b"Connection: close"]
+)
+def test_a_whole_body_without_end_is_an_error(
+    status: int, begins: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit = 4 * 65536
+    bound = "MAX_BODY" if status == 200 else "MAX_ERROR_BODY"
+    monkeypatch.setattr(f"kubewright.http.client.connection.{bound}", limit)
+
+    @virtual_time
+    async def scenario() -> None:
+        wire = MemoryWire()
+
+        async def sending() -> None:
+            with pytest.raises(ResponseTooLarge) as caught:
+                await wire.connection.send(REQUEST, b"", now() + 10)
+            assert (caught.value.status, caught.value.limit) == (status, limit)
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(sending())
+            await asyncio.sleep(0)
+            wire.feed(b"HTTP/1.1 %d X\r\n%b\r\n\r\n" % (status, begins))
+            piece = b"x" * 65536
+            for _ in range(6):
+                wire.feed(chunk(piece) if b"chunked" in begins else piece)
+        assert wire.aborted
+
+    scenario()
+
+
+@virtual_time
+async def test_a_compressed_error_body_is_bounded_by_its_content() -> None:
+    wire = MemoryWire()
+
+    async def sending() -> None:
+        with pytest.raises(ResponseTooLarge):
+            await wire.connection.send(REQUEST, b"", now() + 10)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(sending())
+        await asyncio.sleep(0)
+        wire.feed(b"HTTP/1.1 500 X\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n")
+        wire.feed(chunk(gzip.compress(bytes(MAX_ERROR_BODY + 1))))
+    assert wire.aborted
 
 
 # Bodies that go out.

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from kubewright.http.client.dialling import dial
-from kubewright.http.client.sockets import Sockets
+from kubewright.http.client.dial import SocketCounter, dial
 from kubewright.testing.virtual_time import VirtualTimeLoop
 
 
@@ -46,12 +45,12 @@ def dialled(answers: dict[str, float | OSError], host: str = "server.example") -
     world = World(answers)
 
     async def scenario() -> None:
-        sockets = Sockets()
+        sockets = SocketCounter()
         try:
             (await dial(host, 443, sockets)).close()
         finally:
             await sockets.all_closed(1.0)
-            assert sockets._open == 0
+            assert sockets.open == 0
 
     with asyncio.Runner(loop_factory=lambda: world) as runner:
         runner.run(scenario())

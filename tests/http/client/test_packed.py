@@ -7,7 +7,7 @@ import zlib
 import pytest
 
 from kubewright.http.client import ConnectionBroken, MalformedResponse
-from kubewright.http.client.inflation import MOST_AT_ONCE
+from kubewright.http.client.gzip_decoder import MAX_OUTPUT
 from kubewright.testing.virtual_time import virtual_time
 
 from .memory_wire import MemoryWire
@@ -58,7 +58,7 @@ async def test_a_packed_answer_is_unpacked_whole() -> None:
     [
         (gzip.compress(b"hello")[:-4], ConnectionBroken),
         (b"not packed", MalformedResponse),
-        (gzip.compress(bytes(MOST_AT_ONCE + 1)), MalformedResponse),
+        (gzip.compress(bytes(MAX_OUTPUT + 1)), MalformedResponse),
     ],
     ids=["cut", "not packed", "a bomb"],
 )

@@ -6,6 +6,8 @@ import errno
 import gc
 import socket
 import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 from msgspec.structs import replace
@@ -94,20 +96,69 @@ async def test_another_way_to_the_server_begins_a_session_of_its_own(
     assert sessions.noted == [False, False]
 
 
-@pytest.mark.parametrize("polite", [True, False])
-async def test_a_body_that_ends_with_the_connection_is_read_to_its_end(
-    server_tls: ssl.SSLContext, trust: ssl.SSLContext, polite: bool
-) -> None:
-    async def until_end(_: bytes, __: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nall of it")
-        await writer.drain()
-        if not polite:
-            raw: asyncio.Transport = writer.transport._ssl_protocol._transport
-            raw.close()
+UNTIL_END = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nall of it"
+DELIMITED = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 9\r\n\r\nall of it"
+
+
+@asynccontextmanager
+async def raw_tls_server(
+    tls: ssl.SSLContext, response: bytes, *, close_notify: bool
+) -> AsyncIterator[Origin]:
+    """Answer one request and end the TCP connection, with or without ending TLS first."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        talk = tls.wrap_bio(incoming, outgoing, server_side=True)
+        received = b""
+        while not received.endswith(b"\r\n\r\n"):
+            try:
+                received += talk.read()
+            except ssl.SSLWantReadError:
+                writer.write(outgoing.read())
+                incoming.write(await reader.read(65536))
+        talk.write(response)
+        if close_notify:
+            with contextlib.suppress(ssl.SSLWantReadError):
+                talk.unwrap()
+        writer.write(outgoing.read())
         writer.close()
 
-    async with Listener(until_end, server_tls) as server:
-        pool = Pool(Route(Origin.of(server.url), tls=trust))
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        yield Origin("https", "127.0.0.1", server.sockets[0].getsockname()[1])
+
+
+@pytest.mark.parametrize("response", [UNTIL_END, DELIMITED])
+async def test_a_body_is_whole_when_the_server_ends_tls(
+    server_tls: ssl.SSLContext, trust: ssl.SSLContext, response: bytes
+) -> None:
+    async with raw_tls_server(server_tls, response, close_notify=True) as origin:
+        pool = Pool(Route(origin, tls=trust))
+        assert (await pool.send(encode_request("GET", "/", b"", b""), b"", 5.0)).body == b"all of it"
+        await pool.close()
+
+
+async def test_a_body_that_ends_with_the_connection_is_cut_off_without_close_notify(
+    server_tls: ssl.SSLContext, trust: ssl.SSLContext
+) -> None:
+    async with raw_tls_server(server_tls, UNTIL_END, close_notify=False) as origin:
+        pool = Pool(Route(origin, tls=trust))
+        with pytest.raises(ConnectionBroken) as caught:
+            await pool.send(encode_request("GET", "/", b"", b""), b"", 5.0)
+        assert caught.value.begun
+        assert "close_notify" in str(caught.value.cause)
+        response, body = await pool.stream(encode_request("GET", "/", b"", b""), b"", 5.0)
+        assert (response.status, await body.read(5.0)) == (200, b"all of it")
+        with pytest.raises(ConnectionBroken):
+            await body.read(5.0)
+        body.release()
+        await pool.close()
+
+
+async def test_a_body_with_a_length_is_whole_without_close_notify(
+    server_tls: ssl.SSLContext, trust: ssl.SSLContext
+) -> None:
+    async with raw_tls_server(server_tls, DELIMITED, close_notify=False) as origin:
+        pool = Pool(Route(origin, tls=trust))
         assert (await pool.send(encode_request("GET", "/", b"", b""), b"", 5.0)).body == b"all of it"
         await pool.close()
 
@@ -130,7 +181,7 @@ async def test_a_connection_that_the_server_left_is_not_used(
         pool = Pool(Route(Origin.of(server.url), tls=trust))
         for _ in range(3):
             assert (await pool.send(encode_request("GET", "/", b"", b""), b"", 5.0)).body == b"hello"
-            while any(connection.usable for connection in pool._idle):
+            while pool.statistics().idle:
                 await asyncio.sleep(0)
         assert len(server.writers) == 3
         await pool.close()
@@ -215,7 +266,7 @@ async def test_nobody_hears_of_a_connection_that_was_given_up_while_it_was_opene
             with pytest.raises(asyncio.CancelledError):
                 await asking
             await pool.close()
-            assert pool._sockets._open == 0
+            assert pool.statistics().sockets == 0
     gc.collect()
     assert heard == []
 
@@ -242,7 +293,7 @@ async def test_a_proxy_says_no_without_being_asked_again(trust: ssl.SSLContext) 
         pool = Pool(Route(Origin.of("https://server.example"), Origin.of(proxy.url), trust))
         with pytest.raises(ProxyRefused) as caught:
             await pool.send(b"", b"", 5.0)
-        assert caught.value.status == 407
+        assert caught.value.reason == "HTTP 407"
         await pool.close()
 
 

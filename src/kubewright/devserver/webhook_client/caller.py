@@ -86,7 +86,7 @@ class Caller:
         peer = place.host, place.port, place.server_name, place.authority
         found = self._pools.get(peer)
         if found is None:
-            server = Origin(True, place.host, place.port, place.host, place.host)
+            server = Origin("https", place.host, place.port)
             route = Route(server, tls=self._context(place.authority), server_name=place.server_name)
             found = self._pools[peer] = Pool(route)
         return found

@@ -1,6 +1,11 @@
-"""Ask HTTP/1.1 servers: connections kept between requests, proxies, TLS, answers whole or piece by piece."""
+"""HTTP/1.1 for clients; the entry point is `Pool`.
 
-from kubewright.http.client.exchange import Body, ClientResponse, Exchange, Fence
+In reading order: `exchange` (the public seam), `pool`, `connection` (one connection), `connect` (dial, proxies, TLS),
+`dial`, `socks`, `tls`, `byte_transport` (what these layers have in common), `route` (where to), `headers`,
+`gzip_decoder`, `failures`.
+"""
+
+from kubewright.http.client.exchange import Body, ClientResponse, Exchange, Fence, RoutedExchange
 from kubewright.http.client.failures import (
     ConnectionBroken,
     ConnectTimeout,
@@ -8,16 +13,19 @@ from kubewright.http.client.failures import (
     HandshakeFailed,
     MalformedResponse,
     NotSent,
+    PoolTimeout,
     ProxyRefused,
     ReadTimeout,
+    ResponseTooLarge,
     Unreachable,
 )
-from kubewright.http.client.headers import Headers
-from kubewright.http.client.heads import encode_headers, encode_request
-from kubewright.http.client.pool import Pool
-from kubewright.http.client.route import Origin, Route
+from kubewright.http.client.headers import Headers, decode_request, encode_headers, encode_request
+from kubewright.http.client.pool import MAX_CONNECTIONS, Pool, PoolStatistics
+from kubewright.http.client.route import SOCKS, Origin, Route
 
 __all__ = [
+    "MAX_CONNECTIONS",
+    "SOCKS",
     "Body",
     "ClientResponse",
     "ConnectTimeout",
@@ -31,10 +39,15 @@ __all__ = [
     "NotSent",
     "Origin",
     "Pool",
+    "PoolStatistics",
+    "PoolTimeout",
     "ProxyRefused",
     "ReadTimeout",
+    "ResponseTooLarge",
     "Route",
+    "RoutedExchange",
     "Unreachable",
+    "decode_request",
     "encode_headers",
     "encode_request",
 ]

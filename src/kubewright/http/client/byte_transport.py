@@ -1,33 +1,33 @@
-"""What carries bytes, and who sits at its end: transports of the event loop, TLS on them, connections."""
+"""The layers below a connection: transports that carry bytes, and receivers that get what happens on them."""
 
 import asyncio
 from typing import Protocol
 
 ARRIVAL = 64 * 1024
-"""How much is taken from the event loop at once."""
+"""How many bytes are read from the event loop at once."""
 
 
 class ByteTransport(Protocol):
-    """What carries the bytes: a transport of the event loop, or TLS on another wire."""
+    """Carry bytes: a transport of the event loop, or TLS on another transport."""
 
     def write(self, data: bytes, /) -> None:
-        """Send bytes, now or as soon as there is room."""
+        """Send bytes, or buffer them until there is room."""
         ...
 
     def pause_reading(self) -> None:
-        """Let no more bytes come in."""
+        """Stop delivering bytes."""
         ...
 
     def resume_reading(self) -> None:
-        """Let bytes come in again."""
+        """Deliver bytes again."""
         ...
 
     def set_protocol(self, protocol: asyncio.BaseProtocol, /) -> None:
-        """Put another end on it."""
+        """Replace the receiver."""
         ...
 
     def is_closing(self) -> bool:
-        """Tell whether it is closed or being closed."""
+        """Return True if the transport is closed or being closed."""
         ...
 
     def close(self) -> None:
@@ -35,29 +35,29 @@ class ByteTransport(Protocol):
         ...
 
     def abort(self) -> None:
-        """Close at once."""
+        """Close immediately."""
         ...
 
 
 class Receiver(Protocol):
-    """Who is told of what happens on a wire."""
+    """Get what happens on a transport."""
 
-    def attach(self, wire: ByteTransport) -> None:
-        """Begin: bytes can be written."""
+    def attach(self, transport: ByteTransport) -> None:
+        """Start: bytes can be written."""
         ...
 
     def data_received(self, data: bytes, /) -> None:
-        """Take bytes in."""
+        """Take bytes."""
         ...
 
     def pause_writing(self) -> None:
-        """Hold back: the other side reads slowly."""
+        """Stop writing: the peer reads slowly."""
         ...
 
     def resume_writing(self) -> None:
-        """Go on writing."""
+        """Write again."""
         ...
 
     def connection_lost(self, exc: Exception | None, /) -> None:
-        """Receiver: nothing comes any more."""
+        """End: nothing more arrives."""
         ...

@@ -1,4 +1,10 @@
-"""One connection to a server: a request goes out, its answer comes in whole or piece by piece."""
+"""One connection to a server: a request is sent, its response is received whole or piece by piece.
+
+A connection is an asyncio protocol, not a task. A request is one write; the response is assembled inside the event
+loop's callbacks, and the caller is woken once, when its goal is reached: the head, a piece, or the whole. There is one
+timer for each connection. A response counts as whole only by its length, its last chunk, or an orderly end of the
+connection (for TLS: with close_notify); a connection is reused only after a whole response that was read to its end.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -15,17 +21,22 @@ from kubewright.http.client.failures import (
     MalformedResponse,
     NotSent,
     ReadTimeout,
+    ResponseTooLarge,
 )
+from kubewright.http.client.gzip_decoder import GzipDecoder
 from kubewright.http.client.headers import Field, Headers
-from kubewright.http.client.inflation import Inflater
 
 MAX_HEAD = 1024 * 1024
+MAX_BODY = 1024 * 1024 * 1024
+"""Bytes of a whole response."""
+MAX_ERROR_BODY = 8 * 1024 * 1024
+"""Bytes of a whole response that reports an error: a Status may quote an object, which has 1.5 MiB at most."""
 HIGH_WATER = 1024 * 1024
-"""A reader that is this many bytes behind is not read for; the server then waits."""
+"""Unread bytes of a stream at which reading from the socket pauses; the server then waits."""
 PIECE = 64 * 1024
-"""A body longer than this goes out in pieces, each when there is room for it."""
+"""A longer request body is sent in pieces, each when there is room for it."""
 BREATH = 0.002
-"""Seconds for which a flood is left to gather; so many reads that follow each other faster than that are one."""
+"""Seconds for which the events of a burst accumulate; FLOOD_READS reads that follow each other faster are a burst."""
 FLOOD_READS = 16
 FLOOD_BYTES = 8 * 1024
 _ROUNDING = 0.002
@@ -40,14 +51,14 @@ class _Goal(Enum):
 
 
 class ClientConnection(asyncio.BufferedProtocol):
-    """Ask one thing after the other; whoever asks sees to it that nobody else does meanwhile."""
+    """Send one request after the other; the caller ensures that there is only one at a time."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._wire: ByteTransport | None = None
         self._buffer = memoryview(b"")
         self._pieces: list[bytes] = []
-        # The parser calls this for each chunk: a built-in, so that ten thousand chunks need no frame of Python.
+        # The parser calls this for each chunk: a built-in function, so that chunks cost no Python frame.
         self.on_body: Callable[[bytes], None] = self._pieces.append
         self._parser: httptools.HttpResponseParser | None = httptools.HttpResponseParser(self)
         self._waiter: asyncio.Future[None] | None = None
@@ -64,7 +75,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._hasty = 0
         self._last = 0
         self._read_at = 0.0
-        self._rests_since = loop.time()
+        self._idle_since = loop.time()
         self._failure: ExchangeFailed | None = None
         self._reset()
 
@@ -78,75 +89,78 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._done = False
         self._lasting = False
         self._until_end = False
-        self._inflater: Inflater | None = None
-        self._unpacked = 0
+        self._decoder: GzipDecoder | None = None
+        self._decoded = 0
+        self._max_body = MAX_BODY
 
     @property
     def usable(self) -> bool:
-        """Tell whether a request can be sent, as far as is known."""
+        """Return True if a request can be sent, as far as is known."""
         return self._wire is not None and not self._wire.is_closing()
 
     @property
-    def rested(self) -> float:
-        """Tell for how many seconds it has not been asked anything."""
-        return self._loop.time() - self._rests_since
+    def idle_seconds(self) -> float:
+        """Return for how long no request was sent."""
+        return self._loop.time() - self._idle_since
 
-    # The side that asks.
+    # Called by the pool.
 
     async def send(self, head: bytes, body: bytes, deadline: float) -> ClientResponse:
-        """Send a request and return its whole answer."""
+        """Send a request and return its whole response."""
         await self._send(head, body, deadline)
         await self._reach(_Goal.WHOLE, deadline)
-        return self._answer(self._gathered())
+        return self._response(self._take())
 
     async def stream(self, head: bytes, body: bytes, deadline: float) -> ClientResponse:
-        """Send a request and return once the answer's headers are there."""
+        """Send a request and return its response once the headers have arrived."""
         await self._send(head, body, deadline)
         await self._reach(_Goal.HEAD, deadline)
-        return self._answer(b"")
+        return self._response(b"")
 
     async def read_all(self, deadline: float) -> bytes:
-        """Return all of the body that was not read yet."""
-        self._go_on()
+        """Return the unread rest of the body."""
+        self._resume()
         await self._reach(_Goal.WHOLE, deadline)
-        return self._gathered()
+        return self._take()
 
     async def read(self, idle: float) -> bytes:
-        """Return what has come of the body since the last call; wait if nothing has; nothing is the end."""
+        """Return what has arrived of the body since the last call, waiting if nothing has; b"" is the end."""
         if self._flood and self._last < ARRIVAL // 2:
-            await self._breathe()
+            await self._accumulate()
         if not self._pieces:
             await self._reach(_Goal.PIECE, self._loop.time() + idle)
-        data = self._gathered()
-        self._look_for_flood(len(data))
+        data = self._take()
+        self._detect_flood(len(data))
         return data
 
     def finish(self, keep_for: float) -> bool:
-        """Receiver the exchange; tell whether the connection can serve another one within so many seconds."""
-        # A request may be cancelled at its last moment: what nobody has read would become part of the next answer,
-        # and the next request part of a body that is only half out.
+        """End the exchange and return True if the connection can be reused, for so many seconds.
+
+        A request may be cancelled at its last moment: unread bytes would become part of the next response, and the
+        next request part of a half-sent body.
+        """
         if self._pieces or self._sending or not (self._done and self._lasting and self.usable):
             self.close()
             return False
         self._asking = False
         self._served = True
-        self._rests_since = self._loop.time()
+        self._idle_since = self._loop.time()
         self._wait_until(self._loop.time() + keep_for)
         return True
 
     def close(self) -> None:
-        """Take leave of the server, at once if it still has something to say or does not want to hear the rest."""
+        """Close, immediately if a response or the rest of a request is outstanding."""
         self._deadline = None
         if self._wire is None:
             return
         if self._asking and (self._sending or not self._done):
-            # Said before it ends: a body that lasts as long as the connection would pass for whole.
+            # Recorded first: a body that ends with the connection would otherwise pass for whole.
             self._fail(ConnectionBroken(begun=self._headed))
         else:
             self._wire.close()
 
     def detach(self) -> ByteTransport | None:
-        """Give the wire away, for something else to be spoken on it."""
+        """Give the transport away, for another protocol on it."""
         wire, self._wire = self._wire, None
         self.connection_lost(None)
         return wire
@@ -166,7 +180,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             if self._full:
                 await self._reach(_Goal.ROOM, deadline)
             if self._done:
-                # The answer is there before the request is out: the server does not want the rest.
+                # The response precedes the end of the request: the server does not want the rest.
                 return
             wire.write(body[start : start + PIECE])
         self._sending = False
@@ -198,30 +212,30 @@ class ClientConnection(asyncio.BufferedProtocol):
             return self._headed
         return not self._full
 
-    def _answer(self, body: bytes) -> ClientResponse:
+    def _response(self, body: bytes) -> ClientResponse:
         return ClientResponse(self._status, self._reason.decode("latin-1"), self._headers, body)
 
-    def _gathered(self) -> bytes:
+    def _take(self) -> bytes:
         pieces = self._pieces
         data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         pieces.clear()
-        self._unpacked = 0
+        self._decoded = 0
         self._received = 0
-        self._go_on()
+        self._resume()
         return data
 
-    def _go_on(self) -> None:
+    def _resume(self) -> None:
         if self._paused:
             self._paused = False
-            self._let_in()
+            self._resume_reading()
 
-    def _let_in(self) -> None:
+    def _resume_reading(self) -> None:
         if self._wire is not None and not self._wire.is_closing():
             self._wire.resume_reading()
 
-    # A flood: ten thousand events at once, each sent by itself. To be woken for each costs more than to read it.
+    # A flood: ten thousand events in a row, each sent by itself. Waking for each one costs more than reading it.
 
-    def _look_for_flood(self, size: int) -> None:
+    def _detect_flood(self, size: int) -> None:
         now = self._loop.time()
         if self._flood:
             self._flood = size >= FLOOD_BYTES
@@ -232,8 +246,8 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._hasty = 0
         self._read_at = now
 
-    async def _breathe(self) -> None:
-        """Let a moment's arrivals gather where they cost nothing: in the kernel."""
+    async def _accumulate(self) -> None:
+        """Let the arrivals of a moment accumulate in the kernel, where they cost nothing."""
         self._hasty = 0
         if self._paused or self._done or self._wire is None or self._wire.is_closing():
             return
@@ -242,7 +256,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             await asyncio.sleep(BREATH)
         finally:
             if not self._paused:
-                self._let_in()
+                self._resume_reading()
 
     # Time: one timer for a connection, which is moved only to an earlier deadline.
 
@@ -267,26 +281,26 @@ class ClientConnection(asyncio.BufferedProtocol):
         else:
             self.close()
 
-    # The event loop's side.
+    # Called by the transport.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin on a transport of the event loop."""
+        """Start on a transport of the event loop."""
         self.attach(cast("asyncio.Transport", transport))
 
-    def attach(self, wire: ByteTransport) -> None:
-        """Begin: requests can go out."""
-        self._wire = wire
+    def attach(self, transport: ByteTransport) -> None:
+        """Start: requests can be sent."""
+        self._wire = transport
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Receiver: whatever is still waited for will not come."""
+        """End: nothing more arrives."""
         self._wire = None
-        # The parser holds our methods, and we the parser: without this only the garbage collector parts them.
+        # Parser and connection refer to each other: without this only the garbage collector frees them.
         self._parser = None
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         if self._asking and not self._done and self._failure is None:
-            whole = self._inflater is None or self._inflater.complete
+            whole = self._decoder is None or self._decoder.complete
             if self._until_end and exc is None and whole:
                 self._done = True
             else:
@@ -294,84 +308,91 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._wake()
 
     def pause_writing(self) -> None:
-        """Hold a long body back."""
+        """Stop sending a long body."""
         self._full = True
 
     def resume_writing(self) -> None:
-        """Let a long body go on."""
+        """Go on sending a long body."""
         self._full = False
         if self._goal is _Goal.ROOM:
             self._wake()
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Offer room that is used again: a new piece of memory for each arrival may cost more than all else."""
+        """Return the buffer that is used for every arrival: allocating one each time could cost more than the rest."""
         if not self._buffer:
             self._buffer = memoryview(bytearray(ARRIVAL))
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Take in what has come from the event loop."""
+        """Take bytes from the event loop."""
         self.data_received(self._buffer[:nbytes])
 
     def eof_received(self) -> bool:
-        """Close when the server has nothing more to say."""
+        """Close when the server closes its sending side."""
         return False
 
     def data_received(self, data: bytes | memoryview) -> None:
-        """Feed the parser, and wake who waits for what is there now."""
+        """Feed the parser, and wake the caller if its goal is reached."""
         self._last = len(data)
         if not self._asking or self._done or self._parser is None:
-            # Nobody asked: a server that says good-bye, or answers twice.
+            # No request is outstanding: the server reports a timeout, or responds twice.
             self._lasting = False
             self.close()
             return
-        trouble: MalformedResponse | None = None
+        error_found: MalformedResponse | None = None
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._lasting = False
             if not self._done:
-                trouble = MalformedResponse(str(error), bytes(data[:40]))
-        # Also before trouble: what came before it is still read, and not as it was packed.
-        if self._inflater is not None and not self._unpack(self._inflater):
+                error_found = MalformedResponse(str(error), bytes(data[:40]))
+        size = len(data)
+        # Also before an error: what arrived before it can still be read.
+        if self._decoder is not None:
+            size = self._decompress(self._decoder)
+            if size is None:
+                return
+        if error_found is not None:
+            self._fail(error_found)
             return
-        if trouble is not None:
-            self._fail(trouble)
-            return
-        if not self._done and (self._goal is not _Goal.WHOLE or not self._headed):
-            self._count(len(data))
+        if not self._done:
+            self._bound(size if self._headed else len(data))
         if self._waiter is not None and self._reached():
             self._wake()
 
-    def _count(self, size: int) -> None:
-        """Bound what is held for a reader that is slow, or for headers that do not end."""
+    def _bound(self, size: int) -> None:
+        """Bound what is held: endless headers and whole bodies are errors, a slow reader pauses the server."""
         self._received += size
         if not self._headed:
             if self._received > MAX_HEAD:
                 self._fail(MalformedResponse(f"headers of more than {MAX_HEAD} bytes"))
-        elif self._goal is not _Goal.ROOM and self._received > HIGH_WATER and not self._paused:
-            # Not before the request is out: a server that is not listened to may not listen either.
+        elif self._goal is _Goal.WHOLE or self._goal is _Goal.ROOM:
+            # Not paused before the request is sent: a server that cannot send may not receive either.
+            if self._received > self._max_body:
+                self._fail(ResponseTooLarge(self._status, self._max_body))
+        elif self._received > HIGH_WATER and not self._paused:
             self._paused = True
             if self._wire is not None:
                 self._wire.pause_reading()
 
-    def _unpack(self, inflater: Inflater) -> bool:
-        """Replace the packed pieces that have just come by what they hold."""
-        packed = b"".join(self._pieces[self._unpacked :])
-        del self._pieces[self._unpacked :]
+    def _decompress(self, decoder: GzipDecoder) -> int | None:
+        """Replace the pieces that have just arrived by their content; return its size, or None after a failure."""
+        compressed = b"".join(self._pieces[self._decoded :])
+        del self._pieces[self._decoded :]
         try:
-            if data := inflater.feed(packed):
-                self._pieces.append(data)
+            data = decoder.feed(compressed)
         except MalformedResponse as failure:
             self._done = False
             self._fail(failure)
-            return False
-        self._unpacked = len(self._pieces)
-        if self._done and not inflater.complete:
+            return None
+        if data:
+            self._pieces.append(data)
+        self._decoded = len(self._pieces)
+        if self._done and not decoder.complete:
             self._done = False
             self._fail(ConnectionBroken(begun=True))
-            return False
-        return True
+            return None
+        return len(data)
 
     def _fail(self, failure: ExchangeFailed) -> None:
         if self._failure is None:
@@ -385,26 +406,26 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._waiter.set_result(None)
         self._waiter = None
 
-    # The parser's side.
+    # Called by the parser.
 
     def on_message_begin(self) -> None:
-        """Start an answer, or refuse one that nobody asked for."""
+        """Start a response, or refuse a second one."""
         if self._done:
-            raise MalformedResponse("more came than the answer")
+            raise MalformedResponse("bytes after the end of the response")
         self._fields = []
         self._reason = b""
 
     def on_status(self, reason: bytes) -> None:
-        """Collect the text beside the status, which may come in pieces."""
+        """Collect the reason phrase, which may arrive in pieces."""
         self._reason += reason
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Collect a header; what trails the body is none."""
+        """Collect a header; trailers are dropped."""
         if not self._headed:
             self._fields.append((name, value))
 
     def on_headers_complete(self) -> None:
-        """Learn what kind of body comes."""
+        """Determine how the body ends and how it is encoded."""
         assert self._parser is not None
         self._status = self._parser.get_status_code()
         if self._status < 200:
@@ -416,10 +437,12 @@ class ClientConnection(asyncio.BufferedProtocol):
             "chunked" in coding.lower() for coding in headers.all("Transfer-Encoding")
         )
         if headers.get("Content-Encoding", "").lower() == "gzip":
-            self._inflater = Inflater()
+            self._decoder = GzipDecoder()
+        if self._status >= 300:
+            self._max_body = MAX_ERROR_BODY
 
     def on_message_complete(self) -> None:
-        """Note that the answer is whole, and whether the server goes on listening."""
+        """Note that the response is whole, and whether the server keeps the connection."""
         assert self._parser is not None
         if self._status >= 200:
             self._done = True

@@ -1,16 +1,25 @@
-"""What an exchange of requests for answers offers, over connections or otherwise."""
+"""The seam between the client and HTTP: an `Exchange` sends requests and returns responses.
+
+`Pool` is the one that kubewright uses. `ClusterConfig(exchange=...)` replaces it by another, such as one on another
+HTTP library (`kubewright.client.aiohttp_exchange`) or a server in the same process. What an implementation must do:
+
+- raise the subclass of ExchangeFailed that says how far a request came: retries of writes depend on it;
+- send a request once, follow no redirects, and decompress bodies that it asked to be compressed;
+- bound the bodies of error responses: a faulty server may send them without end.
+"""
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from kubewright.http.client.headers import Headers
+from kubewright.http.client.route import Route
 
 Fence = Callable[[], None]
-"""Raises to keep a request from leaving."""
+"""Called right before a request is sent; raises to prevent that."""
 
 
 class ClientResponse(NamedTuple):
-    """An answer; the body of one that is read piece by piece is empty."""
+    """A response; the body of a streamed one is empty."""
 
     status: int
     reason: str
@@ -19,34 +28,49 @@ class ClientResponse(NamedTuple):
 
 
 class Body(Protocol):
-    """The rest of an answer whose head has come; what goes wrong is an ExchangeFailed."""
+    """The body of a streamed response; its methods raise ExchangeFailed."""
 
     async def read(self, idle: float) -> bytes:
-        """Return all that has come since the last call; wait so many seconds if nothing has; nothing is the end."""
+        """Return what has arrived since the last call, waiting up to `idle` seconds; b"" is the end."""
         ...
 
     async def read_all(self, deadline: float) -> bytes:
-        """Return all that was not read yet, by a time on the event loop's clock."""
+        """Return the unread rest; `deadline` is a time of the event loop's clock."""
         ...
 
     def release(self) -> None:
-        """Want no more of it, whether it was read to its end or not."""
+        """Give the connection up or back, whether the body was read to its end or not."""
         ...
 
 
 class Exchange(Protocol):
-    """Takes requests as bytes, the head with its empty line; what goes wrong is an ExchangeFailed."""
+    """Send requests and return responses; its methods raise ExchangeFailed.
+
+    `head` is everything of the request before its body, as bytes; `decode_request` returns its parts.
+    """
 
     async def send(
         self, head: bytes, body: bytes, timeout: float, fence: Fence | None = None
     ) -> ClientResponse:
-        """Send a request and return its whole answer; the fence is met when the way is open, before it leaves."""
+        """Send a request and return its whole response; `fence` is called when the connection is ready."""
         ...
 
     async def stream(self, head: bytes, body: bytes, timeout: float) -> tuple[ClientResponse, Body]:
-        """Send a request and return the head of its answer, and the body to be read."""
+        """Send a request and return its response without the body, and the body to read."""
         ...
 
     async def close(self) -> None:
-        """Receiver everything that is under way."""
+        """End everything that is under way."""
+        ...
+
+
+@runtime_checkable
+class RoutedExchange(Exchange, Protocol):
+    """An exchange that opens connections itself, so it needs the address, the proxy and the TLS context."""
+
+    def reroute(self, route: Route) -> None:
+        """Use a route for new requests: called before the first one and when the client certificate changes.
+
+        Requests under way end on the old route; idle connections of it must not be used again.
+        """
         ...

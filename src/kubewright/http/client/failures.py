@@ -1,18 +1,26 @@
-"""Why an exchange gave no whole answer, told apart by how far it came."""
+"""Why an exchange has no whole response. The classes differ by how far the request came: retries depend on it."""
 
 import ssl
 
 
 class ExchangeFailed(Exception):
-    """No whole answer came."""
+    """There is no whole response."""
+
+
+class PoolTimeout(ExchangeFailed):
+    """All connections stayed in use by other requests: nothing was sent."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"all {limit} connections are in use")
+        self.limit = limit
 
 
 class ConnectTimeout(ExchangeFailed):
-    """No connection came about in time: nothing was sent."""
+    """The connection was not established in time: nothing was sent."""
 
 
 class Unreachable(ExchangeFailed):
-    """The server, or the proxy before it, cannot be connected to: nothing was sent."""
+    """Connecting to the server, or to the proxy, failed: nothing was sent."""
 
     def __init__(self, cause: OSError, *, proxy: bool) -> None:
         super().__init__(str(cause))
@@ -21,7 +29,7 @@ class Unreachable(ExchangeFailed):
 
 
 class HandshakeFailed(ExchangeFailed):
-    """TLS with the server, or with the proxy before it, did not come about: nothing was sent."""
+    """The TLS handshake with the server, or with the proxy, failed: nothing was sent."""
 
     def __init__(self, cause: ssl.SSLError) -> None:
         super().__init__(str(cause))
@@ -29,37 +37,47 @@ class HandshakeFailed(ExchangeFailed):
 
 
 class ProxyRefused(ExchangeFailed):
-    """The proxy does not open a way to the server: nothing was sent."""
+    """The proxy does not connect to the server: nothing was sent. `reason` is an HTTP status or a SOCKS reply."""
 
-    def __init__(self, status: int) -> None:
-        super().__init__(f"HTTP {status}")
-        self.status = status
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 class NotSent(ExchangeFailed):
-    """The connection was closed before the first byte of the request was out."""
+    """The connection was closed before the first byte of the request was sent."""
 
 
 class ReadTimeout(ExchangeFailed):
-    """No answer, or no further piece of it, came in time."""
+    """The response, or the next piece of it, did not arrive in time."""
 
 
 class MalformedResponse(ExchangeFailed):
-    """What came is not HTTP/1.1; `shown` is how it begins."""
+    """The bytes received are not HTTP/1.1; `shown` is how they begin."""
 
     def __init__(self, why: str, shown: bytes = b"") -> None:
         super().__init__(why)
         self.shown = shown
 
 
-class ConnectionBroken(ExchangeFailed):
-    """The connection ended before the answer did, for a cause if one was told.
+class ResponseTooLarge(ExchangeFailed):
+    """The body of a whole response exceeds its limit."""
 
-    `stale`: it had served before, so the server may have closed it just when it was to serve again.
+    def __init__(self, status: int, limit: int) -> None:
+        super().__init__(f"the body of an HTTP {status} response is larger than {limit} bytes")
+        self.status = status
+        self.limit = limit
+
+
+class ConnectionBroken(ExchangeFailed):
+    """The connection ended before the response did; `cause` is the error of the transport, if any.
+
+    `begun`: the head of the response had arrived. `stale`: the connection was a reused one, so the server may have
+    closed it just before the request arrived.
     """
 
     def __init__(self, *, begun: bool, stale: bool = False, cause: Exception | None = None) -> None:
-        super().__init__("in the middle of the answer" if begun else "before the answer")
+        super().__init__("in the middle of the response" if begun else "before the response")
         self.begun = begun
         self.stale = stale
         self.cause = cause

@@ -1,18 +1,19 @@
-"""The headers of one message: found by name in any case, in the order in which they came."""
+"""Message heads: the headers of a response, and the bytes of a request that precede its body (pure)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 Field = tuple[bytes, bytes]
 
 
 class Headers:
-    """What a message says about itself; a name that comes more than once gives its first value."""
+    """The headers of one message: case-insensitive names, in order; a repeated name gives its first value."""
 
     __slots__ = ("_fields", "_first")
 
     def __init__(self, fields: Sequence[Field] = ()) -> None:
         self._fields = fields
-        # Asked for by two or three names a message, so values become text only then.
+        # Two or three names are looked up in each message: values are decoded only then.
         self._first: dict[bytes, bytes] = {}
         for name, value in fields:
             self._first.setdefault(name.lower(), value)
@@ -21,7 +22,7 @@ class Headers:
         return self._first[name.lower().encode("latin-1")].decode("utf-8", "replace")
 
     def get(self, name: str, default: str = "") -> str:
-        """Return the first value of a name, or else the default."""
+        """Return the first value of a name, or the default."""
         value = self._first.get(name.lower().encode("latin-1"))
         return default if value is None else value.decode("utf-8", "replace")
 
@@ -41,3 +42,43 @@ class Headers:
         """Return every value of a name, in order."""
         wanted = name.lower().encode("latin-1")
         return [value.decode("utf-8", "replace") for key, value in self._fields if key.lower() == wanted]
+
+
+class RequestHead(NamedTuple):
+    """A request without its body."""
+
+    method: str
+    target: str
+    headers: list[tuple[str, str]]
+
+
+def encode_headers(fields: Iterable[tuple[str, str]]) -> bytes:
+    """Encode header lines; raise ValueError, without the value, if a value contains a line break or NUL."""
+    lines: list[str] = []
+    for name, value in fields:
+        if "\r" in value or "\n" in value or "\0" in value:
+            raise ValueError(f"the value of header {name} contains a line break or NUL")
+        lines.append(f"{name}: {value}\r\n")
+    return "".join(lines).encode()
+
+
+def encode_request(method: str, target: str, head: bytes, body: bytes) -> bytes:
+    """Return everything of a request that precedes its body; `head` are encoded header lines."""
+    if not target.isascii() or not target.isprintable() or " " in target:
+        raise ValueError("the request target is not percent-encoded")
+    if body or method not in ("GET", "DELETE"):
+        return b"%b %b HTTP/1.1\r\n%bContent-Length: %d\r\n\r\n" % (
+            method.encode(),
+            target.encode(),
+            head,
+            len(body),
+        )
+    return b"%b %b HTTP/1.1\r\n%b\r\n" % (method.encode(), target.encode(), head)
+
+
+def decode_request(head: bytes) -> RequestHead:
+    """Return the parts of a head that `encode_request` made, for exchanges that do not send it as it is."""
+    line, *lines = head.decode().split("\r\n")
+    method, target, _ = line.split(" ")
+    headers = [(name, value) for name, colon, value in (line.partition(": ") for line in lines) if colon]
+    return RequestHead(method, target, headers)

@@ -1,79 +1,136 @@
-"""The connections to one server: kept between requests, the warmest first, closed when nobody wants them."""
+"""The connections to one server: reused, bounded, and shared fairly.
+
+A request needs a slot while it is under way; there are `max_connections` of them, and requests that find none wait
+in order of arrival. A slot that is given up goes to the first in line, never to a newcomer, and a waiter that is
+cancelled or times out at the moment in which it gets its slot passes it on: no slot is lost. Streams (watches, logs)
+last for minutes and hours; their number is decided by the program, and if they took slots, an operator with many
+watches could not send a request any more. So they have a connection each beyond the bound.
+
+Invariant: the connections of requests, used, being opened or idle, are never more than `max_connections`. Connections are reused last in,
+first out, so that superfluous ones become old and are closed after a minute.
+"""
 
 import asyncio
+from collections import deque
+from typing import NamedTuple
 
+from kubewright.http.client.connect import connect
 from kubewright.http.client.connection import ClientConnection
+from kubewright.http.client.dial import SocketCounter
 from kubewright.http.client.exchange import ClientResponse, Fence
-from kubewright.http.client.failures import ConnectionBroken
-from kubewright.http.client.opening import connect
+from kubewright.http.client.failures import ConnectionBroken, PoolTimeout
 from kubewright.http.client.route import Route
-from kubewright.http.client.sockets import Sockets
 from kubewright.http.client.tls import Sessions
 
-KEPT_FOR = 60.0
-"""Seconds that a connection waits for its next request."""
-GOODBYE_TIMEOUT = 1.0
-RESTED = 1.0
-"""Seconds after which a kept connection is looked at before it is used again."""
+MAX_CONNECTIONS = 100
+"""As many as an API server lets a Go client have streams of HTTP/2, and the default of httpx and aiohttp."""
+IDLE_TIMEOUT = 60.0
+"""Seconds after which an idle connection is closed."""
+CLOSE_TIMEOUT = 1.0
+CHECK_AFTER = 1.0
+"""Seconds after which an idle connection is checked before it is used again."""
 
 
-class _KeptBody:
-    """The rest of an answer, whose connection goes back to the pool."""
+class PoolStatistics(NamedTuple):
+    """What a pool holds at the moment."""
+
+    active: int
+    """Requests under way."""
+    streaming: int
+    """Streams under way."""
+    waiting: int
+    """Requests that wait for a slot."""
+    idle: int
+    """Connections that can be reused."""
+    sockets: int
+    """Open sockets, those being opened or closed included."""
+
+
+class _PooledBody:
+    """The body of a streamed response; releasing it returns its connection to the pool."""
 
     def __init__(self, pool: "Pool", connection: ClientConnection) -> None:
         self._pool = pool
         self.read = connection.read
         self.read_all = connection.read_all
-        self._connection = connection
+        self._connection: ClientConnection | None = connection
 
     def release(self) -> None:
-        """Give the connection back."""
-        self._pool.give_back(self._connection)
+        """Return the connection, once."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            self._pool.end_stream(connection)
 
 
 class Pool:
-    """Exchange requests for answers, over as many connections as there are requests at a time."""
+    """Send requests over a bounded number of connections, and streams over a connection each."""
 
-    def __init__(self, route: Route) -> None:
+    def __init__(self, route: Route, max_connections: int = MAX_CONNECTIONS) -> None:
+        if max_connections < 1:
+            raise ValueError(f"max_connections must be at least 1, got {max_connections}")
         self.route: Route = route
-        self._sockets = Sockets()
+        self._max = max_connections
+        self._sockets = SocketCounter()
         self._sessions = Sessions()
         self._idle: list[ClientConnection] = []
         self._busy: dict[ClientConnection, Route] = {}
+        self._active = 0
+        # Requests that have taken or are opening a connection: a slot that was just handed on is not among them.
+        self._started = 0
+        self._streaming = 0
+        self._waiters: deque[asyncio.Future[None]] = deque()
         self._closed = False
+
+    def statistics(self) -> PoolStatistics:
+        """Return counts of requests and connections."""
+        idle = sum(connection.usable for connection in self._idle)
+        return PoolStatistics(self._active, self._streaming, len(self._waiters), idle, self._sockets.open)
 
     async def send(
         self, head: bytes, body: bytes, timeout: float, fence: Fence | None = None
     ) -> ClientResponse:
-        """Send a request and return its whole answer; the fence is met when the way is open, before it leaves."""
-        deadline = asyncio.get_running_loop().time() + timeout
-        connection = await self._kept() or await self._opened(timeout)
+        """Send a request and return its whole response; `fence` is called when the connection is ready."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout
+        if self._active < self._max and not self._waiters:
+            self._active += 1
+        else:
+            await self._wait_for_slot(deadline)
+        self._started += 1
+        connection = None
         try:
+            connection = await self._reuse() or await self._open(deadline - loop.time())
             if fence is not None:
                 fence()
             return await connection.send(head, body, deadline)
         finally:
-            self.give_back(connection)
+            self._started -= 1
+            if connection is not None:
+                self._give_back(connection)
+            self._free_slot()
 
-    async def stream(self, head: bytes, body: bytes, timeout: float) -> tuple[ClientResponse, _KeptBody]:
-        """Send a request and return the head of its answer, and the body to be read."""
+    async def stream(self, head: bytes, body: bytes, timeout: float) -> tuple[ClientResponse, _PooledBody]:
+        """Send a request and return its response without the body, and the body to read."""
         deadline = asyncio.get_running_loop().time() + timeout
-        connection = await self._kept() or await self._opened(timeout)
+        self._streaming += 1
         try:
-            return await connection.stream(head, body, deadline), _KeptBody(self, connection)
+            connection = await self._reuse() or await self._open(timeout)
         except BaseException:
-            self.give_back(connection)
+            self._streaming -= 1
+            raise
+        try:
+            return await connection.stream(head, body, deadline), _PooledBody(self, connection)
+        except BaseException:
+            self.end_stream(connection)
             raise
 
-    def give_back(self, connection: ClientConnection) -> None:
-        """Keep a connection whose answer was read to its end for the next request, close any other."""
-        if self._busy.pop(connection, None) is not self.route:
-            connection.close()
-        elif connection.finish(KEPT_FOR):
-            self._idle.append(connection)
+    def end_stream(self, connection: ClientConnection) -> None:
+        """Take back the connection of a stream."""
+        self._streaming -= 1
+        self._give_back(connection)
 
     def reroute(self, route: Route) -> None:
-        """Go another way from now on, or the same with other credentials; what is under way ends on the old one."""
+        """Use another route, or the same one with other credentials, for new requests."""
         self.route = route
         self._sessions = Sessions()
         while self._idle:
@@ -82,16 +139,60 @@ class Pool:
     async def close(self) -> None:
         """Close all connections, and wait until they are closed, but not for a server that does not answer."""
         self._closed = True
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_exception(ConnectionBroken(begun=False))
         for connection in (*self._idle, *self._busy):
             connection.close()
         self._idle.clear()
-        await self._sockets.all_closed(GOODBYE_TIMEOUT)
+        await self._sockets.all_closed(CLOSE_TIMEOUT)
 
-    async def _kept(self) -> ClientConnection | None:
+    async def _wait_for_slot(self, deadline: float) -> None:
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[None] = loop.create_future()
+        self._waiters.append(waiter)
+        timer = loop.call_at(deadline, self._expire, waiter)
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            if waiter in self._waiters:
+                self._waiters.remove(waiter)
+            elif waiter.done() and not waiter.cancelled():
+                # The slot came in the same turn of the event loop as the cancellation.
+                self._free_slot()
+            raise
+        except BaseException:
+            self._waiters.remove(waiter)
+            raise
+        finally:
+            timer.cancel()
+
+    def _expire(self, waiter: asyncio.Future[None]) -> None:
+        if not waiter.done():
+            waiter.set_exception(PoolTimeout(self._max))
+
+    def _free_slot(self) -> None:
+        """Hand a slot to the request that has waited longest, if there is one."""
+        for waiter in self._waiters:
+            if not waiter.done():
+                self._waiters.remove(waiter)
+                waiter.set_result(None)
+                return
+        self._active -= 1
+
+    def _give_back(self, connection: ClientConnection) -> None:
+        """Keep a connection whose response was read to its end, unless there are enough; close any other."""
+        enough = len(self._idle) + self._started >= self._max
+        if self._busy.pop(connection, None) is not self.route or enough:
+            connection.close()
+        elif connection.finish(IDLE_TIMEOUT):
+            self._idle.append(connection)
+
+    async def _reuse(self) -> ClientConnection | None:
         while self._idle:
             connection, route = self._idle.pop(), self.route
-            if connection.rested > RESTED:
-                await self._look_at(connection)
+            if connection.idle_seconds > CHECK_AFTER:
+                await self._check(connection)
             if self._closed:
                 connection.close()
                 raise ConnectionBroken(begun=False)
@@ -102,8 +203,8 @@ class Pool:
                 return connection
         return None
 
-    async def _look_at(self, connection: ClientConnection) -> None:
-        """Let the event loop see the server's goodbye first, if it came while the loop or the machine slept."""
+    async def _check(self, connection: ClientConnection) -> None:
+        """Let the event loop process a close by the server that came while the process or machine was suspended."""
         try:
             for _ in range(3):
                 await asyncio.sleep(0)
@@ -111,7 +212,9 @@ class Pool:
             connection.close()
             raise
 
-    async def _opened(self, timeout: float) -> ClientConnection:
+    async def _open(self, timeout: float) -> ClientConnection:
+        if self._closed:
+            raise ConnectionBroken(begun=False)
         route = self.route
         connection = await connect(route, self._sessions, self._sockets, timeout)
         if self._closed:
