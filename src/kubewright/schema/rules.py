@@ -16,8 +16,7 @@ from kubewright.schema.cel import (
     EvaluationError,
     Program,
 )
-from kubewright.schema.cel.declarations import declare
-from kubewright.schema.cel.types import optional_of
+from kubewright.schema.cel.types import declare, optional_of
 from kubewright.schema.cel.values import NONE, Optional
 from kubewright.schema.correlation import Correlation, map_key
 from kubewright.schema.fieldpaths import FieldPathError, resolve_field_path

@@ -16,6 +16,12 @@ _OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 _SCOPES = ("*", "Cluster", "Namespaced")
 
 Compile = Callable[[str], cel.Program]
+# A deleted object cannot be mutated.
+_MUTATING_OPERATIONS = ("*", "CONNECT", "CREATE", "UPDATE")
+_PATCH_TYPES = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
+ADMISSION = "admissionregistration.k8s.io"
+_REVIEWS = ("v1", "v1beta1")
+_SECONDS = range(1, 31)
 
 
 def check_rule(rule: JsonObject, path: str) -> list[FieldError]:
@@ -235,11 +241,6 @@ def check_expression(expression: str, path: str, compiler: Compile) -> list[Fiel
     return []
 
 
-# A deleted object cannot be mutated.
-_MUTATING_OPERATIONS = ("*", "CONNECT", "CREATE", "UPDATE")
-_PATCH_TYPES = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
-
-
 def check_mutating_policy(spec: JsonObject) -> list[FieldError]:
     """Check the expressions of a mutating policy, and its reinvocation policy."""
     compiler = PolicyCompiler(spec)
@@ -284,11 +285,6 @@ def _check_mutation(mutation: JsonObject, path: str, compiler: PolicyCompiler) -
             text = f"must not be specified when patchType is {form}"
             errors.append(problems.invalid(f"{path}.{other}", f"{{{other}}}", text))
     return errors
-
-
-ADMISSION = "admissionregistration.k8s.io"
-_REVIEWS = ("v1", "v1beta1")
-_SECONDS = range(1, 31)
 
 
 def _default_webhooks(obj: JsonObject) -> None:

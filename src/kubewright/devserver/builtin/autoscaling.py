@@ -26,6 +26,25 @@ _PREFIX = "autoscaling.alpha.kubernetes.io/"
 METRICS, CURRENT, CONDITIONS, BEHAVIOR = (
     f"{_PREFIX}{name}" for name in ("metrics", "current-metrics", "conditions", "behavior")
 )
+_IDENTIFIER = rules(("name", named(names.path_segment, required="must specify a metric name")))
+_SCALING = rules(
+    (
+        "stabilizationWindowSeconds?",
+        at_least(0, "must be greater than or equal to zero"),
+        at_most(3600, "must be less than or equal to 3600"),
+    ),
+    ("selectPolicy?", one_of("Disabled", "Max", "Min")),
+    ("policies", required("must specify at least one Policy")),
+    ("policies[].type", one_of("Percent", "Pods")),
+    ("policies[].value", at_least(1, check.NOT_POSITIVE)),
+    (
+        "policies[].periodSeconds",
+        at_least(1, check.NOT_POSITIVE),
+        at_most(1800, "must be less than or equal to 1800"),
+    ),
+    ("tolerance?", lambda path, value: check.resource_quantity(path, "", value)),
+)
+DEFAULT_UTILIZATION = 80
 
 
 def convert(scaler: JsonObject, target: GroupVersionKind) -> JsonObject:
@@ -269,7 +288,6 @@ _REFERENCE = rules(
     ("name", named(names.path_segment, required=True)),
     ("apiVersion", _group_version),
 )
-_IDENTIFIER = rules(("name", named(names.path_segment, required="must specify a metric name")))
 _TARGET = rules(
     ("type", required("must specify a metric target type"), _target_type),
     ("value?", _positive),
@@ -322,23 +340,6 @@ _METRICS = {
         ("target", _RESOURCE_TARGET),
     ),
 }
-_SCALING = rules(
-    (
-        "stabilizationWindowSeconds?",
-        at_least(0, "must be greater than or equal to zero"),
-        at_most(3600, "must be less than or equal to 3600"),
-    ),
-    ("selectPolicy?", one_of("Disabled", "Max", "Min")),
-    ("policies", required("must specify at least one Policy")),
-    ("policies[].type", one_of("Percent", "Pods")),
-    ("policies[].value", at_least(1, check.NOT_POSITIVE)),
-    (
-        "policies[].periodSeconds",
-        at_least(1, check.NOT_POSITIVE),
-        at_most(1800, "must be less than or equal to 1800"),
-    ),
-    ("tolerance?", lambda path, value: check.resource_quantity(path, "", value)),
-)
 _SCALER = rules(
     ("spec.minReplicas?", at_least(1, "must be greater than or equal to 1")),
     ("spec", _replicas),
@@ -348,9 +349,6 @@ _SCALER = rules(
     ("spec.behavior.scaleUp?", _SCALING),
     ("spec.behavior.scaleDown?", _SCALING),
 )
-
-
-DEFAULT_UTILIZATION = 80
 
 
 def _default(scaler: JsonObject) -> None:

@@ -35,6 +35,32 @@ _MAX_CODES = 255
 _MAX_MANAGER = 63
 _MAX_INDEXES = 64 * 1024
 _NEEDS_INDEXED = "requires indexed completion mode"
+_STATUS = "status"
+_CONDITIONS = f"{_STATUS}.conditions"
+# Conditions that exclude each other, and conditions that need another one.
+_EXCLUSIVE = (
+    ("Complete", "Failed", "cannot set Complete=True and Failed=true conditions"),
+    ("Complete", "FailureTarget", "cannot set Complete=True and FailureTarget=true conditions"),
+)
+_DEPENDENT = (
+    ("Failed", "FailureTarget", "cannot set Failed=True condition without the FailureTarget=true condition"),
+    (
+        "Complete",
+        "SuccessCriteriaMet",
+        "cannot set Complete=True condition without the SuccessCriteriaMet=true condition",
+    ),
+)
+_NEVER_TOGETHER = (
+    ("SuccessCriteriaMet", "Failed", "cannot set SuccessCriteriaMet=True and Failed=true conditions"),
+    (
+        "SuccessCriteriaMet",
+        "FailureTarget",
+        "cannot set SuccessCriteriaMet=True and FailureTarget=true conditions",
+    ),
+)
+_UID = "batch.kubernetes.io/controller-uid"
+_UID_LABELS = ("controller-uid", _UID)
+_NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
 
 
 def check_job_spec(spec: JsonObject, path: str) -> Iterator[FieldError]:
@@ -256,31 +282,6 @@ def _listed(choices: tuple[str, ...]) -> str:
     return f"[{' '.join(problems.quoted(choice) for choice in choices)}]"
 
 
-_STATUS = "status"
-_CONDITIONS = f"{_STATUS}.conditions"
-# Conditions that exclude each other, and conditions that need another one.
-_EXCLUSIVE = (
-    ("Complete", "Failed", "cannot set Complete=True and Failed=true conditions"),
-    ("Complete", "FailureTarget", "cannot set Complete=True and FailureTarget=true conditions"),
-)
-_DEPENDENT = (
-    ("Failed", "FailureTarget", "cannot set Failed=True condition without the FailureTarget=true condition"),
-    (
-        "Complete",
-        "SuccessCriteriaMet",
-        "cannot set Complete=True condition without the SuccessCriteriaMet=true condition",
-    ),
-)
-_NEVER_TOGETHER = (
-    ("SuccessCriteriaMet", "Failed", "cannot set SuccessCriteriaMet=True and Failed=true conditions"),
-    (
-        "SuccessCriteriaMet",
-        "FailureTarget",
-        "cannot set SuccessCriteriaMet=True and FailureTarget=true conditions",
-    ),
-)
-
-
 def check_job_status(new: JsonObject, old: JsonObject) -> list[FieldError]:
     """Check an update of a Job's status."""
     return [
@@ -391,11 +392,6 @@ def _status_indexes(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
     if failed is not None and failed != was.get("failedIndexes") and spec.get("backoffLimitPerIndex") is None:
         text = "cannot set non-null failedIndexes when backoffLimitPerIndex is null"
         yield problems.invalid(f"{_STATUS}.failedIndexes", failed, text)
-
-
-_UID = "batch.kubernetes.io/controller-uid"
-_UID_LABELS = ("controller-uid", _UID)
-_NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
 
 
 def _default_job(job: JsonObject) -> None:

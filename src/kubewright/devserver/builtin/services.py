@@ -21,6 +21,15 @@ _FAMILY_POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
 _DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
 _MAX_AFFINITY_SECONDS = 86400
 _ONLY_LOAD_BALANCER = "may only be used when `type` is 'LoadBalancer'"
+_CLUSTER_FAMILY = "IPv4"
+_OTHER_FAMILY = {"IPv4": "IPv6", "IPv6": "IPv4"}
+_POLICY = "spec.ipFamilyPolicy"
+CLUSTER_NETWORK = ipaddress.ip_network("10.0.0.0/24")
+NODE_PORTS = range(30000, 32768)
+# The real server allocates the lower addresses only on request or when no other is free.
+_RESERVED_ADDRESSES = 16
+_WITH_NODE_PORTS = ("NodePort", "LoadBalancer")
+_ADDRESS_FIELDS = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
 
 
 def needs_health_port(spec: JsonObject) -> bool:
@@ -248,11 +257,6 @@ def _balancer_point(point: JsonObject, path: str) -> Iterator[FieldError]:
             yield problems.invalid(f"{path}.hostname", host, "must be a DNS name, not an IP address")
 
 
-_CLUSTER_FAMILY = "IPv4"
-_OTHER_FAMILY = {"IPv4": "IPv6", "IPv6": "IPv4"}
-_POLICY = "spec.ipFamilyPolicy"
-
-
 def choose_families(spec: JsonObject, old: JsonObject | None) -> list[FieldError]:
     """Set the IP families of a Service, or return why it cannot have the requested ones.
 
@@ -308,14 +312,6 @@ def _not_configured(spec: JsonObject, families: Sequence[str]) -> Iterator[Field
     for index, family in enumerate(families):
         if family != _CLUSTER_FAMILY:
             yield problems.invalid(f"spec.ipFamilies[{index}]", family, "not configured on this cluster")
-
-
-CLUSTER_NETWORK = ipaddress.ip_network("10.0.0.0/24")
-NODE_PORTS = range(30000, 32768)
-# The real server allocates the lower addresses only on request or when no other is free.
-_RESERVED_ADDRESSES = 16
-_WITH_NODE_PORTS = ("NodePort", "LoadBalancer")
-_ADDRESS_FIELDS = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
 
 
 def _default(service: JsonObject) -> None:

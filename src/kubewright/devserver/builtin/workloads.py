@@ -44,6 +44,14 @@ _STATEFUL_RULE = (
 _INVALID_SELECTOR = {"deployment": "invalid label selector", "statefulset": ""}
 """What the error about an invalid selector adds; a DaemonSet has no such error."""
 
+_ROLLING_FIELDS = ("maxUnavailable", "maxSurge")
+_DEPLOYMENT_COUNTS = ("updatedReplicas", "readyReplicas", "availableReplicas")
+_REPLICA_COUNTS = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
+_STATEFUL_COUNTS = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
+_CONTAINERS = container_cells("spec", "template")
+_SELECTOR = cell("Selector", lambda obj: selector_text(obj["spec"].get("selector")), wide=True)
+_TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+
 
 def check_deployment(obj: JsonObject) -> list[FieldError]:
     """Check a Deployment."""
@@ -177,9 +185,6 @@ def _daemon_update(update: JsonObject, path: str) -> Iterator[FieldError]:
             yield problems.required(f"{where}.maxUnavailable", "cannot be 0 when maxSurge is 0")
 
 
-_ROLLING_FIELDS = ("maxUnavailable", "maxSurge")
-
-
 def _rolling(rolling: JsonObject | None) -> JsonObject | None:
     return (
         None
@@ -303,9 +308,6 @@ def _collisions(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
         yield problems.invalid("status.collisionCount", count or 0, "cannot be decremented")
 
 
-_DEPLOYMENT_COUNTS = ("updatedReplicas", "readyReplicas", "availableReplicas")
-_REPLICA_COUNTS = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
-_STATEFUL_COUNTS = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
 _deployment_status = changes(
     _counts("observedGeneration", "replicas", *_DEPLOYMENT_COUNTS),
     _counts("unavailableReplicas", "terminatingReplicas", "collisionCount"),
@@ -371,11 +373,6 @@ def _replica_cells(selector: Cell) -> Printed:
         *_CONTAINERS,
         selector,
     )
-
-
-_CONTAINERS = container_cells("spec", "template")
-_SELECTOR = cell("Selector", lambda obj: selector_text(obj["spec"].get("selector")), wide=True)
-_TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 
 
 def _spec(obj: JsonObject) -> JsonObject:

@@ -1,11 +1,13 @@
-"""The Common Expression Language as the API server speaks it: typed by schemas, with Kubernetes' functions and costs.
+"""The Common Expression Language as the API server implements it: typed by schemas, with Kubernetes' functions and costs.
 
-`lexer`, `parser` and `macros` read an expression, `checker` finds its types, `evaluator` makes closures of it, `charges`
-and `estimates` say what it costs, `standard` and the modules beside it hold the functions, `messages` the objects that expressions make, `declarations` turns schemas
-into types, `environment` is what the rest uses.
+`environment` is the entry point. `parser` builds the tree of `ast`, `checker` finds the types of its nodes, `evaluator`
+compiles them to closures and `costs` estimates their cost: each of the three is a visitor. `types` and `values` are what
+they work with, `messages` the objects that expressions create, and `standard`, `extensions` and `kubernetes` the functions.
 """
 
-from kubewright.schema.cel.authorization import (
+from kubewright.schema.cel.environment import CALL_LIMIT, Environment, Program
+from kubewright.schema.cel.errors import CompileError, CostExceeded, EvaluationError
+from kubewright.schema.cel.kubernetes import (
     AUTHORIZER,
     RESOURCE_CHECK,
     Authorizer,
@@ -14,10 +16,6 @@ from kubewright.schema.cel.authorization import (
     ResourceCheck,
     authorization_library,
 )
-from kubewright.schema.cel.declarations import declare, escape
-from kubewright.schema.cel.environment import CALL_LIMIT, Environment, Program
-from kubewright.schema.cel.errors import CompileError, CostExceeded, EvaluationError
-from kubewright.schema.cel.lexer import is_identifier
 from kubewright.schema.cel.messages import (
     JSON_PATCH,
     OBJECT,
@@ -26,7 +24,7 @@ from kubewright.schema.cel.messages import (
     mutation_library,
     to_json,
 )
-from kubewright.schema.cel.overloads import Library
+from kubewright.schema.cel.parser import is_identifier
 from kubewright.schema.cel.types import (
     BOOL,
     BYTES,
@@ -37,7 +35,10 @@ from kubewright.schema.cel.types import (
     STRING,
     TIMESTAMP,
     Declared,
+    Library,
     Type,
+    declare,
+    escape,
     list_of,
     map_of,
     opaque,

@@ -1,5 +1,6 @@
-"""Types of every part of an expression, and what is wrong with it."""
+"""Types of every part of an expression, and the errors in it."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kubewright.schema.cel.ast import (
@@ -13,10 +14,11 @@ from kubewright.schema.cel.ast import (
     Ident,
     Literal,
     Select,
+    Visitor,
 )
-from kubewright.schema.cel.errors import CompileError, Issue
-from kubewright.schema.cel.messages import MessageType, MessageTypes
-from kubewright.schema.cel.overloads import Library, Overload
+from kubewright.schema.cel.errors import CompileError, EvaluationError, Issue
+from kubewright.schema.cel.extensions import template_verbs
+from kubewright.schema.cel.messages import EMPTY, NULL_VALUE, MessageType, MessageTypes, WellKnown
 from kubewright.schema.cel.types import (
     BOOL,
     BYTES,
@@ -30,8 +32,10 @@ from kubewright.schema.cel.types import (
     TIMESTAMP,
     UINT,
     Declared,
-    Mapping,
+    Library,
+    Overload,
     Type,
+    TypeMapping,
     is_optional,
     list_of,
     map_of,
@@ -39,9 +43,9 @@ from kubewright.schema.cel.types import (
     param,
     struct,
     type_of,
-)  # fmt: skip
-from kubewright.schema.cel.values import Uint
-from kubewright.schema.cel.wellknown import EMPTY, NULL_VALUE, WellKnown
+)
+from kubewright.schema.cel.values import Uint, parse_duration, parse_timestamp
+from kubewright.schema.patterns import PatternError, compile_pattern
 
 TYPE_NAMES: dict[str, Type] = {
     "bool": BOOL,
@@ -60,6 +64,57 @@ TYPE_NAMES: dict[str, Type] = {
     "optional_type": optional_of(DYN),
     **{name: Type("opaque", name) for name in ("net.IP", "net.CIDR")},
 }
+_LITERAL_TYPES: dict[type, Type] = {
+    bool: BOOL,
+    int: INT,
+    Uint: UINT,
+    float: DOUBLE,
+    str: STRING,
+    bytes: BYTES,
+    type(None): NULL,
+}
+_CONVERSIONS = ("bool", "bytes", "double", "duration", "int", "string", "timestamp", "uint")
+_PLAIN = (
+    "bool",
+    "bytes",
+    "double",
+    "duration",
+    "int",
+    "list",
+    "map",
+    "null",
+    "string",
+    "timestamp",
+    "type",
+    "uint",
+)
+_VERB_TYPES: dict[str, tuple[tuple[str, ...], str]] = {
+    "s": (
+        _PLAIN,
+        (
+            "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, "
+            "durations, and timestamps"
+        ),
+    ),
+    "f": (("double", "string"), "fixed-point clause can only be used on doubles"),
+    "e": (("double", "string"), "scientific clause can only be used on doubles"),
+    "d": (("int", "uint"), "decimal clause can only be used on integers"),
+    "o": (("int", "uint"), "octal clause can only be used on integers"),
+    "b": (("int", "uint", "bool"), "only integers and bools can be formatted as binary"),
+    "x": (
+        ("int", "uint", "string", "bytes"),
+        "only integers, byte buffers, and strings can be formatted as hex",
+    ),
+    "X": (
+        ("int", "uint", "string", "bytes"),
+        "only integers, byte buffers, and strings can be formatted as hex",
+    ),
+}
+_RUNTIME_NAMES = {
+    "null": "null_type",
+    "timestamp": "google.protobuf.Timestamp",
+    "duration": "google.protobuf.Duration",
+}
 
 
 @dataclass(slots=True)
@@ -77,13 +132,13 @@ class Checked:
 
     @property
     def type(self) -> Type:
-        """Return the type of the whole."""
+        """Return the type of the whole expression."""
         return self.types[self.expr]
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What expressions may name: functions, variables, types of objects, and those they may make themselves."""
+    """The names in scope: functions, variables, object types, and types that expressions may create."""
 
     library: Library
     variables: dict[str, Type]
@@ -92,7 +147,7 @@ class Known:
 
 
 def check(source: str, expr: Expr, known: Known) -> Checked:
-    """Find the types of an expression, or raise with all its mistakes."""
+    """Find the types of an expression; raise CompileError with all of its errors."""
     checker = _Checker(Checked(source, expr), known)
     checker.check(expr)
     if checker.issues:
@@ -104,11 +159,11 @@ def check(source: str, expr: Expr, known: Known) -> Checked:
     return result
 
 
-class _Checker:
+class _Checker(Visitor[Type]):
     def __init__(self, result: Checked, known: Known) -> None:
         self.result = result
         self.issues: list[Issue] = []
-        self.mapping = Mapping()
+        self.mapping = TypeMapping()
         self._library = known.library
         self._scopes: list[dict[str, Type]] = [known.variables]
         self._structs = known.structs
@@ -116,30 +171,15 @@ class _Checker:
         self._free = 0
 
     def check(self, node: Expr) -> Type:
-        """Find the type of a node and remember it."""
-        found = self._type(node)
+        """Find the type of a node and store it."""
+        found = self.visit(node)
         self.result.types[node] = found
         return found
 
-    def _type(self, node: Expr) -> Type:
-        if isinstance(node, Literal):
-            return _literal(node)
-        if isinstance(node, Ident):
-            return self._ident(node)
-        if isinstance(node, Select):
-            return self._select(node)
-        if isinstance(node, Call):
-            return self._call(node)
-        if isinstance(node, CreateList):
-            return self._list(node)
-        if isinstance(node, CreateMap):
-            return self._map(node)
-        if isinstance(node, Comprehension):
-            return self._comprehension(node)
-        assert isinstance(node, CreateStruct)
-        return self._message(node)
+    def visit_literal(self, node: Literal) -> Type:
+        return _LITERAL_TYPES[type(node.value)]
 
-    def _ident(self, node: Ident) -> Type:
+    def visit_ident(self, node: Ident) -> Type:
         found = self._lookup(node.name.removeprefix("."))
         if found is None:
             self._undeclared(node, node.name.removeprefix("."))
@@ -159,11 +199,11 @@ class _Checker:
         message = self._messages.find(name)
         if message is None:
             return None
-        # The API server knows these types only where objects are made of them.
+        # The API server knows these types only in object literals.
         self.result.undefined.add(name)
         return type_of(message.type)
 
-    def _select(self, node: Select) -> Type:
+    def visit_select(self, node: Select) -> Type:
         qualified = _qualified(node)
         if qualified is not None and not node.test:
             found = self._lookup(qualified)
@@ -201,7 +241,7 @@ class _Checker:
             return ERROR
         return declared.fields[name].type
 
-    def _call(self, node: Call) -> Type:
+    def visit_call(self, node: Call) -> Type:
         if node.function == "_?._":
             field_name = node.args[1]
             assert isinstance(field_name, Literal)
@@ -268,21 +308,21 @@ class _Checker:
         names = sorted({name for kind in signature for name in _parameters(kind)})
         if not names:
             return list(signature)
-        renamed = Mapping({param(name): self._variable() for name in names})
+        renamed = TypeMapping({param(name): self._variable() for name in names})
         return [renamed.substitute(kind) for kind in signature]
 
     def _variable(self) -> Type:
         self._free += 1
         return param(f"_var{self._free - 1}")
 
-    def _list(self, node: CreateList) -> Type:
+    def visit_list(self, node: CreateList) -> Type:
         joined: Type | None = None
         for position, element in enumerate(node.elements):
             found = self._optional(element, self.check(element), position in node.optional)
             joined = self._join(joined, found)
         return list_of(joined if joined is not None else self._variable())
 
-    def _map(self, node: CreateMap) -> Type:
+    def visit_map(self, node: CreateMap) -> Type:
         key: Type | None = None
         value: Type | None = None
         for entry in node.entries:
@@ -293,7 +333,7 @@ class _Checker:
             return map_of(self._variable(), self._variable())
         return map_of(key, value)
 
-    def _message(self, node: CreateStruct) -> Type:
+    def visit_struct(self, node: CreateStruct) -> Type:
         name = node.name.removeprefix(".")
         message = self._messages.find(name)
         if message is None:
@@ -346,7 +386,7 @@ class _Checker:
             )
         return DYN
 
-    def _comprehension(self, node: Comprehension) -> Type:
+    def visit_comprehension(self, node: Comprehension) -> Type:
         ranged = self.mapping.substitute(self.check(node.range))
         accumulated = self.check(node.init)
         self._scopes.append({node.accumulator: accumulated})
@@ -395,13 +435,6 @@ def field_name(entry: Entry) -> str:
     return str(entry.key.value)
 
 
-def _literal(node: Literal) -> Type:
-    kinds: dict[type, Type] = {
-        bool: BOOL, int: INT, Uint: UINT, float: DOUBLE, str: STRING, bytes: BYTES, type(None): NULL,
-    }  # fmt: skip
-    return kinds[type(node.value)]
-
-
 def _qualified(node: Expr) -> str | None:
     """Return `a.b.c` for nested selections from a name."""
     if isinstance(node, Ident):
@@ -417,3 +450,120 @@ def _parameters(kind: Type) -> set[str]:
     for inner in kind.params:
         found |= _parameters(inner)
     return found
+
+
+def literal_issues(checked: Checked) -> list[Issue]:
+    """Return the errors in the literals of an expression: patterns, times, mixed lists, templates."""
+    issues: list[Issue] = []
+    for node, in_format in _nodes(checked.expr, in_format=False):
+        if isinstance(node, Call):
+            issues += _check_literal(node)
+            issues += _check_format(node, checked)
+        elif isinstance(node, CreateList) and not in_format:
+            issues += _mixed_list(node, checked)
+        elif isinstance(node, CreateMap) and not in_format:
+            issues += _mixed_map(node, checked)
+    return issues
+
+
+def evaluate_constants(checked: Checked) -> None:
+    """Raise EvaluationError if a constant cannot be converted or a constant pattern is invalid."""
+    for node, _ in _nodes(checked.expr, in_format=False):
+        if not isinstance(node, Call) or not node.args or node not in checked.overloads:
+            continue
+        literal, overloads = node.args[0], checked.overloads[node]
+        if not isinstance(literal, Literal):
+            continue
+        if node.function in _CONVERSIONS and node.target is None and len(node.args) == 1:
+            overloads[0].call(literal.value)
+        elif node.function in ("find", "findAll") and isinstance(literal.value, str):
+            try:
+                compile_pattern(literal.value)
+            except PatternError as error:
+                raise EvaluationError(str(error)) from None
+
+
+def _check_literal(node: Call) -> Iterator[Issue]:
+    literal = node.args[-1] if node.args else None
+    if node.function not in ("duration", "timestamp", "matches"):
+        return
+    if not isinstance(literal, Literal) or not isinstance(literal.value, str):
+        return
+    try:
+        if node.function == "duration":
+            parse_duration(literal.value)
+        elif node.function == "timestamp":
+            parse_timestamp(literal.value)
+        else:
+            compile_pattern(literal.value)
+    except (ValueError, EvaluationError):
+        yield Issue(literal.offset, f"invalid {node.function} argument")
+
+
+def _check_format(node: Call, checked: Checked) -> Iterator[Issue]:
+    """Check a constant format string against its list of arguments."""
+    if node.function != "format" or not isinstance(node.target, Literal) or len(node.args) != 1:
+        return
+    listed = node.args[0]
+    if not isinstance(listed, CreateList) or not isinstance(node.target.value, str):
+        return
+    try:
+        verbs = template_verbs(node.target.value)
+    except EvaluationError as error:
+        yield Issue(node.offset, str(error))
+        return
+    for position, verb in enumerate(verbs):
+        if position >= len(listed.elements):
+            yield Issue(node.offset, f"index {position} out of range")
+            return
+        yield from _check_argument(verb, listed.elements[position], checked)
+
+
+def _check_argument(verb: str, element: Expr, checked: Checked) -> Iterator[Issue]:
+    """Check an argument of a format string; `%s` takes lists and maps, too."""
+    fitting, problem = _VERB_TYPES[verb]
+    kind = checked.types[element]
+    if kind.kind not in (*fitting, "dyn", "param"):
+        name = _RUNTIME_NAMES.get(kind.kind) or kind.name or kind.kind
+        yield Issue(element.offset, f"error during formatting: {problem}, was given {name}")
+    elif verb == "s" and isinstance(element, CreateList):
+        for item in element.elements:
+            yield from _check_argument(verb, item, checked)
+    elif verb == "s" and isinstance(element, CreateMap):
+        for entry in element.entries:
+            yield from _check_argument(verb, entry.key, checked)
+            yield from _check_argument(verb, entry.value, checked)
+
+
+def _mixed_list(node: CreateList, checked: Checked) -> Iterator[Issue]:
+    kinds = [_content(checked.types[item], at in node.optional) for at, item in enumerate(node.elements)]
+    for element, kind in zip(node.elements, kinds, strict=True):
+        if not kind.same(kinds[0]):
+            yield Issue(element.offset, f"expected type '{kinds[0]}' but found '{kind}'")
+            return
+
+
+def _mixed_map(node: CreateMap, checked: Checked) -> Iterator[Issue]:
+    if not node.entries:
+        return
+    first = node.entries[0]
+    key_type = checked.types[first.key]
+    value_type = _content(checked.types[first.value], first.optional)
+    for entry in node.entries[1:]:
+        key, value = checked.types[entry.key], _content(checked.types[entry.value], entry.optional)
+        if not key.same(key_type):
+            yield Issue(entry.key.offset, f"expected type '{key_type}' but found '{key}'")
+        if not value.same(value_type):
+            yield Issue(entry.value.offset, f"expected type '{value_type}' but found '{value}'")
+
+
+def _content(kind: Type, optional: bool) -> Type:
+    return kind.params[0] if optional and is_optional(kind) else kind
+
+
+def _nodes(node: Expr, *, in_format: bool) -> Iterator[tuple[Expr, bool]]:
+    """Yield all nodes; the flag is True below a call of `format`, whose list may be mixed."""
+    yield node, in_format
+    in_format = in_format or (isinstance(node, Call) and node.function == "format")
+    for part in node.children():
+        yield from _nodes(part, in_format=in_format)

@@ -1,30 +1,22 @@
-"""Expressions in an environment: which variables there are, and programs that evaluate with them."""
+"""Environments with variables and functions, and the programs that are compiled in them."""
 
 from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-from kubewright.schema.cel.checker import Checked, Known, check
-from kubewright.schema.cel.declarations import converted, structs_in
+from kubewright.schema.cel.checker import Checked, Known, check, evaluate_constants, literal_issues
+from kubewright.schema.cel.costs import UNBOUNDED, estimate
 from kubewright.schema.cel.errors import CompileError, CostExceeded, EvaluationError
-from kubewright.schema.cel.estimates import estimate
-from kubewright.schema.cel.evaluator import compile_steps
-from kubewright.schema.cel.frames import Frame
-from kubewright.schema.cel.kubernetes import kubernetes_library
-from kubewright.schema.cel.lists import list_library
-from kubewright.schema.cel.literals import evaluate_constants, literal_issues
+from kubewright.schema.cel.evaluator import Frame, compile_steps
+from kubewright.schema.cel.extensions import list_library, optional_library, text_library
+from kubewright.schema.cel.kubernetes import kubernetes_library, network_library
 from kubewright.schema.cel.messages import MessageType, MessageTypes
-from kubewright.schema.cel.network import network_library
-from kubewright.schema.cel.optionals import optional_library
-from kubewright.schema.cel.overloads import Library
 from kubewright.schema.cel.parser import parse, too_deep
-from kubewright.schema.cel.ranges import UNBOUNDED
 from kubewright.schema.cel.standard import standard_library
-from kubewright.schema.cel.texts import text_library
-from kubewright.schema.cel.types import Declared, Type
+from kubewright.schema.cel.types import Declared, Library, Type, converted, structs_in
 
 CALL_LIMIT = 1_000_000
-"""What one evaluation may cost."""
+"""The maximum cost of one evaluation."""
 
 
 @cache
@@ -43,8 +35,8 @@ def base_library() -> Library:
 class Environment:
     """The variables and functions that expressions may use.
 
-    A variable is a `Type`, or a `Declared` type made from a schema by `declare`; `messages` are the types of which
-    expressions may make objects, `Name{field: value}`.
+    A variable is a `Type`, or a `Declared` type that `declare` returns for a schema; `messages` are the types of the
+    objects that expressions may create, `Name{field: value}`.
     """
 
     def __init__(
@@ -63,10 +55,10 @@ class Environment:
         self._known = Known(library, types, self._structs, MessageTypes(messages))
 
     def compile(self, source: str) -> "Program":
-        """Compile an expression, or raise a CompileError that shows what is wrong with it.
+        """Compile an expression; raise CompileError if it has errors.
 
-        A constant that cannot be converted, or a message type that is used as a value, raises the EvaluationError that
-        every evaluation would end with.
+        A constant that cannot be converted, or a message type that is used as a value, raises the EvaluationError of
+        every evaluation.
         """
         try:
             return self._compile(source)
@@ -100,23 +92,23 @@ class Program:
 
     @property
     def greatest_cost(self) -> int:
-        """Return what an evaluation can cost at most, for all values that the schema allows."""
+        """Return the maximum cost of an evaluation, for all values that the schema allows."""
         try:
             return estimate(self._checked, self._declared)
         except RecursionError:
             return UNBOUNDED
 
     def evaluate(self, variables: dict[str, Any], *, limit: int = CALL_LIMIT) -> Any:
-        """Return the value of the expression; raises an EvaluationError where it has none."""
+        """Return the value of the expression; raise EvaluationError if it has none."""
         return self.run(variables, limit=limit)[0]
 
     def run(self, variables: dict[str, Any], *, limit: int = CALL_LIMIT) -> tuple[Any, int]:
-        """Return the value and what it cost."""
+        """Return the value and its cost."""
         frame = self.frame(variables, limit)
         return self.step(frame), frame.cost
 
     def frame(self, variables: dict[str, Any], limit: int = CALL_LIMIT) -> Frame:
-        """Prepare an evaluation, for callers that need the cost even where it fails."""
+        """Prepare an evaluation, for callers that need the cost even if it fails."""
         given = dict(variables)
         for name, kind in self._converted.items():
             if name in given:

@@ -1,4 +1,4 @@
-"""What can go wrong with an expression: when it is compiled, and when it is evaluated."""
+"""Errors of the compilation and of the evaluation of expressions."""
 
 from dataclasses import dataclass
 
@@ -7,14 +7,14 @@ from kubewright.api import KubewrightError
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """One mistake in the source."""
+    """One error in the source."""
 
     offset: int
     message: str
 
 
 class CompileError(KubewrightError, ValueError):
-    """An expression that does not compile; the text shows each mistake with a caret."""
+    """An expression that does not compile; the message marks each error with a caret."""
 
     def __init__(self, source: str, issues: list[Issue]) -> None:
         self.issues = issues
@@ -26,14 +26,14 @@ class EvaluationError(KubewrightError):
 
 
 class CostExceeded(EvaluationError):
-    """An expression that costs more than it may."""
+    """An expression whose cost is above the limit."""
 
     def __init__(self) -> None:
         super().__init__("operation cancelled: actual cost limit exceeded")
 
 
 def no_such_overload() -> EvaluationError:
-    """Return the error for arguments that no form of a function takes."""
+    """Return the error for arguments that no overload of a function accepts."""
     return EvaluationError("no such overload")
 
 

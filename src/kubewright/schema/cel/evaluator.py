@@ -1,5 +1,6 @@
-"""A checked expression compiled to closures that count what they cost."""
+"""A checked expression as closures that count their cost."""
 
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from kubewright.schema.cel.ast import (
@@ -12,70 +13,381 @@ from kubewright.schema.cel.ast import (
     Ident,
     Literal,
     Select,
+    Visitor,
 )
-from kubewright.schema.cel.charges import charge_for
-from kubewright.schema.cel.checker import Checked, field_name
-from kubewright.schema.cel.declarations import converted
-from kubewright.schema.cel.errors import EvaluationError
-from kubewright.schema.cel.frames import LIST_COST, MAP_COST, Frame, Step
-from kubewright.schema.cel.loops import bind, exactly_one, filtered, mapped, mapped_entries, quantifier
-from kubewright.schema.cel.messages import creation
-from kubewright.schema.cel.steps import (
-    conditional,
-    dynamic_call,
-    logical,
-    membership,
-    optional_selection,
-    presence,
-    selection,
-    static_call,
-    variable,
-)
-from kubewright.schema.cel.types import Declared, Type
-from kubewright.schema.cel.values import equal
+from kubewright.schema.cel.checker import TYPE_NAMES, Checked, field_name
+from kubewright.schema.cel.costs import Charge, charge_for
+from kubewright.schema.cel.errors import CostExceeded, EvaluationError, no_such_key, no_such_overload
+from kubewright.schema.cel.messages import MESSAGE_COST, NULL_VALUE, MessageType, WellKnown
+from kubewright.schema.cel.types import Declared, Overload, Type, accepts, converted
+from kubewright.schema.cel.values import NONE, OpaqueValue, Optional, TypeValue, Value, equal
+
+LIST_COST, MAP_COST = 10, 30
+
+
+class Frame:
+    """One evaluation: its variables and its cost so far."""
+
+    __slots__ = ("cost", "limit", "variables")
+
+    def __init__(self, variables: dict[str, Any], limit: int) -> None:
+        self.variables: dict[str, Any] = variables
+        self.limit: int = limit
+        self.cost: int = 0
+
+    def charge(self, cost: int) -> None:
+        """Add to the cost; raise CostExceeded if it is above the limit."""
+        self.cost += cost
+        if self.cost > self.limit:
+            raise CostExceeded
+
+
+Step = Callable[[Frame], Any]
+"""Evaluate a part of an expression in a frame."""
+
+
+def variable(name: str) -> Step:
+    """Read a variable, or a type or constant by its name."""
+    constant = TypeValue(name) if name in TYPE_NAMES else 0 if name == NULL_VALUE else None
+
+    def step(frame: Frame) -> Any:
+        frame.cost += 1
+        try:
+            return frame.variables[name]
+        except KeyError:
+            if constant is not None:
+                return constant
+            raise EvaluationError(f"no such attribute(s): {name}") from None
+
+    return step
+
+
+def selection(operand: Step, name: str, inner: Declared | None) -> Step:
+    """Read a field."""
+
+    def step(frame: Frame) -> Any:
+        value = operand(frame)
+        frame.cost += 1
+        try:
+            found = value[name]
+        except KeyError:
+            raise no_such_key(name) from None
+        except TypeError:
+            return _select_from_other(value, name)
+        return converted(inner, found) if inner is not None else found
+
+    return step
+
+
+def _select_from_other(value: Value, name: str) -> Any:
+    """Read a field of a value that is not a map: an optional value or an opaque one."""
+    if isinstance(value, Optional):
+        return _optional_field(value, name)
+    if isinstance(value, OpaqueValue) and name in value.fields:
+        return value.fields[name]
+    raise no_such_overload() if not isinstance(value, OpaqueValue) else no_such_key(name)
+
+
+def optional_selection(operand: Step, name: str, inner: Declared | None) -> Step:
+    """Read a field that may be absent."""
+
+    def step(frame: Frame) -> Optional:
+        found = _optional_field(operand(frame), name)
+        frame.cost += 1
+        return Optional(converted(inner, found.value)) if inner is not None and found.present else found
+
+    return step
+
+
+def _optional_field(value: Value, name: str) -> Optional:
+    if isinstance(value, Optional):
+        return _optional_field(value.value, name) if value.present else NONE
+    fields = value.fields if isinstance(value, OpaqueValue) else value
+    return Optional(fields[name]) if isinstance(fields, dict) and name in fields else NONE
+
+
+def presence(operand: Step, name: str) -> Step:
+    """Test whether a field is set, which costs nothing."""
+
+    def step(frame: Frame) -> bool:
+        value: Value = operand(frame)
+        if not isinstance(value, dict | Optional | OpaqueValue):
+            raise no_such_overload()
+        return _optional_field(value, name).present
+
+    return step
+
+
+def logical(left: Step, right: Step, *, deciding: bool) -> Step:
+    """Build `&&` or `||`: a deciding value of one side is the result, even if the other side is an error."""
+
+    def step(frame: Frame) -> bool:
+        try:
+            first = left(frame)
+        except CostExceeded:
+            raise
+        except EvaluationError:
+            if right(frame) is deciding:
+                return deciding
+            raise
+        if first is deciding:
+            return deciding
+        if not isinstance(first, bool):
+            if right(frame) is deciding:
+                return deciding
+            raise no_such_overload()
+        second = right(frame)
+        if not isinstance(second, bool):
+            raise no_such_overload()
+        return second
+
+    return step
+
+
+def conditional(condition: Step, then: Step, otherwise: Step) -> Step:
+    """Build `condition ? then : otherwise`."""
+
+    def step(frame: Frame) -> Any:
+        decided = condition(frame)
+        if decided is True:
+            return then(frame)
+        if decided is False:
+            return otherwise(frame)
+        raise no_such_overload()
+
+    return step
+
+
+def membership(item: Step, values: list[Any]) -> Step:
+    """Build `value in [...]` for a constant list."""
+    hashed = frozenset(value for value in values if isinstance(value, str))
+
+    def step(frame: Frame) -> bool:
+        value = item(frame)
+        frame.charge(1)
+        return value in hashed if isinstance(value, str) else any(equal(value, other) for other in values)
+
+    return step
+
+
+def static_call(overload: Overload, args: list[Step], charge: Charge) -> Step:
+    """Call the only matching overload of a function."""
+    call = overload.call
+    if len(args) == 1:
+        only = args[0]
+
+        def unary(frame: Frame) -> Any:
+            value = only(frame)
+            result = call(value)
+            frame.charge(charge((value,), result))
+            return result
+
+        return unary
+    if len(args) == 2:
+        left, right = args
+
+        def binary(frame: Frame) -> Any:
+            first, second = left(frame), right(frame)
+            result = call(first, second)
+            frame.charge(charge((first, second), result))
+            return result
+
+        return binary
+
+    def many(frame: Frame) -> Any:
+        values = tuple(arg(frame) for arg in args)
+        result = call(*values)
+        frame.charge(charge(values, result))
+        return result
+
+    return many
+
+
+def dynamic_call(overloads: list[Overload], args: list[Step], name: str) -> Step:
+    """Choose the overload of a function by the values of its arguments."""
+    charges = [charge_for(name, overload.id) for overload in overloads]
+
+    def step(frame: Frame) -> Any:
+        values = tuple(arg(frame) for arg in args)
+        for overload, charge in zip(overloads, charges, strict=True):
+            if all(map(accepts, overload.args, values)):
+                result = overload.call(*values)
+                frame.charge(charge(values, result))
+                return result
+        raise no_such_overload()
+
+    return step
+
+
+def bind(name: str, init: Step, body: Step) -> Step:
+    """Bind a value to a name while an expression is evaluated."""
+
+    def step(frame: Frame) -> Any:
+        value = init(frame)
+        shadowed = {name: frame.variables[name]} if name in frame.variables else {}
+        frame.variables[name] = value
+        try:
+            return body(frame)
+        finally:
+            del frame.variables[name]
+            frame.variables.update(shadowed)
+
+    return step
+
+
+def _iterate(frame: Frame, value: Value, names: tuple[str, str], overhead: int) -> Iterator[tuple[Any, Any]]:
+    """Iterate over a list or map: set the variables of the loop and charge for each iteration."""
+    first, second = names
+    variables = frame.variables
+    pairs: Iterable[tuple[Any, Any]]
+    if isinstance(value, list):
+        pairs = enumerate(value) if second else ((item, item) for item in value)
+    elif isinstance(value, dict):
+        pairs = value.items()
+    else:
+        raise no_such_overload()
+    shadowed = {name: variables[name] for name in names if name in variables}
+    try:
+        for key, item in pairs:
+            variables[first] = key
+            if second:
+                variables[second] = item
+            frame.charge(overhead)
+            yield key, item
+    finally:
+        for name in names:
+            variables.pop(name, None)
+        variables.update(shadowed)
+
+
+def quantifier(source: Step, names: tuple[str, str], predicate: Step, *, deciding: bool) -> Step:
+    """Build `all` or `exists`: one deciding element is the result, even if others are errors."""
+
+    def step(frame: Frame) -> bool:
+        failed: EvaluationError | None = None
+        for _ in _iterate(frame, source(frame), names, 3):
+            try:
+                found = predicate(frame)
+            except CostExceeded:
+                raise
+            except EvaluationError as error:
+                failed = failed or error
+                continue
+            if found is deciding:
+                return deciding
+            if not isinstance(found, bool):
+                failed = failed or no_such_overload()
+        if failed is not None:
+            raise failed
+        frame.cost += 1
+        return not deciding
+
+    return step
+
+
+def exactly_one(source: Step, names: tuple[str, str], predicate: Step) -> Step:
+    """Build `exists_one`."""
+
+    def step(frame: Frame) -> bool:
+        count = sum(1 for _ in _iterate(frame, source(frame), names, 1) if _true(predicate(frame)))
+        frame.charge(2)
+        return count == 1
+
+    return step
+
+
+def _true(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise no_such_overload()
+    return value
+
+
+def filtered(source: Step, names: tuple[str, str], predicate: Step) -> Step:
+    """Build `filter`."""
+
+    def step(frame: Frame) -> list[Any]:
+        kept: list[Any] = []
+        for key, _ in _iterate(frame, source(frame), names, 1):
+            if _true(predicate(frame)):
+                kept.append(key)
+                frame.charge(LIST_COST + 2)
+        frame.cost += 1
+        return kept
+
+    return step
+
+
+def mapped(source: Step, names: tuple[str, str], parts: list[Step]) -> Step:
+    """Build `map` and `transformList`, with or without a condition."""
+    transform = parts[-1]
+    condition = parts[0] if len(parts) == 2 else None
+
+    def step(frame: Frame) -> list[Any]:
+        result: list[Any] = []
+        for _ in _iterate(frame, source(frame), names, 1):
+            if condition is None or _true(condition(frame)):
+                result.append(transform(frame))
+                frame.charge(LIST_COST + 1)
+        frame.cost += 1
+        return result
+
+    return step
+
+
+def mapped_entries(source: Step, names: tuple[str, str], parts: list[Step], *, whole: bool) -> Step:
+    """Build `transformMap` and `transformMapEntry`."""
+    transform = parts[-1]
+    condition = parts[0] if len(parts) == 2 else None
+
+    def step(frame: Frame) -> dict[Any, Any]:
+        result: dict[Any, Any] = {}
+        for key, _ in _iterate(frame, source(frame), names, 1):
+            if condition is not None and not _true(condition(frame)):
+                continue
+            value = transform(frame)
+            for new_key, item in value.items() if whole else ((key, value),):
+                if new_key in result:
+                    raise EvaluationError(f"insert failed: key {new_key} already exists")
+                result[new_key] = item
+            frame.charge(2)
+        frame.cost += 1
+        return result
+
+    return step
 
 
 def compile_steps(checked: Checked, structs: dict[str, Declared]) -> Step:
     """Return the function that evaluates the expression."""
-    return _Compiler(checked, structs).compile(checked.expr)
+    return _Compiler(checked, structs).visit(checked.expr)
 
 
-class _Compiler:
+class _Compiler(Visitor[Step]):
     def __init__(self, checked: Checked, structs: dict[str, Declared]) -> None:
         self._checked = checked
         self._structs = structs
 
-    def compile(self, node: Expr) -> Step:
-        """Compile one node and everything below it."""
+    def visit(self, node: Expr) -> Step:
+        """Compile a node and everything below it."""
         if node in self._checked.qualified and not isinstance(node, Call):
             return variable(self._checked.qualified[node])
-        if isinstance(node, Literal):
-            value = node.value
-            return lambda frame: value
-        if isinstance(node, Ident):
-            return variable(node.name.removeprefix("."))
-        if isinstance(node, Select):
-            return self._select(node)
-        if isinstance(node, Call):
-            return self._call(node)
-        if isinstance(node, CreateList):
-            return self._list(node)
-        if isinstance(node, CreateMap):
-            return self._map(node)
-        if isinstance(node, CreateStruct):
-            return self._message(node)
-        assert isinstance(node, Comprehension)
-        return self._comprehension(node)
+        return node.accept(self)
 
-    def _select(self, node: Select) -> Step:
-        operand = self.compile(node.operand)
+    def visit_literal(self, node: Literal) -> Step:
+        value = node.value
+        return lambda frame: value
+
+    def visit_ident(self, node: Ident) -> Step:
+        return variable(node.name.removeprefix("."))
+
+    def visit_select(self, node: Select) -> Step:
+        operand = self.visit(node.operand)
         name, inner = self._field(self._checked.types[node.operand], node.field)
         if node.test:
             return presence(operand, name)
         return selection(operand, name, inner)
 
     def _field(self, target: Type, field: str) -> tuple[str, Declared | None]:
-        """Return the JSON name of a field, and its type where values must be converted."""
+        """Return the JSON name of a field, and its type if values must be converted."""
         if target.kind == "opaque" and target.params:
             target = target.params[0]
         declared = self._structs.get(target.name) if target.kind == "struct" else None
@@ -84,20 +396,18 @@ class _Compiler:
         inner = declared.fields[field]
         return declared.names[field], inner if inner.conversion and inner.conversion != "struct" else None
 
-    def _call(self, node: Call) -> Step:
+    def visit_call(self, node: Call) -> Step:
         function = node.function
         if function in ("_&&_", "_||_"):
-            return logical(
-                self.compile(node.args[0]), self.compile(node.args[1]), deciding=function == "_||_"
-            )
+            return logical(self.visit(node.args[0]), self.visit(node.args[1]), deciding=function == "_||_")
         if function == "_?_:_":
-            return conditional(*(self.compile(arg) for arg in node.args))
+            return conditional(*(self.visit(arg) for arg in node.args))
         if function == "_?._":
             return self._optional_select(node)
         overloads = self._checked.overloads[node]
         qualified = node in self._checked.qualified
         parts = [node.target, *node.args] if node.target is not None and not qualified else node.args
-        args = [self.compile(part) for part in parts]
+        args = [self.visit(part) for part in parts]
         if function in ("_==_", "_!=_"):
             return self._equality(node, args)
         if function == "@in" and overloads[0].id == "in_list" and _is_constant(node.args[1]):
@@ -133,13 +443,13 @@ class _Compiler:
         literal = node.args[1]
         assert isinstance(literal, Literal)
         name, inner = self._field(self._checked.types[node.args[0]], str(literal.value))
-        return optional_selection(self.compile(node.args[0]), name, inner)
+        return optional_selection(self.visit(node.args[0]), name, inner)
 
-    def _list(self, node: CreateList) -> Step:
+    def visit_list(self, node: CreateList) -> Step:
         if _is_constant(node):
             constant = _constant(node)
             return lambda frame: constant
-        elements = [self.compile(element) for element in node.elements]
+        elements = [self.visit(element) for element in node.elements]
         optional = node.optional
 
         def step(frame: Frame) -> list[Any]:
@@ -155,10 +465,8 @@ class _Compiler:
 
         return step
 
-    def _map(self, node: CreateMap) -> Step:
-        entries = [
-            (self.compile(entry.key), self.compile(entry.value), entry.optional) for entry in node.entries
-        ]
+    def visit_map(self, node: CreateMap) -> Step:
+        entries = [(self.visit(entry.key), self.visit(entry.value), entry.optional) for entry in node.entries]
 
         def step(frame: Frame) -> dict[Any, Any]:
             result: dict[Any, Any] = {}
@@ -176,15 +484,15 @@ class _Compiler:
 
         return step
 
-    def _message(self, node: CreateStruct) -> Step:
-        fields = [(field_name(entry), self.compile(entry.value), entry.optional) for entry in node.entries]
+    def visit_struct(self, node: CreateStruct) -> Step:
+        fields = [(field_name(entry), self.visit(entry.value), entry.optional) for entry in node.entries]
         return creation(self._checked.messages[node], fields)
 
-    def _comprehension(self, node: Comprehension) -> Step:
+    def visit_comprehension(self, node: Comprehension) -> Step:
         if node.macro == "bind":
-            return bind(node.accumulator, self.compile(node.init), self.compile(node.result))
-        source = self.compile(node.range)
-        parts = [self.compile(part) for part in node.parts]
+            return bind(node.accumulator, self.visit(node.init), self.visit(node.result))
+        source = self.visit(node.range)
+        parts = [self.visit(part) for part in node.parts]
         names = (node.variable, node.second)
         if node.macro in ("all", "exists"):
             return quantifier(source, names, parts[0], deciding=node.macro == "exists")
@@ -197,8 +505,28 @@ class _Compiler:
         return mapped(source, names, parts)
 
 
+def creation(kind: MessageType | WellKnown, fields: list[tuple[str, Step, bool]]) -> Step:
+    """Create an object from its fields: name, value, and True if the value may be absent."""
+    create = kind.create
+
+    def step(frame: Frame) -> Value:
+        content: dict[str, Any] = {}
+        for name, value_step, optional in fields:
+            value = value_step(frame)
+            if optional:
+                if not value.present:
+                    content.pop(name, None)
+                    continue
+                value = value.value
+            content[name] = value
+        frame.charge(MESSAGE_COST)
+        return create(content)
+
+    return step
+
+
 def _is_loose(kind: Type) -> bool:
-    """Tell whether values of a type must be looked at before a call, because checking could not see them."""
+    """Return True if the overload depends on the value, because its type is not known."""
     return kind.nullable or kind.kind in ("dyn", "param", "error", "null")
 
 

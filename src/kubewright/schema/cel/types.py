@@ -1,12 +1,54 @@
-"""Types of the expression language, and the types that a schema declares."""
+"""Types of the expression language: of values, of functions, and of the values that a schema allows."""
 
+import base64
+import binascii
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
+
+from kubewright.schema.cel.errors import EvaluationError
+from kubewright.schema.cel.parser import RESERVED
+from kubewright.schema.cel.values import (
+    Duration,
+    MapList,
+    OpaqueValue,
+    Optional,
+    SetList,
+    Timestamp,
+    TypeValue,
+    Uint,
+    Value,
+    parse_duration,
+    parse_timestamp,
+)
+from kubewright.schema.nodes import Schema, additional, items, properties
+from kubewright.schema.values import Json
 
 Kind = Literal[
     "dyn", "error", "null", "bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration",
     "list", "map", "struct", "opaque", "type", "param",
 ]  # fmt: skip
+_CLASSES: dict[str, tuple[type, ...]] = {
+    "bool": (bool,),
+    "int": (int,),
+    "uint": (Uint,),
+    "double": (float,),
+    "string": (str,),
+    "bytes": (bytes,),
+    "timestamp": (Timestamp,),
+    "duration": (Duration,),
+    "list": (list,),
+    "map": (dict,),
+    "null": (type(None),),
+    "type": (TypeValue,),
+    "struct": (dict,),
+}
+MAX_REQUEST_SIZE = 3 * 1024 * 1024
+_MIN_STRING, _MIN_BOOL, _MIN_NUMBER = 2, 4, 1
+_TIMES = {"date": ("date", 12, 12), "date-time": ("timestamp", 21, 32)}
+_STRING_SCHEMA: Schema = {"type": "string"}
+_META: Schema = {"type": "object", "properties": {"name": _STRING_SCHEMA, "generateName": _STRING_SCHEMA}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +69,7 @@ class Type:
         return f"{name}({', '.join(map(str, self.params))})" if self.params else name
 
     def same(self, other: "Type") -> bool:
-        """Tell whether values of both types are alike; one of them may be a wrapper that can be null."""
+        """Return True if the types are equal, apart from wrappers that can be null."""
         shape, others = (self.kind, self.name, len(self.params)), (other.kind, other.name, len(other.params))
         return shape == others and all(map(Type.same, self.params, other.params))
 
@@ -67,12 +109,12 @@ def type_of(instance: Type) -> Type:
 
 
 def struct(name: str) -> Type:
-    """Return an object type; its fields are declared apart."""
+    """Return an object type; its fields are declared separately."""
     return Type("struct", name)
 
 
 def opaque(name: str) -> Type:
-    """Return a type that only functions know how to use."""
+    """Return a type that only functions can use."""
     return Type("opaque", name)
 
 
@@ -87,13 +129,13 @@ def wrapper(content: Type) -> Type:
 
 
 def is_optional(candidate: Type) -> bool:
-    """Tell whether a type is that of an optional value."""
+    """Return True if a type is that of optional values."""
     return candidate.kind == "opaque" and candidate.name == "optional_type"
 
 
 @dataclass(slots=True)
 class Declared:
-    """A type with what a schema says about its values: fields, greatest number of elements, least serialized size."""
+    """The type that a schema declares: fields, maximum number of elements, minimum serialized size."""
 
     type: Type
     max_elements: int = 0
@@ -107,15 +149,15 @@ class Declared:
     list_keys: tuple[str, ...] = ()
 
 
-class Mapping:
-    """What type parameters stand for, while an expression is checked."""
+class TypeMapping:
+    """The types that type parameters stand for while an expression is checked."""
 
     def __init__(self, known: dict[Type, Type] | None = None) -> None:
         self.known: dict[Type, Type] = dict(known or {})
 
     def assignable(self, left: Type, right: Type) -> bool:
-        """Tell whether one type can stand for the other, and remember what parameters that fixes."""
-        trial = Mapping(self.known)
+        """Return True if one type can stand for the other; parameters that this determines are stored."""
+        trial = TypeMapping(self.known)
         if not trial.matches(left, right):
             return False
         self.known = trial.known
@@ -123,14 +165,14 @@ class Mapping:
 
     def assignable_all(self, left: list[Type], right: list[Type]) -> bool:
         """Do the same for two lists of types."""
-        trial = Mapping(self.known)
+        trial = TypeMapping(self.known)
         if len(left) != len(right) or not all(map(trial.matches, left, right)):
             return False
         self.known = trial.known
         return True
 
     def matches(self, left: Type, right: Type) -> bool:
-        """Compare two types, extending the mapping even where they differ in the end."""
+        """Compare two types; the mapping is extended even if they differ."""
         if right.kind == "param":
             valid, known = self._substitution(left, right)
             if valid or known:
@@ -153,7 +195,7 @@ class Mapping:
         return left.same(right)
 
     def substitute(self, candidate: Type, *, to_dyn: bool = False) -> Type:
-        """Replace parameters by what they stand for; free ones by dyn where asked."""
+        """Replace parameters by their types; with `to_dyn`, free ones become dyn."""
         if candidate in self.known:
             return self.substitute(self.known[candidate], to_dyn=to_dyn)
         if candidate.kind == "param":
@@ -205,3 +247,254 @@ def _less_specific(left: Type, right: Type) -> bool:
         same_shape = (left.name, len(left.params)) == (right.name, len(right.params))
         return same_shape and all(map(_less_specific, left.params, right.params))
     return left.kind == "type" or left == right
+
+
+Implementation = (
+    Callable[[], Any]
+    | Callable[[Any], Any]
+    | Callable[[Any, Any], Any]
+    | Callable[[Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any], Any]
+)
+"""A Python function of up to four values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overload:
+    """One overload of a function."""
+
+    id: str
+    function: str
+    args: tuple[Type, ...]
+    result: Type
+    call: Callable[..., Any]
+    member: bool = False
+
+
+class Library:
+    """A set of functions by name."""
+
+    def __init__(self, *parts: "Library") -> None:
+        self.functions: dict[str, list[Overload]] = {}
+        for part in parts:
+            for overloads in part.functions.values():
+                self.extend(overloads)
+
+    def extend(self, overloads: Iterable[Overload]) -> None:
+        """Add overloads of functions."""
+        for overload in overloads:
+            self.functions.setdefault(overload.function, []).append(overload)
+
+    def add(
+        self, function: str, name: str, args: tuple[Type, ...], result: Type, call: Implementation
+    ) -> None:
+        """Declare an overload `function(args)`."""
+        self.extend([Overload(name, function, args, result, call)])
+
+    def method(
+        self, function: str, name: str, args: tuple[Type, ...], result: Type, call: Implementation
+    ) -> None:
+        """Declare an overload `target.function(args)`; the target is the first of `args`."""
+        self.extend([Overload(name, function, args, result, call, member=True)])
+
+
+def accepts(expected: Type, value: Value) -> bool:
+    """Return True if a value has the type of an argument; elements of lists and maps are not checked."""
+    kind = expected.kind
+    if kind in ("dyn", "param", "error"):
+        return True
+    if kind == "opaque" or (kind == "struct" and expected.name.startswith(("kubernetes.", "net."))):
+        if expected.name == "optional_type":
+            return isinstance(value, Optional)
+        return isinstance(value, OpaqueValue) and value.type_name == expected.name
+    if kind in ("int", "bool", "uint"):
+        return value.__class__ in _CLASSES[kind]
+    return isinstance(value, _CLASSES[kind])
+
+
+def escape(name: str) -> str | None:
+    """Return the name of a field in expressions, or None if it has none."""
+    if not name or name[0].isdigit():
+        return None
+    if name in RESERVED:
+        return f"__{name}__"
+    if re.search(r"[^a-zA-Z0-9_./-]", name):
+        return None
+    for plain, escaped in (
+        ("__", "__underscores__"),
+        (".", "__dot__"),
+        ("-", "__dash__"),
+        ("/", "__slash__"),
+    ):
+        name = name.replace(plain, escaped) if plain != "__" else re.sub("__", escaped, name)
+    return name
+
+
+def declare(schema: Schema, *, resource: bool = False, name: str = "object") -> Declared | None:
+    """Return the type of a schema's values, or None if expressions cannot access them."""
+    if schema.get("x-kubernetes-int-or-string"):
+        longest = _bytes_of_length(schema) if "maxLength" in schema else MAX_REQUEST_SIZE - 2
+        return Declared(DYN, longest, _MIN_NUMBER)
+    if resource:
+        schema = with_type_and_meta(schema)
+    kind = schema.get("type")
+    if kind == "array":
+        return _declare_list(schema, name)
+    if kind == "object":
+        return _declare_object(schema, name)
+    if kind == "string":
+        return _declare_string(schema)
+    if kind == "boolean":
+        return Declared(BOOL, 0, _MIN_BOOL)
+    if kind == "number":
+        return Declared(DOUBLE, 0, _MIN_NUMBER, conversion="double")
+    return Declared(INT, 0, _MIN_NUMBER) if kind == "integer" else None
+
+
+def with_type_and_meta(schema: Schema) -> Schema:
+    """Return the schema of a whole object with the fields that expressions can always access."""
+    return {
+        **schema,
+        "properties": {
+            **properties(schema),
+            "kind": _STRING_SCHEMA,
+            "apiVersion": _STRING_SCHEMA,
+            "metadata": _META,
+        },
+    }
+
+
+def _declare_list(schema: Schema, name: str) -> Declared | None:
+    element_schema = items(schema)
+    element = declare_below(element_schema, f"{name}.@idx") if element_schema is not None else None
+    if element is None:
+        return None
+    most = schema.get("maxItems")
+    most = max(most, 0) if most is not None else (MAX_REQUEST_SIZE - 2) // (element.min_size + 1)
+    list_type = schema.get("x-kubernetes-list-type", "")
+    keys = tuple(schema.get("x-kubernetes-list-map-keys", ()))
+    declared = Declared(list_of(element.type), most, 2, element=element)
+    declared.list_type, declared.list_keys = list_type, keys
+    declared.conversion = "list" if list_type in ("set", "map") or element.conversion else ""
+    return declared
+
+
+def _declare_object(schema: Schema, name: str) -> Declared | None:
+    other = additional(schema)
+    if other is not None:
+        value = declare_below(other, f"{name}.@elem")
+        if value is None:
+            return None
+        most = schema.get("maxProperties")
+        most = max(most, 0) if most is not None else (MAX_REQUEST_SIZE - 2) // (value.min_size + 6)
+        key = Declared(STRING, 0, _MIN_STRING)
+        map_type = map_of(STRING, value.type)
+        return Declared(
+            map_type, most, 2, key=key, element=value, conversion="map" if value.conversion else ""
+        )
+    declared = Declared(struct(name), 0, 2)
+    required: list[str] = schema.get("required") or []
+    for property_name, sub in properties(schema).items():
+        inner = declare_below(sub, f"{name}.{escape(property_name)}")
+        if inner is None:
+            continue
+        escaped = escape(property_name)
+        if escaped is not None:
+            declared.fields[escaped] = inner
+            declared.names[escaped] = property_name
+        if property_name in required and sub.get("default") is None:
+            declared.min_size += len(property_name) + inner.min_size + 4
+    if any(inner.conversion for inner in declared.fields.values()):
+        declared.conversion = "struct"
+    return declared
+
+
+def declare_below(schema: Schema, name: str) -> Declared | None:
+    """Declare a nested schema; embedded objects have a type and a name."""
+    return declare(schema, resource=bool(schema.get("x-kubernetes-embedded-resource")), name=name)
+
+
+def _declare_string(schema: Schema) -> Declared:
+    text_format = schema.get("format", "")
+    if text_format == "byte":
+        most = schema.get("maxLength")
+        return Declared(
+            BYTES,
+            MAX_REQUEST_SIZE - 2 if most is None else max(most, 0),
+            _MIN_STRING,
+            conversion="bytes",
+        )
+    if text_format == "duration":
+        return Declared(DURATION, 32, 3, conversion="duration")
+    if text_format in _TIMES:
+        conversion, least, most = _TIMES[text_format]
+        return Declared(TIMESTAMP, most, least, conversion=conversion)
+    if "maxLength" in schema:
+        most = _bytes_of_length(schema)
+    elif schema.get("enum"):
+        allowed: list[Json] = schema["enum"]
+        most = max((len(value.encode()) for value in allowed if isinstance(value, str)), default=0)
+    else:
+        most = MAX_REQUEST_SIZE - 2
+    return Declared(STRING, most, _MIN_STRING)
+
+
+def _bytes_of_length(schema: Schema) -> int:
+    # A character takes up to four bytes.
+    return max(schema["maxLength"], 0) * 4
+
+
+def structs_in(declared: Declared) -> dict[str, Declared]:
+    """Return the object types inside a type by their names."""
+    found: dict[str, Declared] = {}
+    pending = [declared]
+    while pending:
+        current = pending.pop()
+        if current.type.kind == "struct":
+            found[current.type.name] = current
+            pending += current.fields.values()
+        if current.element is not None:
+            pending.append(current.element)
+    return found
+
+
+def converted(declared: Declared, value: Value) -> Any:
+    """Convert a JSON value to one of the language: texts to times, numbers to doubles."""
+    conversion = declared.conversion
+    if not conversion or value is None:
+        return value
+    if conversion == "double":
+        return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if conversion == "list" and isinstance(value, list) and declared.element is not None:
+        element = declared.element
+        content = [converted(element, item) for item in value] if element.conversion else value
+        if declared.list_type == "set":
+            return SetList(content)
+        return MapList(content, declared.list_keys) if declared.list_type == "map" else content
+    if conversion == "map" and isinstance(value, dict) and declared.element is not None:
+        return {key: converted(declared.element, item) for key, item in value.items()}
+    if conversion == "struct" and isinstance(value, dict):
+        return _converted_struct(declared, value)
+    return _converted_text(conversion, value) if isinstance(value, str) else value
+
+
+def _converted_struct(declared: Declared, value: dict[str, Any]) -> dict[str, Any]:
+    result = dict(value)
+    for escaped, inner in declared.fields.items():
+        name = declared.names[escaped]
+        if inner.conversion and name in value:
+            result[name] = converted(inner, value[name])
+    return result
+
+
+def _converted_text(conversion: str, text: str) -> Any:
+    try:
+        if conversion == "timestamp":
+            return parse_timestamp(text)
+        if conversion == "date":
+            return parse_timestamp(f"{text}T00:00:00Z")
+        if conversion == "duration":
+            return parse_duration(text)
+        return base64.b64decode(text, validate=True)
+    except (ValueError, binascii.Error) as error:
+        raise EvaluationError(f"invalid value for format {conversion}: {error}") from None

@@ -1,4 +1,4 @@
-"""Values of the expression language: plain Python where it has them, small classes where it has not."""
+"""Values of the expression language: Python's own types, and small classes for the others."""
 
 import math
 import re
@@ -30,7 +30,7 @@ _UNITS = {
 
 
 class Uint(int):
-    """An unsigned integer, which is another type than an integer."""
+    """An unsigned integer, a type of its own."""
 
     __slots__ = ()
 
@@ -88,18 +88,18 @@ NONE = Optional()
 
 
 class OpaqueValue:
-    """A value that the language has no literals for; subclasses name their type, and may show fields."""
+    """A value without literals; subclasses name their type and may have fields."""
 
     type_name = ""
     fields: ClassVar[dict[str, Any]] = {}
 
     def size(self) -> int:
-        """Return the size that costs are reckoned by."""
+        """Return the size that costs are computed from."""
         return 1
 
 
 class SetList(list[Any]):
-    """A list of type set: equal in any order, and adding to it joins."""
+    """A list of type set: equality ignores the order, and addition is the union."""
 
 
 class MapList(list[Any]):
@@ -110,12 +110,12 @@ class MapList(list[Any]):
         self.keys = keys
 
     def key_of(self, element: "Value") -> Any:
-        """Return what identifies an element."""
+        """Return the key of an element."""
         return tuple(element.get(name) for name in self.keys) if isinstance(element, dict) else None
 
 
 class Message(dict[str, Any]):
-    """An object of a named type, made by an expression; texts that it lacks read as empty."""
+    """An object of a named type that an expression created; missing texts are empty."""
 
     def __init__(self, type_name: str, fields: dict[str, Any], texts: frozenset[str] = frozenset()) -> None:
         super().__init__(fields)
@@ -161,12 +161,12 @@ def type_name(value: Value) -> str:
 
 
 def is_number(value: Value) -> bool:
-    """Tell whether a value is of one of the three numeric types."""
+    """Return True if a value is an int, uint or double."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def equal(left: Value, right: Value) -> bool:
-    """Compare two values; numbers of different types are equal where their values are."""
+    """Return True if two values are equal; numbers of different types are compared by value."""
     if isinstance(left, list):
         return isinstance(right, list) and _equal_lists(left, right)
     if isinstance(left, dict):
@@ -202,7 +202,7 @@ def _equal_map_lists(left: MapList, right: list[Any]) -> bool:
 
 
 def compare(left: Value, right: Value) -> int:
-    """Order two values; -1, 0 or 1."""
+    """Return -1, 0 or 1 for the order of two values."""
     first, second = _comparable(left), _comparable(right)
     if first.__class__ is not second.__class__ and not (is_number(left) and is_number(right)):
         raise no_such_overload()
@@ -221,7 +221,7 @@ def _comparable(value: Value) -> Any:
 
 
 def size(value: Value) -> int:
-    """Return how many elements, characters or bytes a value has."""
+    """Return the number of elements, characters or bytes of a value."""
     if isinstance(value, str | bytes | list | dict) and not isinstance(value, Message):
         return len(value)
     if isinstance(value, OpaqueValue):
@@ -230,35 +230,35 @@ def size(value: Value) -> int:
 
 
 def checked_int(number: int) -> int:
-    """Refuse a result that 64 bits cannot hold."""
+    """Return a number; raise EvaluationError if it does not fit into 64 bits."""
     if not INT64_MIN <= number <= INT64_MAX:
         raise EvaluationError("integer overflow")
     return number
 
 
 def checked_uint(number: int) -> Uint:
-    """Refuse a result that is no 64-bit unsigned number."""
+    """Return a number; raise EvaluationError if it does not fit into 64 bits without a sign."""
     if not 0 <= number <= _UINT64_MAX:
         raise EvaluationError("unsigned integer overflow")
     return Uint(number)
 
 
 def checked_duration(nanoseconds: int) -> Duration:
-    """Refuse a span that 64 bits of nanoseconds cannot hold."""
+    """Return a duration; raise EvaluationError if 64 bits of nanoseconds cannot hold it."""
     if not INT64_MIN <= nanoseconds <= INT64_MAX:
         raise EvaluationError("integer overflow")
     return Duration(nanoseconds)
 
 
 def checked_timestamp(nanoseconds: int) -> Timestamp:
-    """Refuse a moment outside the years 1 to 9999."""
+    """Return a timestamp; raise EvaluationError outside of the years 1 to 9999."""
     if not _MIN_TIME <= nanoseconds <= _MAX_TIME:
         raise EvaluationError("timestamp overflow")
     return Timestamp(nanoseconds)
 
 
 def parse_duration(text: str) -> Duration:
-    """Read a duration as Go writes it."""
+    """Parse a duration in Go's format."""
     sign, rest = (-1, text[1:]) if text.startswith("-") else (1, text.removeprefix("+"))
     if rest == "0":
         return Duration(0)
@@ -274,7 +274,7 @@ def parse_duration(text: str) -> Duration:
 
 
 def parse_timestamp(text: str) -> Timestamp:
-    """Read an RFC 3339 time."""
+    """Parse an RFC 3339 time."""
     match = _RFC3339.fullmatch(text)
     if match is None:
         raise ValueError(f'parsing time "{text}" as "2006-01-02T15:04:05Z07:00": cannot parse')

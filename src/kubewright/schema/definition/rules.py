@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from kubewright.api import FieldError, problems
-from kubewright.schema.cel.declarations import MAX_REQUEST_SIZE, declare
+from kubewright.schema.cel.types import MAX_REQUEST_SIZE, declare
 from kubewright.schema.definition.internal import internal_rule
 from kubewright.schema.nodes import Schema, additional, items, properties
 from kubewright.schema.rules import Rule, compile_schema_rules

@@ -10,6 +10,9 @@ from kubewright.devserver.objects import JsonObject, items, section
 
 ResourceList = Mapping[str, Quantity]
 _ZERO = Quantity("0")
+_RESIZABLE = ("cpu", "memory")
+_HUGE = "hugepages-"
+_QOS_RESOURCES = ("cpu", "memory")
 
 
 def quantities(wire: Any) -> dict[str, Quantity]:
@@ -59,10 +62,6 @@ def container_totals(spec: JsonObject, field: str) -> dict[str, Quantity]:
         greatest = {name: max(greatest.get(name, _ZERO), own.get(name, _ZERO)) for name in (*greatest, *own)}
     total = add_resources(total, sidecars)
     return {name: max(total.get(name, _ZERO), greatest.get(name, _ZERO)) for name in (*total, *greatest)}
-
-
-_RESIZABLE = ("cpu", "memory")
-_HUGE = "hugepages-"
 
 
 def default_pod_resources(spec: JsonObject) -> None:
@@ -150,9 +149,6 @@ def check_resized_pod(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
 def _fixed(resources: JsonObject | None, kind: str) -> JsonObject:
     given = section(resources or {}, kind)
     return {name: check.quantity(value) for name, value in given.items() if name not in _RESIZABLE}
-
-
-_QOS_RESOURCES = ("cpu", "memory")
 
 
 def qos_class(pod: JsonObject) -> str:

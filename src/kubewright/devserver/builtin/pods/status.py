@@ -14,6 +14,18 @@ from kubewright.devserver.objects import JsonObject, items, section
 from kubewright.devserver.strategy import Column
 from kubewright.devserver.strategy.tables import age
 
+COLUMNS = (
+    NAME.column,
+    Column("Ready"),
+    Column("Status"),
+    Column("Restarts"),
+    AGE.column,
+    Column("IP", priority=1),
+    Column("Node", priority=1),
+    Column("Nominated Node", priority=1),
+    Column("Readiness Gates", priority=1),
+)
+
 
 def sync_addresses(status: JsonObject) -> None:
     """Make `podIP` and `podIPs` agree; if they differ, the older field `podIP` wins."""
@@ -61,19 +73,6 @@ def _addresses(given: Sequence[JsonObject], known: Sequence[JsonObject], path: s
     if len(families) > len(set(families)):
         shown = [{"IP": item} for item in found]
         yield invalid_struct(path, shown, "may specify no more than one IP for each IP family")
-
-
-COLUMNS = (
-    NAME.column,
-    Column("Ready"),
-    Column("Status"),
-    Column("Restarts"),
-    AGE.column,
-    Column("IP", priority=1),
-    Column("Node", priority=1),
-    Column("Nominated Node", priority=1),
-    Column("Readiness Gates", priority=1),
-)
 
 
 @dataclass

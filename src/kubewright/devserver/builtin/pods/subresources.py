@@ -15,6 +15,9 @@ from kubewright.http.server import Response
 _KUBELET_PORT = 10250
 # Pods in these phases run nothing, so no budget protects them.
 _WITHOUT_BUDGET = ("Pending", "Succeeded", "Failed")
+_GROUPS = ("containers", "initContainers")
+_RESIZED = ("resources", "resizePolicy")
+_MUTABLE = ("cpu", "memory")
 
 
 async def bind(call: EndpointRequest) -> Outcome:
@@ -258,11 +261,6 @@ ENDPOINTS: Mapping[str, Endpoint] = {
     "portforward": stream,
     "proxy": proxy,
 }
-
-
-_GROUPS = ("containers", "initContainers")
-_RESIZED = ("resources", "resizePolicy")
-_MUTABLE = ("cpu", "memory")
 
 
 def _only_ephemeral(new: JsonObject, old: JsonObject) -> None:
