@@ -42,6 +42,7 @@ from kubewright.api import (
 )
 from kubewright.controller.errors import (
     CannotOwn,
+    ContestedField,
     ObjectTerminating,
     OwnedByAnother,
     TerminalError,
@@ -57,6 +58,7 @@ __all__ = [
     "Conflict",
     "ConnectionFailed",
     "ConnectionLost",
+    "ContestedField",
     "CredentialError",
     "DeclarationError",
     "DecodeError",

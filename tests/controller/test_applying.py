@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubewright.api import JsonObject, Kind, RawObject, encode, raw_object
-from kubewright.controller.applying import ApplyMemory, applied_part, first_mismatch, may_change_again
+from kubewright.controller.applying import ApplyMemory, applied_part, may_change_again, mismatches
 from kubewright.controller.managed_fields import (
     applied_entry,
     hand_over,
@@ -306,18 +306,38 @@ def test_the_oldest_answer_is_forgotten_first() -> None:
     assert [memory.must_send(DEPLOYMENT, desired, state) is None for state in states] == [False, True, True]
 
 
-def test_drift_is_a_change_of_what_was_applied_before() -> None:
+def drift_after(change: Callable[[JsonObject], object]) -> str | None:
+    """Return the drifted field when the live object is changed after it was applied."""
     memory, desired = ApplyMemory("ours"), deployment()
     memory.learn(DEPLOYMENT, desired, applied(desired))
     changed = defaulted(desired)
-    changed["spec"]["replicas"] = 9
+    change(changed)
     live = live_object(changed, entry(fields_of(applied_part(desired))), version="6")
-    found = memory.must_send(DEPLOYMENT, desired, live)
-    assert found is not None
-    assert found.is_drift
     fresh = ApplyMemory("ours").must_send(DEPLOYMENT, desired, live)
-    assert fresh is not None
-    assert not fresh.is_drift
+    assert fresh is None or fresh.drift is None
+    found = memory.must_send(DEPLOYMENT, desired, live)
+    return None if found is None or found.drift is None else found.drift.text
+
+
+def test_drift_is_a_change_of_what_was_applied_before() -> None:
+    assert drift_after(lambda live: None) is None
+    assert drift_after(lambda live: live["metadata"]["labels"].update(more="theirs")) is None
+    assert drift_after(lambda live: live["spec"].update(replicas=9)) == "spec.replicas"
+    assert drift_after(lambda live: live["spec"].pop("replicas")) == "spec.replicas"
+    assert drift_after(lambda live: containers(live).reverse()) == "spec.template.spec.containers[1]"
+
+
+def test_what_the_server_itself_alters_is_no_drift() -> None:
+    memory = ApplyMemory("ours")
+    desired, content, own = altering_server(memory)
+    found = memory.must_send(DEPLOYMENT, desired, live_object(content | {"other": 1}, own, version="6"))
+    assert found is not None
+    assert found.drift is None
+    changed = content | {"spec": {"cpu": "7", "extra": True}}
+    found = memory.must_send(DEPLOYMENT, desired, live_object(changed, own, version="7"))
+    assert found is not None
+    assert found.drift is not None
+    assert (found.drift.text, found.drift.live) == ("spec.cpu", "7")
 
 
 def test_a_status_is_compared_by_our_entry_of_the_subresource() -> None:
@@ -370,12 +390,14 @@ def test_an_empty_value_that_an_apply_did_not_leave_there_may_come_with_the_next
 
 def test_a_mismatch_names_the_field_and_what_is_there() -> None:
     live = defaulted(deployment())
-    assert first_mismatch(deployment(), live) is None
+    assert list(mismatches(deployment(), live)) == []
     containers(live)[1]["env"][0]["value"] = "2"
-    found = first_mismatch(deployment(), live)
-    assert found is not None
-    assert (found.text, found.live) == ("spec.template.spec.containers[0].env[0].value", "2")
-    assert first_mismatch({"spec": {"none": [], "text": ""}}, live) is None
+    del live["spec"]["replicas"]
+    assert [(found.text, found.live) for found in mismatches(deployment(), live)] == [
+        ("spec.replicas", None),
+        ("spec.template.spec.containers[0].env[0].value", "2"),
+    ]
+    assert list(mismatches({"spec": {"none": [], "text": ""}}, live)) == []
 
 
 names = st.text("abcd", min_size=1, max_size=3)

@@ -16,6 +16,7 @@ from kubewright.controller.context import Context, Reader
 from kubewright.controller.declaration import Controller, Options, Reconciler, controller
 from kubewright.controller.errors import (
     CannotOwn,
+    ContestedField,
     ObjectTerminating,
     OwnedByAnother,
     TerminalError,
@@ -50,6 +51,7 @@ __all__ = [
     "CannotOwn",
     "Cause",
     "Change",
+    "ContestedField",
     "Context",
     "Controller",
     "Index",

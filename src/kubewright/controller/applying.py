@@ -39,7 +39,7 @@ A status apply is the same question about the `status` subresource and our entry
 """
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -336,14 +336,16 @@ class _Applied(NamedTuple):
     version: str
     relevant: int | None
     """What must not have changed; None if the proof needs no memory."""
+    altered: frozenset[int] = frozenset()
+    """The mismatches that the server's answer had: they are its doing, and no other manager's."""
 
 
 class Doubt(NamedTuple):
     """Why an apply must be sent."""
 
     field: str
-    is_drift: bool
-    """The same was applied before, and the object has been changed since."""
+    drift: "Mismatch | None" = None
+    """The field that was changed since the same was applied; None if it was not, or nothing of ours was changed."""
 
 
 class ApplyMemory:
@@ -382,7 +384,7 @@ class ApplyMemory:
         ):
             self._remember(key, known._replace(version=meta.resource_version))
             return None
-        return Doubt(field, same)
+        return Doubt(field, _drift(known, field, applied_part(desired, subresource), state) if same else None)
 
     def learn(
         self, kind: Kind, desired: JsonObject, answer: RawObject, *, subresource: str = "", source: Any = None
@@ -394,10 +396,13 @@ class ApplyMemory:
         if entry is not None:
             self._shapes.learn(kind, subresource, applied_part(desired, subresource), fields_of(entry))
         field = self._unproven(kind, desired, state, subresource)
-        relevant = None if field is None else self._relevant(kind, state, subresource)
+        relevant, altered = None, frozenset[int]()
+        if field is not None:
+            relevant = self._relevant(kind, state, subresource)
+            altered = frozenset(map(_mismatch_hash, mismatches(applied_part(desired, subresource), state)))
         key, asked = (meta.uid, subresource), _hash(desired if source is None else source)
         known = self._applied.get(key)
-        self._remember(key, _Applied(asked, meta.resource_version, relevant))
+        self._remember(key, _Applied(asked, meta.resource_version, relevant, altered))
         return known is None or known.desired != asked
 
     def _unproven(self, kind: Kind, desired: JsonObject, state: JsonObject, subresource: str) -> str | None:
@@ -432,6 +437,23 @@ class ApplyMemory:
             self._applied.popitem(last=False)
 
 
+def _drift(known: "_Applied | None", field: str, part: JsonObject, state: JsonObject) -> "Mismatch | None":
+    """Return what was changed of an object to which the same was applied before."""
+    if known is None:
+        return None
+    for found in mismatches(part, state):
+        if _mismatch_hash(found) not in known.altered:
+            return found
+    # All values are there. If that was proven before, the order or the ownership of the field was changed.
+    return (
+        Mismatch(tuple(field.partition("[")[0].split(".")), field, None) if known.relevant is None else None
+    )
+
+
+def _mismatch_hash(found: "Mismatch") -> int:
+    return _hash([found.text, found.live])
+
+
 def _entries(state: JsonObject) -> list[Entry]:
     return cast("list[Entry]", state.get("metadata", {}).get("managedFields") or [])
 
@@ -462,49 +484,43 @@ class Mismatch(NamedTuple):
     """The value that is there; None if there is none."""
 
 
-def first_mismatch(part: JsonObject, live: JsonObject) -> Mismatch | None:
-    """Return the first field that the live object does not have as desired; None if it has them all.
+def mismatches(part: JsonObject, live: JsonObject) -> Iterator[Mismatch]:
+    """Yield the fields that the live object does not have as desired.
 
     What the server adds is no mismatch, nor is an empty value that it does not keep. This is for reports: no
     apply is skipped for it.
     """
-    return _mismatch(part, live, (), "")
+    return _mismatches(part, live, (), "")
 
 
-def _mismatch(desired: Any, live: Any, path: tuple[Any, ...], text: str) -> Mismatch | None:
+def _mismatches(desired: Any, live: Any, path: tuple[Any, ...], text: str) -> Iterator[Mismatch]:
     if isinstance(desired, dict) and isinstance(live, Mapping):
         for key, value in cast("JsonObject", desired).items():
             there = cast("JsonObject", live).get(key)
-            if there is None and not value and value not in (0, False):
-                continue
-            found = _mismatch(value, there, (*path, key), _joined(text, key) if text else key)
-            if found is not None:
-                return found
-        return None
-    if isinstance(desired, list) and isinstance(live, list) and desired:
-        items = cast("list[Any]", desired)
-        for index, item in enumerate(items):
-            found = _item_mismatch(item, index, cast("list[Any]", live), path, f"{text}[{index}]")
-            if found is not None:
-                return found
-        return None
-    return None if _equal(desired, live) else Mismatch(path, text, live)
+            if there is not None or value or value in (0, False):
+                yield from _mismatches(value, there, (*path, key), _joined(text, key) if text else key)
+    elif isinstance(desired, list) and isinstance(live, list) and desired:
+        others = cast("list[Any]", live)
+        for index, item in enumerate(cast("list[Any]", desired)):
+            yield from _item_mismatches(item, index, others, path, f"{text}[{index}]")
+    elif not _equal(desired, live):
+        yield Mismatch(path, text, live)
 
 
-def _item_mismatch(
+def _item_mismatches(
     item: Any, index: int, live: list[Any], path: tuple[Any, ...], text: str
-) -> Mismatch | None:
-    if not isinstance(item, dict):
-        return None if any(_equal(item, other) for other in live) else Mismatch((*path, item), text, None)
-    # The twin is the element that is most alike: keys are not known here.
+) -> Iterator[Mismatch]:
     twins = [cast("JsonObject", other) for other in live if isinstance(other, dict)]
-    if not twins:
-        return Mismatch((*path, item), text, None)
+    if not isinstance(item, dict) or not twins:
+        if not any(_equal(item, other) for other in live):
+            yield Mismatch((*path, item), text, None)
+        return
     element = cast("JsonObject", item)
 
+    # The twin is the element that is most alike: keys are not known here.
     def likeness(pair: tuple[int, JsonObject]) -> tuple[int, bool]:
         place, other = pair
         return sum(_equal(value, other.get(key)) for key, value in element.items()), place == index
 
     _, twin = max(enumerate(twins), key=likeness)
-    return _mismatch(element, twin, (*path, element), text)
+    yield from _mismatches(element, twin, (*path, element), text)

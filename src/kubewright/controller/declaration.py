@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, Literal, Protocol, TypeVar, cast
 
 import msgspec
 
@@ -37,7 +37,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     limits `ctx.run_sync`. `reconcile_terminating=True` passes objects that are being deleted to the reconciler like
     any other, for kinds that another controller's finalizer holds. `reporter` is the reporting controller of its
     Events, by default the operator. `field_manager` defaults to the controller's name; after a rename, list the old
-    name in `former_field_managers`, so that fields it applied can still be removed.
+    name in `former_field_managers`, so that fields it applied can still be removed. Fields that another manager changed
+    and `ctx.apply` corrects are counted (`drift="metric"`), or also reported on the object (`drift="event"`).
     """
 
     timeout: timedelta | None = None
@@ -48,6 +49,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     reporter: str = ""
     field_manager: str = ""
     former_field_managers: tuple[str, ...] = ()
+    drift: Literal["metric", "event"] = "metric"
 
 
 DEFAULT_OPTIONS = Options()

@@ -5,6 +5,7 @@ KubewrightError
 ├── UndeclaredAccess    a kind or verb that the controller's declaration does not name
 ├── OwnedByAnother      a child that another object controls already
 ├── CannotOwn           a child that its owner may not own: another namespace, or cluster-scoped
+├── ContestedField      a field that another manager keeps changing, so an apply waits for its backoff
 └── ObjectTerminating   an object that is being deleted, so an apply of it would not last
 """
 
@@ -29,3 +30,12 @@ class CannotOwn(KubewrightError):
 
 class ObjectTerminating(KubewrightError):
     """An object that is being deleted, so an apply of it would not last; retried until it is gone."""
+
+
+class ContestedField(KubewrightError):
+    """A field that another field manager keeps changing; the key is reconciled again after the backoff by itself."""
+
+    def __init__(self, message: str, after: float) -> None:
+        super().__init__(message)
+        self.after: float = after
+        """Seconds until the field is applied again."""

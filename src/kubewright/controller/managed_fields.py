@@ -59,7 +59,7 @@ def _parts(fields: Fields) -> set[bool]:
 
 
 def owners_of(entries: Iterable[Entry], path: Sequence[Any], *, apart: str) -> list[str]:
-    """Return the managers other than `apart` whose entries hold the path.
+    """Return the managers whose entries hold the path, apart from what the manager `apart` applied.
 
     A step of the path is the name of a field, or the element of a list as the object has it.
     """
@@ -67,7 +67,8 @@ def owners_of(entries: Iterable[Entry], path: Sequence[Any], *, apart: str) -> l
         {
             str(entry.get("manager", ""))
             for entry in entries
-            if entry.get("manager") != apart and _holds(fields_of(entry), path)
+            if (entry.get("manager"), entry.get("operation")) != (apart, "Apply")
+            and _holds(fields_of(entry), path)
         }
     )
 

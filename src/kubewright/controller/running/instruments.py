@@ -72,8 +72,23 @@ class Instruments:
             "Applies that were not sent because nothing would change, per controller",
             labels,
         ).labels(controller=controller)
+        self.contested_fields: Counter = registry.counter(
+            "kubewright_contested_fields_total",
+            "Fields that another field manager changed back again and again, per controller",
+            labels,
+        ).labels(controller=controller)
+        self._controller = controller
+        self._drift = registry.counter(
+            "kubewright_drift_corrections_total",
+            "Applies that corrected a field which another field manager changed, per controller and kind",
+            ("controller", "kind"),
+        )
         self.applies_altered: Counter = registry.counter(
             "kubewright_applies_altered_total",
             "Applies whose answer differs from what was asked, once for each desired state, per controller",
             labels,
         ).labels(controller=controller)
+
+    def drift(self, kind: str) -> Counter:
+        """Return the counter of corrections of a kind."""
+        return self._drift.labels(controller=self._controller, kind=kind)

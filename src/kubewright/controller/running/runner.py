@@ -23,11 +23,13 @@ from kubewright.api import (
     PartialMeta,
     RawObject,
     kind_of,
+    leaves,
 )
 from kubewright.cache import Change as CacheChange
 from kubewright.cache import Index
 from kubewright.controller.change import Cause
 from kubewright.controller.declaration import Controller
+from kubewright.controller.errors import ContestedField
 from kubewright.controller.permissions import Permissions
 from kubewright.controller.result import Result
 from kubewright.controller.running.context import Services
@@ -101,7 +103,14 @@ class Runner(Generic[T]):
             surroundings=surroundings,
             holdings=holdings,
             shelves=self._shelves,
-            writer=Writer(controller, surroundings, holdings, self._instruments, self._wake_on_deletion),
+            writer=Writer(
+                controller,
+                surroundings,
+                holdings,
+                self._instruments,
+                self._wake_on_deletion,
+                lambda key, after: self.queue.add(key, after=after),
+            ),
             threads=self._threads,
             reporter=controller.options.reporter,
         )
@@ -313,6 +322,10 @@ class Runner(Generic[T]):
         if self._ends_with_its_namespace(item.key, error):
             log.info("The object's namespace is being deleted: waiting for the object's own deletion")
             self._succeeded(item, None)
+            return
+        if all(isinstance(leaf, ContestedField) for leaf in leaves(error)):
+            # It was reported, once, and the writer has enqueued the key for the end of the backoff.
+            self._instruments.outcomes["requeue_after"].inc()
             return
         self._instruments.errors.inc()
         self._instruments.outcomes["error"].inc()

@@ -1,5 +1,6 @@
 """Writes of one controller: applied only where something would change, and read from the cache at once."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -24,14 +25,16 @@ from kubewright.api import (
 )
 from kubewright.client import requests
 from kubewright.controller import finalizers, managed_fields
-from kubewright.controller.applying import ApplyMemory, applied_part, first_mismatch, may_change_again
+from kubewright.controller.applying import ApplyMemory, Mismatch, applied_part, may_change_again, mismatches
 from kubewright.controller.change import decode_as
 from kubewright.controller.children import check_controllable, sent_form, with_finalizer, with_owner
 from kubewright.controller.conditions import stamped
 from kubewright.controller.declaration import Controller
 from kubewright.controller.errors import ObjectTerminating, UndeclaredAccess
+from kubewright.controller.running.drift import DriftControl
 from kubewright.controller.running.instruments import Instruments
 from kubewright.controller.running.reading import Holdings
+from kubewright.controller.running.reporting import controller_log
 from kubewright.controller.running.subjects import Subject, observes_generation, status_of, status_wire
 from kubewright.controller.running.surroundings import Surroundings
 
@@ -44,6 +47,9 @@ REPEATED_APPLIES = 2
 WakeOnDeletion = Callable[[Kind, PartialMeta, ObjectKey], bool]
 """Enqueue the key when the object is deleted; return False if its deletion would not be seen."""
 
+Requeue = Callable[[ObjectKey, float], None]
+"""Enqueue the key after so many seconds."""
+
 
 class Writer:
     """Write as one controller."""
@@ -55,8 +61,10 @@ class Writer:
         holdings: Holdings,
         instruments: Instruments,
         wake_on_deletion: WakeOnDeletion,
+        requeue: Requeue,
     ) -> None:
         self._wake_on_deletion = wake_on_deletion
+        self._requeue = requeue
         self._controller = controller
         self._kind = kind_of(controller.kind)
         self._manager = controller.field_manager
@@ -67,6 +75,14 @@ class Writer:
         self._permissions = holdings.permissions
         self._instruments = instruments
         self._applied = ApplyMemory(self._manager)
+        self._drift = DriftControl(
+            self._manager,
+            surroundings,
+            instruments,
+            controller_log(controller.name, self._kind),
+            lambda: asyncio.get_running_loop().time(),
+            events=controller.options.drift == "event",
+        )
         self._owned = {_group_kind(kind_of(child.kind)): child for child in controller.owns}
         self._kinds: dict[tuple[str, str], list[Kind]] = {}
         for kind in (
@@ -107,9 +123,12 @@ class Writer:
                 self._expect_deletion(owner, kind, live.meta)
                 return decode_as(child.form, live.raw)
             live = await self._take_over(kind, live)
-            if self._applied.must_send(kind, desired, live) is None:
+            doubt = self._applied.must_send(kind, desired, live)
+            if doubt is None:
                 self._instruments.applies_skipped.inc()
                 return decode_as(child.form, live.raw)
+            if doubt.drift is not None:
+                await self._correct_drift(owner.key, kind, live, doubt.drift)
         request = requests.apply(desired, kind, field_manager=self._manager, force=force)
         answer = await self._send_apply(request, live, applied_part(desired))
         if self._applied.learn(kind, desired, answer):
@@ -201,8 +220,11 @@ class Writer:
         asked: JsonObject = {"status": given, "generation": generation}
         desired = stamped(given, status_of(live), generation, utc_now())
         document: JsonObject = {"metadata": _name(kind, key), "status": desired}
-        if self._applied.must_send(kind, document, live, subresource="status", source=asked) is None:
+        doubt = self._applied.must_send(kind, document, live, subresource="status", source=asked)
+        if doubt is None:
             return decode_as(target.form, live.raw)
+        if doubt.drift is not None:
+            await self._correct_drift(reconciled.key, kind, live, doubt.drift, subresource="status")
         request = requests.apply(document, kind, field_manager=self._manager, subresource="status")
         try:
             answer = await self._send_apply(request, live, applied_part(document, "status"))
@@ -364,6 +386,23 @@ class Writer:
     def _is_owned(self, kind: Kind, owned: bool | None) -> bool:
         return _group_kind(kind) in self._owned if owned is None else owned
 
+    async def _correct_drift(
+        self, key: ObjectKey, kind: Kind, live: RawObject, drift: Mismatch, *, subresource: str = ""
+    ) -> None:
+        """Report what is about to be corrected; raise ContestedField if the correction has to wait."""
+        after = self._drift.remaining(live.meta, drift.text)
+        if after:
+            # Before the error: a reconciler may catch it, and the last state must still be applied.
+            self._requeue(key, after)
+            raise self._drift.contested(kind, live.meta, drift.text, after)
+        entries = managed_fields.read_entries(live.meta.managed_fields)
+        if managed_fields.applied_entry(entries, self._manager, subresource) is None:
+            # The cache keeps the entries of others only beside one of ours.
+            there = await self._holdings.ask(kind, live.meta.key)
+            entries = [] if there is None else managed_fields.read_entries(there.meta.managed_fields)
+        managers = managed_fields.owners_of(entries, drift.path, apart=self._manager)
+        self._drift.correct(kind, live.meta, drift, managers)
+
     async def _send_apply(
         self, request: requests.Request, live: RawObject | None, part: JsonObject
     ) -> RawObject:
@@ -379,7 +418,7 @@ class Writer:
 
     def _report_altered(self, kind: Kind, part: JsonObject, answer: RawObject) -> None:
         """Report a field that the server did not keep as it was applied."""
-        found = first_mismatch(part, parse(answer.raw))
+        found = next(mismatches(part, parse(answer.raw)), None)
         if found is not None:
             self._instruments.applies_altered.inc()
             note = f"The server did not take {found.text} as controller {self._controller.name} applied it"
