@@ -1,9 +1,11 @@
 """What holds for every test: blocking the event loop fails it, a slow machine does not, and chance is repeatable."""
 
+import asyncio
 import logging
 import os
+import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,9 @@ sys.path.insert(0, str(Path(__file__).parent / "acceptance"))
 sys.path.insert(0, str(Path(__file__).parent / "http"))
 
 from acceptance_report import Reporter
+
+from kubewright.testing import Cluster
+from kubewright.testing.controlplane import binaries_folder
 
 # An example must never fail because a busy machine took long to find or to try it. By default each test tries the
 # same examples on every machine; scripts/search-seeds tries others.
@@ -109,3 +114,35 @@ def logging_of_its_own() -> Iterator[None]:
     yield
     root.handlers[:] = handlers
     root.setLevel(level)
+
+
+@pytest.fixture(scope="session")
+def kubectl_path() -> Path:
+    """Return the path of kubectl: among the control plane's programs or on PATH; skip the test without one."""
+    built = binaries_folder() / "kubectl"
+    found = str(built) if built.exists() else shutil.which("kubectl")
+    if found is None:
+        pytest.skip("kubectl is not installed")
+    return Path(found)
+
+
+@pytest.fixture
+def kubectl(cluster: Cluster, kubectl_path: Path, tmp_path: Path) -> Callable[..., Awaitable[str]]:
+    """Run kubectl in the test's namespace and return what it prints; a failure fails the test."""
+
+    async def run(*arguments: str) -> str:
+        process = await asyncio.create_subprocess_exec(
+            kubectl_path,
+            f"--kubeconfig={cluster.kubeconfig}",
+            f"--cache-dir={tmp_path}",
+            f"--namespace={cluster.namespace}",
+            *arguments,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        output, _ = await process.communicate()
+        text = output.decode()
+        assert process.returncode == 0, f"kubectl {' '.join(arguments)}: {text}"
+        return text
+
+    return run

@@ -16,6 +16,7 @@ from kubewright.cli.logs import set_up
 from kubewright.cli.loops import run_program, until_signalled
 from kubewright.cli.options import FILE
 from kubewright.devcluster import DevCluster
+from kubewright.processpods import ProcessPods
 
 DEFAULT_KUBECONFIG = Path("~/.kube/kubewright-dev")
 PROCESSES = (
@@ -84,7 +85,8 @@ async def _serve(path: Path, data: Path | None, port: int, commands: dict[str, l
         click.echo(PROCESSES)
     async with AsyncExitStack() as stack:
         try:
-            dev = DevCluster(data=data, port=port, images=commands)
+            runner = ProcessPods(commands) if commands is not None else None
+            dev = DevCluster(data=data, port=port, pod_runner=runner)
             cluster = await stack.enter_async_context(dev)
         except OSError as error:
             why = os.strerror(error.errno).lower() if error.errno else str(error)

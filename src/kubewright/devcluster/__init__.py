@@ -2,8 +2,8 @@
 
 Written on kubewright's own runtime. `cluster` puts it together; `namespaces`, `deployments`, `replica_sets`,
 `scheduling` and `kubelet` are controllers like any author's; `garbage` follows every kind there is. `stages`
-and `rollouts` are the pure parts, `fates` says how a user makes a Pod fare badly. `processes` makes Pods real: there
-they are processes of this machine.
+and `rollouts` are the pure parts, `fates` makes a Pod fail on request. Pods only pretend to run, unless a `PodRunner`
+such as `kubewright.processpods` is given.
 """
 
 from kubewright.devcluster.cluster import DevCluster, register_node

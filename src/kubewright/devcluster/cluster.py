@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Self
@@ -33,9 +32,10 @@ from kubewright.devcluster import (
     volumes,
 )
 from kubewright.devcluster.garbage import GarbageCollector
+from kubewright.devcluster.kubelet import PodRunner
 from kubewright.devcluster.loopback import Loopback
 from kubewright.devcluster.places import NODE
-from kubewright.devcluster.processes import NoContainers, ProcessPods
+from kubewright.devcluster.pod_endpoints import POD_ENDPOINTS
 from kubewright.devserver import Server
 from kubewright.manager import Manager, ManagerOptions
 
@@ -73,10 +73,9 @@ async def _until_pods_are_welcome(client: Client) -> None:
 class DevCluster:
     """Serve a cluster of one node while the context is open: API server, controllers, scheduler, kubelet.
 
-    `data` names a file that keeps the cluster between runs. With `images`, which may be empty, Pods run as
-    processes of this machine, with the rights of the user: each container whose command is here, or for whose
-    image a command is given. With `listen=False` it is reached by `in_process_config` alone. Without `workloads`
-    only namespaces and the garbage collector work.
+    `data` names a file that keeps the cluster between runs. A `pod_runner`, such as `kubewright.processpods.ProcessPods`,
+    runs the containers of Pods; without one Pods only pretend to run. With `listen=False` the cluster is reached by
+    `in_process_config` alone. Without `workloads` only namespaces and the garbage collector work.
     """
 
     def __init__(
@@ -87,9 +86,9 @@ class DevCluster:
         port: int = 0,
         listen: bool = True,
         workloads: bool = True,
-        images: Mapping[str, Sequence[str]] | None = None,
+        pod_runner: PodRunner | None = None,
     ) -> None:
-        self._processes = ProcessPods(images) if images is not None else None
+        self._pod_runner = pod_runner
         # Nodes are ready at once here, and nobody would take off the taint that they are not.
         self._server = Server(
             data=data,
@@ -97,7 +96,7 @@ class DevCluster:
             port=port,
             listen=listen,
             disable_admission_plugins=("TaintNodesByCondition",),
-            containers=self._processes.containers if self._processes is not None else NoContainers(),
+            pod_endpoints=POD_ENDPOINTS if pod_runner is None else pod_runner.endpoints,
         )
         self._listen = listen
         self._workloads = workloads
@@ -111,9 +110,9 @@ class DevCluster:
             client = await stack.enter_async_context(
                 Client(self.in_process_config(), field_manager="kubewright")
             )
-            if self._processes is not None:
-                await stack.enter_async_context(self._processes)
-                self._processes.serve(client, server.url)
+            if self._pod_runner is not None:
+                await stack.enter_async_context(self._pod_runner)
+                self._pod_runner.serve(client, server.url)
             group = await stack.enter_async_context(asyncio.TaskGroup())
             await self._start(client, group, stack, server.ca_pem)
             self._stack = stack.pop_all()
@@ -192,5 +191,5 @@ class DevCluster:
             node_care.controller(),
             evictions.controller(),
             scheduling.controller(),
-            *kubelet.controllers(version, runner=self._processes),
+            *kubelet.controllers(version, runner=self._pod_runner),
         ]

@@ -3,17 +3,20 @@
 import asyncio
 import ipaddress
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol
+from types import TracebackType
+from typing import Any, Protocol, Self
 
 from kubewright.api import Meta, MicroTime, ObjectKey
 from kubewright.api.builtin import coordination_v1, core_v1
+from kubewright.client import Client
 from kubewright.controller import Change, Context, Controller, Index, Operator, Options, Result, needs, source
 from kubewright.devcluster import clock, storage
 from kubewright.devcluster.places import HOST_IP, NODE, POD_NETWORK, ROOM, Place
 from kubewright.devcluster.stages import Stage, advance, is_over, stop
 from kubewright.devcluster.statuses import SOON, Reporter
+from kubewright.devserver import Endpoint
 
 NAME = "kubelet"
 LEASE_NAMESPACE = "kube-node-lease"
@@ -37,10 +40,22 @@ pods_by_address: Index[core_v1.Pod] = Index(
 )
 
 
-class Runner(Protocol):
-    """Run the containers of Pods in earnest."""
+class PodRunner(Protocol):
+    """Run the containers of Pods while its context is open, as `kubewright.processpods` does."""
 
     network: ipaddress.IPv4Network
+    endpoints: Mapping[str, Endpoint]
+    """Subresources of Pods: log, exec, attach, portforward."""
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def serve(self, client: Client, url: str) -> None:
+        """Run Pods of the cluster at `url`."""
+        ...
 
     async def advance(self, pod: core_v1.Pod, place: Place, now: datetime) -> Stage | None:
         """Start what is to run and tell how it fares; None: nothing of this Pod runs here."""
@@ -95,7 +110,7 @@ class Addresses:
 class Kubelet:
     """Report the stages of the Pods on one node; a runner makes those real that it can run."""
 
-    def __init__(self, node: str, runner: Runner | None = None) -> None:
+    def __init__(self, node: str, runner: PodRunner | None = None) -> None:
         self._node = node
         self._runner = runner
         self._addresses = Addresses(runner.network if runner is not None else POD_NETWORK)
@@ -255,7 +270,7 @@ def node_object(name: str = NODE) -> core_v1.Node:
 
 
 def controllers(
-    version: str, node: str = NODE, runner: Runner | None = None
+    version: str, node: str = NODE, runner: PodRunner | None = None
 ) -> "tuple[Controller[Any], ...]":
     """Declare the kubelet of one node, and the provisioner of its volumes."""
     kubelet, heartbeat = Kubelet(node, runner), Heartbeat(node, version)

@@ -7,39 +7,26 @@ under one revision), `definitions` (custom resources). Kinds, authentication and
 """
 
 from kubewright.devserver.admission import quota_usage
+from kubewright.devserver.builtin.pods.subresources import choose_container
 from kubewright.devserver.faults import Fault, Faults, Match
 from kubewright.devserver.objects.clock import Clock
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.request.context import RequestContext
 from kubewright.devserver.server import Server, Statistics, Timing
-from kubewright.devserver.streaming import (
-    CommandRequest,
-    Containers,
-    Dial,
-    LogRequest,
-    OutputStream,
-    Run,
-    Size,
-    Terminal,
-)
+from kubewright.devserver.strategy import Endpoint, EndpointRequest
 
 __all__ = [
     "Clock",
-    "CommandRequest",
-    "Containers",
-    "Dial",
+    "Endpoint",
+    "EndpointRequest",
     "Fault",
     "Faults",
-    "LogRequest",
     "Match",
-    "OutputStream",
     "RequestContext",
-    "Run",
     "Server",
-    "Size",
     "Statistics",
     "StatusError",
-    "Terminal",
     "Timing",
+    "choose_container",
     "quota_usage",
 ]

@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import secrets
-from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import timedelta
@@ -37,7 +37,6 @@ from kubewright.devserver.registry import Registry, Strategies, builtin_resource
 from kubewright.devserver.request.identity import MASTERS
 from kubewright.devserver.storage import Journal, Store
 from kubewright.devserver.strategy import Endpoint, Strategy
-from kubewright.devserver.streaming import Containers, command_endpoints, log_endpoint
 from kubewright.devserver.webhook_client import Caller
 from kubewright.devserver.wire import TypeTable, load_types
 from kubewright.http.server import Answer, HttpServer, Request
@@ -123,7 +122,7 @@ class Server:
 
     With `listen=False` only clients in this process reach it, through `handle`. `data` names a file that keeps the cluster between runs; `timing="realistic"` takes the real server's
     time where it answers before its work is done; admission plugins are disabled by their Kubernetes names.
-    `containers` runs what logs, exec and attach ask for; without it nothing answers where a kubelet would.
+    `pod_endpoints` are subresources of Pods that a kubelet would answer (log, exec, attach, portforward).
     """
 
     def __init__(
@@ -136,7 +135,7 @@ class Server:
         timing: Timing = "fast",
         anonymous: bool = False,
         disable_admission_plugins: Collection[str] = (),
-        containers: Containers | None = None,
+        pod_endpoints: Mapping[str, Endpoint] | None = None,
     ) -> None:
         self._data = data
         self._host = host
@@ -144,7 +143,7 @@ class Server:
         self._timing = timing
         self._anonymous = anonymous
         self._disabled = disable_admission_plugins
-        self._containers = containers
+        self._pod_endpoints = pod_endpoints or {}
         self._stack = AsyncExitStack()
         self._http: HttpServer | None = None
         self._spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
@@ -195,7 +194,7 @@ class Server:
         self._tokens = TokenAuthenticator(issuer, api)
         authenticator = RequestAuthenticator(self._tokens, anonymous=self._anonymous)
         reviews = Reviews(authorizer, self._tokens, issuer)
-        strategies = _strategies(clock, reviews, _streaming(self._containers, authorizer))
+        strategies = _strategies(clock, reviews, self._pod_endpoints)
         for resource in builtin_resources(types, store, strategies):
             registry.add(resource)
         self._discovery = Discovery(registry)
@@ -278,13 +277,7 @@ class Server:
             self._core.store.tidy()
 
 
-def _streaming(containers: Containers | None, authorizer: RoleAuthorizer) -> dict[str, Endpoint]:
-    if containers is None:
-        return {}
-    return {"log": log_endpoint(containers), **command_endpoints(containers, authorizer)}
-
-
-def _strategies(clock: Clock, reviews: Reviews, streaming: dict[str, Endpoint]) -> Strategies:
+def _strategies(clock: Clock, reviews: Reviews, pod_endpoints: Mapping[str, Endpoint]) -> Strategies:
     special = {
         **reviews.strategies(),
         ("apiextensions.k8s.io", "CustomResourceDefinition"): definition_strategy(clock),
@@ -295,7 +288,7 @@ def _strategies(clock: Clock, reviews: Reviews, streaming: dict[str, Endpoint]) 
         if (group, kind) == ("", "ServiceAccount"):
             return replace(strategy, endpoints={**strategy.endpoints, "token": reviews.issue_token})
         if (group, kind) == ("", "Pod"):
-            return replace(strategy, endpoints={**strategy.endpoints, **streaming})
+            return replace(strategy, endpoints={**strategy.endpoints, **pod_endpoints})
         return strategy
 
     return find

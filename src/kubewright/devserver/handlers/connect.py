@@ -11,6 +11,7 @@ from kubewright.devserver.objects import JsonObject, encode, order_object, secti
 from kubewright.devserver.objects.metadata import wipe_system_fields
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.request.admission import AdmissionAttributes
+from kubewright.devserver.request.identity import Attributes, forbidden
 from kubewright.devserver.request.negotiation import Format
 from kubewright.devserver.request.options import WriteOptions, write_options
 from kubewright.devserver.strategy import Endpoint, EndpointRequest, Outcome
@@ -140,9 +141,24 @@ async def _invoke(
     async def run_validating_admission(created: JsonObject) -> None:
         await target.core.admission.validate(_attributes(target, gvk, "CREATE", created, options))
 
+    def authorize_create() -> None:
+        attributes = replace(Attributes.of(target.info), verb="create")
+        decision = core.authorizer.authorize(target.context.user, attributes)
+        if not decision.allowed:
+            raise forbidden(target.context.user, attributes, decision.reason)
+
     core = target.core
     outcome = await endpoint(
-        EndpointRequest(target.context, core.api, core.clock, gvk, body, options, run_validating_admission)
+        EndpointRequest(
+            target.context,
+            core.api,
+            core.clock,
+            gvk,
+            body,
+            options,
+            run_validating_admission,
+            authorize_create,
+        )
     )
     if not isinstance(outcome, Outcome):
         return outcome

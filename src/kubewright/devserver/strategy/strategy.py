@@ -52,6 +52,11 @@ class EndpointRequest:
     options: WriteOptions
     run_validating_admission: Callable[[JsonObject], Awaitable[None]]
     """Raise if admission rejects the complete object; connections were admitted before the endpoint is called."""
+    authorize_create: Callable[[], None]
+    """Raise Forbidden unless the user may create this subresource.
+
+    A WebSocket starts with GET, which RBAC takes for a read; opening a connection takes the permission to create, too.
+    """
 
     @property
     def request(self) -> Request:

@@ -1,0 +1,98 @@
+"""Volumes as folders."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from kubewright.api.builtin import core_v1
+from kubewright.processpods.folders import Content, File, Sandbox, last_words
+from kubewright.processpods.values import Unprepared
+
+
+def container(*mounts: core_v1.VolumeMount) -> core_v1.Container:
+    return core_v1.Container(name="main", image="i", volume_mounts=list(mounts))
+
+
+def test_what_is_mounted_lies_at_its_path_under_the_containers_folder(tmp_path: Path) -> None:
+    sandbox = Sandbox(tmp_path / "pod")
+    sandbox.fill("conf", Content({"a/b.txt": File(b"one", 0o640)}))
+    sandbox.fill("work", Content())
+    mounts = [
+        core_v1.VolumeMount(name="conf", mount_path="/etc/conf"),
+        core_v1.VolumeMount(name="conf", mount_path="/b.txt", sub_path="a/b.txt"),
+        core_v1.VolumeMount(name="work", mount_path="/work"),
+    ]
+    root = sandbox.mount(container(*mounts))
+    assert (root / "etc/conf/a/b.txt").read_bytes() == b"one"
+    assert (root / "b.txt").stat().st_mode & 0o777 == 0o640
+    (root / "work/mine").write_text("kept")
+    sandbox.fill("conf", Content({"a/b.txt": File(b"two", 0o640)}))
+    sandbox.fill("work", Content())
+    assert sandbox.mount(container(*mounts)) == root
+    assert (root / "b.txt").read_bytes() == b"two"
+    assert (root / "work/mine").read_text() == "kept"
+
+
+def test_a_folder_of_the_machine_is_linked_and_never_removed(tmp_path: Path) -> None:
+    outside, lasting = tmp_path / "outside", tmp_path / "claims" / "one"
+    outside.mkdir()
+    (outside / "file").write_text("mine")
+    sandbox = Sandbox(tmp_path / "pod")
+    sandbox.fill("host", Content(link=outside))
+    sandbox.fill("claim", Content(link=lasting, lasting=True))
+    root = sandbox.mount(container(core_v1.VolumeMount(name="host", mount_path="/host")))
+    assert (root / "host/file").read_text() == "mine"
+    sandbox.remove()
+    assert (outside / "file").exists()
+    assert lasting.is_dir()
+    assert not sandbox.root.exists()
+
+
+@pytest.mark.parametrize("name", ["../out", "/etc/passwd", "a/../../out"])
+def test_no_file_lies_outside_its_volume(tmp_path: Path, name: str) -> None:
+    with pytest.raises(Unprepared, match="leads out"):
+        Sandbox(tmp_path / "pod").fill("conf", Content({name: File(b"", 0o600)}))
+
+
+def test_a_mount_in_a_folder_of_the_machine_leaves_that_folder_as_it_was(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    (outside / "inner").mkdir(parents=True)
+    sandbox = Sandbox(tmp_path / "pod")
+    sandbox.fill("host", Content(link=outside))
+    sandbox.fill("conf", Content({"a.txt": File(b"one", 0o640)}))
+    root = sandbox.mount(
+        container(
+            core_v1.VolumeMount(name="host", mount_path="/data"),
+            core_v1.VolumeMount(name="conf", mount_path="/data/inner"),
+            core_v1.VolumeMount(name="conf", mount_path="/data/other"),
+        )
+    )
+    assert (root / "data/inner/a.txt").read_bytes() == (root / "data/other/a.txt").read_bytes() == b"one"
+    sandbox.remove()
+    assert [item.name for item in outside.iterdir()] == ["inner"]
+    assert not (outside / "inner").is_symlink()
+
+
+def test_last_words_are_read_from_a_file_and_from_nothing_else(tmp_path: Path) -> None:
+    sandbox, item = Sandbox(tmp_path / "pod"), container()
+    file = sandbox.last_words(item)
+    file.write_text("it was the disk")
+    assert last_words(file) == "it was the disk"
+    file.unlink()
+    os.mkfifo(file)
+    assert last_words(file) == ""
+    assert last_words(sandbox.last_words(item)) == ""
+    assert sandbox.last_words(item).is_file()
+
+
+def test_last_words_never_empty_a_file_of_the_machine(tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/mine").write_text("kept")
+    sandbox = Sandbox(tmp_path / "pod")
+    sandbox.fill("host", Content(link=tmp_path / "outside"))
+    item = container(core_v1.VolumeMount(name="host", mount_path="/data"))
+    item.termination_message_path = "/data/mine"
+    sandbox.mount(item)
+    assert last_words(sandbox.last_words(item)) == ""
+    assert (tmp_path / "outside/mine").read_text() == "kept"

@@ -1,0 +1,55 @@
+"""Who answers on a Pod's port."""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import pytest
+
+from kubewright.processpods.listeners import may_listen
+from kubewright.processpods.orphans import MARK
+
+ADDRESS = "127.130.7.7"
+_PROGRAM = """
+import socket, sys
+listening = socket.create_server((sys.argv[1], 0), family=socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET)
+print(listening.getsockname()[1], flush=True)
+sys.stdin.read()
+"""
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only /proc tells who listens")
+
+
+@contextmanager
+def listening(address: str, mark: str) -> Generator[int, None, None]:
+    """Run a program that carries a mark and listens; gives its port."""
+    with subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", _PROGRAM, address],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, MARK: mark},
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        yield int(process.stdout.readline())
+        process.kill()
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", "::", ADDRESS])
+def test_a_process_of_the_pod_may_listen_where_it_likes(address: str) -> None:
+    with listening(address, "cluster/uid/main") as port:
+        assert may_listen(ADDRESS, port, "cluster/uid/")
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", "::"])
+def test_another_program_on_all_addresses_is_not_the_pods(address: str) -> None:
+    with listening(address, "cluster/another/main") as port:
+        assert not may_listen(ADDRESS, port, "cluster/uid/")
+
+
+def test_where_nobody_listens_connecting_finds_that_out() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as elsewhere:
+        assert may_listen(ADDRESS, elsewhere.getsockname()[1], "cluster/uid/")
