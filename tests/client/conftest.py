@@ -16,6 +16,7 @@ from kubewright.api import Meta
 from kubewright.api.builtin import core_v1
 from kubewright.certificates import Authority
 from kubewright.client import Client, ClusterConfig, config_from_kubeconfig, load_config
+from kubewright.client.aiohttp_exchange import AiohttpExchange
 
 
 @dataclass
@@ -47,7 +48,7 @@ async def api_server(server_name: str) -> AsyncIterator[ApiServer]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def client(api_server: ApiServer) -> AsyncIterator[Client]:
+async def client(api_server: ApiServer, transport: str) -> AsyncIterator[Client]:
     async with Client(api_server.config, field_manager="tests") as opened:
         yield opened
 
@@ -157,6 +158,14 @@ async def serve() -> AsyncIterator[Serve]:
     yield start
     for server in running:
         await server.stop()
+
+
+@pytest.fixture(params=["pool", "aiohttp"])
+def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Run a test on kubewright's own HTTP, and on the documented adapter for aiohttp."""
+    if request.param == "aiohttp":
+        monkeypatch.setattr("kubewright.client.transport.Pool", lambda *_: AiohttpExchange())
+    return request.param
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,8 @@ from kubewright.testing.virtual_time import virtual_time
 
 from .conftest import Exchange, Loopback, Serve
 
+pytestmark = pytest.mark.usefixtures("transport")
+
 MAPS = Kind(group="", version="v1", kind="ConfigMap", plural="configmaps")
 OBJECT: dict[str, Any] = {
     "apiVersion": "v1",

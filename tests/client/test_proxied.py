@@ -11,6 +11,8 @@ from kubewright.client import Client, ClusterConfig, ConnectionFailed
 from .conftest import Serve, server_context
 from .scripted import MAPS, found
 
+pytestmark = pytest.mark.usefixtures("transport")
+
 
 class HttpProxy:
     """A proxy that tunnels CONNECT and forwards plain requests, and remembers what it was asked."""

@@ -22,6 +22,8 @@ from kubewright.client import (
 
 from .conftest import Exchange, Handler, Serve
 
+pytestmark = pytest.mark.usefixtures("transport")
+
 CANARY = "canaryBird42"
 ENCODED = base64.b64encode(CANARY.encode()).decode()
 SECRETS = Kind(group="", version="v1", kind="Secret", plural="secrets")

@@ -5,11 +5,15 @@ import gc
 import socket
 from pathlib import Path
 
+import pytest
+
 from kubewright.api import Kind
 from kubewright.certificates import Authority
 from kubewright.client import Client, ClusterConfig
 
 from .conftest import Exchange, Loopback, Serve, server_context
+
+pytestmark = pytest.mark.usefixtures("transport")
 
 MAPS = Kind(group="", version="v1", kind="ConfigMap", plural="configmaps")
 

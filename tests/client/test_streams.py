@@ -19,6 +19,8 @@ from kubewright.testing.virtual_time import virtual_time
 from .conftest import Exchange, Handler, Serve
 from .scripted import MAPS, OBJECT, serving
 
+pytestmark = pytest.mark.usefixtures("transport")
+
 
 def event(kind: str, version: int, **more: object) -> bytes:
     meta = {"name": "a", "namespace": "default", "resourceVersion": str(version)}

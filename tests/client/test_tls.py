@@ -16,6 +16,8 @@ from kubewright.client import Client, ClusterConfig, ConfigError, ConnectionFail
 from .conftest import Exchange, Serve, server_context
 from .scripted import MAPS, OBJECT, found
 
+pytestmark = pytest.mark.usefixtures("transport")
+
 
 def expired_certificate(name: str) -> tuple[bytes, bytes]:
     key = ec.generate_private_key(ec.SECP256R1())

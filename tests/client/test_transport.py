@@ -30,6 +30,8 @@ from kubewright.testing.virtual_time import virtual_time
 from .conftest import Exchange, Handler, Serve
 from .scripted import MAPS, OBJECT, aborted, busy, cut_in_half, found, in_turn, serving
 
+pytestmark = pytest.mark.usefixtures("transport")
+
 
 async def ended_too_early(exchange: Exchange) -> None:
     exchange.answer(msgspec.json.encode(OBJECT)[:20])
