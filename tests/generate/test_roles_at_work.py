@@ -1,15 +1,21 @@
 """An operator with the rendered roles of some namespaces, and no others, at work there."""
 
 import asyncio
+from collections.abc import Iterator
 from typing import Any
+
+import pytest
+from acceptance_waits import may
 
 import kubewright as kw
 from kubewright.api import GroupVersionKind
-from kubewright.api.builtin import core_v1
+from kubewright.api.builtin import admissionregistration_v1, core_v1
 from kubewright.client import ClusterConfig
 from kubewright.generate import Names, rbac
-from kubewright.manager import ElectionOptions, Manager, ManagerOptions
+from kubewright.manager import ElectionOptions, Manager, ManagerOptions, WebhookOptions
 from kubewright.testing import Cluster
+from kubewright.webhook import WebhookNames
+from kubewright.webhook.server import NotRegistered
 
 
 class Spec(kw.Model):
@@ -41,6 +47,19 @@ async def boards(board: Board, ctx: kw.Context) -> None:
     """Tell that it was seen."""
     ctx.event("Seen", "seen")
     await ctx.patch_status(board, Status(seen=board.spec.text))
+
+
+@kw.controller(Leaflet)
+async def copies(leaflet: Leaflet, ctx: kw.Context) -> None:
+    """Note the text in the status."""
+    await ctx.patch_status(leaflet, Status(seen=leaflet.spec.text))
+
+
+@kw.admission.validating_webhook(Leaflet)
+def short(leaflet: Leaflet) -> Iterator[kw.admission.Problem]:
+    """Refuse long texts."""
+    if len(leaflet.spec.text) > 10:
+        yield kw.admission.invalid("spec.text", leaflet.spec.text, "too long")
 
 
 async def account(cluster: Cluster, documents: list[dict[str, Any]], name: str) -> ClusterConfig:
@@ -86,3 +105,77 @@ async def test_roles_in_a_namespace_suffice_there(cluster: Cluster) -> None:
                 GroupVersionKind.parse(document["apiVersion"], document["kind"])
             )
             await cluster.client.delete(kind, document["metadata"]["name"])
+
+
+@pytest.fixture
+async def outside(cluster: Cluster) -> tuple[kw.Operator, Names]:
+    """An operator with a webhook, run outside the cluster as its account."""
+    operator = kw.Operator(copies, webhooks=[short], name=f"outside-{cluster.namespace}")
+    await cluster.install(operator)
+    return operator, Names(operator.name, cluster.namespace)
+
+
+def outside_options(cluster: Cluster) -> ManagerOptions:
+    return ManagerOptions(
+        namespaces=(cluster.namespace,),
+        metrics_bind_address="0",
+        health_probe_bind_address="0",
+        webhooks=WebhookOptions(bind_address="127.0.0.1:0", reach="url"),
+    )
+
+
+@pytest.mark.parametrize("limited", [True, False])
+async def test_roles_for_a_run_outside_the_cluster_let_it_register_its_webhooks(
+    cluster: Cluster, outside: tuple[kw.Operator, Names], limited: bool
+) -> None:
+    operator, names = outside
+    namespaces = [cluster.namespace] if limited else []
+    config = await account(cluster, rbac(operator, names, namespaces, "url"), names.account)
+    await may(
+        cluster.client,
+        f"system:serviceaccount:{cluster.namespace}:{names.account}",
+        "create",
+        "validatingwebhookconfigurations",
+        group="admissionregistration.k8s.io",
+        name=WebhookNames(operator.name).validating,
+    )
+    manager = Manager(operator, config, outside_options(cluster))
+    async with asyncio.TaskGroup() as group:
+        work = group.create_task(manager.run())
+        await asyncio.wait_for(manager.ready.wait(), 60)
+
+        async def refused() -> bool:
+            try:
+                await cluster.client.create(
+                    Leaflet(kw.Meta("long", namespace=cluster.namespace), spec=Spec(text="x" * 11)),
+                    dry_run=True,
+                )
+            except kw.errors.Invalid:
+                return True
+            return False
+
+        async with asyncio.timeout(60):
+            while not await refused():
+                await asyncio.sleep(0.02)
+        work.cancel()
+    # What it registered went with it.
+    kind = admissionregistration_v1.ValidatingWebhookConfiguration
+    assert await cluster.client.find(kind, WebhookNames(operator.name).validating) is None
+
+
+async def test_without_them_the_error_names_the_command_that_renders_them(
+    cluster: Cluster, outside: tuple[kw.Operator, Names]
+) -> None:
+    operator, names = outside
+    config = await account(cluster, rbac(operator, names, [cluster.namespace]), names.account)
+    await may(
+        cluster.client,
+        f"system:serviceaccount:{cluster.namespace}:{names.account}",
+        "patch",
+        "validatingwebhookconfigurations",
+        group="admissionregistration.k8s.io",
+        name=WebhookNames(operator.name).validating,
+    )
+    with pytest.raises(NotRegistered, match="--only rbac --webhook-reach url") as caught:
+        await Manager(operator, config, outside_options(cluster)).run()
+    assert "validatingwebhookconfigurations" in str(caught.value)

@@ -264,13 +264,13 @@ async def test_scaling_is_judged_by_what_is_declared_for_it_alone(
         await refuse(large, "too many")
         await cluster.create(Fleet(kw.Meta("f"), spec=FleetSpec(size=2)))
         assert (await scale()).spec.replicas == 9
-    assert "Nobody judges the scaling of fleets.asked.example.com" in caplog.text
+    assert "No webhook validates scaling of fleets.asked.example.com" in caplog.text
     caplog.clear()
     async with cluster.running(kw.Operator(fleets, webhooks=[small, scaled])):
         await refuse(scale, r"spec.replicas: Invalid value: 9: too many, after 2")
         await cluster.client.scale(Fleet, "f", cluster.namespace, replicas=3)
         assert (await cluster.get(Fleet, "f")).spec.size == 3
-    assert "Nobody judges the scaling" not in caplog.text
+    assert "No webhook validates scaling" not in caplog.text
 
 
 async def test_a_status_is_judged_where_the_subresource_is_named(served: Cluster) -> None:

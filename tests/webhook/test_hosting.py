@@ -6,6 +6,7 @@ import itertools
 import socket
 import ssl
 import threading
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -16,11 +17,15 @@ import pytest
 from acceptance_ports import lasting_port
 
 import kubewright as kw
-from kubewright.api import CUSTOM_RESOURCE_DEFINITION, ConnectionFailed, Kind
+from kubewright.api import CUSTOM_RESOURCE_DEFINITION, ConnectionFailed, Kind, KubewrightError, Status
 from kubewright.api.builtin import admissionregistration_v1, core_v1
+from kubewright.backoff import Backoff
+from kubewright.client import Client, ClusterConfig
+from kubewright.client.requests import Request
 from kubewright.controller import Operator, certificate_rules, webhook_rules
 from kubewright.generate import Names, crds, webhooks
-from kubewright.manager import ManagerOptions, WebhookOptions
+from kubewright.http.client import ClientResponse
+from kubewright.manager import ManagerOptions, Reach, WebhookOptions
 from kubewright.metrics import Registry
 from kubewright.serving import Address
 from kubewright.testing import Cluster
@@ -247,6 +252,89 @@ async def test_a_run_that_cannot_begin_leaves_nothing_behind(cluster: Cluster) -
     assert caught.group_contains(NotRegistered, match="is not installed")
     with pytest.raises(kw.NotFound):
         await cluster.client.get(VALIDATING, "hasty-validating-webhook-configuration")
+
+
+class Unsteady(Client):
+    """Fail each request once for each of some reasons, then send it."""
+
+    def __init__(self, config: ClusterConfig, *failures: KubewrightError) -> None:
+        super().__init__(config)
+        self._failures = failures
+        self.failed: Counter[str] = Counter()
+
+    async def raw(self, request: Request) -> ClientResponse:
+        what = f"{request.verb} {request.object}"
+        if self.failed[what] < len(self._failures):
+            self.failed[what] += 1
+            raise self._failures[self.failed[what] - 1]
+        return await super().raw(request)
+
+
+TROUBLES = (
+    kw.errors.InternalError(Status(code=500, reason="InternalError", message="etcd has no leader")),
+    kw.errors.ServiceUnavailable(Status(code=503, reason="ServiceUnavailable", message="starting")),
+    kw.errors.Conflict(Status(code=409, reason="Conflict", message="the object has been modified")),
+    ConnectionFailed("the API server is away for a moment"),
+)
+
+
+@pytest.mark.parametrize("reach", ["url", "service"])
+async def test_registering_is_tried_again_while_the_server_is_in_trouble(
+    cluster: Cluster,
+    deployed: int,
+    reach: Reach,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr("kubewright.webhook.server.hosting.RETRIES", Backoff(base=0.001, maximum=0.001))
+    chosen = HostOptions(
+        address=Address("127.0.0.1", deployed if reach == "service" else 0),
+        namespace=cluster.namespace,
+        reach=reach,
+        service_port=deployed,
+    )
+    async with Unsteady(cluster.config, *TROUBLES) as client:
+        host = WebhookHost("turning", operator().webhooks, client, chosen, Registry())
+        assert host.problem() == "the webhooks are not registered yet"
+        await host.confirm_reach()
+        async with asyncio.TaskGroup() as group, host.serving(group):
+            assert host.problem() is None
+            await asked(cluster)
+        assert len(client.failed) >= 5
+    assert "Registering webhooks failed, trying again" in caplog.text
+    assert "etcd has no leader" in caplog.text
+
+
+async def test_what_keeps_webhooks_from_being_registered_is_named_by_the_readiness_probe(
+    cluster: Cluster,
+) -> None:
+    await cluster.install(operator())
+    chosen = HostOptions(address=Address("127.0.0.1", 0), namespace=cluster.namespace, reach="url")
+    async with Unsteady(cluster.config, *[TROUBLES[0]] * 1000) as client:
+        host = WebhookHost("turning", operator().webhooks, client, chosen, Registry())
+        async with asyncio.TaskGroup() as group:
+
+            async def serve() -> None:
+                async with host.serving(group):
+                    raise AssertionError("it was registered")
+
+            serving = group.create_task(serve())
+            async with asyncio.timeout(60):
+                while "etcd has no leader" not in (host.problem() or ""):
+                    await asyncio.sleep(0.01)
+            serving.cancel()
+
+
+async def test_what_another_attempt_cannot_help_against_ends_the_start(cluster: Cluster) -> None:
+    await cluster.install(operator())
+    chosen = HostOptions(address=Address("127.0.0.1", 0), namespace=cluster.namespace, reach="url")
+    forbidden = kw.errors.Forbidden(Status(code=403, reason="Forbidden", message="you may not"))
+    async with Unsteady(cluster.config, forbidden) as client:
+        host = WebhookHost("turning", operator().webhooks, client, chosen, Registry())
+        with pytest.raises(ExceptionGroup) as caught:
+            async with asyncio.TaskGroup() as group, host.serving(group):
+                pass
+    assert caught.group_contains(NotRegistered, match="--only rbac --webhook-reach url")
 
 
 async def test_what_cannot_be_taken_away_does_not_keep_the_rest(

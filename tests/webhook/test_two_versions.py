@@ -179,7 +179,7 @@ async def test_no_write_loses_a_field_after_a_stop(
     async with cluster.running(operator()):
         await asked(cluster)
         await cluster.create(Widget(kw.Meta("w"), spec=WidgetSpec(size=3, color="red")))
-    assert f"Nobody converts {NAME} now: requests in another version than v1 fail" in caplog.text
+    assert f"No webhook converts {NAME} now: requests in another version than v1 fail" in caplog.text
     label = {"metadata": {"labels": {"touched": "yes"}}}
     with pytest.raises(kw.ApiError, match=r"conversion webhook for .* failed"):
         await cluster.client.patch(WidgetV1Alpha1, label, name="w", namespace=cluster.namespace)
@@ -198,7 +198,7 @@ async def test_nobody_is_told_what_a_cluster_lacks_that_ends_with_the_run(
     async with cluster.running(operator(), options=chosen):
         assert "url" in await converted_at(cluster)
     assert "service" in await converted_at(cluster)
-    assert "Nobody converts" not in caplog.text
+    assert "No webhook converts" not in caplog.text
 
 
 async def test_after_a_stop_the_service_of_a_deployment_is_asked_for(cluster: Cluster) -> None:

@@ -16,7 +16,7 @@ from kubewright.generate.kustomize import kustomize
 from kubewright.generate.manifests import DEFAULT_IMAGE, PARTS, USUAL_PARTS, Settings, manifests
 from kubewright.generate.names import Names
 from kubewright.generate.olm import Package, bundle, cluster_service_version
-from kubewright.generate.rbac import rbac
+from kubewright.generate.rbac import WebhookReach, rbac
 from kubewright.generate.samples import sample, samples
 from kubewright.generate.scorecard import Check, checks
 from kubewright.generate.webhooks import webhooks
@@ -34,6 +34,7 @@ __all__ = [
     "Names",
     "Package",
     "Settings",
+    "WebhookReach",
     "bundle",
     "checks",
     "cluster_service_version",

@@ -10,7 +10,7 @@ from kubewright.generate.deployment import deployment
 from kubewright.generate.metrics import monitoring
 from kubewright.generate.names import Names
 from kubewright.generate.network import network
-from kubewright.generate.rbac import rbac
+from kubewright.generate.rbac import WebhookReach, rbac
 from kubewright.generate.samples import samples
 from kubewright.generate.users import user_roles
 from kubewright.generate.webhooks import webhooks
@@ -27,7 +27,8 @@ class Settings:
     """What is said when manifests are rendered rather than where the operator is declared.
 
     `namespaces` limits what the operator may see and watches; `replicas` replaces the declared number;
-    `metrics_reader` is a ServiceAccount (`namespace/name`); `examples` are objects written by hand.
+    `metrics_reader` is a ServiceAccount (`namespace/name`); `examples` are objects written by hand; `webhook_reach` is
+    `url` for the roles of a run outside the cluster.
     """
 
     image: str = DEFAULT_IMAGE
@@ -35,6 +36,7 @@ class Settings:
     replicas: int | None = None
     metrics_reader: str = ""
     examples: Sequence[JsonObject] = ()
+    webhook_reach: WebhookReach = "service"
 
 
 USUAL = Settings()
@@ -46,7 +48,10 @@ def parts_of(
     """Render the chosen parts, each by itself."""
     rendered: dict[str, Callable[[], list[JsonObject]]] = {
         "crds": lambda: crds(operator, names),
-        "rbac": lambda: [*rbac(operator, names, settings.namespaces), *user_roles(operator, names)],
+        "rbac": lambda: [
+            *rbac(operator, names, settings.namespaces, settings.webhook_reach),
+            *user_roles(operator, names),
+        ],
         "webhooks": lambda: webhooks(operator, names),
         "deployment": lambda: deployment(
             operator,

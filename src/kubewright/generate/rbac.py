@@ -1,6 +1,7 @@
 """The ServiceAccount an operator runs as, and the roles it needs: no more than its declarations say."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 from msgspec import structs
 
@@ -10,6 +11,7 @@ from kubewright.controller import (
     PolicyRule,
     certificate_rules,
     lease_rules,
+    registration_rules,
     rules_for,
     webhook_rules,
 )
@@ -19,10 +21,23 @@ GROUP = "rbac.authorization.k8s.io"
 RBAC = f"{GROUP}/v1"
 _EVENTS = "events.k8s.io"
 
+WebhookReach = Literal["service", "url"]
 
-def rbac(operator: Operator, names: Names, namespaces: Sequence[str] = ()) -> list[JsonObject]:
-    """Render namespace, account, roles and bindings; limited to namespaces where they are given."""
-    rules, cluster_wide = rules_for(operator), _wire(webhook_rules(operator))
+
+def rbac(
+    operator: Operator,
+    names: Names,
+    namespaces: Sequence[str] = (),
+    webhook_reach: WebhookReach = "service",
+) -> list[JsonObject]:
+    """Render namespace, account, roles and bindings; limited to namespaces where they are given.
+
+    With `webhook_reach="url"` the account may also create and delete its webhook configurations, as a run outside the
+    cluster does; its certificates are in a file then, not in a Secret.
+    """
+    outside_cluster = webhook_reach == "url"
+    rules, webhooks = rules_for(operator), webhook_rules(operator)
+    cluster_wide = _wire([*webhooks, *registration_rules(operator)] if outside_cluster else webhooks)
     documents: list[JsonObject] = [
         _namespace(names),
         named("v1", "ServiceAccount", names.account, names, names.namespace),
@@ -38,7 +53,7 @@ def rbac(operator: Operator, names: Names, namespaces: Sequence[str] = ()) -> li
     else:
         documents += granted("ClusterRole", names.role, [*_wire(rules), *cluster_wide], names)
     documents += granted("Role", names.lease_role, _wire(lease_rules(operator.name)), names, names.namespace)
-    if certificates := _wire(certificate_rules(operator)):
+    if not outside_cluster and (certificates := _wire(certificate_rules(operator))):
         documents += granted("Role", names.webhook_role, certificates, names, names.namespace)
     return documents
 

@@ -48,12 +48,12 @@ class Endpoints:
 
     @property
     def mutating(self) -> tuple[Endpoint, ...]:
-        """Return those that complete objects, in the order of their declaration."""
+        """Return those that default objects, in the order of their declaration."""
         return tuple(endpoint for endpoint in self.admissions if endpoint.webhook.mutates)
 
     @property
     def validating(self) -> tuple[Endpoint, ...]:
-        """Return those that judge objects."""
+        """Return those that validate objects."""
         return tuple(endpoint for endpoint in self.admissions if not endpoint.webhook.mutates)
 
     @property
@@ -62,13 +62,13 @@ class Endpoints:
         return tuple(versions.kind.resource for versions in self.versions.values())
 
     @property
-    def unjudged_scales(self) -> tuple[Kind, ...]:
-        """Return kinds whose objects are judged but whose scaling is not: to API servers that is another resource."""
-        judged = [endpoint.webhook for endpoint in self.validating if "update" in endpoint.webhook.on]
-        scales = {webhook.resource.resource for webhook in judged if "scale" in webhook.subresources}
+    def unvalidated_scales(self) -> tuple[Kind, ...]:
+        """Return kinds whose objects are validated but whose scaling is not: for API servers it is another resource."""
+        validating = [endpoint.webhook for endpoint in self.validating if "update" in endpoint.webhook.on]
+        scales = {webhook.resource.resource for webhook in validating if "scale" in webhook.subresources}
         found = {
             webhook.resource.resource: webhook.resource
-            for webhook in judged
+            for webhook in validating
             if webhook.resource.scale is not None and not webhook.subresources
         }
         return tuple(kind for name, kind in found.items() if name not in scales)

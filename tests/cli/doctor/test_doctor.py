@@ -133,7 +133,7 @@ async def test_crds_are_compared_with_the_code(
     assert await asyncio.to_thread(run, "uninstall", target, *where) == 0
 
 
-async def test_webhooks_that_nobody_answers_are_told(
+async def test_webhooks_at_addresses_where_no_process_answers_are_found(
     cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     group, path = f"{cluster.namespace}.example.com", tmp_path / "converting.py"
@@ -145,9 +145,9 @@ async def test_webhooks_that_nobody_answers_are_told(
     found = await findings(capsys, cluster.kubeconfig, target)
     assert found[check]["state"] == "warning"
     scale = found[f"scale of patients.{group}"]
-    assert "pass the webhooks of the object by" in scale["detail"]
+    assert "do not call the webhooks of the object" in scale["detail"]
     assert 'subresources=["scale"], of=Patient' in scale["remedy"]
-    service = f"Service {cluster.namespace}-system/{WebhookNames(cluster.namespace).service} is not there"
+    service = f"Service {cluster.namespace}-system/{WebhookNames(cluster.namespace).service} does not exist"
     assert service in found[check]["detail"]
     none = {"spec": {"conversion": {"strategy": "None", "webhook": None}}}
     await cluster.client.patch(apiextensions_v1.CustomResourceDefinition, none, name=f"patients.{group}")
@@ -165,8 +165,8 @@ async def test_webhooks_that_nobody_answers_are_told(
         await cluster.client.delete(place)
         await cluster.client.delete(admissionregistration_v1.ValidatingWebhookConfiguration, names.validating)
     assert found[check]["state"] == "failed"
-    assert f"nobody answers at {url}" in found[check]["detail"]
-    assert f"nobody answers at {url}" in found[f"webhook {names.validating}"]["detail"]
+    assert f"no process answers at {url}" in found[check]["detail"]
+    assert f"no process answers at {url}" in found[f"webhook {names.validating}"]["detail"]
     assert "asked by URL" in found["webhook certificates"]["detail"]
     assert await asyncio.to_thread(run, "uninstall", target, *where) == 0
 
@@ -223,6 +223,20 @@ async def test_missing_rights_are_named(
     found = await findings(capsys, kubeconfig, operator(tmp_path, group))
     assert f"get patients.{group}" in found["rights to run"]["detail"]
     assert "missing rule" in found[f"crd patients.{group}"]["detail"]
+
+
+async def test_rights_to_register_webhooks_are_looked_at_where_there_are_some(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    group, check = f"{cluster.namespace}.example.com", "rights to run outside the cluster"
+    assert check not in await findings(capsys, cluster.kubeconfig, operator(tmp_path, group))
+    target = tmp_path / "converting_patients.py"
+    target.write_text(CONVERTING.format(group=group, name=cluster.namespace))
+    assert (await findings(capsys, cluster.kubeconfig, str(target)))[check]["state"] == "ok"
+    kubeconfig = await account(cluster, "nobody", tmp_path)
+    found = (await findings(capsys, kubeconfig, str(target)))[check]
+    assert "create validatingwebhookconfigurations.admissionregistration.k8s.io" in found["detail"]
+    assert "--only rbac --webhook-reach url" in found["remedy"]
 
 
 async def test_rights_in_the_namespaces_of_the_operator_are_enough(

@@ -81,6 +81,29 @@ def test_parts_that_are_not_usual_come_when_asked_for(
     }
 
 
+def test_roles_for_a_run_outside_the_cluster_are_printed_alone(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(EXAMPLES / "foo")
+
+    def verbs_on_configurations() -> set[str]:
+        documents = yaml.safe_load_all(capsys.readouterr().out)
+        return {
+            verb
+            for document in documents
+            for rule in document.get("rules", ())
+            if rule["apiGroups"] == ["admissionregistration.k8s.io"]
+            for verb in rule["verbs"]
+        }
+
+    assert exit_code(".", "--only", "rbac") == 0
+    assert verbs_on_configurations() == {"get", "patch"}
+    assert exit_code(".", "--only", "rbac", "--webhook-reach", "url") == 0
+    assert verbs_on_configurations() == {"get", "patch", "create", "delete"}
+    assert exit_code(".", "--webhook-reach", "url") == 2
+    assert "use it with --only rbac" in capsys.readouterr().err
+
+
 def test_what_it_takes_to_install_is_printed_for_whoever_does(
     target: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -19,7 +19,7 @@ from kubewright.cli.doctor.rights import check_rights, places_of, questions
 from kubewright.cli.doctor.webhooks import check_webhooks
 from kubewright.cli.documents import diff
 from kubewright.client import Client
-from kubewright.controller import Operator, PolicyRule, rules_for, webhook_rules
+from kubewright.controller import Operator, PolicyRule, registration_rules, rules_for, webhook_rules
 from kubewright.generate import Names, crds
 from kubewright.schema import compare
 from kubewright.webhook import WebhookNames
@@ -42,6 +42,7 @@ async def check_operator(
         await check_rights(
             client, "rights to run", running, f"bind the roles of `kubewright manifests {target}`"
         ),
+        *await _rights_to_register(client, operator, target),
         await check_rights(
             client,
             "rights to install",
@@ -52,6 +53,15 @@ async def check_operator(
         *await check_webhooks(client, operator, target),
         await _deployment(client, operator, target),
     ]
+
+
+async def _rights_to_register(client: Client, operator: Operator, target: str) -> list[Finding]:
+    """Check what only `kubewright run` outside the cluster needs: there no manifest brings the webhooks."""
+    rules = registration_rules(operator)
+    if not rules:
+        return []
+    remedy = f"apply what `kubewright manifests {target} --only rbac --webhook-reach url` prints"
+    return [await check_rights(client, "rights to run outside the cluster", questions(rules), remedy)]
 
 
 async def _definitions(client: Client, operator: Operator, target: str) -> list[Finding]:

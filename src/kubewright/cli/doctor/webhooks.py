@@ -1,4 +1,4 @@
-"""Does somebody answer an operator's webhooks, and convert the versions of its kinds?"""
+"""Check an operator's webhooks: are they registered where a process answers, and may you register them?"""
 
 from collections.abc import AsyncIterator
 
@@ -17,12 +17,12 @@ _CONFIGURATIONS = (
 
 
 async def check_webhooks(client: Client, operator: Operator, target: str) -> list[Finding]:
-    """Find what no webhook judges, webhooks at addresses where nobody answers, and versions that nobody converts."""
+    """Find what no webhook validates, webhooks at addresses where no process answers, and versions without conversion."""
     if not operator.webhooks:
         return []
     try:
         return [
-            *_unjudged(operator),
+            *_unvalidated(operator),
             *[finding async for finding in _unanswered(client, operator, target)],
             *[finding async for finding in _unconverted(client, operator, target)],
         ]
@@ -30,14 +30,14 @@ async def check_webhooks(client: Client, operator: Operator, target: str) -> lis
         return [skipped("webhooks", str(error))]
 
 
-def _unjudged(operator: Operator) -> list[Finding]:
+def _unvalidated(operator: Operator) -> list[Finding]:
     return [
         doubtful(
             f"scale of {kind.resource}",
-            "`kubectl scale` and autoscalers pass the webhooks of the object by: they write another resource",
-            f'judge it with @kw.admission.validating_webhook(autoscaling_v1.Scale, subresources=["scale"], of={kind.kind})',
+            "`kubectl scale` and autoscalers do not call the webhooks of the object: they write another resource",
+            f'validate it with @kw.admission.validating_webhook(autoscaling_v1.Scale, subresources=["scale"], of={kind.kind})',
         )
-        for kind in operator.webhooks.unjudged_scales
+        for kind in operator.webhooks.unvalidated_scales
     ]
 
 
@@ -45,14 +45,16 @@ async def _unanswered(client: Client, operator: Operator, target: str) -> AsyncI
     names = WebhookNames(operator.name)
     for kind, name in zip(_CONFIGURATIONS, (names.mutating, names.validating), strict=True):
         try:
-            found = await client.get(kind, name)
+            live = await client.get(kind, name)
         except NotFound:
             continue
-        urls = {hook.client_config.url for hook in found.webhooks if hook.client_config.url}
+        urls = {hook.client_config.url for hook in live.webhooks if hook.client_config.url}
         for url in sorted(urls):
             if not await listens(url):
-                told = f"nobody answers at {url}: a run that was killed left it, objects are not judged"
-                yield doubtful(f"webhook {name}", told, f"kubewright run {target} takes it over")
+                found = (
+                    f"no process answers at {url}: a run that was killed left it, objects are not validated"
+                )
+                yield doubtful(f"webhook {name}", found, f"kubewright run {target} takes it over")
                 break
 
 
@@ -66,19 +68,17 @@ async def _unconverted(client: Client, operator: Operator, target: str) -> Async
         stored = next(version.name for version in definition.spec.versions if version.storage)
         remedy = f"run or deploy the operator; until then use {stored} only"
         if conversion is None or conversion.strategy != "Webhook":
-            told = f"nobody converts: what is written in another version than {stored} loses fields"
-            yield doubtful(check, told, remedy)
+            missing = f"no webhook converts: what is written in another version than {stored} loses fields"
+            yield doubtful(check, missing, remedy)
             continue
         config = conversion.webhook.client_config if conversion.webhook is not None else None
         if config is not None and config.url and not await listens(config.url):
-            told = f"nobody answers at {config.url}: requests in another version than {stored} fail"
-            yield failed(check, told, remedy)
+            missing = f"no process answers at {config.url}: requests in another version than {stored} fail"
+            yield failed(check, missing, remedy)
         elif config is not None and config.service is not None:
             name, namespace = config.service.name, config.service.namespace
             try:
                 await client.get(core_v1.Service, name, namespace)
             except NotFound:
-                told = (
-                    f"Service {namespace}/{name} is not there: requests in another version than {stored} fail"
-                )
-                yield doubtful(check, told, remedy)
+                missing = f"Service {namespace}/{name} does not exist: requests in another version than {stored} fail"
+                yield doubtful(check, missing, remedy)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -20,6 +20,7 @@ from kubewright.generate import (
     USUAL_PARTS,
     Chart,
     Settings,
+    WebhookReach,
     files_of,
     helm,
     installer,
@@ -124,6 +125,13 @@ def _subject(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
     help="Print instead what lets a user, or NAMESPACE/NAME of a ServiceAccount, install it.",
 )
 @click.option(
+    "--webhook-reach",
+    type=click.Choice(get_args(WebhookReach)),
+    default="service",
+    show_default=True,
+    help="url: let the account also register its webhooks, for a run outside the cluster. With --only rbac.",
+)
+@click.option(
     "--metrics-reader",
     callback=_account,
     default="",
@@ -142,6 +150,7 @@ def command(
     replicas: int | None,
     metrics_reader: str,
     subject: str,
+    webhook_reach: WebhookReach,
 ) -> None:
     """Print what TARGET needs in a cluster as YAML, or write it to files.
 
@@ -155,6 +164,10 @@ def command(
         )
     if output is None and (check or form != "yaml"):
         raise click.UsageError(f"{'--check' if check else f'--format {form}'} needs --output DIR")
+    if webhook_reach == "url" and [*only, *further] != ["rbac"]:
+        raise click.UsageError(
+            "--webhook-reach url is for a run outside the cluster: use it with --only rbac"
+        )
     operator = load_operator(target)
     settings = Settings(
         image=image,
@@ -162,6 +175,7 @@ def command(
         replicas=replicas,
         metrics_reader=metrics_reader,
         examples=written_samples(target),
+        webhook_reach=webhook_reach,
     )
     if subject:
         click.echo(to_yaml(installer(operator, subject, settings)), nl=False)

@@ -1,7 +1,7 @@
 """One write of one object in progress: its target, its options, and the operations that the steps of a write share."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from kubewright.api import GroupVersionKind
@@ -14,6 +14,7 @@ from kubewright.devserver.objects.status import OPTIMISTIC_LOCK, StatusError
 from kubewright.devserver.registry import Resource, Unconverted
 from kubewright.devserver.request.admission import AdmissionAttributes, AdmissionOperation
 from kubewright.devserver.request.context import RequestContext
+from kubewright.devserver.request.identity import Attributes, forbidden
 from kubewright.devserver.request.options import WriteOptions, manager_of
 from kubewright.devserver.storage import Record
 
@@ -131,6 +132,13 @@ class ObjectWrite:
     def check_escalation(self, obj: JsonObject, old: JsonObject | None) -> None:
         """Raise Forbidden if a role or binding grants more than its writer holds."""
         check_escalation(self.core.authorizer, self.core.api, self.context, self.resource.gvr, obj, old)
+
+    def check_may_create(self) -> None:
+        """Raise Forbidden if the user of a PUT or an apply, which would create the object, may not create it."""
+        attributes = replace(Attributes.of(self.context.info), verb="create")
+        decision = self.core.authorizer.authorize(self.context.user, attributes)
+        if not decision.allowed:
+            raise forbidden(self.context.user, attributes, decision.reason)
 
     async def run_validating_admission(
         self, operation: Literal["CREATE", "UPDATE"], obj: JsonObject, old: JsonObject | None

@@ -156,12 +156,14 @@ async def run_create(write: ObjectWrite, obj: JsonObject) -> bytes:
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
-async def _insert(write: ObjectWrite, obj: JsonObject) -> bytes:
+async def _insert(write: ObjectWrite, obj: JsonObject, *, by_update: bool = False) -> bytes:
     """Run the steps of a create that follow the choice of a name."""
     prepare_create(write, obj)
     await write.allocate(obj, None)
     validate_create(write, obj)
     write.warnings.extend(write.resource.strategy.warnings(obj, None))
+    if by_update:
+        write.check_may_create()
     await write.run_validating_admission("CREATE", obj, None)
     return await store_created(write, obj)
 
@@ -190,7 +192,7 @@ async def _create_by_update(write: ObjectWrite, change: ObjectChange) -> bytes:
     check_name(write, obj)
     obj = await write.run_mutating_admission("CREATE", obj, None)
     write.check_escalation(obj, None)
-    return await _insert(write, obj)
+    return await _insert(write, obj, by_update=True)
 
 
 async def _update(write: ObjectWrite, record: Record, change: ObjectChange, uid: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Registered by URL: for as long as a run beside the API server lasts, and what becomes of it afterwards."""
+"""Registration by URL: for as long as a run outside the cluster lasts, and what is left of it afterwards."""
 
 import asyncio
 import logging
@@ -12,6 +12,7 @@ from kubewright.api import (
     ApiError,
     Conflict,
     ConnectionFailed,
+    Forbidden,
     JsonObject,
     Kind,
     NotFound,
@@ -31,6 +32,7 @@ from kubewright.webhook.configurations import (
 )
 from kubewright.webhook.server.registration import (
     CONFIGURATIONS,
+    NotRegistered,
     Registration,
     covers,
 )
@@ -61,20 +63,32 @@ class UrlRegistration(Registration):
         self._yielded = False
 
     def lead(self) -> None:
-        """Take over at the next `put_right`, whoever answers."""
+        """Take over at the next `put_right`, even from a process that answers."""
         self.leading, self._registered = True, False
 
     async def put_right(self, ca_bundle: bytes) -> None:
-        """Register, unless somebody else answers: for a standby, or since we did.
+        """Register, unless another process answers: for a standby, or one that registered later than we did.
 
-        Who began last is asked. Were each run to take back what another took from it, they would never end.
+        The run that began last is called. If each took back what another took from it, they would never end.
         """
+        try:
+            await self._put_right(ca_bundle)
+        except Forbidden as error:
+            raise NotRegistered(
+                f"{error}. A run outside the cluster registers its webhooks itself: apply what `kubewright manifests "
+                "TARGET --only rbac --webhook-reach url` prints, or run without webhooks (--webhook-bind-address 0)"
+            ) from error
+
+    async def _put_right(self, ca_bundle: bytes) -> None:
         if self._registered or not self.leading:
             other = await self._asked_elsewhere()
             if other and self._registered and not self._yielded:
                 self._yielded = True
-                told = "The webhooks of %s are asked at %s now and left there: start this run again to take them back"
-                _log.warning(told, self.names.operator, other)
+                _log.warning(
+                    "The webhooks of %s are registered at %s now: start this run again to take them back",
+                    self.names.operator,
+                    other,
+                )
             if other:
                 return
         await super().put_right(ca_bundle)
@@ -106,11 +120,11 @@ class UrlRegistration(Registration):
             await self.client.patch(kind, patch, name=name, field_manager=self.manager)
 
     async def take_away(self) -> None:
-        """Give back what was deployed; otherwise nothing judges any more, and what converts is still asked for.
+        """Restore what was deployed; without that, remove the configurations and keep conversions registered.
 
-        Nobody shall be kept from writing by a judge who is gone. With nobody to be asked for a conversion,
-        though, the API server would change `apiVersion` and drop every field that is called otherwise in the
-        other version: it is better that such requests fail until somebody converts again.
+        A webhook that is gone must not keep objects from being written. Without a conversion webhook, though, the
+        API server would change `apiVersion` and drop every field that has another name in the other version: it is
+        better that such requests fail until the operator runs again.
         """
         registered = [
             *(
@@ -133,7 +147,7 @@ class UrlRegistration(Registration):
             try:
                 left = await give_back(self.client, kind, live, self.names)
             except Conflict:
-                # Another run may be taking over at this moment: what it writes is not ours to take away.
+                # Another run may be taking over at this moment: what it writes is not ours to remove.
                 continue
             if left is not None and kind == CUSTOM_RESOURCE_DEFINITION and not self._passing:
                 _warn_of(left)
@@ -146,7 +160,7 @@ class UrlRegistration(Registration):
         return str(place.get("url", "")).startswith(f"{self._base}/")
 
     async def _asked_elsewhere(self) -> str:
-        """Name where the API server asks instead of here, if anybody answers there."""
+        """Return where the API server calls instead of here, if a process answers there."""
         found: list[JsonObject] = []
         for document in configurations(self.endpoints, self.names, self.place(b"")):
             live = await _live(self.client, CONFIGURATIONS[document["kind"]], document["metadata"]["name"])
@@ -161,10 +175,10 @@ class UrlRegistration(Registration):
 
 
 async def give_back(client: Client, kind: Kind, live: JsonObject, names: WebhookNames) -> JsonObject | None:
-    """Put what a run by URL took the place of back there; without that, remove its configuration.
+    """Restore what a run by URL replaced; without that, remove its configuration.
 
-    A conversion is led to the Service of an operator that may be deployed later. Returns what was put there.
-    Only as long as nobody else wrote since `live` was read: raises Conflict.
+    A conversion is pointed to the Service of an operator that may be deployed later. Return what was written.
+    Raise Conflict if `live` has changed since it was read.
     """
     metadata: JsonObject = live["metadata"]
     name, version = metadata["name"], metadata["resourceVersion"]
@@ -197,14 +211,14 @@ async def listens(url: str) -> bool:
 
 
 def _warn_of(definition: JsonObject) -> None:
-    """Warn of versions that nobody converts from now on, unless an operator that was deployed does."""
+    """Warn of versions that no webhook converts from now on, unless a deployed operator does."""
     spec: JsonObject = definition["spec"]
-    # Who served through the Service has written there whom to trust.
+    # An operator behind the Service has written its authority there.
     if "caBundle" in client_config(spec["conversion"]):
         return
     stored = next(version["name"] for version in spec["versions"] if version["storage"])
     _log.warning(
-        "Nobody converts %s now: requests in another version than %s fail until the operator runs again "
+        "No webhook converts %s now: requests in another version than %s fail until the operator runs again "
         "(`kubewright run` or `kubewright deploy`)",
         definition["metadata"]["name"],
         stored,
@@ -212,7 +226,7 @@ def _warn_of(definition: JsonObject) -> None:
 
 
 def _replaced(live: JsonObject) -> Any:
-    """Give what a run by URL took the place of; None where there was nothing, or it cannot be told any more."""
+    """Return what a run by URL replaced; None if that was nothing, or cannot be read."""
     annotations: dict[str, str] = live["metadata"].get("annotations") or {}
     try:
         return msgspec.json.decode(annotations.get(REPLACED, "null"))
@@ -228,7 +242,7 @@ async def _live(client: Client, kind: Kind, name: str) -> JsonObject | None:
 
 
 def places_of(live: JsonObject) -> list[JsonObject]:
-    """Give where a configuration or a CRD has the API server ask."""
+    """Return the client configurations of a webhook configuration or a CRD."""
     if "spec" not in live:
         entries: list[JsonObject] = live.get("webhooks") or []
         return [entry["clientConfig"] for entry in entries]

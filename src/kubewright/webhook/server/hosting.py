@@ -1,13 +1,21 @@
-"""An operator's webhooks at work: where they are reached, with which certificate, from start to stop."""
+"""Serve an operator's webhooks from start to stop: certificate, server, registration, and all of it in reverse.
+
+A start goes on until the webhooks are registered: what an API server refuses for the moment (409, 429, 5xx), and
+connections that fail, are tried again with backoff, and the readiness probe says why. What another attempt cannot help
+against, such as a missing right, ends the operator.
+"""
 
 import asyncio
 import ipaddress
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from itertools import count
+from typing import TypeVar
 
-from kubewright.api import ConfigError
+from kubewright.api import ApiError, ConfigError, ConnectionFailed, KubewrightError
+from kubewright.backoff import Backoff
 from kubewright.certificates import FollowingContext
 from kubewright.client import Client
 from kubewright.metrics import Registry
@@ -27,13 +35,17 @@ SERVICE_DRAIN = 5.0
 URL_DRAIN = 0.3
 TAKEN_AWAY_WITHIN = 15.0
 """Seconds that a stop waits for an API server that does not answer."""
+RETRIES = Backoff(base=0.25, maximum=5.0, jitter=0.5)
+"""Between attempts to register: short, because nothing is reconciled before it."""
+
+R = TypeVar("R")
 
 _log = logging.getLogger("kubewright.webhook")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostOptions:
-    """What was asked for, and what was found out about where this is."""
+    """What the caller chose, and how the API server reaches this process."""
 
     address: Address
     namespace: str
@@ -41,11 +53,11 @@ class HostOptions:
     webhooks: WebhookOptions = field(default_factory=WebhookOptions)
     service_port: int = 443
     standby: bool = False
-    """Whether another replica that answers is left to it until `lead`."""
+    """Whether another replica that answers keeps the registration until `lead`."""
 
 
 class WebhookHost:
-    """Serves the webhooks of one operator and keeps the cluster pointing at them."""
+    """Serve the webhooks of one operator and keep the cluster pointing at them."""
 
     def __init__(
         self,
@@ -65,34 +77,37 @@ class WebhookHost:
         self._registration: Registration | None = None
         self._ca_bundle = b""
         self._registered = False
+        self._trouble = ""
         self.port: int = options.address.port
 
     def problem(self) -> str | None:
         """Return why the webhooks cannot be relied on."""
-        return self._source.problem() or (None if self._registered else "the webhooks are not registered yet")
+        if self._registered:
+            return self._source.problem()
+        return f"the webhooks are not registered yet{f': {self._trouble}' if self._trouble else ''}"
 
     async def confirm_reach(self) -> None:
-        """Raise Unreachable where the API server could not get here."""
+        """Raise Unreachable if the API server cannot reach this process."""
         if self._options.reach == "url":
-            await confirm_reach(self._client, self._url_host)
+            await self._retried(lambda: confirm_reach(self._client, self._url_host))
 
     @asynccontextmanager
     async def serving(self, group: asyncio.TaskGroup) -> AsyncGenerator[None, None]:
-        """Serve, registered and trusted, until left; requests that come meanwhile are still answered."""
-        ca_bundle = await self._source.prepare()
+        """Serve, registered and trusted, until the block ends; requests that arrive during the end are answered."""
+        ca_bundle = await self._retried(self._source.prepare)
         answerers = answerers_for(self._endpoints, self._metrics)
         async with AsyncExitStack() as stack:
             server = await self._listen(stack, answerers)
             self.port = server.port
             self._registration = registration = self._make_registration()
             try:
-                await self._announce(ca_bundle)
+                await self._retried(lambda: self._announce(ca_bundle))
             except BaseException:
                 await self._take_away(registration)
                 raise
             _log.info("Serving webhooks", extra={"fields": {"port": server.port, "paths": sorted(answerers)}})
-            for kind in self._endpoints.unjudged_scales:
-                _log.warning("Nobody judges the scaling of %s: `kubewright doctor` says how", kind.resource)
+            for kind in self._endpoints.unvalidated_scales:
+                _log.warning("No webhook validates scaling of %s: see `kubewright doctor`", kind.resource)
             following = group.create_task(self._source.follow(self._announce), name="webhook certificates")
             try:
                 yield
@@ -104,7 +119,7 @@ class WebhookHost:
         """Take the webhooks over from the replica that led before."""
         if isinstance(self._registration, UrlRegistration) and not self._registration.leading:
             self._registration.lead()
-            await self._announce(self._ca_bundle)
+            await self._retried(lambda: self._announce(self._ca_bundle))
 
     async def _listen(self, stack: AsyncExitStack, answerers: dict[str, Answerer]) -> WebhookServer:
         async def listen(address: Address) -> WebhookServer:
@@ -116,17 +131,34 @@ class WebhookHost:
         try:
             return await listen(Address(self._url_host, self._options.address.port))
         except BindError as error:
-            # The API server is told the address, so any port will do.
-            _log.info("Webhooks go to another port: %s", error)
+            # The registration holds the address, so any port will do.
+            _log.info("Serving webhooks on another port: %s", error)
             return await listen(Address(self._url_host, 0))
 
     async def _announce(self, ca_bundle: bytes) -> None:
         self._ca_bundle = ca_bundle
         if self._registration is None:
             return
-        # Who was registered once goes on answering: it is no reason to be taken out of a Service that this fails.
+        # Once registered it goes on answering: that a later write fails is no reason to leave the Service.
         await self._registration.put_right(ca_bundle)
         self._registered = True
+
+    async def _retried(self, attempt: Callable[[], Awaitable[R]]) -> R:
+        """Attempt until it succeeds; raise what another attempt cannot help against."""
+        for number in count():
+            try:
+                done = await attempt()
+            except (ApiError, ConnectionFailed) as error:
+                if not _passes(error):
+                    raise
+                if str(error) != self._trouble:
+                    self._trouble = str(error)
+                    _log.warning("Registering webhooks failed, trying again: %s", error)
+                await asyncio.sleep(RETRIES.delay(number))
+            else:
+                self._trouble = ""
+                return done
+        raise AssertionError("unreachable")
 
     async def _leave(self, registration: Registration, server: WebhookServer) -> None:
         server.drain()
@@ -146,7 +178,7 @@ class WebhookHost:
             return DirectorySource(self._context, self._metrics, chosen.cert_dir)
         if options.reach == "given":
             raise ConfigError(
-                "webhooks that somebody else registers need that one's certificate: --webhook-cert-dir"
+                "webhooks with --webhook-reach given need a certificate that their registration trusts: --webhook-cert-dir"
             )
         if options.reach == "service":
             store = SecretStore(self._client, options.namespace, self._names.secret)
@@ -179,6 +211,13 @@ class WebhookHost:
     def _url_host(self) -> str:
         host = self._options.address.host
         return host if host and not _unspecified(host) else "127.0.0.1"
+
+
+def _passes(error: KubewrightError) -> bool:
+    """Return True if another attempt may succeed: another write came first, or the server is in trouble."""
+    if isinstance(error, ApiError):
+        return error.status.code in (409, 429) or error.status.code >= 500
+    return isinstance(error, ConnectionFailed)
 
 
 def _unspecified(host: str) -> bool:

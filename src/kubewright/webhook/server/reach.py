@@ -1,4 +1,4 @@
-"""Whether and how the API server gets to webhooks of this process."""
+"""Find out whether and how the API server reaches webhooks of this process."""
 
 import asyncio
 import ipaddress
@@ -7,7 +7,7 @@ import socket
 from typing import Any
 from urllib.parse import urlsplit
 
-from kubewright.api import ApiError, Kind, KubewrightError
+from kubewright.api import Forbidden, Kind, KubewrightError, NotFound
 from kubewright.client import Client, ClusterConfig
 from kubewright.webhook import Reach
 
@@ -35,10 +35,10 @@ def reach_of(config: ClusterConfig) -> Reach:
 
 
 async def confirm_reach(client: Client, host: str) -> None:
-    """Refuse to be asked on a loopback address by an API server whose loopback is another one.
+    """Raise Unreachable if webhooks on this loopback address are on another machine for the API server.
 
-    A port of this machine may lead into a container or a virtual machine, as it does with kind. The address
-    that the API server itself gives out tells: it is one of this machine's, or it lives elsewhere.
+    A port of this machine may lead into a container or a virtual machine, as it does with kind. The address that
+    the API server advertises decides: it belongs to this machine, or the server runs elsewhere.
     """
     if not is_loopback(host):
         return
@@ -56,8 +56,8 @@ async def _advertised(client: Client) -> list[str]:
         found: list[dict[str, Any]] = list(
             await client.list(SLICES, namespace="default", labels="kubernetes.io/service-name=kubernetes")
         )
-    except ApiError:
-        # Who may not look has no reason to doubt.
+    except (Forbidden, NotFound):
+        # Without the right to look there is no reason for doubt.
         return []
     endpoints = [endpoint for each in found for endpoint in each.get("endpoints") or ()]
     return [address for endpoint in endpoints for address in endpoint.get("addresses") or ()]
@@ -78,7 +78,7 @@ def _is_of_this_machine(address: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a host is this machine by name or by address."""
+    """Return True if a host is this machine, by name or by address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
