@@ -16,9 +16,11 @@ from kubewright.controller.context import Context, Reader
 from kubewright.controller.declaration import Controller, Options, Reconciler, controller
 from kubewright.controller.errors import (
     CannotOwn,
+    ChildVanishes,
     ContestedField,
     ObjectTerminating,
     OwnedByAnother,
+    StaleObject,
     TerminalError,
     UndeclaredAccess,
 )
@@ -51,6 +53,7 @@ __all__ = [
     "CannotOwn",
     "Cause",
     "Change",
+    "ChildVanishes",
     "ContestedField",
     "Context",
     "Controller",
@@ -69,6 +72,7 @@ __all__ = [
     "Result",
     "Selector",
     "Source",
+    "StaleObject",
     "TerminalError",
     "UndeclaredAccess",
     "Watch",

@@ -6,7 +6,9 @@ KubewrightError
 ├── OwnedByAnother      a child that another object controls already
 ├── CannotOwn           a child that its owner may not own: another namespace, or cluster-scoped
 ├── ContestedField      a field that another manager keeps changing, so an apply waits for its backoff
-└── ObjectTerminating   an object that is being deleted, so an apply of it would not last
+├── ObjectTerminating   an object that is being deleted, so an apply of it would not last
+├── StaleObject         a reconciled object that the server no longer has, or has marked for deletion
+└── ChildVanishes       a child that was deleted each time right after it was created
 """
 
 from kubewright.api import KubewrightError
@@ -39,3 +41,15 @@ class ContestedField(KubewrightError):
         super().__init__(message)
         self.after: float = after
         """Seconds until the field is applied again."""
+
+
+class StaleObject(KubewrightError):
+    """A reconciled object that the server no longer has, or has marked for deletion; retried until the cache knows."""
+
+
+class ChildVanishes(KubewrightError):
+    """A child that was deleted each time right after it was created; retried after `after` seconds."""
+
+    def __init__(self, message: str, after: float) -> None:
+        super().__init__(message)
+        self.after = after

@@ -69,6 +69,12 @@ class Holdings:
             found for one in chosen for found in await self.client.list(kind, namespace=one, labels=labels)
         ]
 
+    def is_gone(self, kind: Kind, key: ObjectKey, uid: str) -> bool:
+        """Return True if the kind is watched and no informer holds this object."""
+        watched = [one for one in self._shelves if (one.kind.group, one.kind.kind) == (kind.group, kind.kind)]
+        held = (one.get_raw(key) for one in watched)
+        return bool(watched) and not any(found is not None and found.meta.uid == uid for found in held)
+
     def covering(self, kind: Kind, key: ObjectKey) -> AnyShelf | None:
         """Return the shelf that surely holds an object of this key, if there is one; best a whole one."""
         found: AnyShelf | None = None

@@ -29,7 +29,7 @@ from kubewright.cache import Change as CacheChange
 from kubewright.cache import Index
 from kubewright.controller.change import Cause
 from kubewright.controller.declaration import Controller
-from kubewright.controller.errors import ContestedField
+from kubewright.controller.errors import ChildVanishes, ContestedField
 from kubewright.controller.permissions import Permissions
 from kubewright.controller.result import Result
 from kubewright.controller.running.context import Services
@@ -335,6 +335,8 @@ class Runner(Generic[T]):
         if terminal:
             self._instruments.terminal_errors.inc()
             self.queue.forget(item.key)
+        elif isinstance(error, ChildVanishes):
+            self.queue.add(item.key, priority=item.priority, after=error.after)
         else:
             self.queue.add_rate_limited(item.key, priority=item.priority)
         if isinstance(error, MalformedObject):

@@ -30,7 +30,8 @@ from kubewright.controller.change import decode_as
 from kubewright.controller.children import check_controllable, sent_form, with_finalizer, with_owner
 from kubewright.controller.conditions import stamped
 from kubewright.controller.declaration import Controller
-from kubewright.controller.errors import ObjectTerminating, UndeclaredAccess
+from kubewright.controller.errors import ChildVanishes, ObjectTerminating, StaleObject, UndeclaredAccess
+from kubewright.controller.running.creations import Creations
 from kubewright.controller.running.drift import DriftControl
 from kubewright.controller.running.instruments import Instruments
 from kubewright.controller.running.reading import Holdings
@@ -65,6 +66,7 @@ class Writer:
     ) -> None:
         self._wake_on_deletion = wake_on_deletion
         self._requeue = requeue
+        self._creations = Creations()
         self._controller = controller
         self._kind = kind_of(controller.kind)
         self._manager = controller.field_manager
@@ -129,8 +131,12 @@ class Writer:
                 return decode_as(child.form, live.raw)
             if doubt.drift is not None:
                 await self._correct_drift(owner.key, kind, live, doubt.drift)
+        else:
+            await self._check_recreation(owner, kind, key)
         request = requests.apply(desired, kind, field_manager=self._manager, force=force)
         answer = await self._send_apply(request, live, applied_part(desired))
+        if live is None or live.meta.uid != answer.meta.uid:
+            self._creations.note(kind, key, owner.uid)
         if self._applied.learn(kind, desired, answer):
             self._report_altered(kind, applied_part(desired), answer)
         self._surroundings.record_write(kind, answer)
@@ -140,10 +146,16 @@ class Writer:
 
     async def create(self, owner: PartialMeta, child: Subject, *, owned: bool | None) -> Any:
         """Create the child."""
-        self._permissions.require(child.kind, "create")
+        kind = child.kind
+        self._permissions.require(kind, "create")
         desired, _ = self._desired(owner, child, owned)
-        answer = await self._client.send(requests.create(desired, child.kind, field_manager=self._manager))
-        self._surroundings.record_write(child.kind, answer)
+        # With generateName each child has another name, so the last one of the kind stands for all.
+        last = self._creations.last(kind, owner.uid)
+        if last is not None and self._holdings.is_gone(kind, *last):
+            await self._check_owner(owner)
+        answer = await self._client.send(requests.create(desired, kind, field_manager=self._manager))
+        self._creations.note_last(kind, owner.uid, answer.meta)
+        self._surroundings.record_write(kind, answer)
         return decode_as(child.form, answer.raw)
 
     async def update(self, target: Subject, change: Callable[[Any], None]) -> Any:
@@ -245,6 +257,7 @@ class Writer:
         """Delete this very object; one that is gone or replaced is no error."""
         kind, key, uid = target.kind, target.key, target.uid
         self._permissions.require(kind, "delete")
+        self._creations.forget(kind, key)
         if not uid:
             live = await self._holdings.get_raw(kind, key)
             if live is None:
@@ -358,6 +371,41 @@ class Writer:
             desired = with_finalizer(desired, declared.finalizer)
         meta = desired["metadata"]
         return desired, ObjectKey(meta.get("namespace", ""), meta.get("name", ""))
+
+    async def _check_recreation(self, owner: PartialMeta, kind: Kind, key: ObjectKey) -> None:
+        """Before a child is created again: raise if its owner is gone, or it vanishes too often."""
+        if not self._creations.is_repeated(kind, key, owner.uid):
+            return
+        await self._check_owner(owner)
+        delay = self._creations.delay(kind, key)
+        if delay > 0:
+            raise ChildVanishes(
+                f"{kind.kind} {key} was deleted each time right after it was created, though "
+                f"{self._kind.kind} {owner.key} is there: find out what deletes it; it is created again in {delay:.1f} s",
+                delay,
+            )
+
+    async def _check_owner(self, owner: PartialMeta) -> None:
+        """Read the owner from the server; raise StaleObject if it is gone or being deleted."""
+        found = await self._read_owner(owner)
+        if found is not None and found.meta.uid == owner.uid:
+            if found.meta.deletion_timestamp is None or owner.deletion_timestamp is not None:
+                return
+            # So that its finalizers run although its watch is behind.
+            self._surroundings.record_write(self._kind, found)
+        state = "is being deleted" if found is not None and found.meta.uid == owner.uid else "was deleted"
+        raise StaleObject(
+            f"{self._kind.kind} {owner.key} (uid {owner.uid}) {state}, which the cache has not seen yet: "
+            "nothing more is created for it"
+        )
+
+    async def _read_owner(self, owner: PartialMeta) -> RawObject | None:
+        try:
+            return await self._read(self._kind, owner.key)
+        except NotFound as error:
+            if error.kind_missing:
+                raise  # the server does not serve the kind now, which says nothing about the object
+            return None
 
     def _reconciled_generation(self, reconciled: PartialMeta, target: Subject) -> int | None:
         """Return the generation that conditions of the target are a statement about, or None if unknown.
