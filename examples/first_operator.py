@@ -44,8 +44,8 @@ def deployment_for(shell: MyOwnShell) -> apps_v1.Deployment:
 
 
 @kw.controller(MyOwnShell, owns=[apps_v1.Deployment])
-async def shells(shell: MyOwnShell, ctx: kw.Context) -> kw.Result | None:
-    """Bring the Deployment to the wanted size and report what is ready."""
+async def shells(shell: MyOwnShell, ctx: kw.Context) -> None:
+    """Apply the Deployment and report the ready replicas."""
     live = await ctx.apply(deployment_for(shell))
     await ctx.patch_status(shell, ShellStatus(ready=live.status.ready_replicas))
 

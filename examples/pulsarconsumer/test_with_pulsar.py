@@ -118,7 +118,7 @@ class Server:
         page = f"http://127.0.0.1:{self._web}/admin/v2/namespaces/public/default"
         try:
             with urllib.request.urlopen(page, timeout=5) as answer:
-                return answer.status == 200
+                return bool(answer.status == 200)
         except (urllib.error.URLError, OSError):
             return False
 
@@ -347,7 +347,7 @@ async def logs(cluster: Cluster) -> str:
 async def test_a_program_that_is_told_nothing_says_what_it_misses(program: str) -> None:
     bare = {name: value for name, value in os.environ.items() if not name.startswith("PULSAR_")}
     done = await asyncio.to_thread(
-        subprocess.run, [sys.executable, str(APP / program)], env=bare, capture_output=True, text=True
+        subprocess.run, [sys.executable, str(APP / program)], env=bare, capture_output=True
     )
     assert done.returncode == 1
-    assert done.stderr.startswith("missing in the environment: PULSAR_SERVER, PULSAR_TOPIC, ")
+    assert done.stderr.startswith(b"missing in the environment: PULSAR_SERVER, PULSAR_TOPIC, ")

@@ -65,7 +65,8 @@ def simulator_file() -> Path:
 def read_world(file: Path) -> World:
     """Read the file; what it leaves out is empty."""
     try:
-        return empty_world() | json.loads(file.read_text())
+        stored: World = json.loads(file.read_text())
+        return empty_world() | stored
     except FileNotFoundError:
         return empty_world()
     except (OSError, ValueError, TypeError) as error:

@@ -64,7 +64,8 @@ class VCenter:
 
     def _answer(self) -> dict[str, Any]:
         assert self._process.stdout is not None
-        return json.loads(self._process.stdout.readline())
+        answer: dict[str, Any] = json.loads(self._process.stdout.readline())
+        return answer
 
 
 class Wire:

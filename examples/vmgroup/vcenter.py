@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 from pyVmomi import vim as vim_types
@@ -63,7 +64,7 @@ class VCenter:
         """Make the folder, and the folders above it, unless they are there."""
         for depth in range(len(self._root) + 1):
             path = (*self._root, folder)[: depth + 1]
-            await self._ask(lambda content, path=path: _make_folder(content, path))
+            await self._ask(partial(_make_folder, path=path))
 
     async def delete_folder(self, folder: str) -> None:
         """Remove the folder if it is there and empty: with a folder, vCenter would remove what is in it."""

@@ -187,6 +187,17 @@ class Model(msgspec.Struct, metaclass=ModelType):
     __lists__: ClassVar[dict[str, tuple[str, ...]]]
     __builtin__: ClassVar[bool]
 
+    def __init_subclass__(
+        cls,
+        *,
+        rules: Sequence[Rule] = (),
+        wire_names: Mapping[str, str] | None = None,
+        lists: Mapping[str, tuple[str, ...]] | None = None,
+        builtin: bool = False,
+        kw_only: bool = True,
+    ) -> None:
+        """Name the class keywords for type checkers; the metaclass has read them."""
+
 
 def is_builtin(cls: type) -> bool:
     """Say whether a class follows the rules of Go's types: generated, or shared by all kinds."""

@@ -209,6 +209,35 @@ class Object(Model, metaclass=ObjectType, kw_only=False):
     __crd_metadata__: ClassVar[dict[str, dict[str, str]]]
     metadata: Meta = msgspec.field(default_factory=Meta)
 
+    def __init_subclass__(
+        cls,
+        *,
+        group: str = "",
+        version: str = "",
+        kind: str = "",
+        plural: str = "",
+        singular: str = "",
+        list_kind: str = "",
+        scope: Scope = "Namespaced",
+        short_names: Sequence[str] = (),
+        categories: Sequence[str] = (),
+        columns: Sequence[Column] = (),
+        scale: Scale | None = None,
+        status: bool | None = None,
+        stored: bool = False,
+        served: bool = True,
+        deprecated: str | bool = False,
+        selectable_fields: Sequence[str] = (),
+        crd_labels: Mapping[str, str] | None = None,
+        crd_annotations: Mapping[str, str] | None = None,
+        rules: Sequence[Rule] = (),
+        wire_names: Mapping[str, str] | None = None,
+        lists: Mapping[str, tuple[str, ...]] | None = None,
+        builtin: bool = False,
+        kw_only: bool = True,
+    ) -> None:
+        """Name the class keywords for type checkers; the metaclass has read them."""
+
     @property
     def key(self) -> ObjectKey:
         """Return namespace and name."""
