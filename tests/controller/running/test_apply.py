@@ -3,9 +3,10 @@ from typing import Any
 import pytest
 
 from kubewright.api import Kind, Meta, Object, OwnerReference, Quantity, kind_of, to_wire
-from kubewright.api.builtin import apps_v1, batch_v1, core_v1, meta_v1, networking_v1
+from kubewright.api.builtin import apiextensions_v1, apps_v1, batch_v1, core_v1, meta_v1, networking_v1
 from kubewright.controller import Context, Controller, Options, needs
 
+from .apply_scenarios import SAMPLE, SAMPLE_BETA, definition
 from .cluster import Cluster, settled, writes
 from .kinds import Box, Paper, Policy
 
@@ -392,3 +393,42 @@ async def test_a_child_given_as_another_class_of_an_owned_kind_gets_its_owner_re
     assert [owner.uid for owner in paper.metadata.owner_references] == [box.metadata.uid]
     assert read[0] is not None
     assert read[0].text == "hello"
+
+
+async def test_a_child_given_in_another_version_of_an_owned_kind_gets_its_owner_reference(
+    cluster: Cluster,
+) -> None:
+    await cluster.install(Box)
+    await cluster.client.apply(
+        definition(SAMPLE), kind=kind_of(apiextensions_v1.CustomResourceDefinition), field_manager="install"
+    )
+
+    async def served() -> bool:
+        await cluster.client.list(SAMPLE_BETA, namespace=cluster.namespace)
+        return True
+
+    await cluster.eventually(served)
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        sample = {"apiVersion": SAMPLE_BETA.api_version, "kind": "Sample", "metadata": {"name": "a"}}
+        await ctx.apply(sample | {"spec": {"text": "hello"}})
+
+    async with cluster.running(Controller(Box, reconcile, owns=[SAMPLE])) as manager:
+        box = await cluster.create(Box(Meta("a")))
+
+        async def made() -> Any:
+            return await cluster.client.get(SAMPLE, "a", cluster.namespace)
+
+        sample = await cluster.eventually(made)
+        await settled(manager)
+        assert writes(manager) == 1
+        await cluster.client.patch(
+            SAMPLE, {"spec": {"text": "spoilt"}}, name="a", namespace=cluster.namespace, field_manager="rival"
+        )
+
+        async def corrected() -> bool:
+            return (await made())["spec"]["text"] == "hello"
+
+        await cluster.eventually(corrected)
+    assert [owner["uid"] for owner in sample["metadata"]["ownerReferences"]] == [box.metadata.uid]
+    assert {entry["apiVersion"] for entry in sample["metadata"]["managedFields"]} == {SAMPLE_BETA.api_version}
