@@ -42,8 +42,13 @@ def run_program(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
         raise (told or causes)[0] from None
 
 
-async def until_signalled(work: Coroutine[Any, Any, None], *, limit: float = STOP_LIMIT) -> None:
-    """Run work until it ends or SIGINT or SIGTERM cancels it.
+async def until_signalled(
+    work: Coroutine[Any, Any, None],
+    *,
+    limit: float = STOP_LIMIT,
+    on_stop: Callable[[], object] = lambda: None,
+) -> None:
+    """Run work until it ends or SIGINT or SIGTERM calls `on_stop` and cancels it.
 
     Another signal ends the process at once, and so does the end of the limit: code that swallows its cancellation, a
     blocked event loop or a thread that does not return would keep the process for ever, and with it the lease.
@@ -51,7 +56,12 @@ async def until_signalled(work: Coroutine[Any, Any, None], *, limit: float = STO
     loop = asyncio.get_running_loop()
     async with asyncio.TaskGroup() as group:
         task = group.create_task(work)
-        with StopSignals(lambda: loop.call_soon_threadsafe(task.cancel), limit) as signals:
+
+        def stop() -> None:
+            task.cancel()
+            on_stop()
+
+        with StopSignals(lambda: loop.call_soon_threadsafe(stop), limit) as signals:
             try:
                 await task
             except asyncio.CancelledError:

@@ -35,7 +35,7 @@ def load_config(kubeconfig: Path | None = None, context: str | None = None) -> C
     if documents.empty:
         raise ConfigError(
             f"no cluster is configured: {where} does not exist or is empty, and this is not a Pod. "
-            "Set KUBECONFIG or pass a kubeconfig file"
+            "Set KUBECONFIG, pass a kubeconfig file, or use `kubewright run --dev`, which brings a cluster of its own"
         )
     return _resolve(documents, context, where)
 

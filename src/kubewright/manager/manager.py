@@ -141,6 +141,9 @@ class Manager:
         options, metrics = self._options, self.metrics
         self.probe_port = await serve_probes(stack, options, self.liveness, self.readiness)
         self.metrics_port = await serve_metrics(stack, group, client, options, metrics)
+        ports = {"probes": self.probe_port, "metrics": self.metrics_port}
+        if served := {name: port for name, port in ports.items() if port}:
+            _log.info("Serving probes and metrics", extra={"fields": {"ports": served}})
         # A kind whose versions we convert cannot be listed before we answer.
         self._webhooks = await serve_webhooks(
             stack, group, client, self.operator, options, metrics, self.readiness

@@ -1,17 +1,21 @@
-"""`kubewright run`: an operator at work."""
+"""`kubewright run`."""
 
 import asyncio
 import gc
 import logging
 import os
 import tempfile
+import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from kubewright.api import ConfigError, names
 from kubewright.cli.kubeconfigs import write_kubeconfig
@@ -32,8 +36,15 @@ INSTALLATION = "kubewright.cli.definitions.installation"
 RELOAD = "kubewright.cli.run.reload"
 
 
+# Any free port: several operators may run beside each other, each on a dev cluster of its own.
+DEV_ADDRESSES = dict.fromkeys(
+    ("metrics_bind_address", "health_probe_bind_address", "webhook_bind_address"), "127.0.0.1:0"
+)
+_log = logging.getLogger("kubewright.run")
+
+
 def _namespaces(ctx: click.Context, parameter: click.Parameter, value: Sequence[str]) -> Sequence[str]:
-    """Take a list with commas as well, and an empty one for all: so OLM tells the namespaces to watch."""
+    """Accept a list with commas as well, and an empty one for all namespaces, as OLM passes them."""
     found = tuple(name for given in value for name in given.split(",") if name)
     for name in found:
         if troubles := names.dns1123_label(name):
@@ -43,7 +54,11 @@ def _namespaces(ctx: click.Context, parameter: click.Parameter, value: Sequence[
 
 @click.command()
 @target_argument
-@click.option("--dev", is_flag=True, help="Run on an embedded cluster of its own, with the CRDs installed.")
+@click.option(
+    "--dev",
+    is_flag=True,
+    help="Run on an embedded cluster of its own, with the CRDs installed, on free ports.",
+)
 @click.option("--install", "installing", is_flag=True, help="Install the CRDs first.")
 @click.option(
     "--reload", "reloading", is_flag=True, help="Start again whenever a Python file of TARGET changes."
@@ -145,34 +160,45 @@ def command(
             "--dev runs as an administrator: record on a cluster where the roles are bound"
         )
     if reloading:
-        # What is told here is what the child tells; a dev cluster's own doings are no news.
+        # The child logs for itself; what a dev cluster does is not worth a line.
         log.setLevel(logging.ERROR)
         run_program(lambda: until_signalled(_reload(ctx, target, dev=dev)))
         return
     operator = load_operator(target)
     log.addFilter(OnlyControllers([controller.name for controller in operator.controllers]))
     if dev:
-        options |= {"webhook_reach": "url", "passing": True}
+        options |= {"webhook_reach": "url", "passing": True, **_free_ports(ctx)}
     state = None if dev else _webhook_state(operator.name)
-    manager_options = _manager_options(options, state)
+    manager_options, shutdown = _manager_options(options, state), _Shutdown()
     if dev:
         with tempfile.TemporaryDirectory(prefix="kubewright-dev-") as folder:
             path = Path(folder, "kubeconfig")
-            run_program(lambda: until_signalled(_run_on_dev_cluster(operator, manager_options, path)))
+            work = partial(_run_on_dev_cluster, operator, manager_options, path, shutdown)
+            run_program(lambda: until_signalled(work(), on_stop=shutdown.begin))
         return
     config, asked = load_config(kubeconfig, context or None), Recording()
     if record_access is not None:
         _try_to_write(record_access)
         config = replace(config, observer=asked.observe)
     try:
-        run_program(lambda: until_signalled(_run(operator, config, manager_options, installing=installing)))
+        work = partial(_run, operator, config, manager_options, shutdown, installing=installing)
+        run_program(lambda: until_signalled(work(), on_stop=shutdown.begin))
     finally:
         if record_access is not None:
             asked.append_to(record_access, operator.name)
 
 
+def _free_ports(ctx: click.Context) -> Mapping[str, str]:
+    """Return addresses with free ports for what the command line does not set."""
+    return {
+        name: address
+        for name, address in DEV_ADDRESSES.items()
+        if ctx.get_parameter_source(name) is not ParameterSource.COMMANDLINE
+    }
+
+
 def _try_to_write(path: Path) -> None:
-    """A run may last for days: whether its recording can be kept must be known before."""
+    """Raise ConfigError if the recording cannot be kept: a run may last for days before it is written."""
     try:
         with path.open("ab"):
             pass
@@ -204,13 +230,13 @@ def _manager_options(given: Mapping[str, Any], state: Path | None) -> ManagerOpt
 
 
 def _webhook_state(name: str) -> Path:
-    """Name the file that keeps the certificates of webhooks, so that a run after a crash changes nothing."""
+    """Return the file that keeps the webhooks' certificates, so that a run after a crash changes nothing."""
     folder = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return Path(folder, "kubewright", "webhooks", f"{name}.json")
 
 
 async def _reload(ctx: click.Context, target: str, *, dev: bool) -> None:
-    """The dev cluster is this process's, so that it outlives the operator that is started again."""
+    """Run the operator in a child process; a dev cluster is this process's and outlives it."""
     reload = import_module(RELOAD)
     arguments = ["run", *reload.arguments_of(ctx, without=("reloading", "dev"))]
     if not dev:
@@ -225,28 +251,71 @@ async def _reload(ctx: click.Context, target: str, *, dev: bool) -> None:
             await reload.run_reloading(arguments, reload.folder_of(target))
 
 
-async def _run_on_dev_cluster(operator: Operator, options: ManagerOptions, path: Path) -> None:
+async def _run_on_dev_cluster(
+    operator: Operator, options: ManagerOptions, path: Path, shutdown: "_Shutdown"
+) -> None:
     async with import_module(DEVCLUSTER).DevCluster() as cluster:
         await asyncio.to_thread(write_kubeconfig, path, cluster.kubeconfig())
         click.echo(f"dev cluster at {cluster.url}: export KUBECONFIG={path}", err=True)
-        await _run(operator, cluster.config, options, installing=True)
+        await _run(operator, cluster.config, options, shutdown, installing=True)
 
 
 async def _run(
-    operator: Operator, config: ClusterConfig, options: ManagerOptions, *, installing: bool
+    operator: Operator,
+    config: ClusterConfig,
+    options: ManagerOptions,
+    shutdown: "_Shutdown",
+    *,
+    installing: bool,
 ) -> None:
     if installing:
         async with Client(config) as client:
             generate = import_module(GENERATE)
             definitions = generate.crds(operator, generate.Names(operator.name))
             await import_module(INSTALLATION).install(client, definitions, Progress())
-    manager = Manager(operator, config, options)
-    async with asyncio.TaskGroup() as group:
-        group.create_task(_settle_memory(manager))
-        await manager.run()
+    manager = shutdown.manager = Manager(operator, config, options)
+    try:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(_settle_memory(manager))
+            await manager.run()
+    finally:
+        shutdown.summarize()
+
+
+class _Shutdown:
+    """What the user sees when the operator stops."""
+
+    def __init__(self) -> None:
+        self.manager: Manager | None = None
+        self._started = time.monotonic()
+
+    def begin(self) -> None:
+        """Log what a stop waits for."""
+        controllers = self.manager.statistics().controllers if self.manager is not None else ()
+        if count := sum(controller.queue.in_flight for controller in controllers):
+            _log.info(
+                "Stopping: waiting for %d reconcile%s (Ctrl-C again to stop now)", count, "s"[: count != 1]
+            )
+
+    def summarize(self) -> None:
+        """Log what was done."""
+        controllers = self.manager.statistics().controllers if self.manager is not None else ()
+        outcomes = Counter[str]()
+        for controller in controllers:
+            outcomes.update(controller.outcomes)
+        _log.info(
+            "Stopped",
+            extra={
+                "fields": {
+                    "seconds": round(time.monotonic() - self._started),
+                    "reconciles": outcomes.total(),
+                    "errors": outcomes["error"],
+                }
+            },
+        )
 
 
 async def _settle_memory(manager: Manager) -> None:
-    """What the caches hold lives as long as the process: the garbage collector need not look at it again."""
+    """Freeze what the caches hold: it lives as long as the process, and the garbage collector need not look at it."""
     await manager.synced.wait()
     gc.freeze()
