@@ -346,8 +346,12 @@ async def logs(cluster: Cluster) -> str:
 @pytest.mark.parametrize("program", ["consumer.py", "producer.py"])
 async def test_a_program_that_is_told_nothing_says_what_it_misses(program: str) -> None:
     bare = {name: value for name, value in os.environ.items() if not name.startswith("PULSAR_")}
-    done = await asyncio.to_thread(
-        subprocess.run, [sys.executable, str(APP / program)], env=bare, capture_output=True
-    )
+
+    def run() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, str(APP / program)], env=bare, capture_output=True, text=True, check=False
+        )
+
+    done = await asyncio.to_thread(run)
     assert done.returncode == 1
-    assert done.stderr.startswith(b"missing in the environment: PULSAR_SERVER, PULSAR_TOPIC, ")
+    assert done.stderr.startswith("missing in the environment: PULSAR_SERVER, PULSAR_TOPIC, ")
