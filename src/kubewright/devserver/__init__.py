@@ -1,9 +1,10 @@
 """An embedded Kubernetes API server for development and tests, in pure Python.
 
-`Server` runs inside the current event loop. Read in this order: `connection` and `request` (HTTP), `routing`
-(from a path to a verb), `handlers` (the verbs, one write path), `registry` (what is served), `storage` (objects
-under one revision), `definitions` (custom resources). Kinds, authentication and admission plug in at `strategy`,
-`identity` and `operation`.
+`Server` runs inside the current event loop and is the entry point. Read in this order: `server` (assembly) and `listener`
+(HTTPS), `handlers` with `handlers/pipeline.py` (every step of a request in order), `request` (what travels), `auth`,
+`admission`, `registry` and `strategy` (which resources are served, and how kinds differ), `builtin` (built-in kinds), `definitions`
+(CustomResourceDefinitions), `merge` (server-side apply), `wire` (JSON, YAML, protobuf), `storage` (objects under one revision),
+`discovery` (OpenAPI and API groups), `webhook_client`, `bootstrap` (first objects), `faults` (fault injection for tests).
 """
 
 from kubewright.devserver.admission import quota_usage

@@ -110,7 +110,7 @@ def _api_services(core: Core) -> Iterator[JsonObject]:
 
 @cache
 def recorded_objects() -> list[JsonObject]:
-    """Return the roles, bindings and priority classes of every cluster, recorded from a real one; read once."""
+    """Return the roles, bindings and priority classes of every cluster, recorded from kube-apiserver; read once."""
     data = files("kubewright.devserver.auth").joinpath("bootstrap.json").read_bytes()
     objects: list[JsonObject] = json.loads(data)
     return objects

@@ -6,7 +6,7 @@ from kubewright.devserver.auth import RoleAuthorizer
 from kubewright.devserver.objects.clock import Clock
 from kubewright.devserver.registry import Registry
 from kubewright.devserver.request.admission import AdmissionChain
-from kubewright.devserver.storage import Store
+from kubewright.devserver.storage import ObjectStore
 from kubewright.devserver.strategy.access import Access
 from kubewright.devserver.wire import TypeTable
 
@@ -19,7 +19,7 @@ class Core:
     writing through `api` needs them.
     """
 
-    store: Store
+    store: ObjectStore
     registry: Registry
     types: TypeTable
     clock: Clock

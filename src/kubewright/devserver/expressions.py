@@ -1,4 +1,4 @@
-"""Expressions about writes: what match conditions and admission policies may say, and how it is evaluated."""
+"""CEL expressions of match conditions and admission policies: environments, compilation, cost budgets."""
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -107,7 +107,7 @@ def environment(
     variables: Mapping[str, cel.Type] | None = None,
     mutating: bool = False,
 ) -> cel.Environment:
-    """Give the environment of expressions about writes; `variables` are those that a policy names itself.
+    """Return the environment of expressions about writes; `variables` are those that a policy declares.
 
     Expressions that are `mutating` may make objects and patches.
     """
@@ -137,12 +137,12 @@ def _conditions() -> cel.Environment:
 
 @lru_cache(maxsize=1024)
 def compile_condition(text: str) -> cel.Program:
-    """Compile a match condition; raises ExpressionError with the real server's words."""
+    """Compile a match condition; raise ExpressionError with kube-apiserver's words."""
     return compile_in(_conditions(), text, cel.BOOL)
 
 
 def compile_in(place: cel.Environment, text: str, *wanted: cel.Type) -> cel.Program:
-    """Compile an expression whose type has to be one of those wanted, or any."""
+    """Compile an expression; raise ExpressionError unless its type is one of `wanted`, if any are given."""
     try:
         program = place.compile(text)
     except cel.CompileError as error:
@@ -158,13 +158,13 @@ def compile_in(place: cel.Environment, text: str, *wanted: cel.Type) -> cel.Prog
 
 
 class Budget:
-    """What the expressions about one write may still cost together."""
+    """The cost that remains for the expressions of one write."""
 
     def __init__(self, total: int) -> None:
         self.left: int = total
 
     def evaluate(self, program: cel.Program, values: dict[str, Any]) -> Any:
-        """Evaluate an expression; a failure of its own is an EvaluationError, an empty purse an ExpressionError."""
+        """Return the value of an expression; raise ExpressionError if the budget is exceeded."""
         frame = program.frame(values)
         try:
             value = program.step(frame)
@@ -175,7 +175,7 @@ class Budget:
         return value
 
     def spend(self, cost: int) -> None:
-        """Take a cost off."""
+        """Subtract a cost; raise ExpressionError if it exceeds the budget."""
         if cost > self.left:
             raise ExpressionError(OUT_OF_BUDGET)
         self.left -= cost
@@ -201,8 +201,8 @@ class PolicyCompiler:
         return compile_in(self._plain, text, cel.BOOL)
 
     def variable(self, name: str, text: str) -> cel.Program:
-        """Compile a variable and let the expressions that follow know it."""
-        # One that does not compile is known all the same: what uses it is not at fault.
+        """Compile a variable and declare it for the expressions that follow."""
+        # Declare it even if it does not compile: expressions that use it are not wrong.
         kind = cel.DYN
         try:
             program = compile_in(self._place, text)
@@ -213,11 +213,11 @@ class PolicyCompiler:
         return program
 
     def validation(self, text: str) -> cel.Program:
-        """Compile what must be true."""
+        """Compile a validation."""
         return compile_in(self._place, text, cel.BOOL)
 
     def message(self, text: str) -> cel.Program:
-        """Compile what is said when it is not."""
+        """Compile a message expression."""
         return compile_in(self._place, text, cel.STRING)
 
     def annotation(self, text: str) -> cel.Program:
@@ -225,11 +225,11 @@ class PolicyCompiler:
         return compile_in(self._place, text, cel.STRING, cel.Type("null"))
 
     def configuration(self, text: str) -> cel.Program:
-        """Compile what is laid over an object."""
+        """Compile an apply configuration."""
         return compile_in(self._mutating(), text, cel.OBJECT.type)
 
     def patch(self, text: str) -> cel.Program:
-        """Compile a list of changes to an object."""
+        """Compile a JSON patch."""
         return compile_in(self._mutating(), text, cel.list_of(cel.JSON_PATCH.type))
 
     def _mutating(self) -> cel.Environment:
@@ -241,7 +241,7 @@ def _declared(kind: cel.Type) -> cel.Type:
 
 
 class Variables(dict[str, Any]):
-    """The variables of a policy for one write, each evaluated when it is first asked for."""
+    """The variables of a policy for one write, each evaluated at its first use."""
 
     def __init__(
         self, programs: Mapping[str, cel.Program], values: Callable[[], dict[str, Any]], budget: Budget

@@ -1,6 +1,6 @@
-"""Trouble on request, for tests: slow or failing answers, lost connections, watches that end, views that stand still.
+"""Fault injection for tests: slow or failing responses, lost connections, watches that end, stale reads.
 
-Nothing of it can be reached over the network, and nothing happens unless a test asks for it:
+Faults cannot be injected over the network, only by the process that runs the server:
 
     with server.faults.add(match=Match(verbs=("patch",), resource="pods"), fail=429, retry_after=1, times=3):
         ...
@@ -17,7 +17,7 @@ from kubewright.devserver.objects import encode
 from kubewright.devserver.objects.status import StatusError, group_resource
 from kubewright.devserver.request.context import RequestContext
 from kubewright.devserver.request.responses import refuse
-from kubewright.devserver.storage import Store
+from kubewright.devserver.storage import ObjectStore
 from kubewright.http.server import Answer, BodyWriter, HangUp, Stream
 
 Failure = int | Literal["reset"]
@@ -30,7 +30,7 @@ _EXPIRED = "The resourceVersion for the provided watch is too old."
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Which requests are meant; what is not given matches all, the paths that are no API objects too."""
+    """Which requests a fault applies to; fields that are not set match everything, non-resource paths included."""
 
     verbs: tuple[str, ...] = ()
     resource: str = ""
@@ -43,7 +43,7 @@ class Match:
     """How the User-Agent starts."""
 
     def __call__(self, context: RequestContext) -> bool:
-        """Tell whether a request is meant."""
+        """Return True if a request matches."""
         info = context.info
         return (
             (not self.verbs or info.verb in self.verbs)
@@ -62,7 +62,7 @@ EVERYTHING = Match()
 
 @dataclass(eq=False, slots=True)
 class Fault:
-    """One kind of trouble; use it as a context to end it."""
+    """One injected fault; used as a context manager, it is removed at the end."""
 
     faults: "Faults"
     match: Matcher
@@ -73,7 +73,7 @@ class Fault:
     message: str
     times: int | None
     hits: int = 0
-    """How many requests it has met."""
+    """How many requests it has applied to."""
 
     def __enter__(self) -> Self:
         return self
@@ -84,18 +84,18 @@ class Fault:
         self.remove()
 
     def remove(self) -> None:
-        """End the trouble."""
+        """Remove the fault."""
         self.faults.remove(self)
 
     def strikes(self, context: RequestContext) -> bool:
-        """Tell whether a request is met, and count it."""
+        """Return True if the fault applies to a request, and count it."""
         if (self.times is not None and self.hits >= self.times) or not self.match(context):
             return False
         self.hits += 1
         return True
 
     async def answer(self, context: RequestContext, proceed: Callable[[], Pending]) -> Answer:
-        """Answer a request that is met."""
+        """Respond to a request that the fault applies to."""
         if self.delay:
             await asyncio.sleep(self.delay)
         if self.when == "after" or self.fail is None:
@@ -135,7 +135,7 @@ class Fault:
 
 @dataclass(eq=False, slots=True)
 class _OpenStream:
-    """A watch that is being answered, and how it is to end."""
+    """An open watch, and how `cut_watches` ends it."""
 
     context: RequestContext
     scope: asyncio.Timeout
@@ -147,9 +147,9 @@ class _OpenStream:
 
 @dataclass(eq=False, slots=True)
 class Faults:
-    """The trouble that tests have asked one server for."""
+    """The injected faults of one server."""
 
-    store: Store
+    store: ObjectStore
     _faults: list[Fault] = field(default_factory=list[Fault])
     _streams: dict[_OpenStream, None] = field(default_factory=dict[_OpenStream, None])
     _frozen: list[tuple[Matcher, int]] = field(default_factory=list[tuple[Matcher, int]])
@@ -165,21 +165,21 @@ class Faults:
         message: str = "",
         times: int | None = None,
     ) -> Fault:
-        """Meet requests with a delay, a failure or both, `times` times or until it is removed.
+        """Delay requests, fail them or both, `times` times or until the fault is removed.
 
-        A failure `after` lets the request do its work first: the write is committed, the client cannot know.
+        A failure `after` the request lets it finish first: the write is committed, but the client sees an error.
         """
         fault = Fault(self, match, delay, fail, when, retry_after, message, times)
         self._faults.append(fault)
         return fault
 
     def remove(self, fault: Fault) -> None:
-        """End one kind of trouble; ending it twice does no harm."""
+        """Remove a fault; removing it twice is allowed."""
         if fault in self._faults:
             self._faults.remove(fault)
 
     def clear(self) -> None:
-        """End all trouble."""
+        """Remove all faults."""
         self._faults.clear()
         self._frozen.clear()
         self.store.wake()
@@ -199,7 +199,7 @@ class Faults:
 
     @contextmanager
     def freeze(self, match: Matcher) -> Generator[None]:
-        """Show the matched clients the state of this moment, whatever is written, while the context is open."""
+        """Show the matched clients the current state while the context is open, as a stale API server does."""
         entry = (match, self.store.revision)
         self._frozen.append(entry)
         try:
@@ -210,12 +210,12 @@ class Faults:
             self.store.wake()
 
     def max_visible_revision(self, context: RequestContext) -> int | None:
-        """Give the last revision that a client may see, None when it may see all."""
+        """Return the last revision that a client may see, or None without a limit."""
         found = [revision for match, revision in self._frozen if match(context)]
         return min(found) if found else None
 
     def around(self, context: RequestContext, proceed: Callable[[], Pending]) -> Pending:
-        """Answer a request, with trouble if it is to have some."""
+        """Respond to a request, with the first fault that applies."""
         fault = next((item for item in self._faults if item.strikes(context)), None)
         answer = proceed() if fault is None else fault.answer(context, proceed)
         if isinstance(answer, Stream):
@@ -231,7 +231,7 @@ class Faults:
         return found
 
     def _follow(self, context: RequestContext, stream: Stream) -> None:
-        """Keep a hand on a stream, so that it can be cut."""
+        """Register a stream, so that `cut_watches` can end it."""
         run = stream.run
 
         async def guarded(writer: BodyWriter) -> None:

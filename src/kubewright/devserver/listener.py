@@ -26,7 +26,7 @@ LIMITS = Limits(
 
 
 class Front(Handler):
-    """Answers as the API server does; `handle` is the way in."""
+    """Respond to HTTP requests as kube-apiserver does; `handle` is the pipeline."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Front(Handler):
         return Response(413, encode(StatusError.too_large(f"limit is {largest}").wire()), JSON)
 
     def preamble(self, headers: Fields) -> str:
-        """Give each answer an identity, and keep it out of caches that it was not meant for."""
+        """Return the headers of every response: an audit id, the date, and no caching by others."""
         audit = os.urandom(16).hex()
         lines = (
             f"Audit-Id: {audit[:8]}-{audit[8:12]}-{audit[12:16]}-{audit[16:20]}-{audit[20:]}\r\n{self._date}"
@@ -59,7 +59,7 @@ class Front(Handler):
         return f"{lines}Cache-Control: no-cache, private\r\n"
 
     def peer(self, transport: asyncio.BaseTransport) -> Mapping[str, Any] | None:
-        """Give the client's verified certificate with its fingerprint, by which audits tell credentials apart."""
+        """Return the client's verified certificate with its fingerprint, which identifies the credential in audits."""
         certificate: dict[str, Any] | None = transport.get_extra_info("peercert")
         tls: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
         encoded = tls.getpeercert(binary_form=True) if certificate and tls else None
@@ -75,7 +75,7 @@ _HOSTS = (
 
 
 def server_context(authority: Authority, host: str) -> ssl.SSLContext:
-    """Make the TLS settings of the server: client certificates are welcome, not needed."""
+    """Return the TLS settings of the server: client certificates are optional."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.verify_mode = ssl.CERT_OPTIONAL

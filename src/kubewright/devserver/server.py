@@ -35,7 +35,7 @@ from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.objects.clock import Clock
 from kubewright.devserver.registry import Registry, Strategies, builtin_resources
 from kubewright.devserver.request.identity import MASTERS
-from kubewright.devserver.storage import Journal, Store
+from kubewright.devserver.storage import Journal, ObjectStore
 from kubewright.devserver.strategy import Endpoint, Strategy
 from kubewright.devserver.webhook_client import Caller
 from kubewright.devserver.wire import TypeTable, load_types
@@ -45,13 +45,13 @@ Timing = Literal["fast", "realistic"]
 
 ADMIN = "kubernetes-admin"
 PORT = 6443
-"""Where a server that listens on no socket is said to be."""
+"""The address of a server that listens on no socket."""
 TIDY_SECONDS = 5.0
 
 
 @dataclass(slots=True)
 class _Parts:
-    """What is read from files or costs time, made in a thread before the server starts."""
+    """Parts that are read from files or take long to create; loaded in a thread before the server starts."""
 
     journal: Journal | None
     authority: Authority
@@ -69,7 +69,7 @@ class _Parts:
 
 
 def _keys(journal: Journal | None) -> tuple[Authority, bytes]:
-    """Give what makes the server recognizable to its clients; kept with the data, else made anew."""
+    """Return the certificate authority and the token key: stored with the data, else new."""
     if journal is None:
         return Authority.create(), private_key()
     certificate, key = journal.setting("ca.crt"), journal.setting("ca.key")
@@ -120,7 +120,7 @@ class _Tasks:
 class Server:
     """Serve the Kubernetes API while the context is open.
 
-    With `listen=False` only clients in this process reach it, through `handle`. `data` names a file that keeps the cluster between runs; `timing="realistic"` takes the real server's
+    With `listen=False` only clients in this process reach it, through `handle`. `data` names a file that keeps the cluster between runs; `timing="realistic"` takes kube-apiserver's
     time where it answers before its work is done; admission plugins are disabled by their Kubernetes names.
     `pod_endpoints` are subresources of Pods that a kubelet would answer (log, exec, attach, portforward).
     """
@@ -183,7 +183,7 @@ class Server:
 
     def _assemble(self, loop: asyncio.AbstractEventLoop, parts: _Parts) -> None:
         clock, types, registry = Clock(loop), parts.types, Registry()
-        store = Store(parts.journal, clock.seconds)
+        store = ObjectStore(parts.journal, clock.seconds)
         self.faults: Faults = Faults(store)
         issuer = TokenIssuer.from_pem(parts.token_key, clock.seconds)
         self._core = core = Core(store, registry, types, clock, realistic=self._timing == "realistic")
@@ -207,12 +207,12 @@ class Server:
 
     @property
     def url(self) -> str:
-        """Give the address clients connect to."""
+        """Return the address clients connect to."""
         return f"https://{self._host}:{self.port}"
 
     @property
     def ca_pem(self) -> bytes:
-        """Give the certificate by which clients recognize the server."""
+        """Return the certificate by which clients recognize the server."""
         return self._authority.pair.certificate
 
     def kubeconfig(self) -> JsonObject:
@@ -232,7 +232,7 @@ class Server:
         }
 
     def sign(self, request: bytes, usages: Sequence[str], span: timedelta) -> bytes:
-        """Sign a certificate request with the cluster's own authority; raises ValueError where it is not one."""
+        """Sign a certificate request with the cluster's own authority; raise ValueError where it is not one."""
         return self._authority.sign(request, usages, span)
 
     def add_user(self, name: str, groups: Sequence[str] = ()) -> str:
@@ -255,7 +255,7 @@ class Server:
         store_copies(self._core, objects)
 
     @property
-    def store(self) -> Store:
+    def store(self) -> ObjectStore:
         """The objects that are served."""
         return self._core.store
 

@@ -85,7 +85,7 @@ class Child:
         return cls(process, reaper, outputs, given if stdin else None)
 
     async def run(self, sink: Sink) -> int:
-        """Pass on what it prints until it ends; gives the exit code, as a shell would tell it."""
+        """Pass on what it prints until it ends; return the exit code, as a shell would tell it."""
         try:
             async with asyncio.TaskGroup() as group:
                 copies = [group.create_task(self._copy(name, sink)) for name in self._outputs]

@@ -19,7 +19,7 @@ _EVERYWHERE = re.compile(
 
 
 def command_of(container: core_v1.Container, images: Images, known: dict[str, str]) -> list[str]:
-    """Give a container's command: that of its image if one is given, else its own; the arguments follow."""
+    """Return a container's command: that of its image if one is given, else its own; the arguments follow."""
     stand_in = images.get(container.image) or images.get(_untagged(container.image))
     words = list(stand_in) if stand_in else [expanded(word, known) for word in container.command]
     return [*words, *(expanded(word, known) for word in container.args)] if words else []
@@ -32,7 +32,7 @@ def at_own_address(text: str, address: str) -> str:
 
 
 def can_bind(address: str) -> bool:
-    """Tell whether this machine lets processes listen on an address; macOS knows only one of its loopback network."""
+    """Return True if this machine lets processes listen on an address; macOS knows only one of its loopback network."""
     with socket.socket() as probe:
         try:
             probe.bind((address, 0))
@@ -42,7 +42,7 @@ def can_bind(address: str) -> bool:
 
 
 def runs_here(container: core_v1.Container, images: Images) -> bool:
-    """Tell whether a container's command exists on this machine; looks at files."""
+    """Return True if a container's command exists on this machine; looks at files."""
     words = command_of(container, images, dict(os.environ))
     return bool(words) and shutil.which(words[0]) is not None
 

@@ -74,7 +74,7 @@ class ContainerProcess:
             await self._terminate(self.child, grace)
 
     async def execute(self, command: Sequence[str]) -> tuple[int, str]:
-        """Run a command beside it; gives exit code and what was printed."""
+        """Run a command beside it; return exit code and what was printed."""
         assert self.prepared is not None
         printed = Output()
         try:
@@ -98,7 +98,7 @@ class ContainerProcess:
         )
 
     async def _once(self) -> bool:
-        """Start it and see it end; tells whether it is to be started again."""
+        """Start it and see it end; return True if it is to be started again."""
         try:
             self.prepared = await self._preparation.prepare(self.container)
         except (Unprepared, KubewrightError, OSError, ValueError) as error:
@@ -224,7 +224,7 @@ class ContainerProcess:
 
 
 def _cleared(prepared: Prepared) -> str:
-    """End what the container left behind, commands beside it included; gives the message that it left."""
+    """End what the container left behind, commands beside it included; return the message that it left."""
     kill_orphans(prepared.mark)
     return last_words(prepared.last_words)
 

@@ -57,7 +57,7 @@ class ContainerRecord:
 
     @property
     def has_run(self) -> bool:
-        """Tell whether it was ever started."""
+        """Return True if it was ever started."""
         return self.since is not None or self.ending is not None or self.last is not None
 
 

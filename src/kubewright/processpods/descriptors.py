@@ -22,7 +22,7 @@ class Descriptor:
             os.close(self.number)
 
     async def read(self) -> bytes:
-        """Give what is there next; nothing at the end."""
+        """Return what is there next; nothing at the end."""
         while not self._closed:
             try:
                 return os.read(self.number, _PIECE)
@@ -36,7 +36,7 @@ class Descriptor:
         return b""
 
     async def write(self, data: bytes) -> None:
-        """Write all of it; raises BrokenPipeError where nobody reads."""
+        """Write all of it; raise BrokenPipeError where nobody reads."""
         rest = memoryview(data)
         while rest and not self._closed:
             try:

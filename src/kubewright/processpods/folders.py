@@ -185,7 +185,7 @@ class Sandbox:
             self._abroad.append(_Link(place.parent.resolve() / place.name, target, stood))
 
     def last_words(self, container: core_v1.Container) -> Path:
-        """Give the empty file in which a container may leave a message about its end."""
+        """Return the empty file in which a container may leave a message about its end."""
         root = self.root / "containers" / container.name
         file = _inside(root, container.termination_message_path.lstrip("/") or _LAST_WORDS)
         if self._is_abroad(file):
@@ -204,7 +204,7 @@ class Sandbox:
         shutil.rmtree(self.root, ignore_errors=True)
 
     def _is_abroad(self, path: Path) -> bool:
-        """Tell whether a path of the Pod leads through a link out of its folder."""
+        """Return True if a path of the Pod leads through a link out of its folder."""
         return not path.parent.resolve().is_relative_to(self.root.resolve())
 
     def _volume(self, name: str) -> Path:

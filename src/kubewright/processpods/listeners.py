@@ -16,7 +16,7 @@ _MAPPED = "0000000000000000FFFF0000"
 
 
 def may_listen(address: str, port: int, mark: str) -> bool:
-    """Tell whether nobody but a Pod answers on its address: who listens there, or on all addresses, is the Pod's.
+    """Return True if nobody but a Pod answers on its address: who listens there, or on all addresses, is the Pod's.
 
     Where nobody listens, connecting finds that out. Blocks. Without /proc nothing is known, and all may.
     """
@@ -40,7 +40,7 @@ def _hexadecimal(address: str) -> str:
 
 
 def _listening(tables: list[Path], port: int) -> Iterator[tuple[str, str]]:
-    """Give the addresses on which somebody listens on a port, and the number of each socket."""
+    """Return the addresses on which somebody listens on a port, and the number of each socket."""
     for table in tables:
         try:
             lines = table.read_text().splitlines()[1:]
@@ -53,7 +53,7 @@ def _listening(tables: list[Path], port: int) -> Iterator[tuple[str, str]]:
 
 
 def _sockets(mark: str) -> Iterator[str]:
-    """Give the numbers of the sockets that processes hold whose mark begins so."""
+    """Return the numbers of the sockets that processes hold whose mark begins so."""
     beginning = f"{MARK}={mark}".encode()
     for number in filter(str.isdecimal, os.listdir(_PROCESSES)):
         process = _PROCESSES / number

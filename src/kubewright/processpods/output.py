@@ -47,7 +47,7 @@ class _Listener:
         self._news.set()
 
     async def get(self) -> tuple[OutputStream, bytes] | None:
-        """Give the next piece; None when there will be no more."""
+        """Return the next piece; None when there will be no more."""
         while not self._pieces:
             if self._ended:
                 return None
@@ -95,7 +95,7 @@ class Output:
         self._tell()
 
     def last(self, lines: int, size: int) -> str:
-        """Give the end of the output as text."""
+        """Return the end of the output as text."""
         found = islice(reversed(self._lines), lines)
         return b"".join(reversed([line.data for line in found]))[-size:].decode(errors="replace")
 
@@ -111,7 +111,7 @@ class Output:
             event.set()
 
     async def read(self, request: LogRequest) -> AsyncGenerator[bytes, None]:
-        """Give the lines that a request asks for, in pieces."""
+        """Return the lines that a request asks for, in pieces."""
         left = request.limit_bytes
         position, news = self._begin(request), asyncio.Event()
         self._waiting.add(news)
@@ -158,7 +158,7 @@ class Output:
         return islice(self._lines, max(position - self._first, 0), None)
 
     async def listen(self) -> AsyncGenerator[tuple[OutputStream, bytes], None]:
-        """Give what is printed from now on, as it comes."""
+        """Return what is printed from now on, as it comes."""
         if self._ended:
             return
         listener = _Listener(self._kept)

@@ -91,7 +91,7 @@ class PodProcesses:
         await self._preparation.clear()
 
     def _beside(self) -> list[ContainerProcess]:
-        """Give the containers that run beside the others from before their start until after their end."""
+        """Return the containers that run beside the others from before their start until after their end."""
         names = {item.name for item in self.pod.spec.init_containers if item.restart_policy == "Always"}
         return [process for name, process in self.containers.items() if name in names]
 

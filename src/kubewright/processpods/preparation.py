@@ -69,7 +69,7 @@ class PodPreparation:
         return f"{self.machine.reaper.name}/{self.pod.metadata.uid}/"
 
     async def prepare(self, container: core_v1.Container) -> Prepared:
-        """Lay out what a container needs; raises Unprepared while something is missing."""
+        """Lay out what a container needs; raise Unprepared while something is missing."""
         mounted = {item.name for item in container.volume_mounts}
         await self._fill((item for item in self.pod.spec.volumes if item.name in mounted), tokens=True)
         mounts = await asyncio.to_thread(self._mount, container)
@@ -91,7 +91,7 @@ class PodPreparation:
     async def refresh(self, *, tokens: bool) -> bool:
         """Bring files of the cluster up to date: ConfigMaps and Secrets change, tokens expire.
 
-        What one volume misses does not keep the others from it; tells whether all is up to date.
+        What one volume misses does not keep the others from it; return True if all is up to date.
         """
         whole = True
         for volume in self.pod.spec.volumes:

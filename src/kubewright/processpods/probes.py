@@ -9,7 +9,7 @@ from kubewright.api.builtin import core_v1
 from kubewright.processpods.grpc_health import NoHealth, health_status
 
 Execute = Callable[[Sequence[str]], Awaitable[tuple[int, str]]]
-"""Runs a command beside the container; gives exit code and output."""
+"""Runs a command beside the container; return exit code and output."""
 
 
 class ProbeError(RuntimeError):
@@ -17,7 +17,7 @@ class ProbeError(RuntimeError):
 
 
 async def probe(container: core_v1.Container, what: core_v1.Probe, address: str, execute: Execute) -> None:
-    """Ask once; raises ProbeError where the answer is bad or late."""
+    """Ask once; raise ProbeError where the answer is bad or late."""
     seconds = max(what.timeout_seconds, 1)
     try:
         async with asyncio.timeout(seconds):

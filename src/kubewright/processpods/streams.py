@@ -26,7 +26,7 @@ class ProcessContainers:
         self._find = find
 
     def logs(self, pod: JsonObject, container: str, request: LogRequest) -> AsyncIterator[bytes]:
-        """Give what a container printed since it was started, or before."""
+        """Return what a container printed since it was started, or before."""
         process, name = self._process(pod, container), pod["metadata"]["name"]
         if request.previous:
             if process.previous is None:

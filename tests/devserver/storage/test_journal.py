@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from kubewright.api import ConfigError
-from kubewright.devserver.storage import Journal, Store
+from kubewright.devserver.storage import Journal, ObjectStore
 
 WRITER = """
 import itertools, sys
 from pathlib import Path
-from kubewright.devserver.storage import Journal, Store
+from kubewright.devserver.storage import Journal, ObjectStore
 
-store = Store(Journal(Path(sys.argv[1])), lambda: 0.0)
+store = ObjectStore(Journal(Path(sys.argv[1])), lambda: 0.0)
 pods = store.collection("pods")
 for number in itertools.count():
     key = f"a/{number % 7}"
@@ -46,8 +46,8 @@ def test_what_cannot_be_a_data_file_is_told_and_left_alone(tmp_path: Path) -> No
     assert (tmp_path / "notes").read_text().startswith("not a database")
 
 
-def open_store(file: Path) -> Store:
-    return Store(Journal(file), lambda: 0.0)
+def open_store(file: Path) -> ObjectStore:
+    return ObjectStore(Journal(file), lambda: 0.0)
 
 
 def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:

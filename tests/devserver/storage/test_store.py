@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubewright.devserver.storage import Conflict, Record, Store
+from kubewright.devserver.storage import ObjectStore, Record, WriteConflict
 
 
-def write(store: Store, name: str, key: str, value: str) -> Record:
+def write(store: ObjectStore, name: str, key: str, value: str) -> Record:
     collection = store.collection(name)
     return store.put(collection, key, collection.get(key), lambda _: value.encode(), "shape", {})
 
 
-def drop(store: Store, name: str, key: str) -> None:
+def drop(store: ObjectStore, name: str, key: str) -> None:
     collection = store.collection(name)
     record = collection.get(key)
     if record is not None:
@@ -34,18 +34,18 @@ class Time:
 
 
 def test_all_collections_share_one_revision() -> None:
-    store = Store(None, Time())
+    store = ObjectStore(None, Time())
     first, second = write(store, "pods", "a/x", "1"), write(store, "nodes", "n", "1")
     assert second.revision == first.revision + 1 == store.revision
 
 
 def test_a_write_made_from_an_old_record_is_refused() -> None:
-    store = Store(None, Time())
+    store = ObjectStore(None, Time())
     old = write(store, "pods", "a/x", "1")
     write(store, "pods", "a/x", "2")
-    with pytest.raises(Conflict):
+    with pytest.raises(WriteConflict):
         store.put(store.collection("pods"), "a/x", old, lambda _: b"3", "shape", {})
-    with pytest.raises(Conflict):
+    with pytest.raises(WriteConflict):
         store.delete(store.collection("pods"), old)
     assert state(store.collection("pods").records()) == {"a/x": "2"}
 
@@ -56,7 +56,7 @@ CHANGES = st.lists(st.tuples(KEYS, st.one_of(st.none(), st.text("01", min_size=1
 
 @given(CHANGES)
 def test_every_past_state_can_be_listed(changes: list[tuple[str, str | None]]) -> None:
-    store = Store(None, Time())
+    store = ObjectStore(None, Time())
     pods = store.collection("pods")
     known = {store.revision: dict[str, str]()}
     for key, value in changes:
@@ -73,7 +73,7 @@ def test_every_past_state_can_be_listed(changes: list[tuple[str, str | None]]) -
 
 @given(CHANGES)
 def test_events_lead_from_any_state_to_the_present(changes: list[tuple[str, str | None]]) -> None:
-    store = Store(None, Time())
+    store = ObjectStore(None, Time())
     pods = store.collection("pods")
     seen: list[tuple[int, dict[str, str]]] = [(store.revision, {})]
     for key, value in changes:
@@ -92,7 +92,7 @@ def test_events_lead_from_any_state_to_the_present(changes: list[tuple[str, str 
 
 
 def test_records_are_listed_in_key_order_by_prefix() -> None:
-    store = Store(None, Time())
+    store = ObjectStore(None, Time())
     for key in ("b/x", "a/y", "a-b/z", "a/x"):
         write(store, "pods", key, "1")
     pods = store.collection("pods")
@@ -102,7 +102,7 @@ def test_records_are_listed_in_key_order_by_prefix() -> None:
 
 
 def test_compaction_raises_the_floor_only_over_what_is_forgotten() -> None:
-    store = Store(None, Time())
+    store = ObjectStore(None, Time())
     last = write(store, "pods", "a/x", "1")
     write(store, "nodes", "n", "1")
     store.compact()
@@ -113,7 +113,7 @@ def test_compaction_raises_the_floor_only_over_what_is_forgotten() -> None:
 
 def test_history_is_bounded_in_age() -> None:
     time = Time()
-    store = Store(None, time)
+    store = ObjectStore(None, time)
     old = write(store, "pods", "a/x", "1")
     time.now = 400.0
     write(store, "pods", "a/x", "2")
@@ -124,7 +124,7 @@ def test_history_is_bounded_in_age() -> None:
 
 
 def test_history_is_bounded_in_size() -> None:
-    store = Store(None, Time())
+    store = ObjectStore(None, Time())
     for index in range(20):
         write(store, "pods", "a/x", str(index) * 10)
     pods = store.collection("pods")
@@ -136,7 +136,7 @@ def test_history_is_bounded_in_size() -> None:
 
 
 async def test_waiting_for_a_revision_ends_when_it_is_reached() -> None:
-    store = Store(None, Time())
+    store = ObjectStore(None, Time())
     wanted = store.revision + 1
     async with asyncio.TaskGroup() as group:
         waiting = group.create_task(store.wait_for(wanted, 10))
@@ -147,7 +147,7 @@ async def test_waiting_for_a_revision_ends_when_it_is_reached() -> None:
 
 
 async def test_waiting_for_a_change_ends_with_the_change_or_the_deadline() -> None:
-    store = Store(None, Time())
+    store = ObjectStore(None, Time())
     pods = store.collection("pods")
     now = asyncio.get_running_loop().time()
     async with asyncio.TaskGroup() as group:
@@ -159,7 +159,7 @@ async def test_waiting_for_a_change_ends_with_the_change_or_the_deadline() -> No
 
 
 async def test_whose_time_is_up_or_who_went_away_is_not_kept() -> None:
-    store = Store(None, Time())
+    store = ObjectStore(None, Time())
     pods = store.collection("pods")
     now = asyncio.get_running_loop().time()
     async with asyncio.TaskGroup() as group:

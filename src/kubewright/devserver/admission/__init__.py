@@ -1,4 +1,9 @@
-"""Admission: what the server changes in a write, or refuses, beyond what its kind's own rules say."""
+"""The admission plugins of the server.
+
+Read in this order: `standard_admission` below (the entry point: all plugins in kube-apiserver's order), `hooks`, `reviews`,
+`mutating_webhooks` and `validating_webhooks` (webhooks), `policies`, `mutating_policies` and `validating_policies` (CEL policies),
+`matching` and `versions` (which writes match, and in which version), then one file for each other concern.
+"""
 
 from collections.abc import Collection
 
@@ -29,7 +34,7 @@ from kubewright.devserver.webhook_client import Caller
 
 
 def standard_admission(core: Core, caller: Caller, *, disabled: Collection[str] = ()) -> AdmissionChain:
-    """Give the plugins of a default server in their order, less those disabled by their Kubernetes names."""
+    """Return the plugins that kube-apiserver runs by default, in its order, without the disabled ones."""
     api, authorizer = core.api, core.authorizer
     versions = Versions(core, api, authorizer)
     mutating = Hooks("mutatingwebhookconfigurations", core, api, versions, caller)

@@ -13,7 +13,7 @@ _MISMATCH = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined O
 
 
 class DefaultIngressClass(AdmissionPlugin):
-    """Give Ingresses without a class the default one."""
+    """Return Ingresses without a class the default one."""
 
     def __init__(self, api: Access) -> None:
         self._api = api
@@ -41,7 +41,7 @@ class DefaultIngressClass(AdmissionPlugin):
 
 
 class NewNodeTaint(AdmissionPlugin):
-    """Keep Pods away from nodes that have not said yet that they are ready."""
+    """Taint new nodes as not ready, until the node controller removes the taint."""
 
     async def admit(self, attributes: AdmissionAttributes) -> None:
         """Taint a new node."""
@@ -56,7 +56,7 @@ class NewNodeTaint(AdmissionPlugin):
 
 
 class RuntimeClasses(AdmissionPlugin):
-    """Apply what a Pod's runtime class says of overhead and scheduling."""
+    """Apply the overhead and scheduling of a Pod's RuntimeClass."""
 
     def __init__(self, api: Access) -> None:
         self._api = api

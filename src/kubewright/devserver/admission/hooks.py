@@ -37,17 +37,17 @@ class Hook:
 
     @property
     def fails_open(self) -> bool:
-        """Tell whether writes pass when the webhook cannot be asked."""
+        """Return True if writes are allowed when the call fails (`failurePolicy: Ignore`)."""
         return self.declared.get("failurePolicy") == "Ignore"
 
     @property
     def reinvoke(self) -> bool:
-        """Tell whether the webhook wants to see what others changed after it."""
+        """Return True if the webhook wants to see what others changed after it."""
         return self.declared.get("reinvocationPolicy") == "IfNeeded"
 
 
 class Hooks:
-    """The webhooks of one kind of configuration, in the order in which they are asked."""
+    """The webhooks of one kind of configuration, in the order in which they are called."""
 
     def __init__(self, plural: str, core: Core, api: Access, versions: Versions, caller: Caller) -> None:
         self._plural = plural
@@ -59,7 +59,7 @@ class Hooks:
         self._hooks: Sequence[Hook] = ()
 
     def all(self) -> Sequence[Hook]:
-        """Give the webhooks, read anew when a configuration was written."""
+        """Return the webhooks, read anew when a configuration was written."""
         latest = self._core.store.collection(f"{self._plural}.{GROUP}").latest
         if latest != self._revision:
             found = self._api.list(GROUP, self._plural)
@@ -69,7 +69,7 @@ class Hooks:
         return self._hooks
 
     async def matched(self, hook: Hook, attributes: AdmissionAttributes) -> VersionedAttributes | None:
-        """Show a write as a webhook wants to see it, or None when it is none of its business."""
+        """Return a write in the version that a webhook matches, or None if it does not match."""
         if not is_selected_object(hook.objects, attributes):
             return None
         unknown: StatusError | None = None
@@ -93,7 +93,7 @@ class Hooks:
         )
 
     async def call(self, hook: Hook, versioned: VersionedAttributes, *, mutating: bool) -> ReviewResponse:
-        """Ask a webhook; raises CallFailed when that does not work."""
+        """Ask a webhook; raise CallFailed when that does not work."""
         match = ResourceMatch(versioned.resource, versioned.kind)
         new, old = (self._versions.encoded(obj, match) for obj in (versioned.object, versioned.old_object))
         question = ask(versioned, new, old, items(hook.declared, "admissionReviewVersions"))
@@ -114,7 +114,7 @@ class Hooks:
 
 
 def failure(hook: Hook, error: CallFailed) -> StatusError:
-    """Refuse a write because its webhook could not be asked."""
+    """Return the error for a write whose webhook could not be called."""
     return StatusError.internal(f"failed calling webhook {quote(hook.name)}: {error}")
 
 
@@ -137,7 +137,7 @@ def _hooks_of(configuration: JsonObject) -> list[Hook]:
 
 
 def _wanted(hook: Hook, versioned: VersionedAttributes) -> bool:
-    """Evaluate the match conditions: one that is false settles it, else one that fails does as the policy says."""
+    """Return True if all match conditions hold; without a false one, an error counts as `failurePolicy` says."""
     conditions = items(hook.declared, "matchConditions")
     if not conditions:
         return True

@@ -18,19 +18,19 @@ class LimitRanger(AdmissionPlugin):
         self._api = api
 
     async def admit(self, attributes: AdmissionAttributes) -> None:
-        """Give containers the requests and limits that they lack."""
+        """Set the default requests and limits of containers."""
         if attributes.kind.kind != "Pod" or attributes.object is None or not _is_concerned(attributes):
             return
         for limit_range in self._ranges(attributes):
             _complete(attributes.object, limit_range)
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
-        """Refuse what is out of bounds."""
+        """Reject what violates a LimitRange."""
         if attributes.object is None or not _is_concerned(attributes):
             return
         for limit_range in self._ranges(attributes):
             limits: list[JsonObject] = items(section(limit_range, "spec"), "limits")
-            # The first that is violated speaks for all; what it says twice is told once.
+            # kube-apiserver reports the violations of the first LimitRange that is violated, each once.
             found = list(dict.fromkeys(text for limit in limits for text in _violations(limit, attributes)))
             if found:
                 raise attributes.forbidden(found[0] if len(found) == 1 else f"[{', '.join(found)}]")

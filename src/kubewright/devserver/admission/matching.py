@@ -1,4 +1,4 @@
-"""Which writes a webhook or policy is about: rules on resources, selectors of namespaces and objects."""
+"""Which writes a webhook or policy matches: rules on resources, namespace and object selectors."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -40,12 +40,12 @@ class ResourceMatch(NamedTuple):
 
 
 def is_configuration(attributes: AdmissionAttributes) -> bool:
-    """Tell whether a write is about admission itself, which nobody outside may judge: there would be no way back."""
+    """Return True for writes of admission configurations: a webhook that rejected them could not be removed."""
     return attributes.kind.group == "admissionregistration.k8s.io" and attributes.kind.kind in _CONFIGURATIONS
 
 
 def is_exempt_from_policies(attributes: AdmissionAttributes) -> bool:
-    """Tell whether policies are not asked: about admission itself, and questions on which the cluster stands."""
+    """Return True for writes that policies cannot match: admission configurations, and token and access reviews."""
     group, _, plural = attributes.resource
     return (group, plural) in _EXEMPT_FROM_POLICIES or is_configuration(attributes)
 
@@ -102,7 +102,7 @@ def parse_selector(wire: JsonObject | None) -> LabelMatcher:
 
 
 def in_selected_namespace(selector: LabelMatcher, attributes: AdmissionAttributes, api: Access) -> bool:
-    """Tell whether the namespace of a write is selected; cluster-wide objects always are."""
+    """Return True if the namespace of a write is selected; cluster-wide objects always are."""
     is_namespace = attributes.resource.resource == "namespaces"
     if (not attributes.namespace and not is_namespace) or not selector:
         return True
@@ -115,7 +115,7 @@ def in_selected_namespace(selector: LabelMatcher, attributes: AdmissionAttribute
 
 
 def is_selected_object(selector: LabelMatcher, attributes: AdmissionAttributes) -> bool:
-    """Tell whether the object of a write is selected as it will be, or as it was."""
+    """Return True if the object of a write is selected as it will be, or as it was."""
     if not selector:
         return True
     found = (attributes.object, attributes.old_object)

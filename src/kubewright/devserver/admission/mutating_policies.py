@@ -1,4 +1,4 @@
-"""PolicySet that change writes by expressions: a configuration laid over the object, or a JSON patch."""
+"""MutatingAdmissionPolicies: change writes by CEL expressions, with an apply configuration or a JSON patch."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ _TEST_FAILED = ": test failed"
 
 @dataclass(frozen=True, slots=True)
 class PolicyInvocation:
-    """A policy to be asked about a write: by which binding, with which parameters, in which version."""
+    """A policy to be evaluated for a write: with one binding, one parameter object and one version."""
 
     policy: Policy
     binding: Binding
@@ -37,7 +37,7 @@ class PolicyInvocation:
 
     @property
     def key(self) -> str:
-        """Tell it from others about the same write."""
+        """Return a key that is unique among the invocations for one write."""
         metadata = {} if self.params is None else meta(self.params)
         param = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
         return f"{self.policy.name}/{self.binding.name}/{param}"
@@ -67,7 +67,7 @@ class MutatingPolicies(AdmissionPlugin):
         self._versions = versions
 
     async def admit(self, attributes: AdmissionAttributes) -> None:
-        """Carry out each policy that the write concerns; one that cannot be is told unless it may fail."""
+        """Apply the mutations of each policy that matches; raise for those that fail, unless they fail open."""
         policies = self._policies.all()
         if not policies or attributes.operation == "DELETE" or is_exempt_from_policies(attributes):
             return
@@ -137,7 +137,7 @@ class MutatingPolicies(AdmissionPlugin):
             if each.policy.reinvoke:
                 state.invoked.add(each.key)
         if last is not None and last in touched and (fresh := shown[last].object) is not None:
-            # Even what has changed nothing calls for a second round, as on the real server.
+            # Even what has changed nothing calls for a second round, as on kube-apiserver.
             state.object_changed()
             reinvocation.requested = True
             await self._versions.replace(attributes, last, copy(fresh))
@@ -147,7 +147,7 @@ class MutatingPolicies(AdmissionPlugin):
     def _mutate(
         self, each: PolicyInvocation, versioned: VersionedAttributes, failures: list[PolicyRejection]
     ) -> bool:
-        """Apply the mutations of one policy in their order; tells whether any could be."""
+        """Apply the mutations of one policy in their order; return True if any could be."""
         done = False
         for mutation in each.policy.mutations:
             try:
@@ -164,7 +164,7 @@ class MutatingPolicies(AdmissionPlugin):
     ) -> JsonObject:
         here, there = each.match.kind, versioned.attributes.kind
         if here != there and self._core.types.has(here):
-            # The real server does not get built-in kinds back from another version.
+            # kube-apiserver does not get built-in kinds back from another version.
             text = f"converting ({here.version}.{here.kind}) to ({there.version}.{there.kind}): unknown conversion"
             raise PolicyFailure(text)
         return self._versions.canonical(changed, versioned.attributes, each.match)

@@ -41,7 +41,7 @@ class MutatingWebhooks(AdmissionPlugin):
         state.output = copy(attributes.object)
 
     async def _ask(self, hook: Hook, versioned: VersionedAttributes) -> bool:
-        """Ask one webhook; tells whether it changed the object."""
+        """Ask one webhook; return True if it changed the object."""
         try:
             decision = await self._hooks.call(hook, versioned, mutating=True)
             if not decision.allowed:

@@ -7,7 +7,7 @@ from kubewright.devserver.strategy.access import Access
 
 IMMORTAL = frozenset({"default", "kube-system", "kube-public", "kube-node-lease"})
 _UNDELETABLE = IMMORTAL - {"kube-node-lease"}
-# Controllers ask who may do what while they clean a namespace up.
+# Controllers create access reviews while they delete the content of a namespace.
 _ALWAYS_WELCOME = frozenset({("authorization.k8s.io", "localsubjectaccessreviews")})
 
 

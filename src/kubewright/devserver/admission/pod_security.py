@@ -41,7 +41,7 @@ class Level:
         return f"{self.name}:{self.version}"
 
     def violations(self, pod: JsonObject) -> str:
-        """Say what a Pod does that this forbids."""
+        """Return the violations of a Pod, as one text."""
         minor = NEWEST if self.version == "latest" else int(self.version.partition(".")[2])
         return violations(self.name, pod, min(minor, NEWEST))
 
@@ -92,7 +92,7 @@ class PodSecurity(AdmissionPlugin):
             attributes.context.warnings.extend(self._present_violations(meta(namespace)["name"], level))
 
     def _present_violations(self, namespace: str, level: Level) -> list[str]:
-        """Tell which Pods would not be let in any more."""
+        """Return warnings for existing Pods that would be rejected now."""
         found: dict[str, list[str]] = {}
         for pod in self._api.list("", "pods", namespace):
             if text := _reasons(level, pod):
@@ -111,7 +111,7 @@ class PodSecurity(AdmissionPlugin):
 
 
 def _reasons(level: Level, pod: JsonObject) -> str:
-    """Name what is violated, without details."""
+    """Return the names of the violated checks, without details."""
     return re.sub(r" \([^)]*\)", "", level.violations(pod))
 
 
@@ -126,7 +126,7 @@ def level_of(labels: dict[str, str], mode: str) -> Level:
 
 
 def _levels(labels: dict[str, str]) -> dict[str, Level]:
-    """Give the levels of all modes; what is enforced is warned of too, where nothing else is said."""
+    """Return the levels of all modes; audit and warn default to the enforced level."""
     levels = {mode: level_of(labels, mode) for mode in _MODES}
     if f"{PREFIX}warn" not in labels:
         levels["warn"] = levels["enforce"]
@@ -146,7 +146,7 @@ def _label_errors(labels: dict[str, str], mode: str) -> list[FieldError]:
 
 
 def _is_significant(attributes: AdmissionAttributes) -> bool:
-    """Tell whether an update touches what the levels are about; only images may change in a running Pod."""
+    """Return True if an update changes what the checks look at; of a running Pod only images can change."""
     if attributes.operation == "CREATE" or attributes.old_object is None or attributes.object is None:
         return True
     old, new = (copy(section(obj, "spec")) for obj in (attributes.old_object, attributes.object))

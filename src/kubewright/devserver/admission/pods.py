@@ -94,7 +94,7 @@ class NodeTroubleTolerations(AdmissionPlugin):
 
 
 def is_new_pod(attributes: AdmissionAttributes) -> bool:
-    """Tell whether the write creates a Pod."""
+    """Return True if the write creates a Pod."""
     group, _, resource = attributes.resource
     return (
         attributes.operation == "CREATE" and (group, resource) == ("", "pods") and not attributes.subresource

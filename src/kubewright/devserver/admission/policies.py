@@ -28,7 +28,7 @@ class PolicyFailure(KubewrightError):
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """Which writes a policy or binding is about."""
+    """Which writes a policy or binding matches."""
 
     declared: JsonObject
     namespaces: LabelMatcher
@@ -103,17 +103,17 @@ class Policy:
 
     @property
     def fails_open(self) -> bool:
-        """Tell whether writes pass when the policy cannot be evaluated."""
+        """Return True if writes pass when the policy cannot be evaluated."""
         return self.spec.get("failurePolicy") == "Ignore"
 
     @property
     def reinvoke(self) -> bool:
-        """Tell whether the policy wants to see what others changed after it."""
+        """Return True if the policy wants to see what others changed after it."""
         return self.spec.get("reinvocationPolicy") == "IfNeeded"
 
 
 class PolicySet:
-    """The policies of one sort, in the order of their names."""
+    """All validating or all mutating policies, in the order of their names."""
 
     def __init__(self, plural: str, core: Core, api: Access) -> None:
         self._plural = plural
@@ -123,7 +123,7 @@ class PolicySet:
         self._policies: Sequence[Policy] = ()
 
     def all(self) -> Sequence[Policy]:
-        """Give the policies that are bound, read anew when one or a binding was written."""
+        """Return the policies that are bound, read anew when one or a binding was written."""
         store = self._core.store
         bindings = f"{self._plural.removesuffix('ies')}ybindings"
         mark = (
@@ -145,7 +145,7 @@ class PolicySet:
         return constraints.match(attributes, self._core, self._api)
 
     def check_params(self, policy: Policy) -> None:
-        """Refuse a policy whose parameters are of an unknown kind, however it is bound."""
+        """Raise PolicyFailure if a bound policy's `paramKind` is unknown."""
         kind = policy.spec.get("paramKind")
         if kind is not None and policy.bindings:
             self.param_resource(kind)

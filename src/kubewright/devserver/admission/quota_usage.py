@@ -28,7 +28,7 @@ Usage = dict[str, Quantity]
 
 
 def is_counted(attributes: AdmissionAttributes) -> bool:
-    """Tell whether a write may change what is used."""
+    """Return True if a write can change the usage of a quota."""
     group, _, plural = attributes.resource
     if not attributes.namespace or attributes.object is None:
         return False
@@ -49,18 +49,18 @@ def _scope_changes(attributes: AdmissionAttributes) -> bool:
 
 
 def is_terminating(pod: JsonObject) -> bool:
-    """Tell whether a Pod has to end by itself within a time."""
+    """Return True if a Pod has to end by itself within a time."""
     return section(pod, "spec").get("activeDeadlineSeconds") is not None
 
 
 def quota_usage(quota: JsonObject, kind: Kind, obj: JsonObject, now: float) -> Usage:
-    """Give what an object uses of a quota, under every name it may have there; none where it is out of scope."""
+    """Return what an object uses of a quota, under every name it may have there; none where it is out of scope."""
     inside = in_scope(quota, kind.group, kind.plural, obj)
     return usage_of(kind.group, kind.plural, obj, now) if inside else {}
 
 
 def usage_of(group: str, plural: str, obj: JsonObject, now: float) -> Usage:
-    """Give what an object uses, under every name a quota may give it."""
+    """Return what an object uses, under every name a quota may give it."""
     used: Usage = {f"count/{group_resource(group, plural)}": _ONE}
     if group:
         return used
@@ -125,7 +125,7 @@ def _claim_usage(spec: JsonObject, used: Usage) -> Usage:
 
 
 def unmet_demands(pod: JsonObject, limited: set[str]) -> str:
-    """Say which containers do not ask for what a quota on cpu or memory wants all to ask for."""
+    """Return, as messages, which containers lack the requests or limits that a quota requires."""
     spec = section(pod, "spec")
     if section(spec, "resources"):
         return ""
@@ -143,7 +143,7 @@ def unmet_demands(pod: JsonObject, limited: set[str]) -> str:
 
 
 def in_scope(quota: JsonObject, group: str, plural: str, obj: JsonObject) -> bool:
-    """Tell whether a quota is about an object at all."""
+    """Return True if an object is in the scopes of a quota."""
     spec = section(quota, "spec")
     selectors: list[JsonObject] = [
         {"scopeName": name, "operator": "Exists"} for name in items(spec, "scopes")

@@ -12,7 +12,7 @@ _ZERO = Quantity("0")
 
 
 class ResourceQuotas(AdmissionPlugin):
-    """Charge the quotas of a namespace for what is written, or refuse it."""
+    """Charge the ResourceQuotas of a namespace for a write, or reject it."""
 
     def __init__(self, api: Access, clock: Clock) -> None:
         self._api = api
@@ -42,7 +42,7 @@ class ResourceQuotas(AdmissionPlugin):
             section(quota, "status")["used"] = {name: str(value) for name, value in used.items()}
 
     def _charge(self, quota: JsonObject, attributes: AdmissionAttributes) -> Usage | None:
-        """Give what is used after the write, None when the quota does not care; refuse what is too much."""
+        """Return the usage after the write, or None if the quota does not apply; raise if the quota is exceeded."""
         group, _, plural = attributes.resource
         obj, old = attributes.object or {}, attributes.old_object
         if not in_scope(quota, group, plural, obj):
@@ -75,7 +75,7 @@ class ResourceQuotas(AdmissionPlugin):
 
 
 def _possible(group: str, plural: str, hard: ResourceList) -> set[str]:
-    """Give the names by which a quota may limit this kind, though the object at hand does not use them."""
+    """Return the names by which a quota may limit this kind, though the object at hand does not use them."""
     if (group, plural) != ("", "pods"):
         return set()
     return {

@@ -1,4 +1,4 @@
-"""AdmissionReviews: what a webhook is asked, and what its answer has to be like."""
+"""AdmissionReviews: the request to a webhook, and the validation of its response."""
 
 import base64
 import binascii
@@ -28,7 +28,7 @@ class ReviewRequest:
 
 @dataclass(frozen=True, slots=True)
 class ReviewResponse:
-    """What a webhook says of a write."""
+    """The decision of a webhook."""
 
     allowed: bool
     result: JsonObject
@@ -41,7 +41,7 @@ class ReviewResponse:
 def ask(
     versioned: VersionedAttributes, new: msgspec.Raw, old: msgspec.Raw, versions: list[str]
 ) -> ReviewRequest:
-    """Write the review of a write, whose objects are encoded, in the first version that the webhook knows."""
+    """Return the review of a write with its encoded objects, in the first version that the webhook accepts."""
     version = next((item for item in versions if item in _VERSIONS), "")
     if not version:
         known = ", ".join(_VERSIONS)

@@ -1,4 +1,4 @@
-"""The Pod Security Standards: what the levels baseline and restricted forbid, in the real server's words."""
+"""The Pod Security Standards: what the levels baseline and restricted forbid, in kube-apiserver's words."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
@@ -65,11 +65,11 @@ class Violation(NamedTuple):
 
 
 Check = Callable[[JsonObject, int], Violation | None]
-"""Look at a Pod by the standards of a minor version."""
+"""Check a Pod by the standards of a minor version."""
 
 
 def containers(pod: JsonObject) -> Iterator[JsonObject]:
-    """Give all containers of a Pod, in the order in which violations name them."""
+    """Return all containers of a Pod, in the order in which violations name them."""
     spec = section(pod, "spec")
     for field in ("initContainers", "containers", "ephemeralContainers"):
         yield from items(spec, field)
@@ -425,7 +425,7 @@ REPLACES: dict[Check, Check] = {
 
 
 def violations(level: str, pod: JsonObject, minor: int = NEWEST) -> str:
-    """Say what a Pod does that a level of a version forbids; nothing when it is fine."""
+    """Return the violations of a level by a Pod; empty if there are none."""
     found = [violation for check in _checks(level, minor) if (violation := check(pod, minor)) is not None]
     return ", ".join(f"{item.reason} ({item.detail})" for item in found)
 

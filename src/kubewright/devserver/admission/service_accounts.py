@@ -9,7 +9,7 @@ from kubewright.devserver.request.admission import AdmissionAttributes, Admissio
 from kubewright.devserver.strategy.access import Access
 
 MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
-# An hour and seven seconds: how the real server marks tokens whose clients may not yet reload them.
+# An hour and seven seconds: kube-apiserver's mark of tokens for clients that may not reload them.
 TOKEN_SECONDS = 3607
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 

@@ -1,4 +1,4 @@
-"""PolicySet that judge writes by expressions."""
+"""ValidatingAdmissionPolicies: reject writes, warn of them or annotate the audit event, by CEL expressions."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -42,7 +42,7 @@ class ValidatingPolicies(AdmissionPlugin):
         self._versions = versions
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
-        """Ask each policy; the first violation of one that denies is told."""
+        """Evaluate each policy; raise for the first violation whose binding denies."""
         policies = self._policies.all()
         if not policies or is_exempt_from_policies(attributes):
             return
@@ -75,7 +75,7 @@ class ValidatingPolicies(AdmissionPlugin):
         return refusal
 
     def _misconfigured(self, policy: Policy, attributes: AdmissionAttributes) -> StatusError | None:
-        """Refuse what a policy matches while its parameters are of an unknown kind, however it is bound."""
+        """Return the rejection of a write that matches a policy with an unknown `paramKind`."""
         try:
             self._policies.check_params(policy)
         except PolicyFailure as error:
@@ -152,7 +152,7 @@ def _annotate(
 def _act(
     attributes: AdmissionAttributes, policy: Policy, binding: Binding, violation: Violation
 ) -> StatusError | None:
-    """Do with an violation what the binding says."""
+    """Deny, warn or audit a violation, as the binding says; return the rejection."""
     refusal: StatusError | None = None
     for action in items(binding.spec, "validationActions"):
         if action == "Deny":

@@ -1,4 +1,4 @@
-"""Webhooks that judge writes: all at once, and one violation is enough."""
+"""ValidatingAdmissionWebhook: call all matching webhooks at once; one denial rejects the write."""
 
 import asyncio
 
@@ -18,7 +18,7 @@ class ValidatingWebhooks(AdmissionPlugin):
         self._hooks = hooks
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
-        """Ask all webhooks that the write concerns; the first violation in their order is told."""
+        """Call all webhooks that match; raise the first denial in their order."""
         hooks = self._hooks.all()
         if not hooks or is_configuration(attributes):
             return

@@ -1,4 +1,4 @@
-"""The objects of a write in the version that a webhook or policy asked for."""
+"""A write in the version that a webhook or policy matches."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ class VersionedAttributes:
     variables: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def values(self) -> dict[str, Any]:
-        """Give the variables."""
+        """Return the variables."""
         ask = _asking(self.authorizer, self.attributes.user)
         group, _, plural = self.attributes.resource
         question = cel.Question(
@@ -74,7 +74,7 @@ def _namespace_object(namespace: JsonObject | None) -> JsonObject | None:
 def admission_request(
     attributes: AdmissionAttributes, resource: GroupVersionResource, kind: GroupVersionKind
 ) -> JsonObject:
-    """Describe a write without its objects, as webhooks and expressions are told of it."""
+    """Return the AdmissionRequest of a write without its objects, as webhooks and expressions see it."""
     request: JsonObject = {"kind": kind._asdict(), "resource": resource._asdict()}
     if attributes.subresource:
         request["subResource"] = attributes.subresource
@@ -147,7 +147,7 @@ class Versions:
         return await self.resource(match.resource).convert(copy(obj))
 
     def encoded(self, obj: JsonObject | None, match: ResourceMatch) -> msgspec.Raw:
-        """Give the bytes of an object in the matched version, its fields in the real server's order."""
+        """Return the bytes of an object in the matched version, its fields in kube-apiserver's order."""
         if obj is None:
             return msgspec.Raw(b"null")
         resource = self.resource(match.resource)

@@ -35,7 +35,7 @@ class DefaultStorageClass(AdmissionPlugin):
 
 
 class StorageProtection(AdmissionPlugin):
-    """Put a finalizer on new claims, volumes and classes of volumes, which controllers take off when nobody uses them."""
+    """Add a finalizer to new claims, volumes and volume attributes classes; controllers remove it when they are unused."""
 
     async def admit(self, attributes: AdmissionAttributes) -> None:
         """Add the finalizer."""

@@ -22,7 +22,7 @@ _FULL_AUTHORITY: Sequence[Rule] = (
     {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
     {"verbs": ["*"], "nonResourceURLs": ["*"]},
 )
-# The garbage collector changes these, whatever the permissions of its user.
+# The garbage collector changes these without holding the permissions of the role.
 _COLLECTED_FIELDS = ("ownerReferences", "finalizers", "selfLink", "managedFields")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from kubewright.devserver.auth.rules import Rule, allows
 from kubewright.devserver.request.identity import MASTERS, Attributes, Decision, User
-from kubewright.devserver.storage import Store
+from kubewright.devserver.storage import ObjectStore
 from kubewright.devserver.strategy.access import Access
 
 GROUP = "rbac.authorization.k8s.io"
@@ -55,7 +55,7 @@ class Grant:
 class RoleAuthorizer:
     """Authorize requests by RBAC; members of system:masters may do everything."""
 
-    def __init__(self, store: Store, api: Access) -> None:
+    def __init__(self, store: ObjectStore, api: Access) -> None:
         self._collections = [store.collection(f"{plural}.{GROUP}") for plural in _PLURALS]
         self._api = api
         self._revisions: list[int] = []

@@ -1,4 +1,4 @@
-"""The questions clients ask about users: who a token is, who they are themselves, what somebody may do."""
+"""Review kinds: TokenReview, SelfSubjectReview, SubjectAccessReview and its variants, SelfSubjectRulesReview; and tokens."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,7 +21,7 @@ _BOUND = {"Pod": ("pods", "pod"), "Secret": ("secrets", "secret"), "Node": ("nod
 
 
 class Reviews:
-    """Answer review kinds, which are created and never stored."""
+    """Answer review kinds, which are created but never stored."""
 
     def __init__(self, authorizer: RoleAuthorizer, tokens: TokenAuthenticator, issuer: TokenIssuer) -> None:
         self._authorizer = authorizer
@@ -29,7 +29,7 @@ class Reviews:
         self._issuer = issuer
 
     def strategies(self) -> Mapping[tuple[str, str], Strategy]:
-        """Give the kinds that are answered here, by group and kind."""
+        """Return the strategies of the review kinds, by group and kind."""
         endpoints: dict[tuple[str, str], Endpoint] = {
             (AUTHENTICATION, "TokenReview"): self.token,
             (AUTHENTICATION, "SelfSubjectReview"): self.myself,
@@ -41,7 +41,7 @@ class Reviews:
         return {kind: Strategy(endpoints={"": endpoint}) for kind, endpoint in endpoints.items()}
 
     async def token(self, call: EndpointRequest) -> Outcome:
-        """Tell whose a token is."""
+        """Answer a TokenReview."""
         body = _body(call)
         spec: JsonObject = body.get("spec") or {}
         if not spec.get("token"):
@@ -57,7 +57,7 @@ class Reviews:
         return Outcome(body, 201)
 
     async def myself(self, call: EndpointRequest) -> Outcome:
-        """Tell a client who it is."""
+        """Answer a SelfSubjectReview."""
         body = _body(call)
         await call.run_validating_admission(body)
         body["metadata"] = {"creationTimestamp": call.clock.stamp()}
@@ -65,7 +65,7 @@ class Reviews:
         return Outcome(body, 201)
 
     async def access(self, call: EndpointRequest) -> Outcome:
-        """Tell whether somebody may do something."""
+        """Answer a SubjectAccessReview or LocalSubjectAccessReview."""
         body = _body(call)
         spec: JsonObject = body.get("spec") or {}
         errors: list[problems.FieldError] = []
@@ -78,11 +78,11 @@ class Reviews:
         return await self._decide(call, body, user, errors)
 
     async def my_access(self, call: EndpointRequest) -> Outcome:
-        """Tell whether the client itself may do something."""
+        """Answer a SelfSubjectAccessReview."""
         return await self._decide(call, _body(call), call.user, [])
 
     async def my_rules(self, call: EndpointRequest) -> Outcome:
-        """List what the client itself may do in a namespace."""
+        """Answer a SelfSubjectRulesReview."""
         body = _body(call)
         spec: JsonObject = body.get("spec") or {}
         namespace: str = spec.get("namespace", "")
@@ -172,7 +172,7 @@ def _attribute_errors(resource: JsonObject | None, path: JsonObject | None) -> l
 
 
 def _metadata_errors(call: EndpointRequest, body: JsonObject) -> list[problems.FieldError]:
-    """Check that a question has no name: it is never stored."""
+    """Return errors for metadata: a review is never stored, so it has no name."""
     local = call.gvk.kind == "LocalSubjectAccessReview"
     unset = ("managedFields", "creationTimestamp", *(("namespace",) if local else ()))
     metadata: JsonObject = body.get("metadata") or {}
@@ -187,7 +187,7 @@ def _metadata_errors(call: EndpointRequest, body: JsonObject) -> list[problems.F
 
 
 def _selector_errors(resource: JsonObject) -> list[problems.FieldError]:
-    """Check the selectors of a question: each is a text or requirements, not both and not nothing."""
+    """Return errors for selectors: each is either raw text or requirements."""
     errors: list[problems.FieldError] = []
     for name in ("fieldSelector", "labelSelector"):
         selector: JsonObject | None = resource.get(name)

@@ -10,7 +10,7 @@ ANY = "*"
 
 
 def allows(rule: Rule, attributes: Attributes) -> bool:
-    """Tell whether one rule allows a request."""
+    """Return True if one rule allows a request."""
     if attributes.verb not in _texts(rule, "verbs") and ANY not in _texts(rule, "verbs"):
         return False
     if not attributes.resource:

@@ -37,7 +37,7 @@ class TokenIssuer:
 
     @classmethod
     def from_pem(cls, pem: bytes, now: Callable[[], float]) -> "TokenIssuer":
-        """Take a key that was kept, and a clock that tells the seconds since the epoch."""
+        """Return an issuer with a stored key; `now` returns the seconds since the epoch."""
         key = serialization.load_pem_private_key(pem, None)
         if not isinstance(key, ec.EllipticCurvePrivateKey):
             raise TypeError("the token key is not an elliptic curve key")
@@ -53,7 +53,7 @@ class TokenIssuer:
         seconds: int,
         bound: Mapping[str, Any] | None = None,
     ) -> tuple[str, int]:
-        """Sign a token for a ServiceAccount; gives it and the time it ends."""
+        """Sign a token for a ServiceAccount; return it and the time it ends."""
         now = int(self._now())
         private: dict[str, Any] = {
             "namespace": namespace,
@@ -77,7 +77,7 @@ class TokenIssuer:
         return f"{body}.{_encode(signature)}", now + seconds
 
     def claims(self, token: str) -> dict[str, Any]:
-        """Check a token's signature, issuer and times; gives what it claims."""
+        """Check a token's signature, issuer and times; return what it claims."""
         body, _, signature = token.rpartition(".")
         raw = _decode(signature)
         if body.count(".") != 1 or len(raw) != 2 * _HALF:
@@ -95,7 +95,7 @@ class TokenIssuer:
         return claims
 
     def key_set(self) -> dict[str, Any]:
-        """Give the public key as a JSON Web Key Set."""
+        """Return the public key as a JSON Web Key Set."""
         numbers = self._public.public_numbers()
         key = {
             "use": "sig",

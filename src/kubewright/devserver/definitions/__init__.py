@@ -1,4 +1,8 @@
-"""Custom resource definitions: the kind itself, the names they get, and the controller that serves them."""
+"""CustomResourceDefinitions.
+
+Read in this order: `controller` (`DefinitionController`, the entry point: accepts names and serves the resources), `naming`
+(accepted names and conditions), `kind` (strategy of the kind itself), `api_services` (APIServices of custom groups).
+"""
 
 from kubewright.devserver.definitions.controller import DefinitionController
 from kubewright.devserver.definitions.kind import definition_strategy

@@ -19,7 +19,7 @@ class ApiServices:
         self._clock = clock
 
     async def follow(self, versions: Set[tuple[str, str]]) -> None:
-        """Create what is missing and remove what is no longer served."""
+        """Create missing APIServices and remove those of versions that are no longer served."""
         present = {meta(item)["name"] for item in self._api.list(GROUP, PLURAL, labels=f"{_MANAGED}=true")}
         wanted = {f"{version}.{group}": (group, version) for group, version in versions}
         for name in sorted(wanted.keys() - present):

@@ -7,9 +7,8 @@ from typing import Any
 
 from kubewright.devserver.core import Core
 from kubewright.devserver.definitions.api_services import ApiServices
-from kubewright.devserver.definitions.conditions import is_true, set_condition
 from kubewright.devserver.definitions.kind import CLEANUP
-from kubewright.devserver.definitions.naming import Naming, accept_names
+from kubewright.devserver.definitions.naming import Naming, accept_names, is_true, set_condition
 from kubewright.devserver.objects import JsonObject, decode, meta
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import Resource, custom_resources
@@ -92,7 +91,7 @@ class DefinitionController:
 
     @staticmethod
     async def _until_stored(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Repeat work whose writes the data file does not take: no event would lead back to it."""
+        """Retry while the data file cannot be written: no event would start this work again."""
         while True:
             try:
                 await work()
@@ -193,7 +192,7 @@ class DefinitionController:
             self._end_watches(before[1])
 
     def _end_watches(self, resources: list[Resource]) -> None:
-        """End the watches on a kind whose definition has changed, as the real server does."""
+        """End the watches on a kind whose definition has changed, as kube-apiserver does."""
         for collection in {resource.collection for resource in resources}:
             if self._core.realistic:
                 asyncio.get_running_loop().call_later(WATCH_END_SECONDS, collection.end_watches)

@@ -1,7 +1,7 @@
 """The kind CustomResourceDefinition itself: its defaults, its rules, and what happens when one is deleted."""
 
 from kubewright.api import FieldError
-from kubewright.devserver.definitions.conditions import set_condition
+from kubewright.devserver.definitions.naming import set_condition
 from kubewright.devserver.objects import JsonObject, items, meta, section
 from kubewright.devserver.objects.clock import Clock
 from kubewright.devserver.strategy import MetaChecks, Strategy
@@ -63,5 +63,5 @@ def note_stored_version(crd: JsonObject) -> None:
 
 
 def check_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Check a changed definition; its name is fixed, so a plural that no longer fits is told as the change it is."""
+    """Validate a changed definition; the name is immutable, so a plural that no longer matches is reported as a change."""
     return [error for error in check_crd(new, old=old) if error.field != "metadata.name"]

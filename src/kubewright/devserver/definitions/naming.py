@@ -1,4 +1,4 @@
-"""Which names a definition gets: those it asks for, unless another of its group has them."""
+"""The status of a definition: accepted names (those in its spec that no other definition of the group has) and conditions."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -16,7 +16,7 @@ class Naming(NamedTuple):
 
     @property
     def fine(self) -> bool:
-        """Tell whether all names are accepted."""
+        """Return True if all names are accepted."""
         return self.reason == "NoConflicts"
 
 
@@ -60,3 +60,36 @@ def _conflict(wanted: str | list[str] | None, present: str | list[str] | None, u
     own = present if isinstance(present, list) else []
     clashes = [f"{quote(name)} is already in use" for name in wanted if name in used and name not in own]
     return clashes[0] if len(clashes) == 1 else f"[{', '.join(clashes)}]" if clashes else ""
+
+
+def find_condition(crd: JsonObject, kind: str) -> JsonObject | None:
+    """Find a condition by its type."""
+    conditions: list[JsonObject] = items(section(crd, "status"), "conditions")
+    return next((item for item in conditions if item["type"] == kind), None)
+
+
+def is_true(crd: JsonObject, kind: str) -> bool:
+    """Return True if a condition holds."""
+    found = find_condition(crd, kind)
+    return found is not None and found["status"] == "True"
+
+
+def set_condition(crd: JsonObject, kind: str, status: str, reason: str, message: str, stamp: str) -> None:
+    """Set a condition; its time moves only when its status does."""
+    state: JsonObject = crd.setdefault("status", {})
+    conditions: list[JsonObject] = items(state, "conditions")
+    state["conditions"] = conditions
+    found = find_condition(crd, kind)
+    moment = stamp if found is None or found["status"] != status else found.get("lastTransitionTime", stamp)
+    fresh = {
+        "type": kind,
+        "status": status,
+        "lastTransitionTime": moment,
+        "reason": reason,
+        "message": message,
+    }
+    if found is None:
+        conditions.append(fresh)
+    else:
+        found.clear()
+        found.update(fresh)

@@ -10,7 +10,7 @@ from kubewright.devserver.objects import JsonObject, api_version, encode
 from kubewright.devserver.registry.resources import Registry, Resource
 from kubewright.schema import version_priority
 
-# Kinds that the real server stores in a version it no longer serves by default; only their hash shows it.
+# Kinds that kube-apiserver stores in a version it no longer serves by default; only their hash shows it.
 _STORED_OTHERWISE = {
     ("apiextensions.k8s.io", "CustomResourceDefinition"): "v1beta1",
     ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): "v1beta1",
@@ -28,7 +28,7 @@ class Document:
 
 
 def storage_version_hash(resource: Resource) -> str:
-    """Name the stored version of a resource as the real server does."""
+    """Name the stored version of a resource as kube-apiserver does."""
     gvk = resource.storage_codec.gvk
     version = _STORED_OTHERWISE.get((gvk.group, gvk.kind), gvk.version)
     digest = hashlib.sha256(f"{gvk.group}/{version}/{gvk.kind}".encode()).digest()
@@ -36,7 +36,7 @@ def storage_version_hash(resource: Resource) -> str:
 
 
 class Discovery:
-    """Tell clients what is served."""
+    """Serve the discovery documents."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
@@ -59,13 +59,13 @@ class Discovery:
         return self._made.get(name)
 
     def versions(self) -> Document:
-        """Give `/api`."""
+        """Return `/api`."""
         found = self._known("/api") or self._document("/api", self._core_versions())
         assert found is not None
         return found
 
     def groups(self) -> Document:
-        """Give `/apis`."""
+        """Return `/apis`."""
         groups = [self._group(name) for name in self._group_names()]
         document: JsonObject = {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
         found = self._known("/apis") or self._document("/apis", document)
@@ -73,7 +73,7 @@ class Discovery:
         return found
 
     def group(self, name: str) -> Document | None:
-        """Give `/apis/GROUP`."""
+        """Return `/apis/GROUP`."""
         if name not in self._group_names():
             return None
         key = f"/apis/{name}"
@@ -82,14 +82,14 @@ class Discovery:
         )
 
     def resources(self, group: str, version: str) -> Document | None:
-        """Give `/api/v1` or `/apis/GROUP/VERSION`."""
+        """Return `/api/v1` or `/apis/GROUP/VERSION`."""
         if not self._registry.serves(group, version):
             return None
         key = f"{group}/{version}"
         return self._known(key) or self._document(key, self._resource_list(group, version))
 
     def aggregated(self, version: str, *, core: bool) -> Document:
-        """Give everything at once: the core group, or all the others."""
+        """Return everything at once: the core group, or all the others."""
         key = f"aggregated/{version}/{core}"
         found = self._known(key)
         if found is None:
@@ -105,7 +105,7 @@ class Discovery:
         return found
 
     def paths(self) -> list[str]:
-        """Give the paths that the root document lists."""
+        """Return the paths that the root document lists."""
         found = ["/api", "/api/v1", "/apis", "/apis/"]
         for group, version in self._registry.group_versions():
             if group:

@@ -33,7 +33,7 @@ _SWAGGER_PROTOBUF = (
     "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
     "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
 )
-# What the real server writes with indents for everybody, not for browsers alone.
+# kube-apiserver indents these documents for all clients, not for browsers alone.
 _INDENTED = ("/", "/version")
 _IMMUTABLE = ("Cache-Control", "public, immutable")
 

@@ -33,7 +33,7 @@ def bundle_hashes() -> dict[str, str]:
 
 
 class OpenApi:
-    """Tell clients what objects look like."""
+    """Serve the OpenAPI documents."""
 
     def __init__(self, registry: Registry, types: TypeTable) -> None:
         self._registry = registry
@@ -51,7 +51,7 @@ class OpenApi:
             self._generation = self._registry.generation
 
     async def index(self) -> bytes:
-        """Give the paths of all documents with the hashes of their contents."""
+        """Return the paths of all documents with the hashes of their contents."""
         self._hashes = await asyncio.to_thread(bundle_hashes)
         self._refresh()
         if not self._index:
@@ -63,7 +63,7 @@ class OpenApi:
         return self._index
 
     async def document(self, path: str) -> bytes | None:
-        """Give the document of a path such as `apis/apps/v1`."""
+        """Return the document of a path such as `apis/apps/v1`."""
         self._refresh()
         if path not in self._paths():
             return None
@@ -97,7 +97,7 @@ class OpenApi:
         return [item for item in self._registry.resources(group, name) if item.custom]
 
     async def version2(self, *, protobuf: bool = False) -> bytes:
-        """Give everything as one OpenAPI v2 document, for clients that know no other."""
+        """Return everything as one OpenAPI v2 document, for clients that know no other."""
         swagger = await self._swagger()
         return await asyncio.to_thread(swagger_protobuf, swagger) if protobuf else encode(swagger)
 

@@ -1,4 +1,4 @@
-"""OpenAPI v2 as protobuf: the form in which kubectl asks for it when v3 knows no such kind."""
+"""OpenAPI v2 as protobuf, which kubectl requests if v3 does not have a kind."""
 
 import json
 import struct

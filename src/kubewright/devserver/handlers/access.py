@@ -1,4 +1,4 @@
-"""The server's own hand on its objects, through the same write path that clients use."""
+"""The server's own reads and writes, through the write path that clients use."""
 
 from collections.abc import Callable, Iterator
 
@@ -15,7 +15,7 @@ from kubewright.devserver.request.options import WriteOptions, read_delete_optio
 
 
 class StoreAccess:
-    """Read from the store and write through the handlers, as the given user and without asking authorization."""
+    """Read from the store and write through the pipeline as a given user, without authorization."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -112,7 +112,7 @@ class StoreAccess:
         user: User = SYSTEM,
         admitted: bool = False,
     ) -> JsonObject:
-        """Delete an object; gives what the API would answer."""
+        """Delete an object; return what the API would answer."""
         target = self._resource(group, resource)
         parsed = read_delete_options(options or {})
         write = self._write(target, namespace, name, user, dry_run=parsed.dry_run)

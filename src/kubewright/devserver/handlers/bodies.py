@@ -1,4 +1,4 @@
-"""Reading request bodies: format, kind, fields, in the order in which the real server finds fault."""
+"""Request bodies: media type, kind and fields are checked in kube-apiserver's order."""
 
 from typing import Any, NamedTuple, cast
 
@@ -19,14 +19,14 @@ _SORTS: dict[type[object], str] = {list: "array", str: "string", bool: "bool", i
 
 
 class Body(NamedTuple):
-    """A client's object, and whether it asks to forget who owns its fields."""
+    """A client's object, and whether it resets field ownership."""
 
     object: JsonObject
     forget: bool
 
 
 def media_type(request: Request) -> str:
-    """Give the body's media type without parameters; JSON when nothing is said."""
+    """Return the body's media type without parameters; the default is JSON."""
     return request.headers.get("content-type", "").partition(";")[0].strip().lower() or JSON
 
 
@@ -116,7 +116,7 @@ def read_options(core: Core, request: Request, gvk: GroupVersionKind) -> JsonObj
 def report_strict(
     found: list[str], validation: str, warnings: list[str], kind: GroupVersionKind, wanted: GroupVersionKind
 ) -> None:
-    """Refuse or warn of unknown and repeated fields, as the client asked."""
+    """Reject unknown and repeated fields or warn of them, as `fieldValidation` says."""
     if not found or validation == "Ignore":
         return
     if validation == "Strict":
@@ -125,7 +125,7 @@ def report_strict(
 
 
 def unhandled(found: GroupVersionKind, wanted: GroupVersionKind, why: str) -> StatusError:
-    """Say that a body cannot be taken for the wanted kind."""
+    """Return the error for a body of another kind."""
     version = problems.quoted(found.version)
     return StatusError.bad_request(
         f"{found.kind} in version {version} cannot be handled as a {wanted.kind}: {why}"

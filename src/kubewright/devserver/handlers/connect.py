@@ -1,4 +1,4 @@
-"""Requests that a kind answers itself: connections, special subresources, kinds that are never stored."""
+"""Requests that a kind answers itself: connections, special subresources, and kinds that are never stored."""
 
 from dataclasses import replace
 from typing import Literal
@@ -20,13 +20,13 @@ from kubewright.http.server import Answer
 _FLAGS = ("stdin", "stdout", "stderr", "tty")
 _TOKEN_SECONDS = 3600
 # The scheduler names the Pod it means by uid and version.
-# The real server makes this answer anew, so that nobody owns it.
+# kube-apiserver responds with a new object, which has no managedFields.
 _UNMANAGED = frozenset({"SelfSubjectRulesReview"})
 _KEEPS_SYSTEM_FIELDS = "Binding"
 
 
 async def connect(target: ResourceRequest, endpoint: Endpoint | None) -> Answer:
-    """Let a kind answer one of its special subresources, if admission agrees."""
+    """Run admission, then the kind's endpoint of a subresource."""
     gvk = target.resource.subresources[target.info.subresource].gvk
     if gvk.kind.endswith("Options"):
         return await _open(target, endpoint, gvk)
@@ -48,7 +48,7 @@ async def connect(target: ResourceRequest, endpoint: Endpoint | None) -> Answer:
 
 
 async def create_transient(target: ResourceRequest, endpoint: Endpoint) -> Answer:
-    """Let a kind that is never stored answer what a client creates of it."""
+    """Run admission, then the endpoint of a kind that is never stored."""
     form = target.format()
     options = write_options(target.request, "CreateOptions")
     body = read_object(
@@ -80,7 +80,7 @@ async def _make(
 
 
 async def _open(target: ResourceRequest, endpoint: Endpoint | None, gvk: GroupVersionKind) -> Answer:
-    """Open a connection; what admission changes in its options changes nothing."""
+    """Open a connection; changes of its options by admission are ignored, as in kube-apiserver."""
     asked = _connection(target, gvk)
     attributes = _attributes(target, gvk, "CONNECT", asked, None)
     await target.core.admission.admit(attributes)
@@ -91,7 +91,7 @@ async def _open(target: ResourceRequest, endpoint: Endpoint | None, gvk: GroupVe
 
 
 def _connection(target: ResourceRequest, gvk: GroupVersionKind) -> JsonObject:
-    """Read from a query what a connection is to be like."""
+    """Return the options object of a connection from the query."""
     request = target.request
     options: JsonObject = {"kind": gvk.kind, "apiVersion": gvk.api_version}
     if gvk.kind.endswith("ProxyOptions"):

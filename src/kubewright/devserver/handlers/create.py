@@ -10,7 +10,7 @@ from kubewright.devserver.objects.metadata import (
     wipe_system_fields,
 )
 from kubewright.devserver.objects.status import StatusError
-from kubewright.devserver.storage import Conflict
+from kubewright.devserver.storage import WriteConflict
 
 
 def begin_create(write: ObjectWrite, obj: JsonObject) -> None:
@@ -84,5 +84,5 @@ async def store_created(write: ObjectWrite, obj: JsonObject) -> bytes:
         return await write.dry_run_result(obj)
     try:
         return await write.commit(obj, None)
-    except Conflict:
+    except WriteConflict:
         raise StatusError.already_exists(resource.group, resource.plural, write.name) from None

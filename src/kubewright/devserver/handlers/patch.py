@@ -1,4 +1,4 @@
-"""Patches: four ways to say what the new object is, each a function of the old one."""
+"""Patches: JSON patch, merge patch, strategic merge patch and server-side apply, each a function of the old object."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
@@ -20,7 +20,7 @@ MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 MAX_OPERATIONS = 10_000
 _MALFORMED = "invalid patch format"
-"""How what is said of directives that make no sense begins; other patches fail on what they are applied to."""
+"""The start of messages about invalid directives; other patches fail on the object they are applied to."""
 
 
 class Patched(NamedTuple):
@@ -31,7 +31,7 @@ class Patched(NamedTuple):
     touched: JsonObject
     """The objects that the patch reaches into, as nested objects."""
     strategic: JsonObject | None = None
-    """The patch itself where it was a strategic one: what is wrong then is told of it and not of the document."""
+    """The patch itself, if it is a strategic one: errors then show the patch and not the document."""
 
 
 Patch = Callable[[JsonObject], Patched]
@@ -52,7 +52,7 @@ def patch_type(request: Request, resource: Resource) -> str:
 
 def document_patch(kind: str, body: bytes, schema: Any) -> Patch:
     """Read a JSON, merge or strategic patch; a strategic one follows the schema."""
-    # Only of strategic patches the real server does not say what it was about to do.
+    # kube-apiserver has no such prefix for strategic patches.
     doing = "" if kind == STRATEGIC_PATCH else "error decoding patch: "
     value, strict = _parse(body, doing)
     if kind == JSON_PATCH:
@@ -122,7 +122,7 @@ def _operations(value: Any, doing: str) -> list[Any]:
 
 
 def patched(write: ObjectWrite, patch: Patch) -> ObjectChange:
-    """Make the change that a document patch asks for."""
+    """Return the change of a JSON, merge or strategic patch."""
 
     def change(old: JsonObject | None) -> JsonObject:
         if old is None:
@@ -135,7 +135,7 @@ def patched(write: ObjectWrite, patch: Patch) -> ObjectChange:
 
 
 def read_patched(write: ObjectWrite, made: Patched, old: JsonObject) -> JsonObject:
-    """Bring a patched document into form; what is wrong with it is told as wrong with the patch."""
+    """Decode a patched document; errors are reported as errors of the patch."""
     resource, document = write.resource, made.document
     if made.strategic is not None:
         document = write.core.types.arranged(resource.gvk, document)
@@ -156,20 +156,20 @@ def read_patched(write: ObjectWrite, made: Patched, old: JsonObject) -> JsonObje
 
 
 def _converted(write: ObjectWrite, made: Patched, why: str) -> str:
-    """Tell why a document is refused: after a strategic patch it is converted, and never was JSON again."""
+    """Return the reason of a decoding error: after a strategic patch, Go converts the value instead of decoding JSON."""
     if made.strategic is None:
         return why
     return write.core.types.conversion_problem(write.resource.gvk, made.document) or why
 
 
 def invalid_patch(made: Patched, why: str) -> StatusError:
-    """Tell that a patch makes of a document what cannot be read."""
+    """Return the error of a patch whose result cannot be decoded."""
     shown = _echo(made.document, made.touched) if made.strategic is None else _as_go(made.strategic)
     return StatusError.invalid("", "", "", [problems.invalid("patch", shown, why)])
 
 
 def _echo(value: Any, touched: Any) -> str:
-    """Write a patched document as the real server does: it sorts what the patch reaches into, and nothing else."""
+    """Encode a patched document as kube-apiserver does: only the objects that the patch reaches are sorted."""
     if isinstance(touched, list):
         return encode_sorted(value).decode()
     if not isinstance(touched, dict) or not isinstance(value, dict | list):
@@ -185,7 +185,7 @@ def _echo(value: Any, touched: Any) -> str:
 
 
 def _reached(operations: list[JsonObject]) -> JsonObject:
-    """Give the objects that a JSON patch reaches into, as nested objects."""
+    """Return the objects that a JSON patch reaches into, as nested objects."""
     reached: JsonObject = {}
     for operation in operations:
         for pointer in (operation.get("from", ""), operation.get("path", "")):
@@ -210,7 +210,7 @@ def _as_go(value: Any) -> str:
 
 
 def applied(write: ObjectWrite, body: bytes) -> ObjectChange:
-    """Make the change that server-side apply asks for."""
+    """Return the change of a server-side apply."""
     config = configuration(body)
     check_configuration(write, config, write.resource.gvk)
     empty = write.empty()
@@ -229,7 +229,7 @@ def applied(write: ObjectWrite, body: bytes) -> ObjectChange:
             )
         )
         if old is not None and _only_owners_differ(merged, old):
-            # What is applied without effect is not completed either: new defaults wait for a real change.
+            # An apply without effect does not default either: new defaults appear with the next change.
             return merged
         return read_applied(write, merged, old, meta(config).get("namespace", ""))
 
@@ -245,7 +245,7 @@ def _only_owners_differ(new: JsonObject, old: JsonObject) -> bool:
 
 
 def reporting_conflicts(merge: Callable[[], JsonObject]) -> JsonObject:
-    """Merge; tell conflicts and values that do not fit their schema as the real server does."""
+    """Return the merged object; raise conflicts and schema errors as kube-apiserver reports them."""
     try:
         return merge()
     except ApplyConflicts as conflicts:

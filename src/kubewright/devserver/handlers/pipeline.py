@@ -56,7 +56,7 @@ from kubewright.devserver.request.identity import Attributes, forbidden
 from kubewright.devserver.request.info import request_info
 from kubewright.devserver.request.options import DeleteOptions
 from kubewright.devserver.request.responses import refuse
-from kubewright.devserver.storage import Conflict, JournalError, Record
+from kubewright.devserver.storage import JournalError, Record, WriteConflict
 from kubewright.http.server import Answer, Request
 
 MAX_NAME_ATTEMPTS = 8
@@ -180,7 +180,7 @@ async def run_update(
                     raise write.not_found()
                 return await _create_by_update(write, change), True
             return await _update(write, record, change, uid), False
-        except Conflict:
+        except WriteConflict:
             continue
     raise write.conflict()
 
@@ -223,7 +223,7 @@ async def run_delete(write: ObjectWrite, options: DeleteOptions) -> Deletion:
             raise write.not_found()
         try:
             return await _delete(write, record, options)
-        except Conflict:
+        except WriteConflict:
             continue
     raise write.conflict()
 
@@ -237,5 +237,5 @@ async def _delete(write: ObjectWrite, record: Record, options: DeleteOptions) ->
             await write.core.admission.admit(attributes)
         await write.core.admission.validate(attributes)
     if write.record() is not record:
-        raise Conflict
+        raise WriteConflict
     return await finish_delete(write, record, old, options)

@@ -5,7 +5,7 @@ from typing import Any
 
 from kubewright.api import problems
 from kubewright.devserver.core import Core
-from kubewright.devserver.handlers.selection import Selection
+from kubewright.devserver.handlers.selection import ObjectSelection
 from kubewright.devserver.objects import JsonObject, decode, encode
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import Resource
@@ -35,7 +35,7 @@ def object_revision(text: str) -> int:
 
 
 def list_revision(text: str) -> int:
-    """Read the resourceVersion of a list, for which the real server has another answer."""
+    """Read the resourceVersion of a list, for which kube-apiserver has another answer."""
     try:
         return object_revision(text)
     except StatusError as error:
@@ -58,7 +58,7 @@ def get_record(resource: Resource, namespace: str, name: str, max_visible_revisi
 
 
 def object_body(core: Core, strategy: Strategy, data: bytes, form: Format, include: str) -> bytes:
-    """Give one object's bytes in the wanted form, still as JSON."""
+    """Return one object's bytes in the wanted form, still as JSON."""
     if form.form == "object":
         return data
     obj = decode(data)
@@ -77,7 +77,7 @@ def object_body(core: Core, strategy: Strategy, data: bytes, form: Format, inclu
 
 
 class Page:
-    """A list's records, its revision, and where it goes on."""
+    """The records of a list, its revision and its continue token."""
 
     __slots__ = ("records", "remaining", "revision", "token")
 
@@ -90,7 +90,7 @@ class Page:
         self.remaining: int | None = remaining
 
 
-def list_page(core: Core, chosen: Selection, options: ListOptions) -> Page | Coroutine[Any, Any, Page]:
+def list_page(core: Core, chosen: ObjectSelection, options: ListOptions) -> Page | Coroutine[Any, Any, Page]:
     """Find the records of a list; a list at a revision of the future has to be awaited."""
     revision = list_revision(options.resource_version)
     if options.token:
@@ -102,12 +102,12 @@ def list_page(core: Core, chosen: Selection, options: ListOptions) -> Page | Cor
     return _list_now(core, chosen, options, revision)
 
 
-async def _list_later(core: Core, chosen: Selection, options: ListOptions, revision: int) -> Page:
+async def _list_later(core: Core, chosen: ObjectSelection, options: ListOptions, revision: int) -> Page:
     await wait_for_revision(core, revision)
     return _list_now(core, chosen, options, revision)
 
 
-def _list_now(core: Core, chosen: Selection, options: ListOptions, revision: int) -> Page:
+def _list_now(core: Core, chosen: ObjectSelection, options: ListOptions, revision: int) -> Page:
     exact = options.match == "Exact" or (revision > 0 and options.limit > 0 and not options.match)
     if exact:
         return _page_at(core, chosen, options.limit, revision, chosen.prefix)
@@ -120,7 +120,7 @@ def _list_now(core: Core, chosen: Selection, options: ListOptions, revision: int
     return _cut(chosen, records, limit, core.store.revision)
 
 
-def _continued(core: Core, chosen: Selection, options: ListOptions, token: Token) -> Page:
+def _continued(core: Core, chosen: ObjectSelection, options: ListOptions, token: Token) -> Page:
     start = chosen.prefix + token.start
     if token.revision < 0:
         records = chosen.resource.collection.page(chosen.prefix, start)
@@ -137,7 +137,7 @@ def _continued(core: Core, chosen: Selection, options: ListOptions, token: Token
     return _page_at(core, chosen, options.limit, token.revision, start)
 
 
-def _page_at(core: Core, chosen: Selection, limit: int, revision: int, start: str) -> Page:
+def _page_at(core: Core, chosen: ObjectSelection, limit: int, revision: int, start: str) -> Page:
     collection = chosen.resource.collection
     if revision < collection.floor:
         raise StatusError.expired("The resourceVersion for the provided list is too old.")
@@ -148,7 +148,7 @@ def _page_at(core: Core, chosen: Selection, limit: int, revision: int, start: st
     return _cut(chosen, records, limit, revision)
 
 
-def _cut(chosen: Selection, records: list[Record], limit: int, revision: int) -> Page:
+def _cut(chosen: ObjectSelection, records: list[Record], limit: int, revision: int) -> Page:
     if chosen.whole:
         if limit <= 0 or len(records) <= limit:
             return Page(records, revision)
@@ -163,7 +163,7 @@ def _cut(chosen: Selection, records: list[Record], limit: int, revision: int) ->
     return Page(found, revision)
 
 
-def _token(chosen: Selection, last: Record, revision: int) -> str:
+def _token(chosen: ObjectSelection, last: Record, revision: int) -> str:
     return encode_token(revision, last.key.removeprefix(chosen.prefix))
 
 
@@ -178,8 +178,8 @@ def page_meta(page: Page, *, custom: bool) -> JsonObject:
     return metadata
 
 
-def list_body(core: Core, chosen: Selection, page: Page, form: Format, include: str) -> bytes:
-    """Give a list's bytes in the wanted form, still as JSON; plain lists are joined from stored bytes."""
+def list_body(core: Core, chosen: ObjectSelection, page: Page, form: Format, include: str) -> bytes:
+    """Return a list's bytes in the wanted form, still as JSON; plain lists are joined from stored bytes."""
     resource = chosen.resource
     if form.form == "object":
         return _join(resource, page)

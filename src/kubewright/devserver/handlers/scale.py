@@ -1,4 +1,4 @@
-"""The scale subresource: a small object that stands for the replicas of a bigger one."""
+"""The scale subresource: a Scale that represents the replicas of an object."""
 
 from typing import Any
 
@@ -47,7 +47,7 @@ def scale_of(access: ScaleAccess, obj: JsonObject) -> JsonObject:
 
 
 def read_scale(resource: Resource, record: Record) -> bytes:
-    """Give the Scale of a record."""
+    """Return the Scale of a record."""
     return encode(scale_of(_access(resource), resource.read(record)))
 
 
@@ -62,7 +62,7 @@ _CUSTOM = Strategy(columns=(Column("Name", format="name"), *_REPLICAS, Column("A
 
 
 def scale_columns(resource: Resource) -> Strategy:
-    """Say which Table the Scale of a kind is shown as."""
+    """Return the strategy whose columns show the Scale of a kind."""
     return _CUSTOM if resource.custom else _BUILTIN
 
 
@@ -80,7 +80,7 @@ async def replace_scale(write: ObjectWrite, body: JsonObject) -> bytes:
 
 
 async def apply_to_scale(write: ObjectWrite, body: bytes) -> bytes:
-    """Take the replicas from an applied Scale, whose manager comes to own them."""
+    """Set the replicas from an applied Scale; its manager owns them."""
     access = _access(write.resource)
     config = configuration(body)
     check_configuration(write, config, SCALE)
@@ -146,13 +146,13 @@ async def _update(write: ObjectWrite, access: ScaleAccess, change: ObjectChange)
 
 
 def _forget_scalers(obj: JsonObject) -> None:
-    """Drop who owns replicas through scale: for custom resources the real server only takes them from others."""
+    """Drop the managers of scale: for custom resources kube-apiserver only removes the field from other managers."""
     kept = [entry for entry in items(meta(obj), "managedFields") if entry.get("subresource") != "scale"]
     meta(obj)["managedFields"] = kept
 
 
 def _keep_times(new: JsonObject, old: JsonObject) -> None:
-    """Leave who scales the times the object knew: scaling gives it no time of its own, as on the real server."""
+    """Keep the times of the managers of scale: scaling sets none, as in kube-apiserver."""
     known = {_scaler(entry): entry.get("time") for entry in items(meta(old), "managedFields")}
     for entry in items(meta(new), "managedFields"):
         if entry.get("subresource") == "scale":

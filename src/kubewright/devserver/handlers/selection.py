@@ -1,4 +1,4 @@
-"""Which objects a list or watch is about: namespace, name, labels and fields."""
+"""Which objects a list or watch selects: namespace, name, labels and fields."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,36 +11,38 @@ from kubewright.devserver.storage import Record
 
 
 @dataclass(slots=True)
-class Selection:
-    """A resource's objects as far as a request asks for them."""
+class ObjectSelection:
+    """The objects of a resource that a request selects."""
 
     resource: Resource
     prefix: str
     name: str = ""
-    """The one name asked for, when there is one."""
+    """The selected name, if there is one."""
     labels: LabelMatcher | None = None
     fields: FieldSelector | None = None
 
     @property
     def whole(self) -> bool:
-        """Tell whether every object under the prefix belongs to it."""
+        """Return True if every object under the prefix belongs to it."""
         return self.labels is None and self.fields is None
 
     def covers(self, key: str) -> bool:
-        """Tell whether a key may belong to it."""
+        """Return True if a key may belong to it."""
         return not self.prefix or key.startswith(self.prefix)
 
     def matches(self, record: Record) -> bool:
-        """Tell whether a record belongs to it."""
+        """Return True if a record belongs to it."""
         if self.labels is not None and not self.labels.matches(record.labels):
             return False
         return self.fields is None or self.fields.matches(_field_reader(self.resource, record))
 
 
-def selection(resource: Resource, namespace: str, name: str, labels: str, fields: str) -> Selection:
+def select_objects(
+    resource: Resource, namespace: str, name: str, labels: str, fields: str
+) -> ObjectSelection:
     """Read the selectors of a request."""
     prefix = f"{namespace}/" if namespace and resource.namespaced else ""
-    found = Selection(resource, prefix)
+    found = ObjectSelection(resource, prefix)
     try:
         if labels:
             found.labels = parse_labels(labels)

@@ -12,7 +12,7 @@ from kubewright.devserver.objects import JsonObject, copy, encode_sorted, meta
 from kubewright.devserver.objects.metadata import check_meta, check_meta_update, check_qualified_finalizers
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.request.options import parse_revision
-from kubewright.devserver.storage import Conflict, Record
+from kubewright.devserver.storage import Record, WriteConflict
 
 ObjectChange = Callable[[JsonObject | None], JsonObject]
 """Return the new object, managedFields included, from a copy of the current one; None if there is none."""
@@ -171,11 +171,11 @@ def replacement(write: ObjectWrite, body: JsonObject, *, forget: bool) -> Object
 async def store_updated(write: ObjectWrite, record: Record, new: JsonObject, old: JsonObject) -> bytes:
     """Store a changed object, or remove it if this write ends its deletion; return its bytes.
 
-    Nothing is stored for a dry run, nor if nothing changed. Raise Conflict if another writer was faster.
+    Nothing is stored for a dry run, nor if nothing changed. Raise WriteConflict if another writer was faster.
     """
     resource = write.resource
     if write.record() is not record:
-        raise Conflict
+        raise WriteConflict
     if _ends_deletion(write, new, old):
         if not write.options.dry_run:
             write.core.store.delete(resource.collection, record)

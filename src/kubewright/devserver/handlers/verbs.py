@@ -25,7 +25,7 @@ from kubewright.devserver.handlers.scale import (
     replace_scale,
     scale_columns,
 )
-from kubewright.devserver.handlers.selection import Selection, selection
+from kubewright.devserver.handlers.selection import ObjectSelection, select_objects
 from kubewright.devserver.handlers.update import replacement
 from kubewright.devserver.handlers.watch import Watch
 from kubewright.devserver.objects import meta
@@ -61,7 +61,7 @@ def get(target: ResourceRequest) -> Response | Later:
 
 
 async def _get_converted(target: ResourceRequest, form: Format) -> Answer:
-    # Asked for by name, an object is converted each time: who converts may have changed its mind.
+    # kube-apiserver calls the conversion webhook for each get: its result may have changed.
     record = get_record(
         target.resource, target.info.namespace, target.info.name, target.context.max_visible_revision()
     )
@@ -84,8 +84,8 @@ def _get_now(target: ResourceRequest, form: Format) -> Response:
     return target.respond(200, target.resource.render(record), form)
 
 
-def _selection(target: ResourceRequest, labels: str, fields: str) -> Selection:
-    return selection(target.resource, target.info.namespace, target.info.name, labels, fields)
+def _selection(target: ResourceRequest, labels: str, fields: str) -> ObjectSelection:
+    return select_objects(target.resource, target.info.namespace, target.info.name, labels, fields)
 
 
 def _list_options(target: ResourceRequest) -> ListOptions:
@@ -110,16 +110,16 @@ def list_objects(target: ResourceRequest) -> Response | Later:
 
 
 async def _list_later(
-    target: ResourceRequest, chosen: Selection, page: Coroutine[Any, Any, Page], form: Format
+    target: ResourceRequest, chosen: ObjectSelection, page: Coroutine[Any, Any, Page], form: Format
 ) -> Answer:
     return _list_answer(target, chosen, await page, form)
 
 
-async def _converted_page(target: ResourceRequest, chosen: Selection, options: ListOptions) -> Page:
-    """Find the records of a list of a kind whose versions need a converter; all are converted in one go."""
+async def _converted_page(target: ResourceRequest, chosen: ObjectSelection, options: ListOptions) -> Page:
+    """Return the page of a list whose records need the conversion webhook; all are converted in one call."""
     resource = target.resource
     if not chosen.whole:
-        # As on the real server, selectors look at converted objects: one that cannot be converted spoils the list.
+        # As in kube-apiserver, selectors see converted objects: one failed conversion fails the list.
         await resource.prepare(resource.collection.records(chosen.prefix))
     found = await converting(lambda: list_page(target.core, chosen, options))
     page = found if isinstance(found, Page) else await found
@@ -127,7 +127,7 @@ async def _converted_page(target: ResourceRequest, chosen: Selection, options: L
     return page
 
 
-def _list_answer(target: ResourceRequest, chosen: Selection, page: Page, form: Format) -> Response:
+def _list_answer(target: ResourceRequest, chosen: ObjectSelection, page: Page, form: Format) -> Response:
     include = target.include() if form.form == "Table" else ""
     return target.respond_encoded(200, list_body(target.core, chosen, page, form, include), form)
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from kubewright.devserver.core import Core
 from kubewright.devserver.handlers.read import object_revision
-from kubewright.devserver.handlers.selection import Selection
+from kubewright.devserver.handlers.selection import ObjectSelection
 from kubewright.devserver.objects import JsonObject, decode, encode, with_revision
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.request.context import RequestContext
 from kubewright.devserver.request.negotiation import Format
 from kubewright.devserver.request.options import ListOptions
-from kubewright.devserver.storage import ADDED, DELETED, MODIFIED, Event, Record
+from kubewright.devserver.storage import ADDED, DELETED, MODIFIED, Record, StoreEvent
 from kubewright.devserver.strategy.tables import cells_of, partial, table
 from kubewright.http.server import BodyWriter, Stream
 
@@ -22,7 +22,7 @@ MIN_SECONDS = 1800
 BOOKMARK_SECONDS = 60.0
 LAST_BOOKMARK_SECONDS = 2.0
 CONVERSION_SECONDS = 1.0
-"""How long to wait before somebody is asked again to convert."""
+"""Seconds between calls of a conversion webhook that fails."""
 BATCH_BYTES = 256 * 1024
 INITIAL_END = {"k8s.io/initial-events-end": "true"}
 
@@ -32,7 +32,7 @@ class Watch:
     """One client's watch."""
 
     core: Core
-    chosen: Selection
+    chosen: ObjectSelection
     options: ListOptions
     format: Format
     include: str
@@ -41,14 +41,14 @@ class Watch:
     deadline: float = 0.0
 
     def answer(self) -> Stream:
-        """Start the watch; what cannot be watched is refused before anything is sent."""
+        """Start the watch; what cannot be watched is rejected before anything is sent."""
         revision = object_revision(self.options.resource_version)
         return Stream(lambda writer: self._serve(writer, revision), self.format.media)
 
     async def _serve(self, writer: BodyWriter, revision: int) -> None:
         seconds = self.options.timeout or MIN_SECONDS * (1 + random.random())
         self.deadline = asyncio.get_running_loop().time() + seconds
-        # Who is still not told of what nobody converts when the time is up is told nothing, as by the real server.
+        # A watch that cannot convert an object ends silently at its timeout, as in kube-apiserver.
         with contextlib.suppress(StatusError):
             await self._run(writer, revision)
 
@@ -76,7 +76,7 @@ class Watch:
             if events:
                 cursor = await self._send_events(writer, events)
             elif self.options.bookmarks and now >= bookmark:
-                # Taken once: what changes while a slow reader is waited for comes after the bookmark.
+                # Read once: changes during a slow write are sent after the bookmark.
                 reached = self._newest()
                 await writer.write(self._bookmark(reached))
                 cursor = max(cursor, reached)
@@ -88,7 +88,7 @@ class Watch:
         limit = self.context.max_visible_revision()
         return self.core.store.revision if limit is None else limit
 
-    def _visible(self, events: list[Event]) -> list[Event]:
+    def _visible(self, events: list[StoreEvent]) -> list[StoreEvent]:
         limit = self.context.max_visible_revision()
         return events if limit is None else [event for event in events if event.revision <= limit]
 
@@ -121,14 +121,14 @@ class Watch:
                 if size > BATCH_BYTES:
                     await writer.write(b"".join(pieces))
                     pieces, size = [], 0
-        # Watches that ask for the state in the old way are told of its end, too.
+        # Also for watches that request initial events with resourceVersion 0 or none.
         if self.options.bookmarks:
             pieces.append(self._bookmark(revision, annotations=INITIAL_END))
         if pieces:
             await writer.write(b"".join(pieces))
 
-    async def _send_events(self, writer: BodyWriter, events: list[Event]) -> int:
-        """Send as many events as go well in one piece; gives the revision that was reached."""
+    async def _send_events(self, writer: BodyWriter, events: list[StoreEvent]) -> int:
+        """Send as many events as go well in one piece; return the revision that was reached."""
         pieces: list[bytes] = []
         size = 0
         cursor = events[-1].revision
@@ -144,14 +144,14 @@ class Watch:
             await writer.write(b"".join(pieces))
         return cursor
 
-    async def _prepare(self, events: list[Event]) -> None:
+    async def _prepare(self, events: list[StoreEvent]) -> None:
         resource = self.chosen.resource
         if resource.converter is not None:
             seen = (record for event in events for record in (event.old, event.new) if record is not None)
             await self._convert(seen)
 
     async def _convert(self, records: Iterable[Record]) -> None:
-        """Bring records into the version that is watched; a watch waits for whoever converts, and hears nothing meanwhile."""
+        """Convert records to the watched version; while the conversion webhook fails, the watch waits and sends nothing."""
         resource, due, loop = self.chosen.resource, list(records), asyncio.get_running_loop()
         epoch = resource.collection.epoch
         while True:
@@ -163,7 +163,7 @@ class Watch:
                 if loop.time() >= self.deadline or resource.collection.epoch != epoch:
                     raise
 
-    def _frames(self, event: Event) -> Iterator[bytes]:
+    def _frames(self, event: StoreEvent) -> Iterator[bytes]:
         chosen = self.chosen
         if not chosen.covers(event.key):
             return
@@ -174,7 +174,7 @@ class Watch:
         elif before is not None:
             yield self._shared(event, DELETED, before)
 
-    def _shared(self, event: Event, kind: str, record: Record) -> bytes:
+    def _shared(self, event: StoreEvent, kind: str, record: Record) -> bytes:
         if self.format.form != "object":
             return self._frame(kind, record, event.revision)
         shape = self.chosen.resource.codec.shape

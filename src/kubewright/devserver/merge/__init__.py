@@ -1,10 +1,11 @@
-"""Server-side apply and field ownership: structured merge and diff of values by their schema.
+"""Server-side apply and field ownership.
 
-`update_managed_fields`, `apply` and `apply_scale` keep `metadata.managedFields`; `keep_timestamps` undoes a write that changed
-nothing but times; `merge_schema_of_crd` and the schema classes say how a kind merges.
+`apply` and `update_managed_fields`, the entry points, are in `ownership`. Read in this order: `ownership`, `updater` (ownership during one
+write), `managers` (managedFields entries), `merging`, `comparison`, `membership` and `overlay` (values by schema), `fieldsets` and `elements`
+(FieldsV1), `schema` and `crd_schema` (how a kind merges), `validation`, `scale`, `last_applied`, `conflicts` (errors).
 """
 
-from kubewright.devserver.merge.conflicts import ApplyConflicts, Conflict
+from kubewright.devserver.merge.conflicts import ApplyConflicts, FieldConflict
 from kubewright.devserver.merge.crd_schema import merge_schema_of_crd
 from kubewright.devserver.merge.errors import ApplyError
 from kubewright.devserver.merge.overlay import overlay
@@ -42,8 +43,8 @@ __all__ = [
     "UNTYPED",
     "ApplyConflicts",
     "ApplyError",
-    "Conflict",
     "Convert",
+    "FieldConflict",
     "ListSchema",
     "MapSchema",
     "MergeSchema",

@@ -30,7 +30,7 @@ class Comparison:
     added: Fields = field(default_factory=dict[str, Any])
 
     def without(self, fields: Fields) -> "Comparison":
-        """Leave out paths that nobody may own here."""
+        """Leave out paths that cannot be owned through this endpoint."""
         if not fields:
             return self
         removed, modified, added = (

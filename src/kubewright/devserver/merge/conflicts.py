@@ -7,8 +7,8 @@ from kubewright.devserver.merge.elements import path_text
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
-    """One field that another manager owns: who, as the real server names them, and where."""
+class FieldConflict:
+    """One field that another manager owns: the manager's name, as kube-apiserver prints it, and the path."""
 
     manager: str
     path: tuple[str, ...]
@@ -20,19 +20,19 @@ class Conflict:
 
     @property
     def message(self) -> str:
-        """Say it as a cause of the Status does."""
+        """Return the message of the cause in a Status."""
         return f"conflict with {self.manager}"
 
 
 class ApplyConflicts(KubewrightError):
     """Fields of an unforced apply that other managers own; the text is the Status message."""
 
-    def __init__(self, conflicts: list[Conflict]) -> None:
+    def __init__(self, conflicts: list[FieldConflict]) -> None:
         super().__init__(_message(conflicts))
         self.conflicts = conflicts
 
 
-def _message(conflicts: list[Conflict]) -> str:
+def _message(conflicts: list[FieldConflict]) -> str:
     if len(conflicts) == 1:
         return f"Apply failed with 1 conflict: {conflicts[0].message}: {conflicts[0].field}"
     lines: list[str] = []

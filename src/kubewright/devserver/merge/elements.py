@@ -21,7 +21,7 @@ _OMITS_KEYS = (
 
 
 def go_json(value: Any) -> str:
-    """Write a JSON value as the real server does inside a path element."""
+    """Write a JSON value as kube-apiserver does inside a path element."""
     if type(value) is str and _PLAIN_TEXT.fullmatch(value):
         return f'"{value}"'
     if isinstance(value, float) and value.is_integer():
@@ -57,7 +57,7 @@ def item_element(schema: ListSchema, item: Any) -> str:
 
 
 def ordered(elements: list[str]) -> list[str]:
-    """Sort the elements of one level as the real server does: fields, keys, values, indexes."""
+    """Sort the elements of one level as kube-apiserver does: fields, keys, values, indexes."""
     if all(element[:2] == "f:" or element == SELF for element in elements):
         return sorted(elements)
     return sorted(elements, key=_rank)
@@ -88,7 +88,7 @@ def _value_rank(value: Any) -> tuple[int, Any]:
 
 @lru_cache(maxsize=8192)
 def is_element(text: str) -> bool:
-    """Tell whether a key of FieldsV1 is a path element at all."""
+    """Return True if a key of FieldsV1 is a path element at all."""
     try:
         rank = _rank(text)
     except (ValueError, AttributeError):

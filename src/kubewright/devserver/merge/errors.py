@@ -4,4 +4,4 @@ from kubewright.api import KubewrightError
 
 
 class ApplyError(KubewrightError, ValueError):
-    """A value that does not fit its merge schema; the text is what the real server says."""
+    """A value does not match its merge schema; the message is kube-apiserver's."""

@@ -17,12 +17,12 @@ _LEAF: Fields = {}
 
 
 def is_member(node: Fields) -> bool:
-    """Tell whether the element that leads to this node is itself in the set."""
+    """Return True if the element that leads to this node is itself in the set."""
     return not node or SELF in node
 
 
 def below(node: Fields) -> Fields:
-    """Return what is owned below a node, without the node itself."""
+    """Return the owned paths below a node, without the node itself."""
     if SELF not in node:
         return node
     return {element: child for element, child in node.items() if element != SELF}
@@ -43,7 +43,7 @@ def insert(fields: Fields, path: Iterable[str]) -> None:
         if child is None:
             child = fields[element] = {}
         elif not child:
-            # An empty dictionary means membership: say so before something is put below it.
+            # An empty dictionary means membership: keep that before a path is added below it.
             child = fields[element] = {SELF: _LEAF}
         fields = child
     if last in fields:
@@ -117,7 +117,7 @@ def without_below(left: Fields, right: Fields) -> Fields:
 
 
 def has(fields: Fields, path: Iterable[str]) -> bool:
-    """Tell whether one path is in a set."""
+    """Return True if one path is in a set."""
     node = fields
     for element in path:
         if element not in node:
@@ -150,7 +150,7 @@ def decode(value: Any) -> Fields:
 
 
 def _readable(value: Any) -> Fields:
-    """Return a node as it is when all of it is well spelled, which it nearly always is, else what is."""
+    """Return a node unchanged if all its elements are valid, else only the valid ones."""
     if not is_object(value):
         return _LEAF
     kept = {

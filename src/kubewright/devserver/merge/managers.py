@@ -14,7 +14,7 @@ ANCIENT = "ancient-changes"
 
 
 class ManagerId(NamedTuple):
-    """Who manages fields; an applier is the same one in every version."""
+    """A field manager; for apply it is the same in every version."""
 
     manager: str
     operation: str

@@ -59,7 +59,7 @@ class _Zip:
         self._right_items = dict(zip(self._right_elements, right, strict=True))
         self._left_items: dict[str, Any] = {}
         for element, item in zip(self._left_elements, left, strict=True):
-            # Of members that share a key none is merged: what the right says replaces them.
+            # Elements with a repeated key are not merged: those on the right replace them.
             self._left_items[element] = None if element in self._left_items else item
         self._shared = [element for element in self._right_elements if element in self._left_items]
         self._done: set[str] = set()
@@ -103,7 +103,7 @@ class _Zip:
 
 
 def remove(value: Any, fields: Fields, schema: MergeSchema) -> Any:
-    """Take the paths out of a value; what is left of a collection that becomes empty is null."""
+    """Return a value without the paths; a collection that becomes empty is null."""
     if not fields:
         return value
     how = view(schema, value)

@@ -1,4 +1,4 @@
-"""Lay a configuration over an object without anybody owning it, as mutating admission policies do."""
+"""Merge an apply configuration into an object without field ownership, as mutating admission policies do."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +16,7 @@ def overlay(live: dict[str, Any], configuration: dict[str, Any], schema: MergeSc
         check(configuration, schema)
     except ApplyError as error:
         raise ApplyError(f"failed to convert patch object to typed object: {error}") from None
-    # Whoever sets one field of an atomic value would drop all others without a word.
+    # Setting one field of an atomic value would silently drop all others.
     if found := list(_atomics("", configuration, schema)):
         text = ", ".join(found)
         raise ApplyError(f"invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {text}")

@@ -24,7 +24,7 @@ from kubewright.devserver.merge.validation import check
 from kubewright.devserver.merge.values import is_list, is_object, metadata_of, same
 from kubewright.devserver.objects import JsonObject
 
-# An object that existed before anybody applied to it: its fields belong to this manager from then on.
+# The manager of all fields of an object that existed before its first apply.
 BEFORE_FIRST_APPLY = "before-first-apply"
 _NEVER_OWNED = (
     ("apiVersion",),
@@ -55,7 +55,7 @@ _STRIPPED = field_paths(_NEVER_OWNED)
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Who writes, through which version and subresource, at what time (RFC 3339, whole seconds)."""
+    """The manager, version, subresource and time (RFC 3339, whole seconds) of a write."""
 
     manager: str
     api_version: str
@@ -64,7 +64,7 @@ class Write:
 
 
 def resets_ownership(value: Any) -> bool:
-    """Tell whether a request's object asks to forget all ownership: managedFields `[]` or `[{}]`."""
+    """Return True if a request's object resets all ownership: managedFields `[]` or `[{}]`."""
     metadata = value.get("metadata") if is_object(value) else None
     entries = metadata.get("managedFields") if is_object(metadata) else None
     return is_list(entries) and (not entries or (len(entries) == 1 and not entries[0]))
@@ -87,7 +87,7 @@ def update_managed_fields(
     """
     managers = _managers_for_update(live, new, write, reset=reset or resets_ownership(new))
     if not managers and metadata_of(live).get("uid"):
-        # Nobody tracks this object: writing to it does not begin to.
+        # The object has no managedFields: an update does not start to track it.
         return _with_managers(new, {})
     updater = Updater(schema, write.api_version, field_paths(reset_fields), convert)
     return _with_managers(new, _update(updater, live, new, managers, write))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from kubewright.devserver.merge.conflicts import ApplyConflicts, Conflict
+from kubewright.devserver.merge.conflicts import ApplyConflicts, FieldConflict
 from kubewright.devserver.merge.ownership import Write, apply, check_applied
 from kubewright.devserver.merge.schema import MergeSchema
 from kubewright.devserver.merge.values import is_object, metadata_of
@@ -44,7 +44,7 @@ def apply_scale(
 
 
 def scale_owners(live: JsonObject, replicas: Sequence[str]) -> list[JsonObject]:
-    """Give who owns the number, as the managedFields of a Scale tell it."""
+    """Return the managedFields of a Scale: the managers of the replicas."""
     return [
         {
             **{key: entry[key] for key in ("manager", "operation") if key in entry},
@@ -66,10 +66,10 @@ def _owns(fields: Any, path: Sequence[str]) -> bool:
     return True
 
 
-def _retold(conflict: Conflict, api_version: str) -> Conflict:
-    """Tell a conflict over the object's field as one over the Scale's."""
+def _retold(conflict: FieldConflict, api_version: str) -> FieldConflict:
+    """Return a conflict over the object's field as a conflict over `.spec.replicas` of the Scale."""
     name = conflict.manager.removesuffix(f" using {api_version}")
-    return Conflict(name if name == conflict.manager else f"{name} using {SCALE_VERSION}", _REPLICAS)
+    return FieldConflict(name if name == conflict.manager else f"{name} using {SCALE_VERSION}", _REPLICAS)
 
 
 def _set(value: JsonObject, path: Sequence[str], item: object) -> None:

@@ -36,7 +36,7 @@ class MapSchema:
 
     @property
     def fields(self) -> "Mapping[str, MergeSchema]":
-        """Return the declared fields, made when first asked for: types may contain themselves."""
+        """Return the declared fields, built at the first use: types can contain themselves."""
         if self._fields is None:
             self._fields = self._load()
         return self._fields

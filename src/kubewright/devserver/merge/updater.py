@@ -1,10 +1,10 @@
-"""Follow who owns which fields while an object is updated or applied to."""
+"""Update field ownership when an object is updated or applied."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from kubewright.devserver.merge.comparison import Comparison, compare
-from kubewright.devserver.merge.conflicts import ApplyConflicts, Conflict
+from kubewright.devserver.merge.conflicts import ApplyConflicts, FieldConflict
 from kubewright.devserver.merge.fieldsets import Fields, difference, intersection, paths, union, without_below
 from kubewright.devserver.merge.managers import Managed, ManagerId, Managers
 from kubewright.devserver.merge.membership import fields_of, reconciled, with_parents
@@ -19,7 +19,7 @@ Convert = Callable[[JsonObject, str], tuple[JsonObject, MergeSchema] | None]
 
 @dataclass(frozen=True, slots=True)
 class Updater:
-    """Ownership in one version of a kind; `ignored` are paths that nobody comes to own here."""
+    """Field ownership in one version of a kind; `ignored` paths are never owned."""
 
     schema: MergeSchema
     api_version: str
@@ -62,7 +62,7 @@ class Updater:
     def _share(
         self, live: JsonObject, new: JsonObject, managers: Managers, *, applier: ManagerId | None, force: bool
     ) -> Comparison:
-        """Take what changed from those who owned it; without force an applier may take nothing."""
+        """Remove changed fields from other managers; raise conflicts for an apply without force."""
         here = compare(live, new, self.schema).without(self.ignored)
         versions: dict[str, Comparison | None] = {self.api_version: here}
         taken: dict[ManagerId, Fields] = {}
@@ -98,7 +98,7 @@ class Updater:
     def _prune(
         self, merged: JsonObject, managers: Managers, applier: ManagerId, last: Managed | None
     ) -> JsonObject:
-        """Take out what the applier owned, left out this time, and nobody else owns."""
+        """Remove fields that the applier owned, no longer applies, and no other manager owns."""
         if last is None or not last.fields:
             return merged
         if last.api_version == self.api_version and not difference(last.fields, managers[applier].fields):
@@ -121,7 +121,7 @@ class Updater:
     def _add_back_owned(
         self, merged: JsonObject, pruned: JsonObject, api_version: str, managers: Managers
     ) -> JsonObject:
-        """Put back what anybody owns, the applier's new configuration included."""
+        """Restore fields that any manager owns, the new configuration included."""
         by_version: dict[str, Fields] = {api_version: {}}
         for managed in managers.values():
             by_version[managed.api_version] = union(by_version.get(managed.api_version, {}), managed.fields)
@@ -138,7 +138,7 @@ class Updater:
 
 
 def _conflicts(taken: dict[ManagerId, Fields]) -> ApplyConflicts:
-    found: list[Conflict] = []
+    found: list[FieldConflict] = []
     for who in sorted(taken, key=ManagerId.sort_key):
-        found += [Conflict(who.shown(), path) for path in paths(taken[who])]
+        found += [FieldConflict(who.shown(), path) for path in paths(taken[who])]
     return ApplyConflicts(found)

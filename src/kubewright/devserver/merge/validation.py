@@ -1,4 +1,4 @@
-"""Check that an applied configuration fits its merge schema, with the real server's texts."""
+"""Check that an applied configuration fits its merge schema, with kube-apiserver's texts."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from kubewright.devserver.merge.values import LIST, MAP, SCALAR, is_list, is_obj
 
 
 def check(value: Any, schema: MergeSchema) -> None:
-    """Raise `ApplyError` for fields that are not declared, wrong sorts of values, and repeated keys."""
+    """Raise `ApplyError` for undeclared fields, values of the wrong type, and repeated keys."""
     problems = _problems(value, schema)
     if len(problems) == 1:
         raise ApplyError(problems[0])

@@ -1,4 +1,4 @@
-"""Tell the sorts of JSON values apart, and absent from null."""
+"""Types of JSON values, and the difference between absent and null."""
 
 from enum import Enum
 from typing import Any, Final, TypeGuard
@@ -17,22 +17,22 @@ class Absent(Enum):
 
 ABSENT: Final = Absent.ABSENT
 
-# The three ways to look at a value through its schema.
+# A value is merged as one of these, by its schema.
 MAP, SCALAR, LIST, NONE = "map", "scalar", "list", ""
 
 
 def is_object(value: object) -> TypeGuard[dict[str, Any]]:
-    """Tell whether a value is an object."""
+    """Return True if a value is an object."""
     return isinstance(value, dict)
 
 
 def is_list(value: object) -> TypeGuard[list[Any]]:
-    """Tell whether a value is a list."""
+    """Return True if a value is a list."""
     return isinstance(value, list)
 
 
 def view(schema: MergeSchema, value: Any) -> str:
-    """Choose how a value is looked at: by its own sort where the schema allows it, else as the schema says."""
+    """Return how a value is merged: by its own type where the schema allows it, else as the schema says."""
     if is_object(value):
         if schema.mapping is not None:
             return MAP
@@ -47,7 +47,7 @@ def view(schema: MergeSchema, value: Any) -> str:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Tell whether two values are the same JSON, true and 1 apart; order of fields does not matter."""
+    """Return True if two values are the same JSON, true and 1 apart; order of fields does not matter."""
     if left is right:
         return True
     if left != right:
@@ -56,7 +56,7 @@ def same(left: Any, right: Any) -> bool:
 
 
 def _same_inside(left: Any, right: Any) -> bool:
-    """Python's equality takes true for 1; look again where it said equal."""
+    """Return True if two JSON values are equal; Python takes true for 1, so equal values are compared again."""
     if is_object(left):
         return is_object(right) and all(_same_inside(item, right[key]) for key, item in left.items())
     if is_list(left):
@@ -65,7 +65,7 @@ def _same_inside(left: Any, right: Any) -> bool:
 
 
 def encoded_same(left: Any, right: Any) -> bool:
-    """Tell cheaply that two values are surely the same; false means nothing."""
+    """Return True if two values are certainly the same; False means unknown. Cheap."""
     return left is right or msgspec.json.encode(left) == msgspec.json.encode(right)
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 
 class Clock:
-    """Tell the time in the forms the API writes."""
+    """Return the time in the formats of the API."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -15,15 +15,15 @@ class Clock:
         self._stamp = ""
 
     def seconds(self) -> float:
-        """Give the seconds since the epoch."""
+        """Return the seconds since the epoch."""
         return self._loop.time() + self._offset
 
     def now(self) -> datetime:
-        """Give the time with its zone."""
+        """Return the time with its zone."""
         return datetime.fromtimestamp(self.seconds(), UTC)
 
     def stamp(self) -> str:
-        """Give the time as metadata has it: RFC 3339, whole seconds, Z."""
+        """Return the time as metadata has it: RFC 3339, whole seconds, Z."""
         second = int(self.seconds())
         if second != self._second:
             self._second = second

@@ -61,7 +61,7 @@ def decode(data: bytes) -> JsonObject:
 
 
 def meta(obj: JsonObject) -> JsonObject:
-    """Give an object's metadata, which is put there when it is missing."""
+    """Return an object's metadata, which is put there when it is missing."""
     found = obj.get("metadata")
     if not isinstance(found, dict):
         found = {}
@@ -70,7 +70,7 @@ def meta(obj: JsonObject) -> JsonObject:
 
 
 def section(obj: JsonObject, *names: str) -> JsonObject:
-    """Give an object's part by its path, empty when it is missing or null."""
+    """Return an object's part by its path, empty when it is missing or null."""
     part = obj
     for name in names:
         found = part.get(name)
@@ -81,23 +81,23 @@ def section(obj: JsonObject, *names: str) -> JsonObject:
 
 
 def items(obj: JsonObject, name: str) -> list[Any]:
-    """Give a list of an object, empty when it is missing or null."""
+    """Return a list of an object, empty when it is missing or null."""
     found = obj.get(name)
     return cast(list[Any], found) if isinstance(found, list) else []
 
 
 def labels_of(obj: JsonObject) -> dict[str, str]:
-    """Give an object's labels."""
+    """Return an object's labels."""
     return obj.get("metadata", {}).get("labels") or {}
 
 
 def order_meta(metadata: JsonObject) -> JsonObject:
-    """Put metadata fields in the order of the real server's struct."""
+    """Put metadata fields in the order of kube-apiserver's struct."""
     return {name: metadata[name] for name in META_ORDER if name in metadata}
 
 
 def order_object(obj: JsonObject) -> JsonObject:
-    """Put kind and apiVersion first, then metadata in order, then the rest as it stands."""
+    """Return the object with kind and apiVersion first, then ordered metadata, then the rest unchanged."""
     ordered: JsonObject = {
         "kind": obj["kind"],
         "apiVersion": obj["apiVersion"],
@@ -110,7 +110,7 @@ def order_object(obj: JsonObject) -> JsonObject:
 
 
 def unchanged(new: JsonObject, old: JsonObject | None) -> JsonObject:
-    """Give the parts of an object that are, to the byte, what another has in their place."""
+    """Return the parts of an object that are, to the byte, what another has in their place."""
     if old is None:
         return {}
     return {
@@ -126,7 +126,7 @@ def copy(value: Any) -> Any:
 
 
 def with_revision(data: bytes, revision: int, *, custom: bool) -> bytes:
-    """Give an object's bytes another resourceVersion."""
+    """Return an object's bytes another resourceVersion."""
     obj = decode(data)
     obj["metadata"]["resourceVersion"] = str(revision)
     return encode_sorted(obj) if custom else encode(obj)

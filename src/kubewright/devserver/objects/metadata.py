@@ -33,14 +33,14 @@ def wipe_system_fields(obj: JsonObject) -> None:
 
 
 def fill_system_fields(obj: JsonObject, stamp: str) -> None:
-    """Give a new object its identity."""
+    """Return a new object its identity."""
     metadata = meta(obj)
     metadata["creationTimestamp"] = stamp
     metadata["uid"] = str(uuid.uuid4())
 
 
 def place_in_namespace(obj: JsonObject, namespace: str) -> None:
-    """Give an object the namespace of its URL, or refuse one that says otherwise."""
+    """Set the namespace of the URL; raise BadRequest if the object has another."""
     metadata = meta(obj)
     found = metadata.get("namespace", "")
     if not found:
@@ -53,7 +53,7 @@ def place_in_namespace(obj: JsonObject, namespace: str) -> None:
 
 
 def drop_repeated_owners(obj: JsonObject, warnings: list[str]) -> None:
-    """Drop owner references that occur twice, and say so."""
+    """Drop repeated owner references and warn of them."""
     owners: list[JsonObject] = obj.get("metadata", {}).get("ownerReferences") or []
     if len(owners) < 2:
         return
@@ -182,7 +182,7 @@ def _check_owners(metadata: JsonObject) -> list[FieldError]:
 
 
 def check_qualified_finalizers(obj: JsonObject) -> list[FieldError]:
-    """Find the finalizers that are neither the server's own nor name whose they are."""
+    """Return errors for finalizers that are neither standard nor qualified by a domain."""
     finalizers: list[str] = meta(obj).get("finalizers") or []
     return [error for index, name in enumerate(finalizers) for error in _check_finalizer(index, name)]
 

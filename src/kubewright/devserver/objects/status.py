@@ -1,4 +1,4 @@
-"""Errors as the API server tells them: every failure is a `Status` object with a reason and a code."""
+"""API errors: every failure is a `Status` object with a reason and a code."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
@@ -18,7 +18,7 @@ def group_resource(group: str, resource: str) -> str:
 
 
 def success(details: Mapping[str, Any], code: int | None = None) -> dict[str, Any]:
-    """Build the Status that tells a success."""
+    """Return the Status of a success."""
     body: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     kept = {name: value for name, value in details.items() if value}
     if kept:
@@ -51,7 +51,7 @@ class StatusError(KubewrightError):
 
     @property
     def retry_after(self) -> int:
-        """Tell how many seconds a client should wait, 0 when it need not."""
+        """Return the seconds of the Retry-After header; 0 for none."""
         return int((self.details or {}).get("retryAfterSeconds", 0))
 
     def wire(self) -> dict[str, Any]:
@@ -72,12 +72,12 @@ class StatusError(KubewrightError):
 
     @classmethod
     def bad_request(cls, message: str) -> Self:
-        """Say that the request makes no sense."""
+        """Return the error for an invalid request."""
         return cls(400, "BadRequest", message)
 
     @classmethod
     def unauthorized(cls, message: str = "Unauthorized") -> Self:
-        """Say that nobody knows who is asking."""
+        """Return the error for a request without valid credentials."""
         return cls(401, "Unauthorized", message)
 
     @classmethod
@@ -90,7 +90,7 @@ class StatusError(KubewrightError):
         *,
         causes: Sequence[Mapping[str, str]] = (),
     ) -> Self:
-        """Say that the user may not do this."""
+        """Return the error for a request that is not allowed."""
         if not resource:
             message = f"forbidden: {why}"
         elif not name:
@@ -107,31 +107,31 @@ class StatusError(KubewrightError):
 
     @classmethod
     def not_found(cls, group: str, resource: str, name: str) -> Self:
-        """Say that there is no such object."""
+        """Return the error for an object that does not exist."""
         message = f"{group_resource(group, resource)} {quote(name)} not found"
         return cls(404, "NotFound", message, {"name": name, "group": group, "kind": resource})
 
     @classmethod
     def no_such_path(cls) -> Self:
-        """Say that a served group version has no such resource."""
+        """Return the error for an unknown resource of a served group version."""
         return cls(404, "NotFound", "the server could not find the requested resource", {})
 
     @classmethod
     def method_not_allowed(cls) -> Self:
-        """Say that the path does not take this method."""
+        """Return the error for a method that the path does not support."""
         return cls(
             405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {}
         )
 
     @classmethod
     def not_acceptable(cls, accepted: Iterable[str]) -> Self:
-        """Say that none of the wanted answer formats can be had."""
+        """Return the error for an Accept header without a supported media type."""
         message = f"only the following media types are accepted: {', '.join(accepted)}"
         return cls(406, "NotAcceptable", message)
 
     @classmethod
     def already_exists(cls, group: str, resource: str, name: str, *, deleting: bool = False) -> Self:
-        """Say that the name is taken."""
+        """Return the error for a name that is in use."""
         message = f"{group_resource(group, resource)} {quote(name)} already exists"
         if deleting:
             message = f"object is being deleted: {message}"
@@ -139,7 +139,7 @@ class StatusError(KubewrightError):
 
     @classmethod
     def no_unique_name(cls, group: str, resource: str, name: str) -> Self:
-        """Say that generating a free name failed."""
+        """Return the error for generateName without a free name."""
         message = (
             f"{group_resource(group, resource)} {quote(name)} already exists, "
             "the server was not able to generate a unique name for the object"
@@ -149,69 +149,69 @@ class StatusError(KubewrightError):
 
     @classmethod
     def conflict(cls, group: str, resource: str, name: str, why: str = OPTIMISTIC_LOCK) -> Self:
-        """Say that the object is not what the client thinks it is."""
+        """Return the error for a write of an outdated object."""
         message = f"Operation cannot be fulfilled on {group_resource(group, resource)} {quote(name)}: {why}"
         return cls(409, "Conflict", message, {"name": name, "group": group, "kind": resource})
 
     @classmethod
     def apply_conflict(cls, message: str, causes: Sequence[Mapping[str, str]]) -> Self:
-        """Say that other field managers own what was applied."""
+        """Return the error for an apply that conflicts with other field managers."""
         return cls(409, "Conflict", message, {"causes": [dict(cause) for cause in causes]})
 
     @classmethod
     def expired(cls, message: str, *, metadata: Mapping[str, Any] | None = None) -> Self:
-        """Say that the asked for revision is no longer kept."""
+        """Return the error for a compacted revision."""
         return cls(410, "Expired", message, metadata=metadata)
 
     @classmethod
     def too_large(cls, message: str) -> Self:
-        """Say that the body is too big."""
+        """Return the error for a request body that is too large."""
         return cls(413, "RequestEntityTooLarge", f"Request entity too large: {message}")
 
     @classmethod
     def unsupported_media_type(cls, accepted: Iterable[str]) -> Self:
-        """Say that the body's format is not read here."""
+        """Return the error for a request body of an unsupported media type."""
         types = ", ".join(accepted)
         message = f"the body of the request was in an unknown format - accepted media types include: {types}"
         return cls(415, "UnsupportedMediaType", message)
 
     @classmethod
     def invalid(cls, group: str, kind: str, name: str, errors: Sequence[FieldError]) -> Self:
-        """Say which fields are wrong."""
+        """Return the error that lists invalid fields."""
         message = invalid_message(group_resource(group, kind), name, list(errors))
         causes = [error.cause() for error in errors]
         return cls(422, "Invalid", message, {"name": name, "group": group, "kind": kind, "causes": causes})
 
     @classmethod
     def rejected_patch(cls) -> Self:
-        """Say that a JSON patch did not apply."""
+        """Return the error for a JSON patch that does not apply."""
         message = "the server rejected our request due to an error in our request"
         return cls(422, "Invalid", message, {})
 
     @classmethod
     def too_many_requests(cls, message: str, retry_after: int = 1) -> Self:
-        """Say that the client should come again."""
+        """Return the error that asks the client to retry later."""
         return cls(429, "TooManyRequests", message, {"retryAfterSeconds": retry_after})
 
     @classmethod
     def unknown(cls, message: str) -> Self:
-        """Tell a failure that the real server has no reason for."""
+        """Return an error without a reason, as kube-apiserver responds to untyped errors."""
         return cls(500, "", message)
 
     @classmethod
     def internal(cls, message: str) -> Self:
-        """Tell a failure of the server itself."""
+        """Return the error for a failure of the server."""
         details = {"causes": [{"message": message}]}
         return cls(500, "InternalError", f"Internal error occurred: {message}", details)
 
     @classmethod
     def unavailable(cls, message: str) -> Self:
-        """Say that the service is not there now."""
+        """Return the error for a service that is unavailable."""
         return cls(503, "ServiceUnavailable", message)
 
     @classmethod
     def too_large_revision(cls, wanted: int, current: int) -> Self:
-        """Say that a revision of the future was asked for."""
+        """Return the error for a revision that the store has not reached."""
         causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
         message = f"Timeout: Too large resource version: {wanted}, current: {current}"
         return cls(504, "Timeout", message, {"causes": causes, "retryAfterSeconds": 1})

@@ -1,4 +1,8 @@
-"""The registry: which resources are served, built in or defined by custom resource definitions."""
+"""Which resources are served, built in or by CustomResourceDefinitions.
+
+Read in this order: `resources` (`Registry`, the entry point, and `Resource`), `catalog` (built-in resources), `definitions` and
+`scale_checks` (custom resources), `codecs` (decoding, defaults and validation of one version), `conversion` (conversion webhooks).
+"""
 
 from kubewright.devserver.registry.catalog import Strategies, builtin_resources
 from kubewright.devserver.registry.codecs import BuiltinCodec, Codec, CustomCodec

@@ -1,4 +1,4 @@
-"""Built-in resources: what discovery data says is served, with what is particular to each kind."""
+"""Built-in resources, from the recorded discovery data and the strategies of their kinds."""
 
 from collections.abc import Callable, Iterator
 
@@ -6,22 +6,27 @@ from kubewright.api import GroupVersionKind
 from kubewright.devserver.objects.status import group_resource
 from kubewright.devserver.registry.codecs import BuiltinCodec
 from kubewright.devserver.registry.resources import Resource, Subresource
-from kubewright.devserver.storage import Store
+from kubewright.devserver.storage import ObjectStore
 from kubewright.devserver.strategy import Strategy
 from kubewright.devserver.wire import BuiltinResource, TypeTable
 
 Strategies = Callable[[str, str], Strategy]
 
 
-def builtin_resources(types: TypeTable, store: Store, strategies: Strategies) -> Iterator[Resource]:
-    """Give every built-in resource."""
+def builtin_resources(types: TypeTable, store: ObjectStore, strategies: Strategies) -> Iterator[Resource]:
+    """Return every built-in resource."""
     for served in types.discovery():
         for entry in served.resources:
             yield _resource(types, store, strategies, served.group, served.version, entry)
 
 
 def _resource(
-    types: TypeTable, store: Store, strategies: Strategies, group: str, version: str, entry: BuiltinResource
+    types: TypeTable,
+    store: ObjectStore,
+    strategies: Strategies,
+    group: str,
+    version: str,
+    entry: BuiltinResource,
 ) -> Resource:
     strategy = strategies(group, entry.kind)
     gvk = GroupVersionKind(group, version, entry.kind)

@@ -19,7 +19,7 @@ class Codec(Protocol):
 
     @property
     def gvk(self) -> GroupVersionKind:
-        """Give the kind."""
+        """Return the kind."""
         ...
 
     @property
@@ -29,18 +29,18 @@ class Codec(Protocol):
 
     @property
     def merge_schema(self) -> MergeSchema:
-        """Give the schema for field management."""
+        """Return the schema for field management."""
         ...
 
     @property
     def list_prefix(self) -> int:
-        """Tell how many bytes at the start of an object are left out in lists."""
+        """Return how many bytes at the start of an object are omitted in lists (kind and apiVersion)."""
         ...
 
     def decode(self, value: JsonObject, old: JsonObject | None = None) -> tuple[JsonObject, list[str]]:
-        """Give a client's object in canonical form, and what the kind does not have of it.
+        """Return a client's object in canonical form, and what the kind does not have of it.
 
-        What it has in common with `old`, which has its form, need not be looked at.
+        Parts that are equal in `old`, which is formed already, are skipped.
         """
         ...
 
@@ -57,7 +57,7 @@ class Codec(Protocol):
         ...
 
     def validate_status(self, obj: JsonObject, old: JsonObject) -> list[FieldError]:
-        """Check an object whose status was written."""
+        """Return errors of an object after a write of its status."""
         ...
 
     def from_storage(self, obj: JsonObject) -> JsonObject:
@@ -65,7 +65,7 @@ class Codec(Protocol):
         ...
 
     def form(self, obj: JsonObject, old: JsonObject | None = None) -> JsonObject:
-        """Give an object as it is written, whatever defaulting and admission have added where; `old` as above."""
+        """Return an object in field order, wherever defaulting and admission added fields; `old` as above."""
         ...
 
     def write(self, formed: JsonObject) -> bytes:
@@ -116,7 +116,7 @@ class BuiltinCodec:
         return obj
 
     def form(self, obj: JsonObject, old: JsonObject | None = None) -> JsonObject:
-        """Give what Go's type would write, in its order."""
+        """Return what Go's type would write, in its order."""
         return order_object(self.types.decode(self.gvk, obj, unchanged(obj, old))[0])
 
     def write(self, formed: JsonObject) -> bytes:
@@ -129,14 +129,14 @@ class BuiltinCodec:
 
     @property
     def merge_schema(self) -> MergeSchema:
-        """Give the kind's merge schema, made when first asked for."""
+        """Return the kind's merge schema, built at the first use."""
         if self._merge_schema is None:
             self._merge_schema = self.types.merge_schema(self.gvk)
         return self._merge_schema
 
 
 class CustomCodec:
-    """A custom kind: what its structural schema makes of it."""
+    """The codec of a custom kind, by its structural schema."""
 
     list_prefix = 0
 
@@ -205,7 +205,7 @@ class CustomCodec:
 
     @property
     def merge_schema(self) -> MergeSchema:
-        """Give the merge schema that the structural schema stands for, made when first asked for."""
+        """Return the merge schema of the structural schema, built at the first use."""
         if self._merge_schema is None:
             self._merge_schema = merge_schema_of_crd(self.schema)
         return self._merge_schema

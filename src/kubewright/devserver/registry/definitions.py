@@ -1,4 +1,4 @@
-"""Custom resources: what a CustomResourceDefinition makes the server serve, and what is particular to its kind."""
+"""Custom resources: the resources and the strategy of a CustomResourceDefinition."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, cast
@@ -11,7 +11,7 @@ from kubewright.devserver.objects.status import group_resource
 from kubewright.devserver.registry.codecs import CustomCodec
 from kubewright.devserver.registry.conversion import WebhookConverter
 from kubewright.devserver.registry.resources import Resource, Subresource
-from kubewright.devserver.storage import Store
+from kubewright.devserver.storage import ObjectStore
 from kubewright.devserver.strategy import ScaleAccess, Strategy
 from kubewright.devserver.strategy.tables import CustomColumns
 from kubewright.devserver.wire import TypeTable
@@ -23,9 +23,9 @@ SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
 
 
 def custom_resources(
-    types: TypeTable, store: Store, crd: JsonObject, converter: WebhookConverter | None
+    types: TypeTable, store: ObjectStore, crd: JsonObject, converter: WebhookConverter | None
 ) -> Iterator[Resource]:
-    """Give the resources of a definition, one for each served version."""
+    """Return the resources of a definition, one for each served version."""
     spec = crd["spec"]
     names = crd["status"]["acceptedNames"]
     kind = names["kind"]
@@ -47,7 +47,7 @@ def _codec(types: TypeTable, group: str, kind: str, version: JsonObject) -> Cust
 
 
 def _resource(
-    store: Store,
+    store: ObjectStore,
     spec: JsonObject,
     names: JsonObject,
     version: JsonObject,

@@ -51,50 +51,50 @@ class Resource:
     converter: WebhookConverter | None = None
     """What converts between versions when that takes more than another apiVersion."""
     ready_at: float = 0.0
-    """The loop's time from which on requests are served; before, clients are told to come again."""
+    """The event loop's time from which requests are served; until then clients get 429."""
 
     @property
     def gvk(self) -> GroupVersionKind:
-        """Give the kind."""
+        """Return the kind."""
         return GroupVersionKind(self.group, self.version, self.kind)
 
     @property
     def gvr(self) -> GroupVersionResource:
-        """Give the resource as admission names it."""
+        """Return the resource as admission names it."""
         return GroupVersionResource(self.group, self.version, self.plural)
 
     @property
     def api_version(self) -> str:
-        """Give the apiVersion of its objects."""
+        """Return the apiVersion of its objects."""
         return api_version(self.group, self.version)
 
     @property
     def group_resource(self) -> str:
-        """Give the name messages use."""
+        """Return the name messages use."""
         return group_resource(self.group, self.plural)
 
     @property
     def home_group(self) -> str:
-        """Give the group that refusals of its objects name: where they are at home."""
+        """Return the group that errors about its objects name: the group whose storage is used."""
         return self.strategy.stored_as[0] if self.strategy.stored_as else self.group
 
     @property
     def has_status(self) -> bool:
-        """Tell whether the status is written through its own path."""
+        """Return True if the status is written through its own path."""
         return "status" in self.subresources
 
     def key(self, namespace: str, name: str) -> str:
-        """Give the storage key of an object."""
+        """Return the storage key of an object."""
         return f"{namespace}/{name}" if self.namespaced else name
 
     def render(self, record: Record) -> bytes:
-        """Give a record's bytes in this version; raises Unconverted when a converter has to help first."""
+        """Return a record's bytes in this version; raise Unconverted when a converter has to help first."""
         if record.shape == self.codec.shape:
             return record.data
         return record.form(self.codec.shape, self._convert)
 
     def read(self, record: Record) -> JsonObject:
-        """Give a record's object in this version, for the caller to change."""
+        """Return a record's object in this version, for the caller to change."""
         return decode(self.render(record))
 
     def _convert(self, record: Record) -> bytes:
@@ -103,7 +103,7 @@ class Resource:
         return self._fit(record, self.strategy.convert(self._complete(record), self.gvk))
 
     def _complete(self, record: Record) -> JsonObject:
-        """Give a record's object as the present schema of the version it is stored in has it."""
+        """Return a record's object as the present schema of the version it is stored in has it."""
         stored = decode(record.data)
         home = self.versions.get(stored.get("apiVersion", ""))
         return stored if home is None or home.shape == record.shape else home.from_storage(stored)
@@ -115,7 +115,7 @@ class Resource:
         return self.codec.encode(converted)
 
     def _foreign(self, record: Record) -> bool:
-        """Tell whether a record is in a version from which only the converter leads to this one."""
+        """Return True if a record is in a version from which only the converter leads to this one."""
         if self.converter is None or record.shape == self.codec.shape:
             return False
         return version_of_shape(record.shape) != version_of_shape(self.codec.shape)
@@ -135,7 +135,7 @@ class Resource:
             record.keep(shape, self._fit(record, obj))
 
     async def convert(self, obj: JsonObject) -> JsonObject:
-        """Give an object of another version of the kind in this one."""
+        """Return an object of another version of the kind in this one."""
         if obj.get("apiVersion") == self.api_version:
             return obj
         if self.converter is None:
@@ -143,7 +143,7 @@ class Resource:
         return (await self.converter.convert([obj], self.gvk))[0]
 
     async def to_storage(self, obj: JsonObject) -> JsonObject:
-        """Give an object in the version it is stored in, as that version's schema has it."""
+        """Return an object in the version it is stored in, as that version's schema has it."""
         storage = self.storage_codec
         if storage is self.codec:
             return obj
@@ -155,7 +155,7 @@ class Resource:
 
 
 def version_of_shape(shape: str) -> str:
-    """Give the version that a shape is a form of, whatever its schema."""
+    """Return the version of a shape, without its schema."""
     return shape.partition("@")[0]
 
 
@@ -210,18 +210,18 @@ class Registry:
         ]
 
     def serves(self, group: str, version: str) -> bool:
-        """Tell whether a group version is served."""
+        """Return True if a group version is served."""
         return (group, version) in self._versions
 
     def group_versions(self) -> list[tuple[str, str]]:
-        """Give the served group versions in the order they came."""
+        """Return the served group versions in the order they came."""
         return list(self._versions)
 
     def resources(self, group: str, version: str) -> list[Resource]:
-        """Give the resources of a group version, by name."""
+        """Return the resources of a group version, by name."""
         found = self._versions.get((group, version), {})
         return [found[name] for name in sorted(found)]
 
     def touch(self) -> None:
-        """Say that a resource has changed in place."""
+        """Mark the registry as changed after a resource was changed in place."""
         self.generation += 1

@@ -1,4 +1,4 @@
-"""What the scale subresource asks of a custom resource: counts that are counts, a selector that is a text."""
+"""Validation of the fields that the scale subresource of a custom resource uses."""
 
 from typing import Any, cast
 
@@ -45,7 +45,7 @@ def _count(obj: JsonObject, path: str) -> list[FieldError]:
 
 
 def _find(obj: JsonObject, path: str, wanted: type[object], sort: str) -> tuple[Any, str]:
-    """Give what is at a path, and what is wrong with it; None when nothing is there."""
+    """Return the value at a path, or None, and the reason if its type is wrong."""
     value: Any = obj
     for name in path.removeprefix(".").split("."):
         if not isinstance(value, dict):

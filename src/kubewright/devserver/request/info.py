@@ -1,4 +1,4 @@
-"""What a request asks for: its path as verb, resource and name."""
+"""The path of a request as verb, resource and name."""
 
 from dataclasses import dataclass, field
 
@@ -20,7 +20,7 @@ FINGERPRINT = "fingerprint"
 
 @dataclass(slots=True)
 class RequestInfo:
-    """What a path asks for; `resource` is empty for paths that are not API objects."""
+    """A parsed path; `resource` is empty for non-resource paths."""
 
     verb: str
     path: str
@@ -38,7 +38,7 @@ class RequestInfo:
 
 
 def request_info(request: Request) -> RequestInfo:
-    """Read what a request asks for from its method, path and query."""
+    """Return the parsed path of a request, from its method, path and query."""
     path = request.path
     parts = path.strip("/").split("/")
     plain = RequestInfo(request.method.lower(), path)

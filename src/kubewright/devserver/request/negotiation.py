@@ -1,4 +1,4 @@
-"""Which form and format an answer takes: the Accept header, the way the real server reads it."""
+"""Which form and format an answer takes: the Accept header, the way kube-apiserver reads it."""
 
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -14,7 +14,7 @@ Form = Literal["object", "Table", "PartialObjectMetadata", "PartialObjectMetadat
 
 
 class Clause(NamedTuple):
-    """One wish of an Accept header."""
+    """One clause of an Accept header."""
 
     media: str
     params: dict[str, str]
@@ -31,7 +31,7 @@ class Format(NamedTuple):
 
 @lru_cache(maxsize=256)
 def parse_accept(header: str) -> tuple[Clause, ...]:
-    """Read an Accept header into wishes, the dearest first."""
+    """Return the clauses of an Accept header, by preference."""
     clauses: list[Clause] = []
     for part in header.split(","):
         media, *raw = (piece.strip() for piece in part.split(";"))
@@ -104,13 +104,13 @@ def negotiate_watch(header: str, *, custom: bool) -> Format:
 
 
 def negotiate_error(header: str) -> str:
-    """Choose the media type of a Status: YAML for those who ask for it first, else JSON."""
+    """Return the media type of a Status: YAML if the client prefers it, else JSON."""
     clauses = parse_accept(header)
     return YAML if clauses and clauses[0].media == YAML else JSON
 
 
 def aggregated_version(header: str) -> str:
-    """Give the version of aggregated discovery that is wanted, or nothing for the older form."""
+    """Return the version of aggregated discovery that is wanted, or nothing for the older form."""
     for clause in parse_accept(header):
         if not _offers(clause.media, JSON):
             continue

@@ -17,7 +17,7 @@ _PROPAGATIONS = ("Foreground", "Background", "Orphan")
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """What a client says about how to write."""
+    """The options of a create, update or patch."""
 
     dry_run: bool = False
     field_manager: str = ""
@@ -58,7 +58,7 @@ def write_options(request: Request, kind: str, *, patch_type: str = "") -> Write
 
 
 def manager_of(options: WriteOptions, request: Request) -> str:
-    """Name the field manager: as asked, else what the user agent calls itself."""
+    """Return the field manager: the option, else the name in the User-Agent header."""
     if options.field_manager:
         return options.field_manager
     agent = request.headers.get("user-agent", "").split("/", 1)[0]
@@ -247,7 +247,7 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
 
 
 def parse_revision(text: str) -> int:
-    """Read a resourceVersion; raises ValueError with Go's text."""
+    """Read a resourceVersion; raise ValueError with Go's text."""
     if not text:
         return 0
     if not text.isascii() or not text.isdigit():

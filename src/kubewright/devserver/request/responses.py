@@ -73,7 +73,7 @@ def prettify(data: bytes) -> bytes:
 
 
 def refuse(request: Request, error: StatusError, warnings: list[str]) -> Response:
-    """Answer with a Status that tells what went wrong."""
+    """Return the response with the Status of an error."""
     headers = [warning_header(text) for text in dict.fromkeys(warnings)]
     if error.retry_after:
         headers.append(("Retry-After", str(error.retry_after)))

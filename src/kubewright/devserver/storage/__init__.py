@@ -1,9 +1,13 @@
-"""Storage: objects as bytes under one rising revision, with history for watches and chunked lists."""
+"""Objects as bytes under one rising revision, with history for watches and chunked lists.
+
+Read in this order: `store` (`ObjectStore`, the entry point), `collection` (the objects of one resource and their history), `records`
+(records and events), `tokens` (continue tokens), `journal` (the data file).
+"""
 
 from kubewright.devserver.storage.collection import Collection
 from kubewright.devserver.storage.journal import Journal, JournalError
-from kubewright.devserver.storage.records import ADDED, DELETED, MODIFIED, Event, Record
-from kubewright.devserver.storage.store import Backup, Conflict, Store
+from kubewright.devserver.storage.records import ADDED, DELETED, MODIFIED, Record, StoreEvent
+from kubewright.devserver.storage.store import Backup, ObjectStore, WriteConflict
 from kubewright.devserver.storage.tokens import Token, decode_token, encode_token, renewed_token
 
 __all__ = [
@@ -12,13 +16,13 @@ __all__ = [
     "MODIFIED",
     "Backup",
     "Collection",
-    "Conflict",
-    "Event",
     "Journal",
     "JournalError",
+    "ObjectStore",
     "Record",
-    "Store",
+    "StoreEvent",
     "Token",
+    "WriteConflict",
     "decode_token",
     "encode_token",
     "renewed_token",

@@ -4,10 +4,10 @@ import asyncio
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Sequence
 
-from kubewright.devserver.storage.records import Event, Record
+from kubewright.devserver.storage.records import Record, StoreEvent
 
 
-def _revision(event: Event) -> int:
+def _revision(event: StoreEvent) -> int:
     return event.revision
 
 
@@ -19,7 +19,7 @@ LARGE = 64 * 1024
 
 
 class Collection:
-    """Keep one resource's records, their history, and those who wait for the next change."""
+    """The records of one resource, their history, and waiters for the next change."""
 
     def __init__(self, name: str, floor: int) -> None:
         self.name = name
@@ -32,7 +32,7 @@ class Collection:
         """The revision of the last change."""
         self._records: dict[str, Record] = {}
         self._keys: list[str] = []
-        self._events: list[Event] = []
+        self._events: list[StoreEvent] = []
         self._waiters: set[asyncio.Future[None]] = set()
 
     def __len__(self) -> int:
@@ -43,16 +43,16 @@ class Collection:
         return self._records.get(key)
 
     def records(self, prefix: str = "") -> list[Record]:
-        """Give the present records with a prefix, in key order."""
+        """Return the present records with a prefix, in key order."""
         return self.page(prefix, "")
 
     def page(self, prefix: str, start: str) -> list[Record]:
-        """Give the present records with a prefix from a key on."""
+        """Return the present records with a prefix from a key on."""
         found = self._records
         return [found[key] for key in self._span(prefix, start)]
 
     def page_at(self, revision: int, prefix: str, start: str) -> list[Record]:
-        """Give the records as they stood at a past revision, which history must still cover."""
+        """Return the records as they stood at a past revision, which history must still cover."""
         state = {record.key: record for record in self.page(prefix, start)}
         for event in reversed(self.after(revision)):
             if not event.key.startswith(prefix) or event.key < start:
@@ -71,15 +71,15 @@ class Collection:
         high = bisect_left(keys, prefix[:-1] + chr(ord(prefix[-1]) + 1)) if prefix else len(keys)
         return keys[low:high]
 
-    def after(self, revision: int) -> list[Event]:
-        """Give the events after a revision, oldest first."""
+    def after(self, revision: int) -> list[StoreEvent]:
+        """Return the events after a revision, oldest first."""
         if not self._events or self._events[-1].revision <= revision:
             return []
         return self._events[bisect_right(self._events, revision, key=_revision) :]
 
     @property
     def oldest(self) -> int:
-        """Give the oldest revision a watch may start from."""
+        """Return the oldest revision a watch may start from."""
         return self._events[0].revision if self._events else self.floor
 
     def load(self, records: Sequence[Record]) -> None:
@@ -95,8 +95,8 @@ class Collection:
         self.floor = self.latest = revision
         self.end_watches()
 
-    def apply(self, event: Event) -> None:
-        """Make a change true and tell those who wait."""
+    def apply(self, event: StoreEvent) -> None:
+        """Apply a change and wake the waiters."""
         if event.new is None:
             del self._records[event.key]
             del self._keys[bisect_left(self._keys, event.key)]
@@ -155,11 +155,11 @@ class Collection:
             await waiter
         finally:
             timer.cancel()
-            # On a resource that nobody changes, those whose time was up would be kept for ever.
+            # Without changes, waiters whose time is up would never be removed.
             self._waiters.discard(waiter)
 
     def wake(self) -> None:
-        """Let those who wait for a change look again."""
+        """Wake the waiters."""
         waiters, self._waiters = self._waiters, set()
         for waiter in waiters:
             _release(waiter)

@@ -1,4 +1,4 @@
-"""What is stored: an object's bytes at one revision, and the events that led from one to the next."""
+"""Records (an object's bytes at one revision) and events (from one record to the next)."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -25,7 +25,7 @@ class Record:
         self.forms: dict[str, bytes] | None = None
 
     def form(self, shape: str, make: Callable[["Record"], bytes]) -> bytes:
-        """Give the object's bytes in another shape, made once."""
+        """Return the object's bytes in another shape, made once."""
         if self.forms is None:
             self.forms = {}
         found = self.forms.get(shape)
@@ -34,13 +34,13 @@ class Record:
         return found
 
     def keep(self, shape: str, data: bytes) -> None:
-        """Keep the object's bytes in another shape for those who ask next."""
+        """Cache the object's bytes in another shape."""
         if self.forms is None:
             self.forms = {}
         self.forms[shape] = data
 
 
-class Event:
+class StoreEvent:
     """One change of one object; watchers share its encoded frames."""
 
     __slots__ = ("frames", "key", "new", "old", "revision", "time")
@@ -54,7 +54,7 @@ class Event:
         self.frames: dict[tuple[str, str], bytes] = {}
 
     def frame(self, kind: str, shape: str, make: Callable[[], bytes]) -> bytes:
-        """Give the event's encoded frame of a type and shape, made once for all watchers."""
+        """Return the event's encoded frame of a type and shape, made once for all watchers."""
         found = self.frames.get((kind, shape))
         if found is None:
             found = self.frames[kind, shape] = make()
@@ -62,7 +62,7 @@ class Event:
 
     @property
     def size(self) -> int:
-        """Tell how many bytes of history the event holds."""
+        """Return how many bytes of history the event holds."""
         return len(self.old.data) if self.old is not None else 0
 
 

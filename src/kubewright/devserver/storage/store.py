@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from kubewright.devserver.storage.collection import Collection
 from kubewright.devserver.storage.journal import Journal
-from kubewright.devserver.storage.records import Event, Record
+from kubewright.devserver.storage.records import Record, StoreEvent
 
 HISTORY_SECONDS = 300.0
 MAX_EVENTS = 100_000
 MAX_BYTES = 32 * 1024 * 1024
 
 
-class Conflict(Exception):
+class WriteConflict(Exception):
     """The record is not the one the change was made from."""
 
 
@@ -25,7 +25,7 @@ class Backup:
     records: Mapping[str, Sequence[Record]]
 
 
-class Store:
+class ObjectStore:
     """Read and change records; nothing here awaits, so inside one event loop each call is atomic."""
 
     def __init__(self, journal: Journal | None, now: Callable[[], float]) -> None:
@@ -35,7 +35,7 @@ class Store:
         self._reached: list[tuple[int, asyncio.Future[None]]] = []
         self._commits = 0
         self._base = 0
-        self.observers: list[Callable[[str, Event], None]] = []
+        self.observers: list[Callable[[str, StoreEvent], None]] = []
         """Called with the collection's name after each change."""
         self.revision: int = 1
         if journal is not None:
@@ -44,14 +44,14 @@ class Store:
                 self.collection(name).load(records)
 
     def collection(self, name: str) -> Collection:
-        """Give the collection of a resource, made when first asked for."""
+        """Return the collection of a resource, created at the first use."""
         found = self._collections.get(name)
         if found is None:
             found = self._collections[name] = Collection(name, self._base)
         return found
 
     def collections(self) -> Iterator[Collection]:
-        """Give all collections."""
+        """Return all collections."""
         return iter(list(self._collections.values()))
 
     def put(
@@ -63,23 +63,23 @@ class Store:
         shape: str,
         labels: Mapping[str, str],
     ) -> Record:
-        """Write an object made from the expected record; `encode` is told the new revision."""
+        """Store an object if `expected` is still the current record; `encode` gets the new revision. Raise WriteConflict otherwise."""
         if collection.get(key) is not expected:
-            raise Conflict
+            raise WriteConflict
         revision = self.revision + 1
         record = Record(key, revision, encode(revision), shape, labels)
-        self._commit(collection, Event(revision, key, expected, record, self._now()))
+        self._commit(collection, StoreEvent(revision, key, expected, record, self._now()))
         return record
 
     def delete(self, collection: Collection, expected: Record) -> int:
-        """Remove an object that is still the expected one; gives the revision of the removal."""
+        """Remove an object that is still the expected one; return the revision of the removal."""
         if collection.get(expected.key) is not expected:
-            raise Conflict
+            raise WriteConflict
         revision = self.revision + 1
-        self._commit(collection, Event(revision, expected.key, expected, None, self._now()))
+        self._commit(collection, StoreEvent(revision, expected.key, expected, None, self._now()))
         return revision
 
-    def _commit(self, collection: Collection, event: Event) -> None:
+    def _commit(self, collection: Collection, event: StoreEvent) -> None:
         if self._journal is not None:
             self._journal.write(collection.name, event.key, event.revision, event.new)
         self.revision = event.revision
@@ -104,7 +104,7 @@ class Store:
                 collection.trim(MAX_EVENTS, MAX_BYTES)
 
     def wake(self) -> None:
-        """Let those who wait for changes look again."""
+        """Wake the waiters of all collections."""
         for collection in self._collections.values():
             collection.wake()
 
@@ -127,7 +127,7 @@ class Store:
             collection.reset(backup.records.get(name, ()), backup.revision)
 
     async def wait_for(self, revision: int, timeout: float) -> bool:
-        """Wait until the store has reached a revision; tell whether it did."""
+        """Wait until the store has reached a revision; return False at the timeout."""
         if self.revision >= revision:
             return True
         waiter = asyncio.get_running_loop().create_future()

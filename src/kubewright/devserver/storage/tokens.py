@@ -1,4 +1,4 @@
-"""Continue tokens: opaque to clients, in the real server's form."""
+"""Continue tokens: opaque to clients, in kube-apiserver's form."""
 
 import base64
 import binascii
@@ -9,19 +9,19 @@ from kubewright.devserver.objects.status import StatusError
 
 
 class Token(NamedTuple):
-    """Where a chunked list goes on; a negative revision means the newest state."""
+    """A continue token of a chunked list; a negative revision means the newest state."""
 
     revision: int
     start: str
 
 
 def encode_token(revision: int, last_key: str) -> str:
-    """Make the token that goes on after a key, which is relative to the list's prefix."""
+    """Return the token that continues after a key, relative to the list's prefix."""
     return _write(revision, f"/{last_key}\0")
 
 
 def renewed_token(text: str) -> str:
-    """Make the token that goes on at the same place in the newest state."""
+    """Return the token that continues after the same key in the newest state."""
     parsed: Any = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     return _write(-1, parsed["start"])
 

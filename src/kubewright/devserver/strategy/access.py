@@ -1,4 +1,8 @@
-"""The server's own hand on its objects, for code that runs inside the server: subresources, admission, auth."""
+"""Reads and writes of objects for code inside the server: subresources, admission, authorization.
+
+`handlers.access.StoreAccess` implements it. It is a protocol because kinds, which the handlers import, write through the
+handlers.
+"""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -62,5 +66,5 @@ class Access(Protocol):
         user: User = SYSTEM,
         admitted: bool = False,
     ) -> JsonObject:
-        """Delete an object; gives what the API would answer."""
+        """Delete an object; return what the API would answer."""
         ...

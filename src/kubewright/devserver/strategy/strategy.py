@@ -1,4 +1,4 @@
-"""What is particular to a kind, as data and small functions; the defaults suit a kind without particulars."""
+"""`Strategy`: how one kind differs from a plain one, as data and small functions."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -100,7 +100,7 @@ class ScaleAccess:
     """Where a kind keeps what its scale subresource shows."""
 
     read: Callable[[JsonObject], tuple[int, int, str]]
-    """Give (wanted replicas, present replicas, label selector text)."""
+    """Return (wanted replicas, present replicas, label selector text)."""
     write: Callable[[JsonObject, int], None]
     """Set the wanted replicas."""
     path: tuple[str, ...] = ("spec", "replicas")
@@ -168,14 +168,14 @@ def _finished(obj: JsonObject) -> bool:
 
 
 class MetaChecks(msgspec.Struct, frozen=True):
-    """How often the real server checks the metadata of a kind's update again; clients see each complaint as often."""
+    """How often kube-apiserver checks the metadata of a kind's update again; clients see each complaint as often."""
 
     whole: int = 0
     """As if the object were new."""
     changes: int = 1
     """For what changed."""
     qualified: bool = True
-    """Finalizers must name whose they are, or be the server's own."""
+    """Finalizers must be qualified by a domain, or be standard ones."""
 
 
 class Strategy(msgspec.Struct, frozen=True, kw_only=True):
@@ -184,7 +184,7 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True):
     default: Callable[[JsonObject], None] = _nothing
     """Fill in defaults, in place; runs on every decoded object."""
     sign: Callable[[JsonObject, User], None] | None = None
-    """Write down who creates the object, just before `prepare_create`."""
+    """Record the user that creates the object, just before `prepare_create`."""
     prepare_create: Callable[[JsonObject], None] = _nothing
     """Set what clients may not set, before validation of a new object."""
     prepare_update: Callable[[JsonObject, JsonObject], None] = _nothing_on_update
@@ -197,7 +197,7 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True):
     """Check (new, old); the server does not run `validate` on updates."""
     validate_status_update: Callable[[JsonObject, JsonObject], list[FieldError]] = _fine_on_update
     warnings: Callable[[JsonObject, JsonObject | None], list[str]] = _no_warnings
-    """Tell what the author of (new, old) should know."""
+    """Return warnings about (new, old) for the client."""
     name_check: Callable[[str], list[str]] = names.dns1123_subdomain
     has_generation: bool = False
     """Start at 1 and count changes of the spec."""
@@ -207,16 +207,16 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True):
     allow_unconditional_update: bool = True
     allow_create_on_update: bool = False
     grace_period: Callable[[JsonObject, int | None], int | None] = _never_graceful
-    """Give the seconds of grace for a deletion that asked for so many, or None to delete at once."""
+    """Return the grace period of a deletion that requested so many seconds, or None to delete at once."""
     default_propagation: Propagation = "Background"
     orphan_warning: str = ""
-    """What to tell clients who leave the propagation to the kind."""
+    """The warning for clients that set no propagation policy."""
     returns_deleted: bool = False
     """Answer a deletion with the object instead of a Status."""
     begin_delete: Callable[[JsonObject], None] | None = None
     """Mark an object whose deletion waits for `deletable`, as a namespace does."""
     deletable: Callable[[JsonObject], bool] = _finished
-    """Tell whether an object that is being deleted and has no finalizers may go."""
+    """Return True if an object that is being deleted and has no finalizers may go."""
     selectable_fields: Mapping[str, Callable[[JsonObject], str]] = msgspec.field(
         default_factory=dict[str, Callable[[JsonObject], str]]
     )
@@ -224,10 +224,10 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True):
     unselectable: str = "field label not supported: {}"
     """How the kind, if it has such selectors, refuses others."""
     meta_checks: MetaChecks = MetaChecks()
-    """How the kind itself looks at metadata, after it was looked at for all kinds."""
+    """How the kind checks metadata, after the checks for all kinds."""
     columns: Sequence[Column] = ()
     row: Callable[[JsonObject, float], list[Any]] | None = None
-    """Give an object's cells at a time (seconds since the epoch)."""
+    """Return an object's cells at a time (seconds since the epoch)."""
     reset_fields: Mapping[str, frozenset[tuple[str, ...]]] = msgspec.field(
         default_factory=dict[str, frozenset[tuple[str, ...]]]
     )

@@ -21,7 +21,7 @@ _FIELDS_AS_ANNOTATIONS = {("apps/v1", "DaemonSet"): "deprecated.daemonset.templa
 
 
 def age(stamp: Any, now: float) -> str:
-    """Tell how long ago a time was, as people read it."""
+    """Return how long ago a time was, as kubectl prints it."""
     if not stamp:
         return "<unknown>"
     try:
@@ -63,12 +63,12 @@ def _pair(big: int, unit: str, small: int, small_unit: str) -> str:
 
 
 def columns_of(strategy: Strategy) -> Sequence[Column]:
-    """Give the columns of a kind; one without its own shows name and time of creation."""
+    """Return the columns of a kind; one without its own shows name and time of creation."""
     return strategy.columns or (NAME, CREATED_AT)
 
 
 def cells_of(strategy: Strategy, obj: JsonObject, now: float) -> list[Any]:
-    """Give an object's cells."""
+    """Return an object's cells."""
     if strategy.row is not None:
         return strategy.row(obj, now)
     return [meta(obj).get("name", ""), meta(obj).get("creationTimestamp")]
@@ -137,7 +137,7 @@ class CustomColumns:
                 self._cells.append((kind, _nothing))
 
     def row(self, obj: JsonObject, now: float) -> list[Any]:
-        """Give an object's cells."""
+        """Return an object's cells."""
         cells: list[Any] = [meta(obj).get("name", "")]
         for kind, find in self._cells:
             values = find(obj)

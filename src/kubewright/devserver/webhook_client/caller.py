@@ -45,7 +45,7 @@ class Caller:
         self._contexts: dict[str, ssl.SSLContext] = {}
 
     async def post(self, config: JsonObject, body: bytes, seconds: float, query: str = "") -> bytes:
-        """Post a body to where a client configuration leads; gives the body of a good answer."""
+        """Post a body to where a client configuration leads; return the body of a good answer."""
         place = destination(config, query, self._api)
         try:
             async with asyncio.timeout(seconds):
@@ -75,7 +75,7 @@ class Caller:
             except NotSent:
                 pass
             except ConnectionBroken as error:
-                # The other side may close a connection that was kept: ask again on another.
+                # The server may have closed an idle connection: retry on another.
                 if error.begun or not error.stale:
                     raise
 
@@ -137,7 +137,7 @@ _GO_TYPE = (
 
 
 def read_document(body: bytes) -> JsonObject:
-    """Read an answer as the real server does: as JSON, else as YAML; it has to be an object."""
+    """Read an answer as kube-apiserver does: as JSON, else as YAML; it has to be an object."""
     try:
         value = _value(body)
     except DecodeError as error:

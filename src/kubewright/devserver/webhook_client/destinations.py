@@ -14,7 +14,7 @@ from kubewright.devserver.webhook_client.failures import CallFailed
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """A server to call: what to connect to, which name it must prove, and what it is asked for."""
+    """A server to call: its address, the name in its certificate, and the path."""
 
     url: str
     """The address as messages name it."""

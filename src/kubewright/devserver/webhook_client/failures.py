@@ -1,4 +1,4 @@
-"""What can go wrong with a call, in the words that Go's HTTP client and the real server's have for it."""
+"""What can go wrong with a call, in the words that Go's HTTP client and kube-apiserver's have for it."""
 
 import socket
 import ssl
@@ -39,11 +39,11 @@ _MAX_TEXT = 2048
 
 
 class CallFailed(KubewrightError):
-    """A call that brought no answer, or none that counts."""
+    """A call of a webhook failed, or its response is invalid."""
 
 
 def connection_failure(error: Exception, address: str, name: str) -> str:
-    """Tell why an exchange with an address, for a server of a name, brought no answer."""
+    """Return the reason of a failed exchange, as Go's HTTP client reports it."""
     match error:
         case TimeoutError() | ReadTimeout() | ConnectTimeout():
             return "context deadline exceeded"
@@ -84,7 +84,7 @@ def _verification(error: ssl.SSLCertVerificationError, name: str) -> str:
 
 
 def status_failure(status: int, content_type: str, body: bytes) -> str:
-    """Tell what an answer with an error status means."""
+    """Return the meaning of a response with an error status, as client-go reports it."""
     if own := _own_words(body):
         return own
     message = "unknown"
@@ -103,7 +103,7 @@ def status_failure(status: int, content_type: str, body: bytes) -> str:
 
 
 def _own_words(body: bytes) -> str:
-    """Give the message of an answer that is a Status."""
+    """Return the message of an answer that is a Status."""
     try:
         found = _status.decode(body)
     except msgspec.MsgspecError:

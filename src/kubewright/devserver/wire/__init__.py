@@ -1,14 +1,13 @@
-"""Bodies of requests: JSON, YAML and protobuf read as the real server's Go decoders read them.
+"""JSON, YAML and protobuf, decoded as kube-apiserver's Go decoders do.
 
-`load_types()` is the table of built-in kinds: `decode` makes the Go round trip of a parsed value (field order,
-zero values, canonical quantities and times, unknown fields told), `decode_protobuf` reads Go clients' bodies.
-`parse_json` and `parse_yaml` are strict and bounded; `encode_json` writes Go's bytes; `untyped` is the round
-trip of values that have no Go type (custom resources).
+`load_types()`, the entry point, returns the `TypeTable` of built-in kinds. Read in this order: `table`, `gotypes` (the types), `decoding`
+with `scalars` and `times` (Go's round trip: field order, zero values, canonical quantities, unknown fields), `errors`,
+`json_documents` with `syntax` and `yaml_documents` (strict, bounded parsers), `protobuf`, `conversion` (Go's errors for
+converted values), `schemas` (merge schemas).
 """
 
 from kubewright.devserver.wire.errors import DecodeError, UnknownKind
-from kubewright.devserver.wire.json_documents import encode_json, parse_json, untyped
-from kubewright.devserver.wire.positions import in_document_order
+from kubewright.devserver.wire.json_documents import encode_json, in_document_order, parse_json, untyped
 from kubewright.devserver.wire.schemas import TypePatchSchema
 from kubewright.devserver.wire.table import (
     BuiltinResource,

@@ -1,4 +1,4 @@
-"""What Go says when a parsed value does not fit the type it is converted to: patches of built-in kinds are."""
+"""Go's errors for a value that does not match the type it is converted to, as after a strategic patch."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ class Conversions:
         self._decoders = decoders
 
     def problem(self, go_type: GoType, value: Any) -> str | None:
-        """Return what Go says of the first value that does not fit, None when all do."""
+        """Return Go's error for the first value that does not match, or None."""
         if value is None:
             return None
         form, item = go_type.form, go_type.item

@@ -26,14 +26,14 @@ _BOUNDS = {"int32": scalars.INT32, "int64": scalars.INT64, "int": scalars.INT64}
 _RESOURCES = "core/v1.ResourceList"
 _SCHEMA = "apiextensions/v1.JSONSchemaProps"
 
-# What becomes of a decoded field: kept, dropped when empty, dropped when None, null when empty, dropped when zero.
+# How a decoded field is encoded: always, omitted if empty, omitted if None, null if empty, omitted if zero.
 _KEEP, _DROP_EMPTY, _DROP_NONE, _EMPTY_IS_NULL, _DROP_ZERO = range(5)
 
 
 class _Row(NamedTuple):
     place: int
     text: str
-    """What Go calls a field that holds plain text, whose decoder need not be called."""
+    """Go's name of plain strings, which need no decoder."""
     decode: Decode
     mode: int
     zero: Any
@@ -45,7 +45,7 @@ _STORED_AS_JSON = ("apiextensions/v1.", "apiregistration/v1.")
 
 
 class Decoders:
-    """Compiled decoders by type, each made when first asked for.
+    """Compiled decoders by type, each compiled at its first use.
 
     With `stored` values come out as they do from storage: empty lists and maps that Go writes are null then.
     """

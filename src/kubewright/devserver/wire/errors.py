@@ -6,11 +6,11 @@ _UNREGISTERED = 'no kind "{}" is registered for version "{}" in scheme "pkg/api/
 
 
 class DecodeError(KubewrightError, ValueError):
-    """A body that cannot be read into its type; the text is what the real server says."""
+    """A body cannot be decoded into its type; the message is kube-apiserver's."""
 
 
 class UnknownKind(DecodeError):
-    """A body that says it is of a kind there is not."""
+    """A body names an unknown kind."""
 
     def __init__(self, gvk: GroupVersionKind) -> None:
         super().__init__(_UNREGISTERED.format(gvk.kind, gvk.api_version))
@@ -18,7 +18,7 @@ class UnknownKind(DecodeError):
 
 
 class TypeMismatch(Exception):
-    """A JSON value of the wrong sort, on its way up to the root, where it becomes a `DecodeError`."""
+    """A JSON value of the wrong type; at the root it becomes a `DecodeError`."""
 
     def __init__(self, value: str, go_type: str) -> None:
         super().__init__(value, go_type)
@@ -34,7 +34,7 @@ class TypeMismatch(Exception):
 
 
 def json_sort(value: object) -> str:
-    """Name the JSON sort of a value as Go's decoder does."""
+    """Return the JSON type of a value, as Go's decoder names it."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, str):

@@ -35,7 +35,7 @@ class GoType:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a struct: JSON name, protobuf number, type, what its tags and schema say."""
+    """One field of a struct: JSON name, protobuf number, type, and facts from its tags and schema."""
 
     name: str
     number: int
@@ -46,7 +46,7 @@ class Field:
 
     @property
     def omitempty(self) -> bool:
-        """Tell whether Go leaves the empty value out."""
+        """Return True if Go leaves the empty value out."""
         return bool(self.flags & OMITEMPTY)
 
 

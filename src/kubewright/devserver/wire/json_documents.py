@@ -4,7 +4,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import msgspec
 
@@ -111,11 +111,11 @@ def _without_surrogates(value: Any) -> Any:
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """An object whose repeated keys are still there."""
+    """An object as pairs, with repeated keys."""
 
 
 def _duplicates(text: str) -> list[str]:
-    """Read once more, keeping pairs, to tell where the repeated fields are."""
+    """Parse again as pairs to find the repeated fields."""
     tree = json.JSONDecoder(object_pairs_hook=_Pairs).decode(text)
     found = dict.fromkeys(f'duplicate field "{path}"' for path in _repeated(tree, ""))
     return list(found)[:_MAX_STRICT_ERRORS]
@@ -133,3 +133,28 @@ def _repeated(value: Any, path: str) -> Iterator[str]:
     elif is_list(value):
         for index, item in enumerate(value):
             yield from _repeated(item, f"{path}[{index}]")
+
+
+class _FieldPairs(list[tuple[str, Any]]):
+    """An object of JSON with every key it has, repeated ones too."""
+
+
+def in_document_order(body: bytes, complaints: list[str]) -> list[str]:
+    """Sort errors such as `unknown field "a.b"` and `duplicate field "c"` by the position of the field."""
+    document = json.loads(body, object_pairs_hook=_FieldPairs)
+    places = {text: place for place, text in reversed(list(enumerate(_field_errors(document, ""))))}
+    return sorted(complaints, key=lambda text: places.get(text, len(places)))
+
+
+def _field_errors(value: Any, path: str) -> Iterator[str]:
+    """Yield the possible errors of each field in document order."""
+    if isinstance(value, _FieldPairs):
+        seen: set[str] = set()
+        for name, item in value:
+            where = f"{path}.{name}" if path else name
+            yield f'{"duplicate" if name in seen else "unknown"} field "{where}"'
+            seen.add(name)
+            yield from _field_errors(item, where)
+    elif isinstance(value, list):
+        for index, item in enumerate(cast(list[Any], value)):
+            yield from _field_errors(item, f"{path}[{index}]")

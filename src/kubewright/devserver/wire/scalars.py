@@ -69,7 +69,7 @@ def int_or_string(value: Any, _: list[str]) -> int | str:
 
 
 def raw(value: Any, _: list[str]) -> Any:
-    """Decode `runtime.RawExtension` and `FieldsV1`: kept as they came."""
+    """Decode `runtime.RawExtension` and `FieldsV1`: unchanged."""
     return value
 
 
@@ -100,7 +100,7 @@ def octets(value: Any, _: list[str]) -> str:
 
 
 def _base64_fault(data: bytes) -> int | None:
-    """Say where Go gives up on base64, if it does; line breaks are skipped, padding is not optional."""
+    """Return the offset of Go's base64 error, or None; line breaks are skipped, padding is required."""
     at, end = 0, len(data)
     while at < end:
         digits = 0

@@ -1,4 +1,4 @@
-"""Tell how built-in types merge, from the facts in the type table: for server-side apply and strategic patches."""
+"""Merge schemas of built-in types from the type table, for server-side apply and strategic patches."""
 
 import json
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ class MergeSchemas:
         self._structs: dict[str, MergeSchema] = {}
 
     def struct(self, name: str) -> MergeSchema:
-        """Return a struct's merge schema; its fields are resolved when they are looked at."""
+        """Return a struct's merge schema; its fields are resolved at their first use."""
         known = self._structs.get(name)
         if known is None:
             fields = self._types.fields(name)
@@ -99,7 +99,7 @@ class TypePatchSchema:
         self.merge_key: str = facts.get("key", "")
 
     def field(self, name: str) -> "TypePatchSchema":
-        """Look at a field; raise PatchError for one that the type does not have."""
+        """Return the schema of a field; raise PatchError if the type does not have it."""
         if self._type is None or self._type.form == "map":
             return TypePatchSchema(self._types, self._type.item if self._type is not None else None, {})
         if self._type.form == "struct":
@@ -110,6 +110,6 @@ class TypePatchSchema:
         raise PatchError(f"unable to find api field in struct {struct} for the json field {json.dumps(name)}")
 
     def item(self) -> "TypePatchSchema":
-        """Look at the members of a list."""
+        """Return the schema of a list's elements."""
         inner = self._type.item if self._type is not None and self._type.form == "list" else None
         return TypePatchSchema(self._types, inner, {})

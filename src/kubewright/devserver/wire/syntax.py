@@ -1,4 +1,4 @@
-"""Say what is wrong with text that is no JSON, in the words of Go's scanner."""
+"""Syntax errors of JSON, in the words of Go's scanner."""
 
 from typing import NoReturn
 

@@ -48,7 +48,7 @@ class BuiltinResource(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class BuiltinVersion(msgspec.Struct, frozen=True):
-    """One group version and its resources, in the order the real server lists them."""
+    """One group version and its resources, in the order kube-apiserver lists them."""
 
     group: str
     version: str
@@ -72,7 +72,7 @@ class TypeTable:
         self._zeroes: dict[GroupVersionKind, bytes] = {}
 
     def has(self, gvk: GroupVersionKind) -> bool:
-        """Tell whether the kind is built in; the option kinds are, in every group."""
+        """Return True if the kind is built in; the option kinds are, in every group."""
         return self._find(gvk) is not None
 
     def decode(
@@ -99,7 +99,7 @@ class TypeTable:
         return self._conversions.arranged(GoType("struct", self._struct(gvk)), value)
 
     def conversion_problem(self, gvk: GroupVersionKind, value: Any) -> str | None:
-        """Return what Go's conversion to the kind says of a parsed value that does not fit."""
+        """Return Go's error for converting a parsed value to the kind, or None."""
         return self._conversions.problem(GoType("struct", self._struct(gvk)), value)
 
     def zero(self, gvk: GroupVersionKind) -> dict[str, Any]:

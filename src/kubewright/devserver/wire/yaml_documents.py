@@ -1,4 +1,4 @@
-"""YAML bodies of requests, with the messages of the real server."""
+"""YAML bodies of requests, with the messages of kube-apiserver."""
 
 from typing import Any
 

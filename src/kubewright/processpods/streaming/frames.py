@@ -34,7 +34,7 @@ class FrameError(ValueError):
 
 
 def accept_key(key: str) -> str:
-    """Give the proof that a server has understood the handshake."""
+    """Return the proof that a server has understood the handshake."""
     digest = hashlib.sha1(f"{key.strip()}{_GUID}".encode(), usedforsecurity=False).digest()
     return base64.b64encode(digest).decode()
 

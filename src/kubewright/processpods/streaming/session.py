@@ -69,7 +69,7 @@ class Session(WebSocket):
         self._news.set()
 
     async def read(self) -> bytes:
-        """Give what comes for standard input; nothing when it has ended."""
+        """Return what comes for standard input; nothing when it has ended."""
         while not self._input:
             if self._input_ended:
                 return b""

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from kubewright.api import JsonObject, Kind, Object, kind_of
-from kubewright.devserver.storage import Event, Store
+from kubewright.devserver.storage import ObjectStore, StoreEvent
 from kubewright.testing.simulation.network import WRITER
 from kubewright.testing.simulation.trace import Trace
 
@@ -49,7 +49,7 @@ class Write(msgspec.Struct, frozen=True):
 class World:
     """All objects by resource and key; see the module."""
 
-    store: Store
+    store: ObjectStore
     trace: Trace
     now: Callable[[], float]
     operators: set[str] = field(default_factory=set[str])
@@ -128,7 +128,7 @@ class World:
         """Describe the last writes of operators."""
         return "\n".join(str(write) for write in self.work()[-count:]) or "no operator wrote anything"
 
-    def _observe(self, resource: str, event: Event) -> None:
+    def _observe(self, resource: str, event: StoreEvent) -> None:
         objects = self._objects.setdefault(resource, {})
         before = objects.get(event.key)
         after: JsonObject | None = None if event.new is None else _decoder.decode(event.new.data)
