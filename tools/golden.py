@@ -28,10 +28,10 @@ PROJECTS: dict[str, Sequence[str]] = {
         "create api --version v1 --kind Truck",
         "create webhook --kind Truck --defaulting --validation --conversion",
         "create api --group fleet.example.org --version v1 --kind LoadingDock --cluster",
-        "manifests --with monitoring,network,samples -o deploy/yaml",
-        "manifests --format kustomize -o deploy/kustomize",
-        "manifests --format helm -o deploy/chart",
-        "bundle --image registry.example/fleet:0.1.0 -o deploy/olm",
+        "manifests --with monitoring,network,samples --output-dir deploy/yaml",
+        "manifests --format kustomize --output-dir deploy/kustomize",
+        "manifests --format helm --output-dir deploy/chart",
+        "bundle --image registry.example/fleet:0.1.0 --output-dir deploy/olm",
     ),
 }
 

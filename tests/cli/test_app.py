@@ -6,6 +6,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+import click
 import pytest
 
 from kubewright.cli.app import COMMANDS, main
@@ -40,7 +41,7 @@ def test_an_unknown_command_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_a_users_mistake_is_one_line_and_exit_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert exit_code("manifests", str(tmp_path / "nothing.py")) == 1
+    assert exit_code("manifests", str(tmp_path / "nothing.py")) == 2
     shown = capsys.readouterr().err
     assert shown.startswith("Error: ")
     assert shown.count("\n") == 1
@@ -105,6 +106,15 @@ def test_every_output_for_machines_is_asked_for_in_one_way() -> None:
         (option,) = (each for each in command.params if each.name == "output")
         assert option.opts == ["-o", "--output"]
         assert "json" in option.type.choices
+
+
+def test_output_is_a_format_in_every_command() -> None:
+    for entry in COMMANDS.values():
+        found = import_module(entry.module).command
+        for command in [found, *getattr(found, "commands", {}).values()]:
+            for option in command.params:
+                if "-o" in option.opts or "--output" in option.opts:
+                    assert isinstance(option.type, click.Choice), entry.module
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

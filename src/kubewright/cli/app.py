@@ -12,7 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from kubewright.api import ConnectionFailed, KubewrightError
-from kubewright.cli.crashes import crash_report
+from kubewright.cli.crashes import WrongUsage, crash_report
 
 FAILED = 1
 WRONG_USAGE = 2
@@ -169,7 +169,7 @@ def _exit_code(arguments: list[str] | None) -> int:
         return FAILED
     except KubewrightError as error:
         click.echo(f"Error: {error}", err=True)
-        return FAILED
+        return WRONG_USAGE if isinstance(error, WrongUsage) else FAILED
     except (click.Abort, KeyboardInterrupt):
         click.echo("Interrupted: what was done stays, and the same command goes on from there", err=True)
         return FAILED

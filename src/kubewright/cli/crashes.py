@@ -7,8 +7,14 @@ from pathlib import Path
 
 import click
 
+from kubewright.api import KubewrightError
+
 # Every command runs inside click: its frames are no more the author's than ours.
 _OURS = (str(Path(__file__).resolve().parents[1]), str(Path(click.__file__).resolve().parent))
+
+
+class WrongUsage(KubewrightError):
+    """What was typed cannot be meant, such as a TARGET that does not exist: the command exits with 2."""
 
 
 def author_frames(error: BaseException) -> list[traceback.FrameSummary]:

@@ -59,7 +59,7 @@ def command(
     It needs nothing but Python, binds to loopback, and ends with Ctrl-C or SIGTERM.
     """
     if images and pods != "process":
-        raise ConfigError("--run says what stands for an image when Pods are processes: add --pods=process")
+        raise click.UsageError("--run needs --pods=process: it gives the command that runs for an image")
     commands = _commands(images) if pods == "process" else None
     # What its controllers say of their own doings interests only those who look for it.
     set_up("text", level=logging.INFO if verbose else logging.ERROR)
@@ -74,9 +74,9 @@ def _commands(images: tuple[str, ...]) -> dict[str, list[str]]:
         try:
             found[image] = shlex.split(words)
         except ValueError as error:
-            raise ConfigError(f"--run {text}: {error}") from None
+            raise click.UsageError(f"--run {text}: {error}") from None
         if not equals or not image or not found[image]:
-            raise ConfigError(f"--run {text}: write it as IMAGE=COMMAND")
+            raise click.UsageError(f"--run {text}: expected IMAGE=COMMAND")
     return found
 
 

@@ -45,6 +45,26 @@ def cluster_options(function: F) -> F:
     )(function)
 
 
+class DryRunCommand(click.Command):
+    """A command with --dry-run; as in kubectl its value is optional and follows an equals sign."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments; --dry-run alone stands for --dry-run=server."""
+        return super().parse_args(ctx, [f"{word}=server" if word == "--dry-run" else word for word in args])
+
+
+def dry_run_option(function: F) -> F:
+    """Take whether to change nothing, for a DryRunCommand."""
+    return click.option(
+        "--dry-run",
+        type=click.Choice(["none", "client", "server"]),
+        metavar="[client|server]",
+        default="none",
+        help="Change nothing. server (the default with --dry-run): show what would change, by the server's own "
+        "dry run. client: name the objects that would be sent, without asking a server.",
+    )(function)
+
+
 def timeout_option(default: float, until: str) -> Callable[[F], F]:
     """Take how many seconds to wait, and say until what."""
     return click.option(

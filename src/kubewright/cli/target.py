@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from kubewright.api import DeclarationError, KubewrightError
-from kubewright.cli.crashes import place_of
+from kubewright.cli.crashes import WrongUsage, place_of
 from kubewright.controller import Controller, Operator
 from kubewright.webhook import Admission, Authentication, Conversion, Webhook
 
@@ -16,6 +16,10 @@ DEFAULT_OBJECT = "operator"
 
 class TargetError(KubewrightError):
     """TARGET cannot be loaded, or stands for no operator."""
+
+
+class NoSuchTarget(TargetError, WrongUsage):
+    """TARGET names no file, module or object that exists."""
 
 
 class NoOperator(TargetError):
@@ -58,7 +62,7 @@ def _split(target: str) -> tuple[str, str, str]:
 
 def _load(place: str) -> ModuleType:
     if not place:
-        raise TargetError("TARGET names neither a file nor a module")
+        raise NoSuchTarget("TARGET names neither a file nor a module")
     path = Path(place)
     if path.is_file():
         if path.suffix != ".py":
@@ -69,7 +73,7 @@ def _load(place: str) -> ModuleType:
             raise TargetError(f"{place} is no package: it has no __init__.py")
         return _import(path.resolve().name, path.resolve().parent, place)
     if place.endswith(".py") or "/" in place:
-        raise TargetError(f"{place}: there is no such file")
+        raise NoSuchTarget(f"{place}: there is no such file")
     return _import(place, Path.cwd(), place)
 
 
@@ -82,7 +86,7 @@ def _import(name: str, folder: Path, place: str) -> ModuleType:
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name == name.partition(".")[0]:
-            raise TargetError(f"{place}: there is no such file or module") from None
+            raise NoSuchTarget(f"{place}: there is no such file or module") from None
         raise TargetError(_user_line(error, place)) from error
     except SyntaxError as error:
         where = f"{error.filename}:{error.lineno}" if error.filename else place
@@ -111,7 +115,7 @@ def _attribute(module: ModuleType, name: str, target: str) -> Any:
     found: Any = module
     for part in name.split("."):
         if not hasattr(found, part):
-            raise TargetError(f"{target}: {module.__name__} has no {name!r}")
+            raise NoSuchTarget(f"{target}: {module.__name__} has no {name!r}")
         found = getattr(found, part)
     return found
 

@@ -1,10 +1,15 @@
 """get, apply and delete, on whichever server the tests run."""
 
 import asyncio
+import json
+import signal
+import sys
 from pathlib import Path
 
 import pytest
 
+from kubewright.api import Meta
+from kubewright.api.builtin import core_v1
 from kubewright.cli.app import main
 from kubewright.testing import Cluster
 
@@ -108,13 +113,17 @@ async def test_several_objects_are_found_by_name_and_by_label(
     assert capsys.readouterr().out.endswith("nothing would change\n")
     assert await command(cluster, "get", "cm", "-l", "colour=red", "-o", "name") == 0
     assert capsys.readouterr().out == "configmap/more\n"
-    assert await command(cluster, "get", "cm/notes", "more") == 0
+    assert await command(cluster, "get", "cm/notes", "cm/more") == 0
     assert len(capsys.readouterr().out.splitlines()) == 3
+    assert await command(cluster, "get", "cm/notes", "more") == 2
+    assert "'more' is not KIND/NAME" in capsys.readouterr().err
     assert await command(cluster, "get", "cm", "notes", "-l", "a=b") == 2
     assert await command(cluster, "delete", "-f", str(path)) == 0
     assert "configmap/more deleted\nconfigmap/notes deleted\n" in capsys.readouterr().out
     assert await command(cluster, "delete", "cm/notes", "--ignore-not-found") == 0
     assert await command(cluster, "delete", "cm") == 2
+    assert await command(cluster, "delete") == 2
+    assert await command(cluster, "get") == 2
 
 
 async def test_a_refused_object_keeps_no_other_from_its_place(
@@ -148,13 +157,87 @@ async def test_several_kinds_are_shown_one_below_the_other(
     path.write_text(CONFIG_MAP)
     assert await command(cluster, "apply", "-f", str(path)) == 0
     capsys.readouterr()
-    assert await command(cluster, "get", "cm,leases") == 0
+    await cluster.eventually(core_v1.ServiceAccount, "default")
+    assert await command(cluster, "get", "cm,serviceaccounts,leases") == 0
     first, second = capsys.readouterr().out.split("\n\n")
     assert first.startswith("NAME")
-    assert second == "No resources found\n"
+    assert "configmap/notes" in first
+    assert "serviceaccount/default" in second
     assert await command(cluster, "get", "cm,leases", "-o", "name") == 0
     assert "configmap/notes\n" in capsys.readouterr().out
-    assert await command(cluster, "get", "cm,leases", "notes") == 2
+    assert await command(cluster, "get", "cm/notes", "sa/default", "-o", "json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [item["kind"] for item in found["items"]] == ["ConfigMap", "ServiceAccount"]
+    assert await command(cluster, "get", "leases") == 0
+    assert capsys.readouterr() == ("", "No resources found\n")
+
+
+async def test_a_category_stands_for_its_kinds(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
+    ports = [core_v1.ServicePort(port=80)]
+    await cluster.create(core_v1.Service(Meta("web"), spec=core_v1.ServiceSpec(ports=ports)))
+    spec = core_v1.PodSpec(containers=[core_v1.Container(name="main", image="x")])
+    await cluster.create(core_v1.Pod(Meta("web"), spec=spec))
+    assert await command(cluster, "get", "all", "-o", "name") == 0
+    assert capsys.readouterr().out == "pod/web\nservice/web\n"
+    assert await command(cluster, "get", "all") == 0
+    assert [part.splitlines()[1].split()[0] for part in capsys.readouterr().out.split("\n\n")] == [
+        "pod/web",
+        "service/web",
+    ]
+    assert await command(cluster, "delete", "pod/web", "svc/web", "--no-wait") == 0
+    assert capsys.readouterr().out == "pod/web deleted\nservice/web deleted\n"
+
+
+async def test_a_client_dry_run_names_the_objects_and_asks_no_server(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "notes.yaml"
+    path.write_text(CONFIG_MAP)
+
+    def run(*arguments: str) -> int:
+        with pytest.raises(SystemExit) as ended:
+            main(["apply", "-f", str(path), *arguments, "--kubeconfig", str(tmp_path / "none")])
+        return int(ended.value.code or 0)
+
+    assert await asyncio.to_thread(run, "--dry-run=client") == 0
+    assert capsys.readouterr().out == "configmap/notes serverside-applied (client dry run)\n"
+    assert await asyncio.to_thread(run, "--dry-run=server") == 1
+    assert await asyncio.to_thread(run, "--dry-run") == 1
+    assert await asyncio.to_thread(run, "--dry-run=maybe") == 2
+
+
+async def test_a_watch_shows_each_change_until_it_is_interrupted(cluster: Cluster) -> None:
+    made = await cluster.create(core_v1.ConfigMap(Meta("notes"), data={"a": "b"}))
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", "from kubewright.cli import main; main()"),
+        *("get", "cm", "notes", "-w", "-n", cluster.namespace, "--kubeconfig", str(cluster.kubeconfig)),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(60):
+            assert (await process.stdout.readline()).split() == [b"NAME", b"DATA", b"AGE"]
+            assert (await process.stdout.readline()).split()[:2] == [b"notes", b"1"]
+            await cluster.client.patch(made, {"data": {"c": "d"}})
+            assert (await process.stdout.readline()).split()[:2] == [b"notes", b"2"]
+            await cluster.client.delete(made)
+            assert (await process.stdout.readline()).split()[:2] == [b"notes", b"2"]
+            process.send_signal(signal.SIGTERM)
+            assert await process.communicate() == (b"", b"")
+            assert process.returncode == 0
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def test_a_watch_of_several_kinds_is_wrong_usage(
+    cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in (["cm,leases"], ["all"], ["cm", "a", "b"], ["cm/a", "sa/b"]):
+        assert await command(cluster, "get", *words, "-w") == 2
+        assert "--watch takes one KIND" in capsys.readouterr().err
 
 
 async def test_an_object_without_a_name_is_told(

@@ -119,7 +119,7 @@ def test_files_are_checked_against_the_declarations(
     form: str, target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "out"
-    arguments = (target, "--format", form, "-o", str(folder))
+    arguments = (target, "--format", form, "--output-dir", str(folder))
     assert exit_code(*arguments, "--check") == 1
     assert not folder.exists()
     capsys.readouterr()
@@ -150,7 +150,7 @@ def test_a_file_of_somebody_elses_is_never_replaced(
     (tmp_path / "out").mkdir()
     mine = tmp_path / "out" / "deployment-parcels-controller-manager.yaml"
     mine.write_text("mine: true\n")
-    assert exit_code(target, "-o", str(tmp_path / "out")) == 1
+    assert exit_code(target, "--output-dir", str(tmp_path / "out")) == 1
     assert capsys.readouterr().err.count("\n") == 1
     assert [path.name for path in (tmp_path / "out").iterdir()] == [mine.name]
     assert mine.read_text() == "mine: true\n"
@@ -160,13 +160,13 @@ def test_a_file_of_somebody_elses_is_never_replaced(
     ("arguments", "code", "message"),
     [
         (["--only", "everything"], 2, "'everything' is no part"),
-        (["--check"], 2, "--check needs --output"),
-        (["--format", "helm"], 2, "--format helm needs --output"),
+        (["--check"], 2, "--check needs --output-dir"),
+        (["--format", "helm"], 2, "--format helm needs --output-dir"),
         (["-n", "Not_A_Name"], 2, "'Not_A_Name'"),
         (["--metrics-reader", "prometheus"], 2, "no NAMESPACE/NAME"),
         (["--replicas", "-1"], 2, "-1"),
         (["--installer", "a/b/c"], 2, "'a/b/c' is neither a user nor NAMESPACE/NAME"),
-        (["--installer", "jane", "-o", "x"], 2, "--installer prints plain YAML"),
+        (["--installer", "jane", "--output-dir", "x"], 2, "--installer prints plain YAML"),
     ],
 )
 def test_mistakes_are_told(

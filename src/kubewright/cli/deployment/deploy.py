@@ -14,9 +14,22 @@ from kubewright.cli.definitions import (
 )
 from kubewright.cli.deployment.leftovers import leftovers
 from kubewright.cli.deployment.rollout import AVAILABLE_WITHIN, deploy
-from kubewright.cli.documents import Comparison, called, diff, differences, show_comparison
+from kubewright.cli.documents import (
+    Comparison,
+    called,
+    diff,
+    differences,
+    show_client_dry_run,
+    show_comparison,
+)
 from kubewright.cli.loops import run_program
-from kubewright.cli.options import cluster_options, target_argument, timeout_option
+from kubewright.cli.options import (
+    DryRunCommand,
+    cluster_options,
+    dry_run_option,
+    target_argument,
+    timeout_option,
+)
 from kubewright.cli.progress import Progress
 from kubewright.cli.target import load_operator
 from kubewright.client import Client, load_config
@@ -24,7 +37,7 @@ from kubewright.controller import Operator
 from kubewright.generate import PARTS, USUAL_PARTS, Names, Settings, manifests
 
 
-@click.command()
+@click.command(cls=DryRunCommand)
 @target_argument
 @click.option("--image", metavar="IMAGE", required=True, help="Image of the operator.")
 @click.option(
@@ -42,7 +55,7 @@ from kubewright.generate import PARTS, USUAL_PARTS, Names, Settings, manifests
     multiple=True,
     help="Bring this part as well; repeatable.",
 )
-@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+@dry_run_option
 @click.option("--force", is_flag=True, help="Change CRDs even if stored objects break.")
 @timeout_option(AVAILABLE_WITHIN, "the Deployment is available")
 @cluster_options
@@ -51,7 +64,7 @@ def command(
     image: str,
     namespaces: tuple[str, ...],
     further: tuple[str, ...],
-    dry_run: bool,
+    dry_run: str,
     force: bool,
     timeout: float,
     kubeconfig: Path | None,
@@ -64,12 +77,14 @@ def command(
     operator = load_operator(target)
     settings = Settings(image=image, namespaces=namespaces)
     documents = manifests(operator, (*USUAL_PARTS, *further), settings)
+    if dry_run == "client":
+        return show_client_dry_run(documents)
     labels = Names(operator.name).labels
     config = load_config(kubeconfig, context or None)
 
     async def work() -> int:
         async with Client(config) as client:
-            if not dry_run:
+            if dry_run == "none":
                 await clear_url_webhooks(client, operator, Progress())
                 await deploy(client, documents, labels, Progress(), force=force, timeout=timeout)
                 return 0

@@ -127,6 +127,13 @@ def show_comparison(found: Comparison) -> int:
     return int(bool(found.refused))
 
 
+def show_client_dry_run(documents: Iterable[JsonObject]) -> int:
+    """Print the objects that would be sent, which no server was asked about; return the exit code."""
+    for document in documents:
+        click.echo(f"{called(document)} serverside-applied (client dry run)")
+    return 0
+
+
 def show(lines: Iterable[str]) -> None:
     """Print a diff, in colours on a terminal."""
     colour = painted(sys.stdout)

@@ -5,7 +5,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
+
+import click
 
 from kubewright.api import JsonObject, KubewrightError
 from kubewright.client import ApiResource, Client
@@ -14,6 +16,29 @@ from kubewright.documents import DocumentError, read_json, read_yaml
 
 class ResourceError(KubewrightError):
     """A name that stands for no kind, or a file that holds no objects."""
+
+
+class Requested(NamedTuple):
+    """Objects that a command was asked for: a kind or a category as it was typed, and names, or none for all."""
+
+    resource: str
+    names: tuple[str, ...] = ()
+
+
+def requested_objects(words: Sequence[str]) -> list[Requested]:
+    """Parse KIND[,KIND]... [NAME]... or KIND/NAME..., as kubectl does; raise UsageError for a mixture of both."""
+    if not any("/" in word for word in words):
+        kinds = [kind for kind in words[0].split(",") if kind] if words else []
+        if not kinds:
+            raise click.UsageError("name a KIND, or objects as KIND/NAME")
+        return [Requested(kind, tuple(words[1:])) for kind in kinds]
+    found: dict[str, list[str]] = {}
+    for word in words:
+        kind, _, name = word.partition("/")
+        if not kind or not name or "/" in name or "," in word:
+            raise click.UsageError(f"{word!r} is not KIND/NAME: either all arguments are, or none is")
+        found.setdefault(kind, []).append(name)
+    return [Requested(kind, tuple(names)) for kind, names in found.items()]
 
 
 async def find_resource(client: Client, name: str) -> ApiResource:
@@ -27,10 +52,13 @@ async def find_resource(client: Client, name: str) -> ApiResource:
     raise ResourceError(f'the server doesn\'t have a resource type "{name}"')
 
 
-def split_names(resource: str, names: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """Take KIND/NAME apart; names that follow it are of the same kind."""
-    kind, slash, name = resource.partition("/")
-    return kind, ((name, *names) if slash and name else tuple(names))
+async def find_resources(client: Client, name: str) -> list[ApiResource]:
+    """Find the kinds of a category such as `all` that can be listed, or the one kind of this name."""
+    found: dict[tuple[str, str], ApiResource] = {}
+    for resource in await client.api_resources():
+        if name in resource.kind.categories and "list" in resource.verbs:
+            found.setdefault((resource.kind.group, resource.kind.plural), resource)
+    return list(found.values()) or [await find_resource(client, name)]
 
 
 def read_documents(paths: Sequence[Path]) -> list[JsonObject]:

@@ -12,18 +12,19 @@ from kubewright.cli.documents import (
     called,
     differences,
     read_documents,
+    show_client_dry_run,
     show_comparison,
 )
 from kubewright.cli.loops import run_program
 from kubewright.cli.objects.refusals import Refusals
-from kubewright.cli.options import cluster_options
+from kubewright.cli.options import DryRunCommand, cluster_options, dry_run_option
 from kubewright.cli.progress import Progress
 from kubewright.client import Client, load_config
 
 FIELD_MANAGER = "kubewright-cli"
 
 
-@click.command()
+@click.command(cls=DryRunCommand)
 @click.option(
     "-f",
     "--filename",
@@ -41,29 +42,31 @@ FIELD_MANAGER = "kubewright-cli"
     help="Namespace of objects that name none; default: the context's.",
 )
 @click.option("--force-conflicts", is_flag=True, help="Take fields over that other managers own.")
-@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+@dry_run_option
 @cluster_options
 def command(
     files: tuple[Path, ...],
     namespace: str,
     force_conflicts: bool,
-    dry_run: bool,
+    dry_run: str,
     kubeconfig: Path | None,
     context: str,
 ) -> int:
-    """Make the objects of files so, by server-side apply; a kind that a file brings may be used after it.
+    """Apply the objects of files with server-side apply; objects may be of a kind whose CRD is in the files.
 
-    An object that the server refuses is told, the others are applied, and the command exits with 1.
-    With --dry-run, objects of such a kind are held against its CRD alone: no server can rehearse them before.
+    An object that the server refuses is reported, the others are applied, and the command exits with 1.
+    With --dry-run, an object whose CRD is only in the files is validated against that CRD.
     """
     documents = read_documents(files)
+    if dry_run == "client":
+        return show_client_dry_run(documents)
     config = load_config(kubeconfig, context or None)
 
     place = namespace or config.namespace
 
     async def work() -> int:
         async with Client(config) as client:
-            if dry_run:
+            if dry_run == "server":
                 return await _rehearse(client, documents, place)
             return await _apply(client, documents, place, force=force_conflicts)
 

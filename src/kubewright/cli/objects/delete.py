@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from kubewright.api import GroupVersionKind, Kind, KubewrightError, NotFound
-from kubewright.cli.documents import find_resource, read_documents, split_names
+from kubewright.cli.documents import find_resource, read_documents, requested_objects
 from kubewright.cli.loops import run_program
 from kubewright.cli.objects.refusals import Refusals
 from kubewright.cli.options import cluster_options
@@ -23,8 +23,7 @@ class StillThere(KubewrightError):
 
 
 @click.command()
-@click.argument("resource", metavar="[KIND]", default="")
-@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.argument("words", metavar="[KIND NAME... | KIND/NAME...]", nargs=-1)
 @click.option(
     "-f",
     "--filename",
@@ -40,8 +39,7 @@ class StillThere(KubewrightError):
 )
 @cluster_options
 def command(
-    resource: str,
-    names: tuple[str, ...],
+    words: tuple[str, ...],
     files: tuple[Path, ...],
     namespace: str,
     ignore_not_found: bool,
@@ -49,13 +47,14 @@ def command(
     kubeconfig: Path | None,
     context: str,
 ) -> int:
-    """Delete objects: of a KIND by name, as KIND/NAME, or those of files.
+    """Delete objects by name, or those of files.
 
-    One that the server refuses to delete, or does not have, is told; the others go, and the command exits with 1.
+    An object that the server refuses to delete, or does not have, is reported; the others are deleted, and the
+    command exits with 1.
     """
-    resource, names = split_names(resource, names)
-    if bool(files) == bool(names):
-        raise click.UsageError("name the objects as KIND NAME..., or give files with -f")
+    requested = requested_objects(words) if words else []
+    if bool(files) == bool(requested) or not all(item.names for item in requested):
+        raise click.UsageError("name the objects as KIND NAME... or KIND/NAME..., or give files with -f")
     documents = read_documents(files)
     config = load_config(kubeconfig, context or None)
     place = namespace or config.namespace
@@ -64,18 +63,18 @@ def command(
         refusals = Refusals()
         async with Client(config) as client:
             doomed: list[Doomed] = []
-            if names:
-                kind = (await find_resource(client, resource)).kind
-                doomed = [(kind, name, place if kind.namespaced else "") for name in names]
+            for item in requested:
+                kind = (await find_resource(client, item.resource)).kind
+                doomed += [(kind, name, place if kind.namespaced else "") for name in item.names]
             for document in reversed(documents):
                 with refusals.told():
                     gvk = GroupVersionKind.parse(document["apiVersion"], document["kind"])
                     kind = await client.resolve(gvk)
                     where = document["metadata"].get("namespace", place) if kind.namespaced else ""
                     doomed.append((kind, document["metadata"]["name"], where))
-            for item in doomed:
+            for one in doomed:
                 with refusals.told(StillThere):
-                    await _delete(client, item, ignore_not_found=ignore_not_found, waiting=waiting)
+                    await _delete(client, one, ignore_not_found=ignore_not_found, waiting=waiting)
         return refusals.exit_code
 
     return run_program(work)

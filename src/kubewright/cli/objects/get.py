@@ -2,29 +2,52 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlencode
+from typing import NamedTuple
 
 import click
 import msgspec
 import yaml
 
-from kubewright.api import JsonObject
-from kubewright.cli.documents import find_resource, split_names
-from kubewright.cli.loops import run_program
+from kubewright.api import JsonObject, NotFound, ObjectKey, RawObject, parse
+from kubewright.cache import Applied, Deleted, Failed, Restarted, Selection, Synced, watch_forever
+from kubewright.cli.documents import Requested, find_resources, requested_objects
+from kubewright.cli.loops import run_program, until_signalled
 from kubewright.cli.objects.refusals import Refusals
+from kubewright.cli.objects.tables import Table, name_of, read_objects
 from kubewright.cli.options import cluster_options
-from kubewright.client import ApiResource, Client, load_config, requests
+from kubewright.client import ApiResource, Client, load_config
 
-TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 OUTPUTS = ("table", "wide", "name", "yaml", "json")
 
 
+class _View(NamedTuple):
+    """What to show of the objects, and how."""
+
+    namespace: str
+    all_namespaces: bool
+    selector: str
+    output: str
+
+    @property
+    def as_table(self) -> bool:
+        return self.output in ("table", "wide")
+
+    def place_of(self, found: ApiResource) -> str:
+        return self.namespace if found.kind.namespaced else ""
+
+    def table(self, found: ApiResource, *, with_kind: bool = False) -> Table:
+        return Table(
+            found,
+            wide=self.output == "wide",
+            with_namespace=self.all_namespaces and found.kind.namespaced,
+            with_kind=with_kind,
+        )
+
+
 @click.command()
-@click.argument("resource", metavar="KIND")
-@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.argument("words", metavar="KIND [NAME]... | KIND/NAME...", nargs=-1, required=True)
 @click.option("-n", "--namespace", metavar="NAMESPACE", default="", help="Namespace; default: the context's.")
-@click.option("-A", "--all-namespaces", is_flag=True, help="Look in all namespaces.")
+@click.option("-A", "--all-namespaces", is_flag=True, help="List the objects of all namespaces.")
 @click.option(
     "-l",
     "--selector",
@@ -33,97 +56,193 @@ OUTPUTS = ("table", "wide", "name", "yaml", "json")
     help="Show only objects with these labels, such as app=web.",
 )
 @click.option("-o", "--output", type=click.Choice(OUTPUTS), default="table", show_default=True)
+@click.option("-w", "--watch", is_flag=True, help="After listing them, watch for changes until interrupted.")
 @cluster_options
 def command(
-    resource: str,
-    names: tuple[str, ...],
+    words: tuple[str, ...],
     namespace: str,
     all_namespaces: bool,
     selector: str,
     output: str,
+    watch: bool,
     kubeconfig: Path | None,
     context: str,
 ) -> int:
-    """Show objects of a KIND: its plural, singular, short name or kind; also as KIND/NAME, or several as KIND,KIND."""
-    resource, names = split_names(resource, names)
-    kinds = [kind for kind in resource.split(",") if kind] or [resource]
-    if names and (selector or all_namespaces):
+    """Display one or many objects.
+
+    KIND is a plural, singular, short name or kind, several of them separated by commas, or a category such as
+    all. Objects are named after their KIND, or as KIND/NAME.
+    """
+    requested = requested_objects(words)
+    named = any(item.names for item in requested)
+    if named and (selector or all_namespaces):
         raise click.UsageError("names exclude --selector and --all-namespaces")
-    if len(kinds) > 1 and (names or output in ("yaml", "json")):
-        raise click.UsageError(f"several kinds exclude names and -o {output}: ask for them one by one")
+    if watch and (len(requested) > 1 or len(requested[0].names) > 1):
+        raise click.UsageError("--watch takes one KIND, or one object")
     config = load_config(kubeconfig, context or None)
-    place = "" if all_namespaces else namespace or config.namespace
+    view = _View("" if all_namespaces else namespace or config.namespace, all_namespaces, selector, output)
 
     async def work() -> int:
-        refusals = Refusals()
         async with Client(config) as client:
-            for number, found in enumerate([await find_resource(client, kind) for kind in kinds]):
-                answers, where = list[JsonObject](), place if found.kind.namespaced else ""
-                table = output in ("table", "wide")
-                for name in names or ("",):
-                    with refusals.told():
-                        answers.append(await _read(client, found, name, where, selector, table=table))
-                if answers:
-                    with_namespace = all_namespaces and found.kind.namespaced
-                    shown = _shown(found, answers, output, with_namespace=with_namespace)
-                    # Tables of several kinds stand apart, each under its own head.
-                    click.echo(f"\n{shown}" if number and table else shown, nl=False)
-        return refusals.exit_code
+            found = [
+                (resource, item)
+                for item in requested
+                for resource in await find_resources(client, item.resource)
+            ]
+            if not watch:
+                return await _show(client, found, view)
+            if len(found) > 1:
+                raise click.UsageError(
+                    f"--watch takes one KIND: {requested[0].resource} is a category of several"
+                )
+            [(resource, item)] = found
+            await until_signalled(_Watch(client, resource, view).run(item.names[0] if item.names else ""))
+            return 0
 
     return run_program(work)
 
 
-async def _read(
-    client: Client, found: ApiResource, name: str, namespace: str, selector: str, *, table: bool
-) -> JsonObject:
-    kind = found.kind
-    path = requests.object_path(kind, name, namespace) if name else requests.collection_path(kind, namespace)
-    query = urlencode({"labelSelector": selector}) if selector else ""
-    request = requests.get_path(path, accept=TABLE if table else requests.JSON)
-    answer = await client.raw(msgspec.structs.replace(request, query=query))
-    return msgspec.json.decode(answer.body, type=dict[str, Any])
+async def _show(client: Client, requested: Sequence[tuple[ApiResource, Requested]], view: _View) -> int:
+    refusals, shown = Refusals(), list[str]()
+    items: list[JsonObject] = []
+    for found, item in requested:
+        answers: list[JsonObject] = []
+        for name in item.names or ("",):
+            with refusals.told():
+                answers.append(
+                    await read_objects(
+                        client, found, name, view.place_of(found), view.selector, table=view.as_table
+                    )
+                )
+        if view.as_table:
+            shown.append(view.table(found, with_kind=len(requested) > 1).text(answers))
+            continue
+        single = [part for answer in answers for part in _items(found, answer)]
+        items += single
+        if view.output == "name":
+            shown.append("".join(f"{name_of(found, part['metadata']['name'])}\n" for part in single))
+    if view.output in ("yaml", "json"):
+        one = len(requested) == 1 and len(requested[0][1].names) == 1
+        if items or not one:
+            shown.append(_document(items[0] if one else _list_of(items), view.output))
+    # Tables of several kinds stand apart, each below its own titles.
+    text = ("\n" if view.as_table else "").join(part for part in shown if part)
+    if text or not view.as_table:
+        click.echo(text, nl=False)
+    elif not refusals.exit_code:
+        click.echo("No resources found", err=True)
+    return refusals.exit_code
 
 
-def _shown(found: ApiResource, answers: Sequence[JsonObject], output: str, *, with_namespace: bool) -> str:
-    if output in ("table", "wide"):
-        return _table(answers, wide=output == "wide", with_namespace=with_namespace)
-    if output == "name":
-        items = [item for answer in answers for item in answer.get("items", [answer])]
-        kind = found.kind
-        called = f"{kind.kind.lower()}.{kind.group}" if kind.group else kind.kind.lower()
-        return "".join(f"{called}/{item['metadata']['name']}\n" for item in items)
-    document = answers[0] if len(answers) == 1 else _list_of(answers)
+def _items(found: ApiResource, answer: JsonObject) -> list[JsonObject]:
+    """Return the objects of an answer; those of a list leave out what they have in common."""
+    named = {"apiVersion": found.kind.api_version, "kind": found.kind.kind}
+    return [{**named, **item} for item in answer["items"]] if "items" in answer else [answer]
+
+
+def _list_of(items: Sequence[JsonObject]) -> JsonObject:
+    return {"apiVersion": "v1", "kind": "List", "items": list(items), "metadata": {"resourceVersion": ""}}
+
+
+def _document(value: JsonObject, output: str) -> str:
     if output == "json":
-        return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
-    return yaml.safe_dump(document, sort_keys=False)
+        return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
+    return yaml.safe_dump(value, sort_keys=False)
 
 
-def _list_of(answers: Sequence[JsonObject]) -> JsonObject:
-    return {"apiVersion": "v1", "kind": "List", "items": list(answers), "metadata": {}}
+class _Watch:
+    """Print the objects of a kind, and each again whenever it changes."""
 
+    def __init__(self, client: Client, found: ApiResource, view: _View) -> None:
+        self._client = client
+        self._found = found
+        self._view = view
+        self._table = view.table(found)
+        self._versions: dict[ObjectKey, str] = {}
+        self._rows: dict[ObjectKey, JsonObject] = {}
+        self._unseen: set[ObjectKey] = set()
+        self._failure = ""
 
-def _table(answers: Sequence[JsonObject], *, wide: bool, with_namespace: bool) -> str:
-    columns = [
-        (index, column["name"].upper())
-        for index, column in enumerate(answers[0]["columnDefinitions"])
-        if wide or not column["priority"]
-    ]
-    rows = [row for answer in answers for row in answer["rows"] or ()]
-    lines = [[title for _, title in columns]]
-    lines += [[_cell(row["cells"][index]) for index, _ in columns] for row in rows]
-    if with_namespace:
-        spaces = [row["object"]["metadata"].get("namespace", "") for row in rows]
-        lines = [[space, *line] for space, line in zip(["NAMESPACE", *spaces], lines, strict=True)]
-    if len(lines) == 1:
-        return "No resources found\n"
-    widths = [max(len(line[index]) for line in lines) for index in range(len(lines[0]))]
-    return "".join(
-        "   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() + "\n"
-        for line in lines
-    )
+    async def run(self, name: str) -> None:
+        """Watch until cancelled; raise where the server refuses the watch."""
+        selection = Selection(
+            self._found.kind,
+            namespace=self._view.place_of(self._found),
+            labels=self._view.selector,
+            fields=f"metadata.name={name}" if name else "",
+        )
+        if self._view.as_table:
+            await self._list(name)
+        async for events in watch_forever(self._client, selection):
+            for event in events:
+                match event:
+                    case Restarted():
+                        self._unseen = set(self._versions)
+                    case Applied(obj):
+                        await self._applied(obj)
+                    case Deleted(obj):
+                        self._deleted(obj.meta.key, obj)
+                    case Synced():
+                        for key in sorted(self._unseen):
+                            self._deleted(key, None)
+                        self._unseen = set()
+                    case Failed():
+                        self._failed(event)
+                    case _:
+                        pass
 
+    async def _list(self, name: str) -> None:
+        """Print the table as it is now; the watch brings these objects again, which are not printed twice."""
+        place = self._view.place_of(self._found)
+        answer = await read_objects(
+            self._client, self._found, name, place, "" if name else self._view.selector, table=True
+        )
+        click.echo(self._table.text([answer]), nl=False)
+        for row in answer["rows"] or ():
+            metadata = row["object"]["metadata"]
+            key = ObjectKey(metadata.get("namespace", ""), metadata["name"])
+            self._versions[key] = metadata["resourceVersion"]
+            self._rows[key] = {**answer, "rows": [row]}
 
-def _cell(value: Any) -> str:
-    if value is None:
-        return "<none>"
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    async def _applied(self, obj: RawObject) -> None:
+        key, version = obj.meta.key, obj.meta.resource_version
+        self._unseen.discard(key)
+        # After a relist all objects come again, most of them unchanged.
+        if self._versions.get(key) == version:
+            return
+        self._versions[key] = version
+        if not self._view.as_table:
+            self._print_object(obj)
+            return
+        try:
+            answer = await read_objects(self._client, self._found, key.name, key.namespace, table=True)
+        except NotFound:
+            return
+        self._rows[key] = answer
+        click.echo(self._table.text([answer]), nl=False)
+
+    def _deleted(self, key: ObjectKey, obj: RawObject | None) -> None:
+        self._versions.pop(key, None)
+        row = self._rows.pop(key, None)
+        if row is not None:
+            click.echo(self._table.text([row]), nl=False)
+        elif obj is not None and not self._view.as_table:
+            self._print_object(obj)
+
+    def _print_object(self, obj: RawObject) -> None:
+        if self._view.output == "name":
+            click.echo(name_of(self._found, obj.meta.name))
+            return
+        kind = self._found.kind
+        value = {"apiVersion": kind.api_version, "kind": kind.kind, **parse(obj.raw)}
+        click.echo(
+            ("---\n" if self._view.output == "yaml" else "") + _document(value, self._view.output), nl=False
+        )
+
+    def _failed(self, failed: Failed) -> None:
+        if failed.refused:
+            raise failed.error
+        text = str(failed.error)
+        if not failed.ordinary and text != self._failure:
+            click.echo(f"Error: {text}; trying again", err=True)
+            self._failure = text

@@ -23,8 +23,8 @@ from kubewright.generate import Settings, bundle
     "--replaces", metavar="BUNDLE", default="", help="The bundle that this one follows, like shop.v0.1.0."
 )
 @click.option(
-    "-o",
-    "--output",
+    "--output-dir",
+    "output",
     type=click.Path(path_type=Path, file_okay=False),
     default=None,
     help="Directory for bundle/ and bundle.Dockerfile; default: the project.",

@@ -90,13 +90,13 @@ def _subject(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
 )
 @click.option("--format", "form", type=click.Choice(FORMATS), default="yaml", show_default=True)
 @click.option(
-    "-o",
-    "--output",
+    "--output-dir",
+    "output",
     type=click.Path(path_type=Path, file_okay=False),
     default=None,
     help="Write files to this directory.",
 )
-@click.option("--check", is_flag=True, help="Write nothing; fail where the files of --output are stale.")
+@click.option("--check", is_flag=True, help="Write nothing; fail if the files of --output-dir are stale.")
 @click.option(
     "-n",
     "--namespace",
@@ -163,11 +163,15 @@ def command(
             "--installer prints plain YAML for all parts: give it with -n and --image only"
         )
     if output is None and (check or form != "yaml"):
+<<<<<<< HEAD
         raise click.UsageError(f"{'--check' if check else f'--format {form}'} needs --output DIR")
     if webhook_reach == "url" and [*only, *further] != ["rbac"]:
         raise click.UsageError(
             "--webhook-reach url is for a run outside the cluster: use it with --only rbac"
         )
+=======
+        raise click.UsageError(f"{'--check' if check else f'--format {form}'} needs --output-dir DIRECTORY")
+>>>>>>> a24e871 (cli: use options and arguments as kubectl does)
     operator = load_operator(target)
     settings = Settings(
         image=image,
