@@ -163,15 +163,11 @@ def command(
             "--installer prints plain YAML for all parts: give it with -n and --image only"
         )
     if output is None and (check or form != "yaml"):
-<<<<<<< HEAD
-        raise click.UsageError(f"{'--check' if check else f'--format {form}'} needs --output DIR")
+        raise click.UsageError(f"{'--check' if check else f'--format {form}'} needs --output-dir DIRECTORY")
     if webhook_reach == "url" and [*only, *further] != ["rbac"]:
         raise click.UsageError(
             "--webhook-reach url is for a run outside the cluster: use it with --only rbac"
         )
-=======
-        raise click.UsageError(f"{'--check' if check else f'--format {form}'} needs --output-dir DIRECTORY")
->>>>>>> a24e871 (cli: use options and arguments as kubectl does)
     operator = load_operator(target)
     settings = Settings(
         image=image,
