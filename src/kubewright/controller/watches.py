@@ -198,20 +198,47 @@ class Owned(msgspec.Struct, Generic[T], frozen=True, eq=False, kw_only=True):
 
     def requests(self, change: Change[T], owner: Kind, report: Report) -> set[ObjectKey]:
         """Return the keys of the owners before and after; versions of the owner's kind do not matter."""
-        # Metadata is at hand; what a filter looks at may have to be decoded.
+        # Metadata is at hand; what a predicate looks at may have to be decoded.
         found = {key for meta in change.metas for key in self.owners(meta, owner)}
-        return found if found and passes(self.when, change, report) else set()
+        if found and (self._needs_release(change) or passes(self.when, change, report)):
+            return found
+        return set()
 
     def owners(self, meta: PartialMeta, owner: Kind) -> set[ObjectKey]:
-        """Return the keys of the owners of this kind that the child names."""
+        """Return the keys of the owners of this kind that the child names.
+
+        An orphan that carries our finalizer has a key without a name, so that its finalizer can be removed.
+        """
         namespace = meta.namespace if owner.namespaced else ""
-        return {
+        found = {
             ObjectKey(namespace, reference.name)
             for reference in meta.owner_references
             if reference.kind == owner.kind
             and reference.api_version.rpartition("/")[0] == owner.group
             and (self.every_owner or reference.controller)
         }
+        if not found and self.is_orphan(meta):
+            return {ObjectKey(namespace, "")}
+        return found
+
+    def is_orphan(self, meta: PartialMeta) -> bool:
+        """Return True if the child carries our finalizer and no owner that could remove it.
+
+        So `kubectl delete --cascade=orphan` leaves the child of an owner. One that another object controls is
+        left alone: its controller may have declared the same finalizer.
+        """
+        return (
+            bool(self.finalizer)
+            and self.finalizer in meta.finalizers
+            and not any(reference.controller or self.every_owner for reference in meta.owner_references)
+        )
+
+    def _needs_release(self, change: Change[T]) -> bool:
+        """Return True if our finalizer must be removed: no predicate may hide that."""
+        meta = None if change.after is None else change.after.meta
+        if not self.finalizer or meta is None or self.finalizer not in meta.finalizers:
+            return False
+        return meta.deletion_timestamp is not None or self.is_orphan(meta)
 
 
 @overload

@@ -7,12 +7,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Self, TypeVar
 
-from kubewright.api import Conflict, Invalid, Kind, Meta, NotFound, Object, kind_of
+from kubewright.api import Conflict, Invalid, Kind, Meta, NotFound, Object, kind_of, owner_reference
 from kubewright.api.builtin import apiextensions_v1, core_v1, events_v1
 from kubewright.client import Client, ClusterConfig
 from kubewright.controller import Controller, Operator
 from kubewright.manager import Manager, ManagerOptions
 from kubewright.schema import crd
+
+from .kinds import Box
 
 T = TypeVar("T", bound=Object)
 R = TypeVar("R")
@@ -198,3 +200,14 @@ async def started(manager: Manager) -> AsyncIterator[asyncio.Task[None]]:
 
 def options(**changes: Any) -> ManagerOptions:
     return dataclasses.replace(OPTIONS, **changes)
+
+
+async def wait_for_collector(cluster: Cluster) -> None:
+    """Wait until the garbage collector follows the kind: a real one looks for new kinds each half minute."""
+    owner = await cluster.create(Box(Meta("probe")))
+    child = core_v1.ConfigMap(Meta("probe", owner_references=[owner_reference(owner)]))
+    await cluster.create(child)
+    await cluster.client.delete(owner)
+    async with asyncio.timeout(300):
+        while await cluster.find(core_v1.ConfigMap, "probe") is not None:
+            await asyncio.sleep(0.1)

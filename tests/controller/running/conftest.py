@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kubewright.client import Client, ClusterConfig, config_from_kubeconfig, load_config
+from kubewright.devcluster.garbage import GarbageCollector
 from kubewright.devserver import Server
 from kubewright.devserver.wire import load_types
 from kubewright.testing.controlplane import ControlPlane
@@ -53,3 +54,20 @@ async def cluster(real_config: ClusterConfig | None) -> AsyncIterator[Cluster]:
         config = config_from_kubeconfig(server.kubeconfig())
         async with Client(config, field_manager="test") as client:
             yield await Cluster.prepare(config, client)
+
+
+@pytest.fixture
+async def collected(server_name: str) -> AsyncIterator[tuple[Cluster, ClusterConfig]]:
+    """Give a cluster whose garbage is collected."""
+    if server_name == "real":
+        async with ControlPlane() as plane:
+            config = await asyncio.to_thread(load_config, plane.kubeconfig)
+            async with Client(config, field_manager="test") as client:
+                yield await Cluster.prepare(config, client), config
+        return
+    async with Server(disable_admission_plugins=("ServiceAccount",)) as server:
+        config = config_from_kubeconfig(server.kubeconfig())
+        async with Client(config, field_manager="test") as client, asyncio.TaskGroup() as group:
+            collecting = group.create_task(GarbageCollector(client).run())
+            yield await Cluster.prepare(config, client), config
+            collecting.cancel()

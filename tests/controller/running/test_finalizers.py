@@ -1,7 +1,11 @@
-from kubewright.api import Meta, to_wire
+import pytest
+
+from kubewright.api import Meta, owner_reference, to_wire
+from kubewright.api.builtin import core_v1
+from kubewright.client import ClusterConfig
 from kubewright.controller import Context, Controller, Options, owned
 
-from .cluster import Cluster, settled, writes
+from .cluster import Cluster, settled, wait_for_collector, writes
 from .kinds import Box, Paper
 
 OWN = "running.example.com/own"
@@ -171,3 +175,57 @@ async def test_an_object_that_cannot_be_read_while_it_waits_to_be_deleted_is_tol
         )
         await cluster.gone(Box, "broken")
     assert boxes.finalized == ["fine", "broken"]
+
+
+ORPHANING = Controller(Box, make_paper, owns=[owned(Paper, finalizer=CHILD, when=lambda _: False)])
+
+
+@pytest.mark.parametrize("running", [False, True])
+async def test_an_orphaned_child_loses_the_finalizer_and_can_be_deleted(
+    collected: tuple[Cluster, ClusterConfig], running: bool
+) -> None:
+    cluster, _ = collected
+    await cluster.install(Box, Paper)
+    await wait_for_collector(cluster)
+    async with cluster.running(ORPHANING):
+        box = await cluster.create(Box(Meta("a")))
+        await cluster.until(Paper, "a", lambda found: found.metadata.finalizers == [CHILD])
+        if running:
+            await cluster.client.delete(box, propagation="Orphan")
+            await cluster.gone(Box, "a")
+            await cluster.until(Paper, "a", lambda found: found.metadata.finalizers == [])
+    if not running:
+        await cluster.client.delete(box, propagation="Orphan")
+        await cluster.gone(Box, "a")
+        orphan = await cluster.until(Paper, "a", lambda found: not found.metadata.owner_references)
+        assert orphan.metadata.finalizers == [CHILD]
+    async with cluster.running(ORPHANING) as manager:
+        orphan = await cluster.until(Paper, "a", lambda found: found.metadata.finalizers == [])
+        await cluster.client.delete(orphan)
+        await cluster.gone(Paper, "a")
+        await settled(manager)
+        assert manager.statistics().controllers[0].outcomes["error"] == 0
+
+
+async def test_a_child_with_our_finalizer_that_another_object_controls_is_left_alone(
+    cluster: Cluster,
+) -> None:
+    await cluster.install(Box, Paper)
+    other = await cluster.create(core_v1.ConfigMap(Meta("other")))
+    theirs = Meta("theirs", finalizers=[CHILD], owner_references=[owner_reference(other)])
+    await cluster.create(Paper(theirs))
+    async with cluster.running(ORPHANING) as manager:
+        await settled(manager)
+        assert writes(manager) == 0
+
+
+async def test_a_child_that_is_applied_without_an_owner_gets_no_finalizer(cluster: Cluster) -> None:
+    await cluster.install(Box, Paper)
+
+    async def reconcile(box: Box, ctx: Context) -> None:
+        await ctx.apply(Paper(Meta("free"), text=box.metadata.name), owned=False)
+
+    async with cluster.running(Controller(Box, reconcile, owns=[owned(Paper, finalizer=CHILD)])):
+        await cluster.create(Box(Meta("a")))
+        free = await cluster.until(Paper, "free", lambda found: found.text == "a")
+        assert free.metadata.finalizers == []

@@ -2,22 +2,18 @@
 
 import asyncio
 import dataclasses
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from kubewright.api import Meta, NotFound, owner_reference
+from kubewright.api import Meta, NotFound
 from kubewright.api.builtin import core_v1
-from kubewright.client import Client, ClusterConfig, config_from_kubeconfig, load_config
+from kubewright.client import ClusterConfig
 from kubewright.controller import Context, Controller, needs
-from kubewright.devcluster.garbage import GarbageCollector
-from kubewright.devserver import Server
 from kubewright.http.client import Body, ConnectionBroken, Origin, Pool, Route
-from kubewright.testing.controlplane import ControlPlane
 from kubewright.testing.virtual_time import virtual_time
 
-from .cluster import Cluster
+from .cluster import Cluster, wait_for_collector
 from .kinds import Box, Paper
 from .test_faults import eventually, stage
 
@@ -66,34 +62,6 @@ class CuttingPool(Pool):
     def _check(self, head: bytes) -> None:
         if self._cut.is_set() and self._is_meant(head):
             raise ConnectionBroken(begun=False)
-
-
-@pytest.fixture
-async def collected(server_name: str) -> AsyncIterator[tuple[Cluster, ClusterConfig]]:
-    """Give a cluster whose garbage is collected."""
-    if server_name == "real":
-        async with ControlPlane() as plane:
-            config = await asyncio.to_thread(load_config, plane.kubeconfig)
-            async with Client(config, field_manager="test") as client:
-                yield await Cluster.prepare(config, client), config
-        return
-    async with Server(disable_admission_plugins=("ServiceAccount",)) as server:
-        config = config_from_kubeconfig(server.kubeconfig())
-        async with Client(config, field_manager="test") as client, asyncio.TaskGroup() as group:
-            collecting = group.create_task(GarbageCollector(client).run())
-            yield await Cluster.prepare(config, client), config
-            collecting.cancel()
-
-
-async def wait_for_collector(cluster: Cluster) -> None:
-    """Wait until the garbage collector follows the kind: a real one looks for new kinds each half minute."""
-    owner = await cluster.create(Box(Meta("probe")))
-    child = core_v1.ConfigMap(Meta("probe", owner_references=[owner_reference(owner)]))
-    await cluster.create(child)
-    await cluster.client.delete(owner)
-    async with asyncio.timeout(300):
-        while await cluster.find(core_v1.ConfigMap, "probe") is not None:
-            await asyncio.sleep(0.1)
 
 
 @pytest.mark.parametrize("verb", ["apply", "create"])

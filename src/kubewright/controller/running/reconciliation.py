@@ -119,12 +119,18 @@ class Reconciliation(Generic[T]):
             raise
 
     async def _free_children(self, key: ObjectKey, owner: RawObject | None) -> None:
-        """Take our finalizer off children that are going, and off all of an owner that is gone."""
+        """Remove our finalizer from children that are being deleted, and from all of an owner that is gone.
+
+        The key of orphans has no name: their finalizer is removed unless they have an owner again.
+        """
         for children in self._finalized_children:
             for child in children.of(key):
                 if owner is None or child.meta.deletion_timestamp is not None:
                     await self._services.writer.remove_finalizer(
-                        children.shelf.kind, child, children.finalizer
+                        children.shelf.kind,
+                        child,
+                        children.finalizer,
+                        when=None if key.name else children.declared.is_orphan,
                     )
 
     def _decoded(self, state: RawObject) -> T:
@@ -153,6 +159,7 @@ class _Children:
 
     def __init__(self, child: Owned[Any], shelf: AnyShelf, owner: Kind) -> None:
         self.shelf = shelf
+        self.declared = child
         self.finalizer = child.finalizer
         self._index: Index[Any] = Index(
             child.form,  # pyright: ignore[reportArgumentType]  (a Kind stands for a class here)
@@ -171,9 +178,12 @@ def _owner_keys(found: Any, child: Owned[Any], owner: Kind) -> set[ObjectKey]:
         meta = cast("JsonObject", found)["metadata"]
         namespace: str = meta.get("namespace", "")
         references = [from_wire(OwnerReference, one) for one in meta.get("ownerReferences") or ()]
+        finalizers: list[str] = meta.get("finalizers") or []
     else:
         namespace, references = found.metadata.namespace, found.metadata.owner_references
-    return child.owners(PartialMeta(namespace=namespace, owner_references=references), owner)
+        finalizers = found.metadata.finalizers
+    seen = PartialMeta(namespace=namespace, owner_references=references, finalizers=finalizers)
+    return child.owners(seen, owner)
 
 
 def _checked(result: Any, controller: str) -> Result | None:

@@ -335,9 +335,7 @@ class Runner(Generic[T]):
         if terminal:
             self._instruments.terminal_errors.inc()
             self.queue.forget(item.key)
-        elif isinstance(error, ChildVanishes):
-            self.queue.add(item.key, priority=item.priority, after=error.after)
-        else:
+        elif not isinstance(error, ChildVanishes):  # then the writer has enqueued the key for later
             self.queue.add_rate_limited(item.key, priority=item.priority)
         if isinstance(error, MalformedObject):
             return

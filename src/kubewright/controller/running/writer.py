@@ -301,14 +301,22 @@ class Writer:
             return None
         return there if there.meta.uid == state.meta.uid and finalizer in there.meta.finalizers else None
 
-    async def remove_finalizer(self, kind: Kind, state: RawObject, finalizer: str) -> None:
-        """Take the finalizer off the object; one that is gone is no error."""
+    async def remove_finalizer(
+        self,
+        kind: Kind,
+        state: RawObject,
+        finalizer: str,
+        when: Callable[[PartialMeta], bool] | None = None,
+    ) -> None:
+        """Remove the finalizer from the object, as long as `when` holds of it; one that is gone is no error."""
+
+        def operations(meta: PartialMeta) -> Sequence[JsonObject]:
+            if finalizer not in meta.finalizers or (when is not None and not when(meta)):
+                return ()
+            return finalizers.removing(meta, finalizer)
+
         try:
-            await self._change_finalizers(
-                kind,
-                state,
-                lambda meta: finalizers.removing(meta, finalizer) if finalizer in meta.finalizers else (),
-            )
+            await self._change_finalizers(kind, state, operations)
         except NotFound:
             pass
 
@@ -366,9 +374,10 @@ class Writer:
         desired = sent_form(child.wire, kind, owner.namespace)
         if self._is_owned(kind, owned):
             desired = with_owner(desired, kind, owner, self._kind)
-        declared = self._owned.get(_group_kind(kind))
-        if declared is not None and declared.finalizer:
-            desired = with_finalizer(desired, declared.finalizer)
+            declared = self._owned.get(_group_kind(kind))
+            # Without an owner nothing would lead to the finalizer's removal.
+            if declared is not None and declared.finalizer:
+                desired = with_finalizer(desired, declared.finalizer)
         meta = desired["metadata"]
         return desired, ObjectKey(meta.get("namespace", ""), meta.get("name", ""))
 
@@ -379,6 +388,8 @@ class Writer:
         await self._check_owner(owner)
         delay = self._creations.delay(kind, key)
         if delay > 0:
+            # Before the error: a reconciler may catch it, and the child must still be created.
+            self._requeue(owner.key, delay)
             raise ChildVanishes(
                 f"{kind.kind} {key} was deleted each time right after it was created, though "
                 f"{self._kind.kind} {owner.key} is there: find out what deletes it; it is created again in {delay:.1f} s",
