@@ -197,6 +197,7 @@ class Model(msgspec.Struct, metaclass=ModelType):
         kw_only: bool = True,
     ) -> None:
         """Name the class keywords for type checkers; the metaclass has read them."""
+        super().__init_subclass__()
 
 
 def is_builtin(cls: type) -> bool:

@@ -237,6 +237,7 @@ class Object(Model, metaclass=ObjectType, kw_only=False):
         kw_only: bool = True,
     ) -> None:
         """Name the class keywords for type checkers; the metaclass has read them."""
+        super().__init_subclass__()
 
     @property
     def key(self) -> ObjectKey:
