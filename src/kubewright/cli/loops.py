@@ -38,8 +38,8 @@ def run_program(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
             return runner.run(main())
     except BaseExceptionGroup as failures:
         causes = list(leaves(failures))
-        told = [cause for cause in causes if isinstance(cause, KubewrightError)]
-        raise (told or causes)[0] from None
+        expected = [cause for cause in causes if isinstance(cause, KubewrightError)]
+        raise (expected or causes)[0] from None
 
 
 async def until_signalled(

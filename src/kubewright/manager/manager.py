@@ -78,7 +78,7 @@ class Manager:
         ).labels(name=self._lease.name)
 
     async def run(self) -> None:
-        """Run until cancelled, or until something fails that a retry cannot mend."""
+        """Run until cancelled, or until something fails that a retry cannot fix."""
         try:
             async with Client(self._config, metrics=self.metrics) as client, asyncio.TaskGroup() as group:
                 await self._run(client, group)
@@ -252,9 +252,9 @@ def _field_managers(controllers: Sequence[Controller[Any]]) -> set[str]:
 
 def _raise_first(failures: BaseExceptionGroup[BaseException]) -> NoReturn:
     """Raise the failure that stopped everything; the others are its echoes, kept as its notes."""
-    told = [leaf for leaf in leaves(failures) if not isinstance(leaf, asyncio.CancelledError)]
-    first = next((leaf for leaf in told if isinstance(leaf, LeaseLost)), told[0])
-    for other in told:
+    causes = [leaf for leaf in leaves(failures) if not isinstance(leaf, asyncio.CancelledError)]
+    first = next((leaf for leaf in causes if isinstance(leaf, LeaseLost)), causes[0])
+    for other in causes:
         if other is not first:
             first.add_note(f"and then: {other!r}")
     raise first

@@ -77,7 +77,7 @@ async def serve_webhooks(
     chosen = options.webhooks
     address = parse_address(chosen.bind_address)
     if address is None:
-        _log.warning("Webhooks are off: nothing judges, completes or converts objects")
+        _log.warning("Webhooks are off: objects are not validated, defaulted or converted")
         return None
     server = await Part.WEBHOOK_SERVER.load()
     try:

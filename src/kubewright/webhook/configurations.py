@@ -14,7 +14,7 @@ GROUP = "admissionregistration.k8s.io"
 REVIEW_VERSIONS = ["v1"]
 SERVICE_PORT = 443
 REPLACED = "kubewright/replaced"
-"""Annotation in which a run by URL keeps what it took the place of: whoever ends last gives that back."""
+"""Annotation in which a run by URL keeps what it replaced, to be restored by the run that ends last."""
 JsonObject = dict[str, Any]
 
 
@@ -28,12 +28,12 @@ class ByService:
     port: int = SERVICE_PORT
 
     def client_config(self, path: str) -> JsonObject:
-        """Say where a webhook is and whom to trust."""
+        """Return where a webhook is and which authorities to trust."""
         service = {"name": self.name, "namespace": self.namespace, "path": path, "port": self.port}
         return {**_trust(self.ca_bundle), "service": service}
 
     def failure_policy(self, declared: FailurePolicy) -> FailurePolicy:
-        """Do as declared when nobody answers."""
+        """Return the declared policy."""
         return declared
 
     @property
@@ -50,13 +50,13 @@ class ByUrl:
     ca_bundle: bytes = b""
 
     def client_config(self, path: str) -> JsonObject:
-        """Say where a webhook is and whom to trust."""
+        """Return where a webhook is and which authorities to trust."""
         return {**_trust(self.ca_bundle), "url": f"{self.base}{path}"}
 
     def failure_policy(self, declared: FailurePolicy) -> FailurePolicy:
-        """Let writes pass when nobody answers: who runs beside the API server is often away, or was killed.
+        """Let writes pass without an answer: an operator outside the cluster is often stopped, or was killed.
 
-        While it runs, an exception in a webhook that shall fail is still a refusal: the server says so itself.
+        While it runs, an exception in a webhook with failure policy Fail is still a refusal, by its answer.
         """
         return "Ignore"
 
@@ -104,14 +104,14 @@ def client_config(conversion: JsonObject) -> JsonObject:
     return webhook.get("clientConfig") or {}
 
 
-def switched(wanted: JsonObject, other: str, replaced: str | None) -> JsonObject:
+def switched(desired: JsonObject, other: str, replaced: str | None) -> JsonObject:
     """Render the patch that leads a conversion from a URL to a Service, or the other way.
 
     The server wants exactly one of them, and an apply cannot take away what others own.
     """
-    webhook: JsonObject = wanted["webhook"]
+    webhook: JsonObject = desired["webhook"]
     config = {"caBundle": None, **webhook["clientConfig"], other: None}
-    conversion = wanted | {"webhook": webhook | {"clientConfig": config}}
+    conversion = desired | {"webhook": webhook | {"clientConfig": config}}
     return {"metadata": {"annotations": {REPLACED: replaced}}, "spec": {"conversion": conversion}}
 
 
@@ -157,7 +157,7 @@ def _rule(webhook: Admission[Any]) -> JsonObject:
 
 
 def _elsewhere(webhook: Admission[Any], namespace: str) -> JsonObject | None:
-    """Keep away from the operator's own namespace: its Pods could not start while nobody answers for them."""
+    """Keep away from the operator's own namespace: its Pods could not start while no webhook answers."""
     if not (webhook.resource.builtin and webhook.resource.namespaced):
         return None
     expression = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [namespace]}

@@ -78,10 +78,10 @@ def review_conversion(kinds: ByKind, body: bytes) -> ConversionAnswer:
             failures.append(error)
     surprises = tuple(error.surprise for error in failures if error.surprise is not None)
     if failures:
-        told = "; ".join(str(error) for error in failures[:MOST_TOLD])
+        message = "; ".join(str(error) for error in failures[:MOST_TOLD])
         if len(failures) > MOST_TOLD:
-            told += f"; and {len(failures) - MOST_TOLD} more"
-        return ConversionAnswer(conversion_failure(request.uid, told), surprises)
+            message += f"; and {len(failures) - MOST_TOLD} more"
+        return ConversionAnswer(conversion_failure(request.uid, message), surprises)
     success: JsonObject = {"uid": request.uid, "convertedObjects": converted, "result": {"status": "Success"}}
     return ConversionAnswer(_review(success))
 

@@ -24,7 +24,7 @@ class Endpoint(msgspec.Struct, frozen=True):
 
 
 class Endpoints:
-    """All webhooks of an operator; refuses those that could not be told apart."""
+    """All webhooks of an operator; refuses those that cannot be distinguished."""
 
     def __init__(self, webhooks: Iterable[Webhook] = ()) -> None:
         declared = list(dict.fromkeys(webhooks))

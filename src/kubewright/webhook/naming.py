@@ -10,12 +10,12 @@ class WebhookNames(msgspec.Struct, frozen=True):
 
     @property
     def namespace(self) -> str:
-        """Name the namespace that it is deployed to, unless told otherwise."""
+        """Return the namespace that it is deployed to by default."""
         return f"{self.operator}-system"
 
     @property
     def manager(self) -> str:
-        """Name who writes where it is asked, among the field managers of these objects."""
+        """Return the field manager under which the operator writes its address into these objects."""
         return f"{self.operator}-webhooks"
 
     @property

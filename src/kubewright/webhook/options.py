@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 Reach = Literal["service", "url", "given"]
-"""How the API server gets here: through a Service, at an address, or as somebody else has arranged, as OLM does."""
+"""How the API server gets here: through a Service, at an address, or as another program has registered it, as OLM does."""
 
 
 class Lifetimes(msgspec.Struct, frozen=True):

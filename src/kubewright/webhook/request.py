@@ -1,4 +1,4 @@
-"""What an admission function is told about the request it judges."""
+"""The request that an admission function is called with."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
@@ -19,7 +19,7 @@ class GroupVersionResource(NamedTuple):
 
 
 class User(msgspec.Struct, frozen=True, gc=False):
-    """Who asked, as the API server authenticated them."""
+    """The user of a request, as the API server authenticated it."""
 
     name: str = msgspec.field(default="", name="username")
     uid: str = ""
@@ -28,7 +28,7 @@ class User(msgspec.Struct, frozen=True, gc=False):
 
 
 class AdmissionRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The request beside its objects: who asks for what.
+    """The request without its objects: user, operation and resource.
 
     `kind` and `resource` are those the object is given in; `request_kind`, `request_resource` and
     `request_subresource` those that were asked for, in another version perhaps. `dry_run` says that nothing

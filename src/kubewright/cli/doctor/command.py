@@ -1,4 +1,4 @@
-"""`kubewright doctor`: what is wrong between this machine, the cluster and an operator, and how to mend it."""
+"""`kubewright doctor`: what is wrong between this machine, the cluster and an operator, and how to fix it."""
 
 import json
 import sys
@@ -52,7 +52,7 @@ def command(
     try:
         config = load_config(kubeconfig, context or None)
     except KubewrightError as error:
-        findings.append(failed("kubeconfig", str(error), "give --kubeconfig or --context, or mend it"))
+        findings.append(failed("kubeconfig", str(error), "give --kubeconfig or --context, or fix the file"))
     else:
         findings += run_program(lambda: _examine(config, operator, target, namespaces))
     click.echo(_shown(findings, output))

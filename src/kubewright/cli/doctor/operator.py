@@ -86,7 +86,7 @@ async def _definition(client: Client, definition: JsonObject, target: str) -> Fi
     established = conditions.get("Established", {})
     if established.get("status") != "True":
         told = "; ".join(f"{item['reason']}: {item['message']}" for item in conditions.values())
-        return failed(check, f"is not served: {told}", "mend what the condition says")
+        return failed(check, f"is not served: {told}", "fix what the condition says")
     if breaking := [change for change in compare(live, definition) if change.harm == "stored objects"]:
         told = f"differs from the code and breaks stored objects: {breaking[0]}"
         return failed(check, told, f"{install} --dry-run shows all of it")
@@ -103,7 +103,7 @@ async def _definition(client: Client, definition: JsonObject, target: str) -> Fi
 
 
 def _changed(live: JsonObject, planned: JsonObject) -> bool:
-    # Who converts versions is decided where the operator runs, not in its code.
+    # Which webhook converts versions is decided where the operator runs, not in its code.
     spec = {name: value for name, value in planned["spec"].items() if name != "conversion"}
     old = {name: value for name, value in live["spec"].items() if name != "conversion"}
     return any(diff("", live | {"spec": old}, planned | {"spec": spec}))
@@ -146,8 +146,10 @@ async def _registered(client: Client, operator: Operator, names: WebhookNames) -
         mutating = await client.get(admissionregistration_v1.MutatingWebhookConfiguration, names.mutating)
         found += [hook.client_config for hook in mutating.webhooks]
     if operator.webhooks.validating:
-        judging = await client.get(admissionregistration_v1.ValidatingWebhookConfiguration, names.validating)
-        found += [hook.client_config for hook in judging.webhooks]
+        validating = await client.get(
+            admissionregistration_v1.ValidatingWebhookConfiguration, names.validating
+        )
+        found += [hook.client_config for hook in validating.webhooks]
     for name in operator.webhooks.converted:
         definition = await client.get(apiextensions_v1.CustomResourceDefinition, name)
         conversion = definition.spec.conversion
@@ -168,4 +170,4 @@ async def _deployment(client: Client, operator: Operator, target: str) -> Findin
     if any(item.type == "Available" and item.status == "True" for item in found.status.conditions):
         return well(check, f"{names.namespace}/{names.manager} is available")
     why = hindrance(found, await pods_of(client, found))
-    return failed(check, f"{names.namespace}/{names.manager}: {why}", "mend what its Pods say")
+    return failed(check, f"{names.namespace}/{names.manager}: {why}", "fix what its Pods report")

@@ -97,7 +97,7 @@ def _namespaces(ctx: click.Context, parameter: click.Parameter, value: Sequence[
     help="Address of /metrics; 0 is off.",
 )
 @click.option(
-    "--metrics-secure", is_flag=True, help="Serve /metrics with TLS to those whom the cluster allows."
+    "--metrics-secure", is_flag=True, help="Serve /metrics with TLS, to clients that the cluster authorizes."
 )
 @click.option(
     "--health-probe-bind-address",
@@ -117,7 +117,7 @@ def _namespaces(ctx: click.Context, parameter: click.Parameter, value: Sequence[
     "--webhook-reach",
     type=click.Choice(["service", "url", "given"]),
     default=None,
-    help="How the API server gets to webhooks; given: somebody else registers them. Default: found out.",
+    help="How the API server reaches webhooks; given: another program registers them. Default: detected.",
 )
 @click.option(
     "--webhook-cert-dir",
@@ -131,7 +131,7 @@ def _namespaces(ctx: click.Context, parameter: click.Parameter, value: Sequence[
     default=None,
     help="Answer webhooks only to clients with a certificate of these authorities.",
 )
-@click.option("--passing", is_flag=True, hidden=True, help="The cluster ends with whoever started this.")
+@click.option("--passing", is_flag=True, hidden=True, help="The cluster ends with the parent process.")
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("-v", "--verbose", is_flag=True, help="Log more.")
 @click.pass_context
@@ -248,6 +248,8 @@ async def _reload(ctx: click.Context, target: str, *, dev: bool) -> None:
             await asyncio.to_thread(write_kubeconfig, path, cluster.kubeconfig())
             click.echo(f"dev cluster at {cluster.url}: export KUBECONFIG={path}", err=True)
             arguments += ["--install", "--passing", "--kubeconfig", str(path)]
+            for name, address in _free_ports(ctx).items():
+                arguments += [f"--{name.replace('_', '-')}", address]
             await reload.run_reloading(arguments, reload.folder_of(target))
 
 

@@ -31,7 +31,7 @@ def folder_of(target: str) -> Path:
 
 
 def stamps(folder: Path) -> Stamps:
-    """Tell the state of all Python files in a folder."""
+    """Return the state of all Python files in a folder."""
     return dict(_stamps(folder))
 
 
@@ -75,14 +75,14 @@ async def run_reloading(arguments: Sequence[str], folder: Path) -> None:
 
 
 async def _changed(child: asyncio.subprocess.Process, folder: Path, before: Stamps) -> str:
-    told = False
+    reported = False
     while True:
         now = await asyncio.to_thread(stamps, folder)
         if now != before:
             names = {path for path in {*now, *before} if now.get(path) != before.get(path)}
             return ", ".join(sorted(path.name for path in names))
-        if child.returncode is not None and not told:
-            told = True
+        if child.returncode is not None and not reported:
+            reported = True
             click.echo(f"ended with {child.returncode}: waiting for a change in {folder}", err=True)
         await asyncio.sleep(POLL)
 

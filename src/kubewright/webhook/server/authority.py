@@ -1,4 +1,4 @@
-"""A certificate authority and what it signed, and how both are renewed so that nobody ever meets a stranger.
+"""A certificate authority and what it signed, and how both are renewed so that every certificate shown is trusted.
 
 A new authority is made known first, signs later, and only then is the old one forgotten:
 
@@ -32,7 +32,7 @@ class Bundle:
 
     @property
     def ca_bundle(self) -> bytes:
-        """Return what API servers shall trust."""
+        """Return the authorities for API servers to trust."""
         return b"".join(self.authorities)
 
 
@@ -51,7 +51,7 @@ def begin(hosts: Sequence[str], times: Lifetimes, now: datetime) -> Bundle:
 def advance(
     bundle: Bundle | None, hosts: Sequence[str], times: Lifetimes, now: datetime, shown: Bundle | None = None
 ) -> Bundle:
-    """Return the bundle as it shall be now: the same one, or one step further.
+    """Return the bundle that is due now: the same one, or one step further.
 
     `shown` is what this replica serves with. Where what is kept was deleted or damaged it is followed by a new
     authority as any other: others serve with it too, and API servers trust it.
@@ -113,7 +113,7 @@ def _usable(bundle: Bundle, now: datetime) -> bool:
 
 
 def _authority(times: Lifetimes, now: datetime) -> tuple[bytes, bytes]:
-    # Two authorities of one name would be confused by those who look issuers up by name.
+    # Two authorities of one name would be confused by programs that look issuers up by name.
     made = Authority.create(f"webhooks-{secrets.token_hex(4)}", life=times.authority, now=now)
     return made.pair.certificate, made.pair.key
 

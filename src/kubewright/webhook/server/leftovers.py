@@ -1,4 +1,4 @@
-"""What a run by URL leaves in a cluster when it is killed: webhooks at an address where nobody answers."""
+"""What a run by URL leaves in a cluster when it is killed: webhooks at an address where no process answers."""
 
 from kubewright.api import CUSTOM_RESOURCE_DEFINITION, Conflict, JsonObject, Kind, NotFound
 from kubewright.client import Client
@@ -33,7 +33,7 @@ async def clear_leftovers(
 ) -> list[str]:
     """Take away what runs by URL have registered, and say what; what was deployed stays, or comes back.
 
-    Conversions are led to the Service: with nobody to be asked the API server would drop fields.
+    Conversions are pointed to the Service: without a conversion webhook the API server would drop fields.
     """
     cleared: list[str] = []
     for kind, live in await find_leftovers(client, endpoints, names):
@@ -42,7 +42,7 @@ async def clear_leftovers(
         try:
             await give_back(client, kind, live, names)
         except (Conflict, NotFound):
-            # Somebody registers or takes away at this moment: it is theirs.
+            # Another process registers or removes it at this moment.
             continue
         part = " (conversion)" if kind == CUSTOM_RESOURCE_DEFINITION else ""
         cleared.append(f"{kind.kind.lower()}.{kind.group}/{live['metadata']['name']}{part}")

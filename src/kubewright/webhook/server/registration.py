@@ -1,4 +1,4 @@
-"""Make the API server ask us, whoever of the replicas comes first: what every registration shares, and that by Service."""
+"""Make the API server call our webhooks: what every registration shares, and registration by Service."""
 
 from abc import ABC, abstractmethod
 from typing import Any, cast
@@ -65,12 +65,12 @@ class Registration(ABC):
     async def convert(self, name: str, place: Place) -> None:
         """Put the conversion of one CRD right."""
         before: JsonObject = (await self.definition(name))["spec"].get("conversion") or {}
-        wanted = conversion(place)
+        desired = conversion(place)
         if place.other in client_config(before):
-            patch = switched(wanted, place.other, self.replaced(before))
+            patch = switched(desired, place.other, self.replaced(before))
             await self.client.patch(CUSTOM_RESOURCE_DEFINITION, patch, name=name, field_manager=self.manager)
-        elif not covers(before, wanted):
-            document = _document(CUSTOM_RESOURCE_DEFINITION, name) | {"spec": {"conversion": wanted}}
+        elif not covers(before, desired):
+            document = _document(CUSTOM_RESOURCE_DEFINITION, name) | {"spec": {"conversion": desired}}
             await self.client.apply(document, field_manager=self.manager, kind=CUSTOM_RESOURCE_DEFINITION)
 
     async def definition(self, name: str) -> JsonObject:
@@ -84,7 +84,7 @@ class Registration(ABC):
 
 
 class ServiceRegistration(Registration):
-    """Registered by whoever deployed the operator; only address and trust are kept right here."""
+    """Keep address and trust right in configurations that were deployed with the operator."""
 
     def __init__(
         self,
@@ -109,19 +109,19 @@ class ServiceRegistration(Registration):
         except NotFound as error:
             raise NotRegistered(f"{kind.kind} {name} is not in the cluster: {way}") from error
         entries: dict[str, JsonObject] = {entry["name"]: entry for entry in live.get("webhooks") or ()}
-        wanted = {entry["name"]: entry["clientConfig"] for entry in document["webhooks"]}
-        for missing in wanted.keys() - entries.keys():
+        desired = {entry["name"]: entry["clientConfig"] for entry in document["webhooks"]}
+        for missing in desired.keys() - entries.keys():
             raise NotRegistered(f"{kind.kind} {name} has no webhook {missing}: {way}")
-        found = {entry: entries[entry]["clientConfig"] for entry in wanted}
+        found = {entry: entries[entry]["clientConfig"] for entry in desired}
         if any(place.other in config for config in found.values()):
             whole = [
-                entry | {"clientConfig": wanted.get(each, entry["clientConfig"])}
+                entry | {"clientConfig": desired.get(each, entry["clientConfig"])}
                 for each, entry in entries.items()
             ]
             patch = {"metadata": {"annotations": {REPLACED: None}}, "webhooks": whole}
             await self.client.patch(kind, patch, name=name, field_manager=self.manager)
-        elif not covers(found, wanted):
-            partial = [{"name": entry, "clientConfig": config} for entry, config in wanted.items()]
+        elif not covers(found, desired):
+            partial = [{"name": entry, "clientConfig": config} for entry, config in desired.items()]
             document = _document(kind, name) | {"webhooks": partial}
             await self.client.apply(document, field_manager=self.manager, kind=kind)
 
@@ -130,36 +130,36 @@ class ServiceRegistration(Registration):
 
 
 class GivenRegistration(Registration):
-    """Registered by somebody else, under names of that one's own: nothing is looked at and nothing is changed."""
+    """Leave registration to another program, such as OLM: read nothing and change nothing."""
 
     async def put_right(self, ca_bundle: bytes) -> None:
-        """Leave it to whoever registered them."""
+        """Do nothing: another program registers them."""
 
     async def take_away(self) -> None:
-        """Leave it to whoever registered them."""
+        """Do nothing: another program registers them."""
 
     def place(self, ca_bundle: bytes) -> Place:
         """Say nothing: the place is not ours to know."""
-        raise NotRegistered(f"the webhooks of {self.names.operator} are registered by somebody else")
+        raise NotRegistered(f"the webhooks of {self.names.operator} are registered by another program")
 
     async def configure(self, document: JsonObject, place: Place) -> None:
-        """Leave it to whoever registered them."""
+        """Do nothing: another program registers them."""
 
 
 def _document(kind: Kind, name: str) -> JsonObject:
     return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": name}}
 
 
-def covers(live: Any, wanted: Any) -> bool:
-    """Say whether a live value holds everything that is wanted; defaults of the server's may stand beside."""
-    match wanted, live:
+def covers(live: Any, desired: Any) -> bool:
+    """Return True if a live value holds everything that is desired; defaults of the server may be there too."""
+    match desired, live:
         case dict(), dict():
             have = cast(JsonObject, live)
             return all(
-                key in have and covers(have[key], value) for key, value in cast(JsonObject, wanted).items()
+                key in have and covers(have[key], value) for key, value in cast(JsonObject, desired).items()
             )
         case list(), list():
-            wants, haves = cast("list[Any]", wanted), cast("list[Any]", live)
+            wants, haves = cast("list[Any]", desired), cast("list[Any]", live)
             return len(haves) == len(wants) and all(map(covers, haves, wants))
         case _:
-            return live == wanted
+            return live == desired

@@ -46,7 +46,7 @@ class Source(ABC):
         """Keep the certificate up to date until cancelled."""
 
     def problem(self) -> str | None:
-        """Return why nobody should rely on the certificate."""
+        """Return why the certificate cannot be relied on."""
         if not self.context.loaded:
             return "there is no certificate yet"
         if expiry(self._certificate) <= utc_now():
@@ -126,7 +126,7 @@ class OwnSource(Source):
         return (await self._step()).ca_bundle
 
     async def follow(self, announce: Announce) -> None:
-        """Renew in time; no certificate is shown before the cluster was told whom to trust."""
+        """Renew in time; no certificate is shown before the cluster trusts its authority."""
         pause = self._pause(self._bundle)
         while True:
             await asyncio.sleep(pause)
@@ -154,15 +154,17 @@ class OwnSource(Source):
     async def _step(self) -> Bundle:
         for _ in range(ATTEMPTS):
             kept = await self._store.load()
-            wanted = await asyncio.to_thread(advance, kept, self._hosts, self._times, utc_now(), self._bundle)
-            if wanted == kept or await self._store.save(wanted):
-                await self._load(wanted.certificate, wanted.key)
-                self._bundle = wanted
-                if wanted != kept:
+            desired = await asyncio.to_thread(
+                advance, kept, self._hosts, self._times, utc_now(), self._bundle
+            )
+            if desired == kept or await self._store.save(desired):
+                await self._load(desired.certificate, desired.key)
+                self._bundle = desired
+                if desired != kept:
                     fields = {
-                        "authorities": len(wanted.authorities),
-                        "expires": str(expiry(wanted.certificate)),
+                        "authorities": len(desired.authorities),
+                        "expires": str(expiry(desired.certificate)),
                     }
                     _log.info("Webhooks have new certificates", extra={"fields": fields})
-                return wanted
+                return desired
         raise CertificateError("other replicas write the certificates all the time")

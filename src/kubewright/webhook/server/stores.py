@@ -33,7 +33,7 @@ class Store(Protocol):
         ...
 
     async def save(self, bundle: Bundle) -> bool:
-        """Keep a bundle in the place of the one last loaded; False when somebody else was quicker."""
+        """Keep a bundle in the place of the one last loaded; return False if another replica was quicker."""
         ...
 
 
