@@ -97,7 +97,7 @@ def test_uses_compiled_rows_as_a_rule_of_other_rows() -> None:
 
 def test_refuses_a_path_that_it_cannot_read() -> None:
     with pytest.raises(ValueError, match="spec-x"):
-        rules(("spec-x.name", required()))
+        rules(("spec-x.name", required())).validate({})
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ A row is a path and the rules that hold there. A path is made of JSON names:
     spec{type=Limited}.limited   go on only if the field of the object has this value, with `!=` only if not
     spec{!service}.caBundle      go on only if the field is missing or empty; `{service}`: only if it is not
 
-`rules()` compiles rows to functions when a module is loaded, so that no path is parsed for a request. Rows run in
+Rows are compiled to functions for the first object of a kind, so that no path is parsed for every request. They run in
 the order in which they are written, because clients see errors in that order. Neighbouring rows that start with the
 same list run item by item.
 """
@@ -17,6 +17,7 @@ same list run item by item.
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, cached_property
 from typing import Any
 
 from kubewright.api import FieldError, problems
@@ -40,10 +41,15 @@ _Step = Callable[[str, Any, list[FieldError]], None]
 
 
 class Rules:
-    """Compiled rows: a rule for the value that the paths start from."""
+    """Rows as a rule for the value that their paths start from."""
 
-    def __init__(self, run: _Step) -> None:
-        self.run = run
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self._rows = rows
+
+    @cached_property
+    def run(self) -> _Step:
+        """Return the compiled rows; most kinds are never used, so this waits for the first object."""
+        return _compile([(path.split(".") if path else [], found) for path, *found in self._rows])
 
     def __call__(self, path: str, value: Any) -> list[FieldError]:
         """Check a value that is found at a path."""
@@ -61,8 +67,8 @@ class Rules:
 
 
 def rules(*rows: Row) -> Rules:
-    """Compile rows of a path and its rules."""
-    return Rules(_compile([(path.split(".") if path else [], found) for path, *found in rows]))
+    """Make a rule from rows of a path and its rules."""
+    return Rules(rows)
 
 
 def changes(*checks: Change) -> Callable[[JsonObject, JsonObject], list[FieldError]]:
@@ -128,6 +134,7 @@ def _read(obj: Any, names: Sequence[str]) -> Any:
     return obj
 
 
+@cache
 def _parsed(segment: str) -> dict[str, str | None]:
     found = _SEGMENT.fullmatch(segment)
     if found is None:
@@ -162,7 +169,7 @@ def _leaf(rule: Rule) -> _Step:
 def _enter(segment: str, inner: _Step) -> _Step:
     parts = _parsed(segment)
     name, chosen, optional = parts["name"] or "", parts["items"], bool(parts["optional"])
-    conditions = [_condition(text) for text in re.findall(r"\{([^}]*)\}", parts["conditions"] or "")]
+    conditions = [_condition(text) for text in (parts["conditions"] or "")[1:-1].split("}{") if text]
     if chosen is not None:
         inner = _every(_condition(chosen) if chosen else None, inner)
 
