@@ -1,4 +1,4 @@
-"""Playing the cases against a server: the same way for the recorder and for the tests."""
+"""Run the cases against a server, in the same way for the recorder and for the tests."""
 
 import asyncio
 import http.client
@@ -22,7 +22,7 @@ from kubewright.devserver.wire import load_types
 HERE = Path(__file__).parent
 DATA = HERE / "data"
 NAMESPACES = {"accepted": "default", "refused": "refused"}
-# What these would add is tested with admission; here it would hide what the kinds themselves do.
+# Admission has its own tests; here these plugins would hide what the kinds do.
 DISABLED = (
     "ServiceAccount",
     "Priority",
@@ -46,7 +46,7 @@ _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 @dataclass
 class Answer:
-    """What a server said."""
+    """The response of a server."""
 
     code: int
     body: Any
@@ -55,7 +55,7 @@ class Answer:
 
 @dataclass
 class Client:
-    """A client that does nothing but send JSON."""
+    """A client that only sends JSON."""
 
     url: str
     token: str
@@ -108,7 +108,7 @@ def cases(name: str) -> list[Any]:
 
 
 def place(obj: Any, namespace: str, api_version: str = "") -> str:
-    """Name the collection of an object's kind."""
+    """Return the path of the collection of an object's kind."""
     version = api_version or obj["apiVersion"]
     group, _, number = version.rpartition("/")
     plural, namespaced = _PLACES[group, number, obj["kind"]]
@@ -117,7 +117,7 @@ def place(obj: Any, namespace: str, api_version: str = "") -> str:
 
 
 def play_accepted(client: Client, sent: Any) -> Any:
-    """Create an object, give it its status, and see it as a Table and in its kind's other version."""
+    """Create an object, set its status, and read it as a Table and in the other version of its kind."""
     created = client.send("POST", place(sent, "default"), sent)
     played: dict[str, Any] = {"code": created.code, "warnings": created.warnings}
     body = dict(created.body)
@@ -146,7 +146,7 @@ def play_accepted(client: Client, sent: Any) -> Any:
 
 
 def play_refused(client: Client, case: Any) -> Any:
-    """Create an object that is wrong, or make a right one wrong."""
+    """Create an invalid object, or make a valid one invalid."""
     if "create" not in case:
         answer = client.send("POST", place(case, "refused"), case)
         return {"code": answer.code, "body": answer.body}
@@ -161,8 +161,8 @@ def play_refused(client: Client, case: Any) -> Any:
     return {"code": answer.code, "body": answer.body}
 
 
-def play_manners(client: Client, case: Any) -> Any:
-    """See how a kind takes writes without a revision, writes to nothing, strange selectors and deletions."""
+def play_behavior(client: Client, case: Any) -> Any:
+    """Send unconditional updates, updates of missing objects, unknown selectors and deletions of a kind."""
     collection, name = place(case, "default"), case["metadata"]["name"]
     found = client.send("GET", f"{collection}/{name}").body
     found["metadata"].pop("resourceVersion", None)
@@ -186,11 +186,11 @@ def play_manners(client: Client, case: Any) -> Any:
 
 def _outcome(answer: Answer) -> Any:
     body = answer.body
-    told_of = {key: body[key] for key in ("kind", "message", "reason") if key in body}
+    shown = {key: body[key] for key in ("kind", "message", "reason") if key in body}
     metadata = body.get("metadata") or {}
     kept = ("generation", "finalizers", "deletionGracePeriodSeconds")
-    told_of |= {key: metadata[key] for key in kept if key in metadata}
-    return {"code": answer.code, **told_of, "marked": "deletionTimestamp" in metadata}
+    shown |= {key: metadata[key] for key in kept if key in metadata}
+    return {"code": answer.code, **shown, "marked": "deletionTimestamp" in metadata}
 
 
 def first_of_each_kind() -> list[Any]:
@@ -202,7 +202,7 @@ def first_of_each_kind() -> list[Any]:
 
 
 def plain(value: Any) -> Any:
-    """Put a mark in place of what differs from run to run: identities, times, versions, allocations."""
+    """Replace what differs from run to run: UIDs, times, versions, allocated addresses."""
     text = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UID", json.dumps(value))
     text = re.sub(r"20(2[6-9]|[3-9]\d)-\d\d-\d\dT\d\d:\d\d:\d\dZ", "CHANGING", text)
     text = re.sub(r'"10\.0\.\d+\.\d+"', '"ADDRESS"', text)
@@ -226,12 +226,12 @@ def _plain(value: Any) -> Any:
 
 
 def recording(name: str) -> list[Any]:
-    """Read what the real server answered."""
+    """Return the recorded responses of the real server."""
     return json.loads((DATA / f"{name}.json").read_text())
 
 
-def told(message: str) -> str:
-    """Cut what the real server shows of its own Go structs: we do not have those."""
+def without_structs(message: str) -> str:
+    """Remove Go structs of the real server from a message."""
     message = re.sub(r"\n@@.*?\n\n?(?=$|,|\])", "", message, flags=re.DOTALL)
     return re.sub(
         r'Invalid value: \{"(labels|metadata)".*?\}: field is immutable',
@@ -241,20 +241,20 @@ def told(message: str) -> str:
 
 
 def wait_until_ready(client: Client) -> None:
-    """Make the namespace of the refused objects."""
+    """Create the namespace of the refused objects."""
     client.send("POST", "/api/v1/namespaces", {"metadata": {"name": "refused"}})
 
 
 @dataclass
 class Embedded:
-    """An embedded server in a thread of its own, as a process of its own would be."""
+    """An embedded server in its own thread, and its responses to all cases."""
 
     client: Client
     answers: dict[str, list[Any]]
 
 
 async def serve(started: queue.Queue[Client], stop: threading.Event) -> None:
-    """Run an embedded server until told to stop."""
+    """Run an embedded server until the event is set."""
     async with Server(disable_admission_plugins=DISABLED) as server:
         token = server.add_user("recorder", ["system:masters"])
         started.put(Client(server.url, token, server.ca_pem))

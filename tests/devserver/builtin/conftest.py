@@ -15,7 +15,7 @@ from builtin_cases import (
     Client,
     Embedded,
     play_accepted,
-    play_manners,
+    play_behavior,
     play_refused,
     recording,
     serve,
@@ -33,7 +33,7 @@ def embedded() -> Iterator[Embedded]:
     try:
         client = started.get(timeout=120)
         wait_until_ready(client)
-        plays = {"accepted": play_accepted, "refused": play_refused, "manners": play_manners}
+        plays = {"accepted": play_accepted, "refused": play_refused, "behavior": play_behavior}
         answers = {
             name: [play(client, entry["case"]) for entry in recording(name)] for name, play in plays.items()
         }

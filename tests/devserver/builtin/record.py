@@ -16,7 +16,7 @@ from builtin_cases import (
     cases,
     first_of_each_kind,
     play_accepted,
-    play_manners,
+    play_behavior,
     play_refused,
     wait_until_ready,
 )
@@ -24,14 +24,14 @@ from builtin_cases import (
 from kubewright.testing.controlplane import ControlPlane
 
 PLUGINS = (*DISABLED, "TaintNodesByCondition", "StorageObjectInUseProtection", "PersistentVolumeClaimResize")
-PLAYS = {"accepted": play_accepted, "refused": play_refused, "manners": play_manners}
+PLAYS = {"accepted": play_accepted, "refused": play_refused, "behavior": play_behavior}
 
 
 def record(client: Client) -> None:
     """Play all cases and keep the answers, one line each."""
     wait_until_ready(client)
     DATA.mkdir(exist_ok=True)
-    chosen = {"accepted": cases("accepted"), "refused": cases("refused"), "manners": first_of_each_kind()}
+    chosen = {"accepted": cases("accepted"), "refused": cases("refused"), "behavior": first_of_each_kind()}
     for name, play in PLAYS.items():
         lines = [json.dumps({"case": case, "real": play(client, case)}) for case in chosen[name]]
         (DATA / f"{name}.json").write_text("[\n" + ",\n".join(lines) + "\n]\n")

@@ -25,7 +25,7 @@ def binding(name: str) -> Any:
 
 
 @pytest.mark.parametrize("path", [f"{PODS}/NAME/binding", "/api/v1/namespaces/refused/bindings"])
-def test_a_binding_puts_a_pod_on_a_node(client: Client, path: str) -> None:
+def test_a_binding_assigns_a_pod_to_a_node(client: Client, path: str) -> None:
     name = "bound" if "NAME" in path else "bound-by-kind"
     client.send("POST", PODS, pod(name))
     assert client.send("POST", path.replace("NAME", name), binding(name)).code == 201
@@ -92,9 +92,7 @@ def test_no_shell_in_a_pod_without_a_node(client: Client) -> None:
         ("portforward?ports=80", 400, "Upgrade request required"),
     ],
 )
-def test_a_kubelet_that_does_not_answer_is_told_of(
-    client: Client, part: str, code: int, message: str
-) -> None:
+def test_reports_a_kubelet_that_does_not_answer(client: Client, part: str, code: int, message: str) -> None:
     endpoint = {"kubeletEndpoint": {"Port": 19}}
     status = {"addresses": [{"type": "InternalIP", "address": "127.0.0.1"}], "daemonEndpoints": endpoint}
     client.send("POST", "/api/v1/nodes", {"metadata": {"name": "deaf"}, "status": status})
@@ -171,19 +169,19 @@ def test_an_ephemeral_container_stays(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "target", "trouble"),
+    ("name", "target", "error"),
     [
         ("c", "", 'spec.ephemeralContainers[0].name: Duplicate value: "c"'),
         ("e", "nobody", 'spec.ephemeralContainers[0].targetContainerName: Not found: "nobody"'),
     ],
 )
-def test_an_ephemeral_container_fits_its_pod(client: Client, name: str, target: str, trouble: str) -> None:
+def test_an_ephemeral_container_fits_its_pod(client: Client, name: str, target: str, error: str) -> None:
     pod_name = f"unfit-{name}"
     client.send("POST", PODS, pod(pod_name))
     more = {"targetContainerName": target} if target else {}
     part = f"{PODS}/{pod_name}/ephemeralcontainers"
     answer = client.send("PATCH", part, ephemeral(name, **more), content=STRATEGIC)
-    assert (answer.code, answer.body["message"]) == (422, f'Pod "{pod_name}" is invalid: {trouble}')
+    assert (answer.code, answer.body["message"]) == (422, f'Pod "{pod_name}" is invalid: {error}')
 
 
 def resources(**requests: str | None) -> Any:
@@ -206,14 +204,14 @@ def test_a_pod_is_resized_by_its_own_subresource_only(client: Client) -> None:
     assert answer.body["spec"]["containers"][0]["resources"] == {"requests": {"cpu": "200m"}}
 
 
-def test_a_resize_keeps_the_quality_of_service(client: Client) -> None:
+def test_a_resize_keeps_the_qos_class(client: Client) -> None:
     client.send("POST", PODS, pod("modest"))
     answer = client.send("PATCH", f"{PODS}/modest/resize", resources(cpu="200m"), content=STRATEGIC)
     text = 'spec: Invalid value: "BestEffort": Pod QOS Class may not change as a result of resizing'
     assert (answer.code, answer.body["message"]) == (422, f'Pod "modest" is invalid: {text}')
 
 
-def test_a_resize_touches_processors_and_memory_only(client: Client) -> None:
+def test_a_resize_changes_only_cpu_and_memory(client: Client) -> None:
     client.send("POST", PODS, sized_pod("stored"))
     patch = resources(**{"ephemeral-storage": "1Gi"})
     answer = client.send("PATCH", f"{PODS}/stored/resize", patch, content=STRATEGIC)
@@ -221,7 +219,7 @@ def test_a_resize_touches_processors_and_memory_only(client: Client) -> None:
     assert (answer.code, answer.body["message"]) == (422, f'Pod "stored" is invalid: {text}')
 
 
-def test_a_resize_takes_nothing_away(client: Client) -> None:
+def test_a_resize_removes_no_requests_and_limits(client: Client) -> None:
     client.send("POST", PODS, sized_pod("robbed"))
     answer = client.send("PATCH", f"{PODS}/robbed/resize", resources(cpu=None), content=STRATEGIC)
     texts = [

@@ -1,17 +1,17 @@
-"""The embedded server answers as a recorded real one: defaults, refusals, Tables, versions, manners."""
+"""The embedded server answers as a recorded real one: defaults, errors, Tables, versions, special writes."""
 
 import re
 from typing import Any
 
 import pytest
-from builtin_cases import Embedded, plain, recording, told
+from builtin_cases import Embedded, plain, recording, without_structs
 
 ACCEPTED = recording("accepted")
 REFUSED = recording("refused")
-MANNERS = recording("manners")
+BEHAVIOR = recording("behavior")
 # A controller of the real server fills these in a moment after the object was created.
 FILLED_LATER = {("FlowSchema", "MissingPL"), ("APIService", "Available")}
-# What is known to differ, and why; a case that has come right no longer belongs here.
+# Known differences and their reasons.
 DIFFERENCES = {}
 
 
@@ -38,11 +38,11 @@ def each(entries: list[Any], differences: dict[str, str]) -> Any:
 
 
 def shape(played: Any) -> Any:
-    """Leave out how old an object is, which is a matter of seconds."""
+    """Replace the age of an object, which depends on the time of the run."""
     kept = plain({key: value for key, value in played.items() if key != "now"})
     if "table" in kept:
         cells = kept["table"]["cells"]
-        # Of moments just past, and of those long past, which are another day older each day.
+        # Ages in seconds, and ages in years, which grow by a day every day.
         kept["table"]["cells"] = [
             re.sub(r"^\d+s$|\b\d+y\d+d\b", "AGE", cell) if isinstance(cell, str) else cell for cell in cells
         ]
@@ -50,7 +50,7 @@ def shape(played: Any) -> Any:
 
 
 @pytest.mark.parametrize("index", each(ACCEPTED, DIFFERENCES))
-def test_an_accepted_object_is_stored_and_shown_as_the_real_server_does(
+def test_an_accepted_object_is_stored_and_printed_as_on_the_real_server(
     embedded: Embedded, index: int
 ) -> None:
     real, ours = shape(ACCEPTED[index]["real"]), shape(embedded.answers["accepted"][index])
@@ -62,13 +62,18 @@ def test_an_accepted_object_is_stored_and_shown_as_the_real_server_does(
 
 
 @pytest.mark.parametrize("index", each(REFUSED, DIFFERENCES))
-def test_a_broken_object_is_refused_in_the_real_server_s_words(embedded: Embedded, index: int) -> None:
+def test_an_invalid_object_is_refused_with_the_real_server_s_message(embedded: Embedded, index: int) -> None:
     real, ours = plain(REFUSED[index]["real"]), plain(embedded.answers["refused"][index])
-    assert (ours["code"], told(ours["body"]["message"])) == (real["code"], told(real["body"]["message"]))
-    if told(real["body"]["message"]) == real["body"]["message"]:
+    assert (ours["code"], without_structs(ours["body"]["message"])) == (
+        real["code"],
+        without_structs(real["body"]["message"]),
+    )
+    if without_structs(real["body"]["message"]) == real["body"]["message"]:
         assert ours["body"]["details"] == real["body"]["details"]
 
 
-@pytest.mark.parametrize("index", each(MANNERS, {}))
-def test_a_kind_takes_updates_selectors_and_deletions_as_the_real_one(embedded: Embedded, index: int) -> None:
-    assert plain(embedded.answers["manners"][index]) == plain(MANNERS[index]["real"])
+@pytest.mark.parametrize("index", each(BEHAVIOR, {}))
+def test_a_kind_handles_updates_selectors_and_deletions_as_the_real_server_does(
+    embedded: Embedded, index: int
+) -> None:
+    assert plain(embedded.answers["behavior"][index]) == plain(BEHAVIOR[index]["real"])

@@ -8,12 +8,12 @@ from kubewright.devserver.builtin.cron_jobs import schedule_error
 @pytest.mark.parametrize(
     "schedule", ["* * * * *", "*/5 0-3 1,15 jan-mar MON", "@daily", "@every 5m", "? 0 * * 0"]
 )
-def test_takes_a_schedule_that_cron_knows(schedule: str) -> None:
+def test_accepts_a_valid_schedule(schedule: str) -> None:
     assert schedule_error(schedule) == ""
 
 
 @pytest.mark.parametrize(
-    ("schedule", "trouble"),
+    ("schedule", "error"),
     [
         ("* * * *", "expected exactly 5 fields, found 4: [* * * *]"),
         ("60 * * * *", "end of range (60) above maximum (59): 60"),
@@ -26,5 +26,5 @@ def test_takes_a_schedule_that_cron_knows(schedule: str) -> None:
         ("x * * * *", 'failed to parse int from x: strconv.Atoi: parsing "x": invalid syntax'),
     ],
 )
-def test_says_what_is_wrong_with_a_schedule(schedule: str, trouble: str) -> None:
-    assert schedule_error(schedule) == trouble
+def test_reports_the_error_in_a_schedule(schedule: str, error: str) -> None:
+    assert schedule_error(schedule) == error
