@@ -265,7 +265,7 @@ RELIED_ON: dict[str, tuple[str, ...]] = {
     ),
     "ephemeral containers and resizing": (
         "tests/devserver/builtin/test_pod_endpoints.py::test_an_ephemeral_container_is_added_to_a_pod_that_exists",
-        "tests/devserver/builtin/test_pod_endpoints.py::test_a_resize_keeps_the_quality_of_service",
+        "tests/devserver/builtin/test_pod_endpoints.py::test_a_resize_keeps_the_qos_class",
     ),
     "namespaces are finalized, accounts get tokens, requests are approved": (
         "deletions-finalize",

@@ -117,7 +117,7 @@ def test_refuses_a_path_that_it_cannot_read() -> None:
         (max_bytes(2), "é", []),
         (max_bytes(2), "éa", ["f: Too long: may not be more than 2 bytes"]),
         (each(one_of("A")), ["A", "B"], ['f: Unsupported value: "B": supported values: "A"']),
-        (distinct(one_of("A")), ["A", "A"], ['f[1]: Duplicate value: "A"']),
+        (distinct, ["A", "B", "A"], ['f[2]: Duplicate value: "A"']),
     ],
 )
 def test_reports_a_value_against_its_rule(rule: Any, value: Any, expected: list[str]) -> None:

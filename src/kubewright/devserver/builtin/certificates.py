@@ -110,7 +110,9 @@ def _signer_name(path: str, name: str | None) -> Iterator[FieldError]:
 
 _REQUEST = rules(
     ("spec.request", _pem_request),
-    ("spec.usages", required(), distinct(one_of(*USAGES))),
+    ("spec.usages", required()),
+    ("spec.usages[]", one_of(*USAGES)),
+    ("spec.usages", distinct),
     ("spec.signerName", required(), _signer_name),
     (
         "spec.expirationSeconds?",

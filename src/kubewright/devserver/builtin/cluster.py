@@ -68,7 +68,10 @@ def _validate_node(node: JsonObject) -> list[FieldError]:
         errors += _TAINT(path, taint)
         identity = taint.get("key", ""), taint.get("effect", "")
         if identity in seen:
-            errors.append(problems.duplicate(path, taint))
+            key, effect = identity
+            shown = {"Key": key, "Value": taint.get("value", ""), "Effect": effect}
+            text = "taints must be unique by key and effect pair"
+            errors.append(check.duplicate_struct(path, {**shown, "TimeAdded": taint.get("timeAdded")}, text))
         seen.add(identity)
     return errors
 
@@ -123,7 +126,7 @@ def _same_priority(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
         yield problems.forbidden("value", "may not be changed in an update.")
 
 
-_PRIORITY_CLASS = rules(("", _priority), ("preemptionPolicy", one_of("Never", "PreemptLowerPriority")))
+_PRIORITY_CLASS = rules(("", _priority), ("preemptionPolicy", one_of("PreemptLowerPriority", "Never")))
 _RUNTIME_CLASS = rules(("handler", named(names.dns1123_label, required=True)))
 
 

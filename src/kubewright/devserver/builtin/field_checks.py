@@ -284,6 +284,6 @@ def unsupported_struct(field: str, value: Mapping[str, Any], detail: str) -> Fie
     return StructError("FieldValueNotSupported", field, value, detail)
 
 
-def duplicate_struct(field: str, value: Mapping[str, Any]) -> FieldError:
+def duplicate_struct(field: str, value: Mapping[str, Any], detail: str = "") -> FieldError:
     """Report a struct that occurs twice."""
-    return StructError("FieldValueDuplicate", field, value)
+    return StructError("FieldValueDuplicate", field, value, detail)

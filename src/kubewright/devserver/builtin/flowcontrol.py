@@ -195,10 +195,9 @@ def _hand_size(path: str, queuing: JsonObject) -> Iterator[FieldError]:
         yield problems.invalid(f"{path}.handSize", hand, reason)
 
 
-_SHARES = rules(
-    ("nominalConcurrencyShares?", at_least(0, "must be a non-negative integer")),
-    ("lendablePercent?", between(0, 100, "must be between 0 and 100, inclusive")),
-)
+_NOT_NEGATIVE = at_least(0, "must be a non-negative integer")
+_PERCENT = between(0, 100, "must be between 0 and 100, inclusive")
+_SHARES = rules(("nominalConcurrencyShares?", _NOT_NEGATIVE), ("lendablePercent?", _PERCENT))
 _QUEUING = rules(
     ("queueLengthLimit", at_least(1, "must be positive")),
     (
@@ -209,7 +208,7 @@ _QUEUING = rules(
     ("", _hand_size),
 )
 _LIMITED = rules(
-    ("", _SHARES),
+    ("nominalConcurrencyShares?", _NOT_NEGATIVE),
     (
         "limitResponse{type=Reject}.queuing",
         absent("must be nil if limited.limitResponse.type is not Limited"),
@@ -220,6 +219,7 @@ _LIMITED = rules(
         required("must not be empty if limited.limitResponse.type is Limited"),
     ),
     ("limitResponse.type", one_of("Queue", "Reject", required=True)),
+    ("lendablePercent?", _PERCENT),
     ("borrowingLimitPercent?", at_least(0, "if specified, must be a non-negative integer")),
 )
 _LEVEL = rules(

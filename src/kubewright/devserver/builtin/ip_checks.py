@@ -39,12 +39,12 @@ def canonical_address(path: str, value: str) -> list[FieldError]:
     return errors
 
 
-def endpoint_address(path: str, value: str) -> list[FieldError]:
+def endpoint_address(path: str, value: str, *, allow_loopback: bool = False) -> list[FieldError]:
     """Check that an address is not unspecified, loopback, link-local or link-local multicast."""
     found = ipaddress.ip_address(value)
     texts = (
         (found.is_unspecified, f"may not be unspecified ({value})"),
-        (found.is_loopback, "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
+        (found.is_loopback and not allow_loopback, "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
         (found.is_link_local, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"),
         (
             found.is_multicast and found in _LOCAL_MULTICAST[found.version],

@@ -1,6 +1,7 @@
 """Networking: Ingresses, network policies, endpoints, and the address ranges of Services."""
 
-from collections.abc import Iterator, Sequence
+import ipaddress
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from kubewright.api import FieldError, names, problems
@@ -19,6 +20,7 @@ from kubewright.devserver.builtin.printing import (
     some_of,
 )
 from kubewright.devserver.builtin.rules import (
+    Rule,
     changes,
     defaults,
     immutable,
@@ -188,24 +190,26 @@ def _policy_port(path: str, port: JsonObject) -> Iterator[FieldError]:
         if end is not None and end < number:
             # The real server shows the port here.
             yield problems.invalid(f"{path}.endPort", number, "must be greater than or equal to `port`")
+        if end is not None:
+            yield from check.port(f"{path}.endPort", end)
     else:
-        yield from check.named(f"{path}.port", number, names.port_name(number))
         if end is not None:
             text = "may not be specified when `port` is non-numeric"
             yield problems.invalid(f"{path}.endPort", end, text)
+        yield from check.named(f"{path}.port", number, names.port_name(number))
 
 
 def _peer(path: str, peer: JsonObject) -> Iterator[FieldError]:
     given = [name for name in ("podSelector", "namespaceSelector", "ipBlock") if peer.get(name) is not None]
-    if not given:
-        yield problems.required(path, "must specify a peer")
-    if "ipBlock" in given and len(given) > 1:
-        yield problems.forbidden(path, "may not specify both ipBlock and another peer")
     for name in given:
         if name == "ipBlock":
             yield from _ip_block(f"{path}.ipBlock", peer[name])
         else:
             yield from check.label_selector(f"{path}.{name}", peer[name])
+    if not given:
+        yield problems.required(path, "must specify a peer")
+    elif "ipBlock" in given and len(given) > 1:
+        yield problems.forbidden(path, "may not specify both ipBlock and another peer")
 
 
 def _ip_block(path: str, block: JsonObject) -> Iterator[FieldError]:
@@ -241,13 +245,78 @@ _POLICY = rules(
 )
 
 
-# Endpoints and EndpointSlices
+# Endpoints and EndpointSlices. The real server refuses loopback addresses. Here they are allowed, because the Pods of a
+# dev cluster, and webhooks under test, listen on the loopback network of this machine.
 
 
-def _endpoint_ip(path: str, value: str | None) -> Iterator[FieldError]:
-    if found := ip_checks.address(path, value or ""):
-        # The real server parses the address once more, to exclude special ones.
-        yield from [*found, problems.invalid(path, value or "", "must be a valid IP address")]
+def _special_ip(path: str, value: str | None) -> Iterator[FieldError]:
+    """Check an address of an endpoint once more, as the real server does, to exclude special addresses."""
+    if ip_checks.is_address(value or ""):
+        yield from ip_checks.endpoint_address(path, value or "", allow_loopback=True)
+    else:
+        yield problems.invalid(path, value or "", "must be a valid IP address")
+
+
+def _subset_ports(path: str, ports: Sequence[JsonObject] | None) -> Iterator[FieldError]:
+    for index, port in enumerate(ports or ()):
+        where, several = f"{path}[{index}]", len(ports or ()) > 1
+        yield from named(names.dns1123_label, required=several)(f"{where}.name", port.get("name"))
+        yield from _ENDPOINT_PORT(where, port)
+
+
+def _slice_port_names(path: str, ports: Sequence[JsonObject] | None) -> Iterator[FieldError]:
+    seen: set[str] = set()
+    for index, port in enumerate(ports or ()):
+        where, name = f"{path}[{index}]", port.get("name") or ""
+        yield from named(names.dns1123_label)(f"{where}.name", name)
+        if name in seen:
+            yield problems.duplicate(f"{where}.name", name)
+        seen.add(name)
+        yield from _SLICE_PORT(where, port)
+
+
+def _ip_of_family(version: int) -> Rule:
+    def run(path: str, value: str) -> Iterator[FieldError]:
+        # Only fields that are older than IPv6 slices accept leading zeros in unchanged addresses.
+        if errors := ip_checks.address(path, value):
+            yield from errors
+            return
+        if ipaddress.ip_address(value).version != version:
+            # The real server leaves the index out of the path.
+            where = path[: path.rindex("[")]
+            yield problems.invalid(where, value, f"must be an IPv{version} address")
+        yield from ip_checks.endpoint_address(path, value, allow_loopback=True)
+
+    return run
+
+
+def _domain_name(path: str, value: str) -> Iterator[FieldError]:
+    name = value.removesuffix(".")
+    if not value:
+        yield problems.required(path)
+    elif reasons := names.dns1123_subdomain(name):
+        yield problems.invalid(path, name, ",".join(reasons))
+    elif "." not in name:
+        text = "should be a domain with at least two segments separated by dots"
+        yield problems.invalid(path, name, text)
+    else:
+        for label in name.split("."):
+            if reasons := names.dns1123_label(label):
+                yield problems.invalid(path, label, ",".join(reasons))
+                return
+
+
+def _distinct_names(syntax: Callable[[str], list[str]]) -> Rule:
+    def run(path: str, values: Sequence[JsonObject] | None) -> Iterator[FieldError]:
+        seen: set[str] = set()
+        for index, item in enumerate(values or ()):
+            where, name = f"{path}[{index}].name", item.get("name", "")
+            if name in seen:
+                yield problems.duplicate(where, name)
+            seen.add(name)
+            yield from check.named(where, name, syntax(name))
+
+    return run
 
 
 def _some_address(path: str, subset: JsonObject) -> Iterator[FieldError]:
@@ -255,22 +324,52 @@ def _some_address(path: str, subset: JsonObject) -> Iterator[FieldError]:
         yield problems.required(path, "must specify `addresses` or `notReadyAddresses`")
 
 
+_ENDPOINT_ADDRESS = rules(
+    ("ip", lambda path, value: ip_checks.address(path, value or "")),
+    ("hostname", named(names.dns1123_label)),
+    ("nodeName?", named(names.dns1123_subdomain, empty=True)),
+    ("ip", _special_ip),
+)
+_ENDPOINT_PORT = rules(
+    ("port", lambda path, value: check.port(path, value or 0)),
+    ("protocol", one_of(*check.PROTOCOLS, required=True)),
+    ("appProtocol?", named(names.qualified_name, empty=True)),
+)
 _ENDPOINTS = rules(
     ("subsets[]", _some_address),
-    ("subsets[].addresses[].ip", _endpoint_ip),
-    ("subsets[].notReadyAddresses[].ip", _endpoint_ip),
-    ("subsets[].ports[].port", lambda path, value: check.port(path, value or 0)),
-    ("subsets[].ports[].protocol", one_of(*check.PROTOCOLS, required=True)),
+    ("subsets[].addresses[]", _ENDPOINT_ADDRESS),
+    ("subsets[].notReadyAddresses[]", _ENDPOINT_ADDRESS),
+    ("subsets[].ports", _subset_ports),
+)
+_SLICE_PORT = rules(
+    ("protocol", one_of(*check.PROTOCOLS)),
+    ("appProtocol?", named(names.qualified_name, empty=True)),
 )
 _SLICE = rules(
     ("addressType", one_of("FQDN", "IPv4", "IPv6", required=True)),
-    ("ports[].name", named(names.dns1123_label)),
-    ("ports[].protocol", one_of(*check.PROTOCOLS)),
-    ("{addressType=FQDN}.endpoints[].addresses", required("must contain at least 1 address")),
-    ("{addressType=FQDN}.endpoints[].addresses[]", named(names.dns1123_subdomain, empty=True)),
-    ("{addressType!=FQDN}.endpoints[].addresses", required("must contain at least 1 address")),
-    ("{addressType!=FQDN}.endpoints[].addresses[]", ip_checks.address),
+    ("ports", _slice_port_names),
 )
+_ENDPOINT = (
+    ("nodeName?", named(names.dns1123_subdomain, empty=True)),
+    ("hostname?", named(names.dns1123_label, empty=True)),
+    ("hints.forZones", _distinct_names(names.label_value)),
+    ("hints.forNodes", _distinct_names(names.dns1123_subdomain)),
+)
+_SOME_ADDRESS = required("must contain at least 1 address")
+_SLICE_ENDPOINTS = {
+    kind: rules(("addresses", _SOME_ADDRESS), ("addresses[]", rule), *_ENDPOINT)
+    for kind, rule in (("FQDN", _domain_name), ("IPv4", _ip_of_family(4)), ("IPv6", _ip_of_family(6)))
+}
+_UNKNOWN_ENDPOINTS = rules(("addresses", _SOME_ADDRESS), *_ENDPOINT)
+
+
+def _slice_endpoints(new: JsonObject, old: JsonObject | None = None) -> Iterator[FieldError]:
+    # Endpoints that do not change are not checked again, because older servers accepted others.
+    if old is not None and new.get("endpoints") == old.get("endpoints"):
+        return
+    checked = _SLICE_ENDPOINTS.get(new.get("addressType", ""), _UNKNOWN_ENDPOINTS)
+    for index, endpoint in enumerate(items(new, "endpoints")):
+        yield from checked(f"endpoints[{index}]", endpoint)
 
 
 def _endpoints(obj: JsonObject) -> str:
@@ -417,8 +516,8 @@ STRATEGIES = {
     ("discovery.k8s.io", "EndpointSlice"): Strategy(
         default=defaults(("ports[].name", ""), ("ports[].protocol", "TCP")),
         prepare_update=_count_relabelling,
-        validate=_SLICE.validate,
-        validate_update=changes(_SLICE.validate_update, immutable("addressType")),
+        validate=lambda obj: [*_SLICE.validate(obj), *_slice_endpoints(obj)],
+        validate_update=changes(_SLICE.validate_update, _slice_endpoints, immutable("addressType")),
         has_generation=True,
         **printed(
             NAME,

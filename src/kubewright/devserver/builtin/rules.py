@@ -270,14 +270,8 @@ def each(rule: Rule) -> Rule:
     return lambda path, value: [error for item in value or () for error in rule(path, item)]
 
 
-def distinct(rule: Rule) -> Rule:
-    """Apply a rule to the items of a list, none of which may occur twice."""
-
-    def run(path: str, value: Sequence[Any] | None) -> Iterator[FieldError]:
-        found = value or ()
-        for index, item in enumerate(found):
-            yield from rule(f"{path}[{index}]", item)
-            if item in found[:index]:
-                yield problems.duplicate(f"{path}[{index}]", item)
-
-    return run
+def distinct(path: str, value: Sequence[Any] | None) -> Iterator[FieldError]:
+    """Check that no item of a list occurs twice."""
+    for index, item in enumerate(value or ()):
+        if item in (value or ())[:index]:
+            yield problems.duplicate(f"{path}[{index}]", item)

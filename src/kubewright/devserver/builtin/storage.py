@@ -12,6 +12,7 @@ from kubewright.devserver.builtin.pods.volumes import (
     check_access_modes,
     check_claim_spec,
     check_driver,
+    check_iscsi_volume,
     check_source,
     check_token_expiration,
     default_claim_spec,
@@ -100,7 +101,8 @@ def _capacity(path: str, capacity: dict[str, Any] | None) -> Iterator[FieldError
             yield problems.invalid(f"{path}[{name}]", str(value), check.NOT_POSITIVE)
 
 
-def _volume_source(path: str, spec: JsonObject) -> Iterator[FieldError]:
+def _volume_source(path: str, volume: JsonObject) -> Iterator[FieldError]:
+    spec, path = section(volume, "spec"), "spec"
     kinds = list(_sources(spec))
     for extra in kinds[1:]:
         yield problems.forbidden(f"{path}.{extra}", "may not specify more than 1 volume type")
@@ -112,6 +114,8 @@ def _volume_source(path: str, spec: JsonObject) -> Iterator[FieldError]:
         yield from _CSI_VOLUME(f"{path}.csi", source)
     elif kind == "local":
         yield from _LOCAL_VOLUME(path, spec)
+    elif kind == "iscsi":
+        yield from check_iscsi_volume(source, f"{path}.iscsi", volume["metadata"].get("name", ""))
     else:
         yield from check_source(kind, source, path, of_cluster=True)
     recycled = spec.get("persistentVolumeReclaimPolicy") == "Recycle"
@@ -139,7 +143,7 @@ _VOLUME = rules(
     ("spec.persistentVolumeReclaimPolicy?", one_of("Delete", "Recycle", "Retain")),
     ("spec.nodeAffinity?{!required}.required", required("must specify required node constraints")),
     ("spec.nodeAffinity?.required?", lambda path, value: check_node_selector(value, path)),
-    ("spec", _volume_source),
+    ("", _volume_source),
     ("spec.storageClassName", named(names.dns1123_subdomain)),
     ("spec.volumeMode?", one_of(*VOLUME_MODES)),
     (
@@ -223,17 +227,19 @@ def _default_claim(claim: JsonObject) -> None:
 def _new_claim(claim: JsonObject) -> None:
     claim["status"] = {"phase": "Pending"}
     spec: JsonObject = claim["spec"]
-    source: JsonObject | None = spec.get("dataSource")
-    # Other kinds are allowed in dataSourceRef only.
+    # The feature gate CrossNamespaceVolumeDataSource is off.
+    if section(spec, "dataSourceRef").get("namespace"):
+        del spec["dataSourceRef"]
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    # Other kinds are dropped, unless dataSourceRef shows that the client knows the newer field.
     known = ("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot")
-    if source is not None and (source.get("apiGroup") or "", source.get("kind", "")) not in known:
-        source = spec.pop("dataSource") and None
-    if source is not None and spec.get("dataSourceRef") is None:
-        spec["dataSourceRef"] = dict(source)
-    elif source is None and spec.get("dataSourceRef") is not None:
-        newer: JsonObject = spec["dataSourceRef"]
-        if not newer.get("namespace"):
-            spec["dataSource"] = {name: value for name, value in newer.items() if name != "namespace"}
+    if source is not None and reference is None:
+        if (source.get("apiGroup") or "", source.get("kind", "")) in known:
+            spec["dataSourceRef"] = dict(source)
+        else:
+            del spec["dataSource"]
+    elif source is None and reference is not None:
+        spec["dataSource"] = {name: value for name, value in reference.items() if name != "namespace"}
 
 
 def _validate_claim(claim: JsonObject) -> list[FieldError]:
@@ -281,10 +287,6 @@ def _bound_modes(claim: JsonObject) -> str:
 # Classes
 
 
-def _lower_qualified(text: str) -> list[str]:
-    return names.qualified_name(text.lower())
-
-
 def _no_empty_keys(path: str, parameters: JsonObject | None) -> Iterator[FieldError]:
     if any(not name for name in parameters or ()):
         yield problems.invalid(path, "", "field can not be empty.")
@@ -308,7 +310,7 @@ def _class_name(obj: JsonObject) -> str:
 
 
 _STORAGE_CLASS = rules(
-    ("provisioner", named(_lower_qualified, required=True)),
+    ("provisioner", _driver_name),
     ("parameters", _no_empty_keys),
     ("{reclaimPolicy}.reclaimPolicy", one_of("Delete", "Retain")),
     ("volumeBindingMode", one_of("Immediate", "WaitForFirstConsumer")),

@@ -184,17 +184,43 @@ def _absolute_path(path: str, value: str | None) -> Iterator[FieldError]:
         yield problems.invalid(path, value or "", "must be an absolute path")
 
 
-def _iscsi_name(path: str, name: str) -> Iterator[FieldError]:
+def _iscsi_name(
+    path: str, name: str, unknown: str = " starting with iqn, eui, or naa"
+) -> Iterator[FieldError]:
     form = _ISCSI_FORMS.get(name[:3])
     if form is None:
-        yield problems.invalid(path, name, "must be valid format starting with iqn, eui, or naa")
+        yield problems.invalid(path, name, f"must be valid format{unknown}")
     elif not re.match(form, name):
         yield problems.invalid(path, name, "must be valid format")
 
 
-def _iscsi_identity(path: str, source: JsonObject) -> Iterator[FieldError]:
-    if (source.get("chapAuthDiscovery") or source.get("chapAuthSession")) and not source.get("secretRef"):
+def check_iscsi_volume(source: JsonObject, path: str, volume: str) -> Iterator[FieldError]:
+    """Check the iSCSI source of a PersistentVolume with this name."""
+    portal, iqn, initiator = source.get("targetPortal", ""), source.get("iqn"), source.get("initiatorName")
+    if not portal:
+        yield problems.required(f"{path}.targetPortal")
+    if initiator is not None and len(f"{volume}:{portal}".encode()) > 64:
+        text = (
+            "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters "
+            "if iscsi.initiatorName is specified."
+        )
+        yield problems.invalid(f"{path}.targetportal", portal, text)
+    yield from _iscsi_name(f"{path}.iqn", iqn, "") if iqn else [problems.required(f"{path}.iqn")]
+    yield from _LUN(f"{path}.lun", source.get("lun"))
+    yield from _iscsi_secret(path, source)
+    if source.get("secretRef") is not None and not source["secretRef"].get("name"):
+        yield problems.required(f"{path}.secretRef.name")
+    if initiator is not None:
+        yield from _iscsi_name(f"{path}.initiatorname", initiator, "")
+
+
+def _iscsi_secret(path: str, source: JsonObject) -> Iterator[FieldError]:
+    authenticated = source.get("chapAuthDiscovery") or source.get("chapAuthSession")
+    if authenticated and source.get("secretRef") is None:
         yield problems.required(f"{path}.secretRef")
+
+
+def _iscsi_initiator(path: str, source: JsonObject) -> Iterator[FieldError]:
     if (name := source.get("initiatorName")) is not None:
         yield from _iscsi_name(f"{path}.initiatorname", name)
 
@@ -322,7 +348,7 @@ _SOURCES: Mapping[str, Rule] = {
         ("iqn", required()),
         ("{iqn}.iqn", _iscsi_name),
         ("lun", _LUN),
-        ("", _iscsi_identity),
+        ("", _iscsi_secret, _iscsi_initiator),
     ),
     "glusterfs": _needs("endpoints", "path"),
     "persistentVolumeClaim": _needs("claimName"),
