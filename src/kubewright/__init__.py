@@ -13,8 +13,8 @@ The tour, in reading order:
 6. Exceptions: `KubewrightError`, `ApiError`, `NotFound`, `AlreadyExists`, `Conflict`, `OwnedByAnother` and
    `TerminalError`; all of them are in `kubewright.errors`.
 
-Everything here is declaration: importing it loads no HTTP library and contacts nothing. `kubewright run` or
-`kubewright.manager` runs an operator; `kubewright.testing` tests one.
+Everything here is declaration: importing it loads no HTTP library and contacts nothing. `kubewright run`, or `run`
+in a program of your own, runs an operator; `kubewright.testing` tests one.
 """
 
 from kubewright import admission, errors, packaging, predicates
@@ -56,6 +56,7 @@ from kubewright.controller import (
     source,
     watch,
 )
+from kubewright.program import run
 from kubewright.webhook import Conversion
 
 __all__ = [
@@ -96,6 +97,7 @@ __all__ = [
     "owned",
     "packaging",
     "predicates",
+    "run",
     "source",
     "watch",
 ]

@@ -1,0 +1,39 @@
+"""Run an operator from a Python program: `python -m`, a FastAPI application, a thread."""
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from kubewright.controller import Operator
+
+
+async def run(
+    operator: Operator,
+    *,
+    kubeconfig: Path | str | None = None,
+    context: str | None = None,
+    namespaces: Sequence[str] = (),
+    leader_elect: bool = False,
+    metrics_bind_address: str = "0",
+    health_probe_bind_address: str = "0",
+    webhook_bind_address: str = ":9443",
+) -> None:
+    """Run the operator until the task is cancelled: `asyncio.run(kw.run(operator))`.
+
+    The options mean the same as those of `kubewright run`, except that metrics and probes are off unless they get an
+    address: the program around may serve its own. It leaves signals and logging to that program. `kubewright.manager`
+    has every option.
+    """
+    # Declaring an operator must not load what runs one.
+    manager: Any = import_module("kubewright.manager")
+    load_config: Any = import_module("kubewright.client").load_config
+    options = manager.ManagerOptions(
+        namespaces=namespaces,
+        election=manager.ElectionOptions() if leader_elect else None,
+        webhooks=manager.WebhookOptions(bind_address=webhook_bind_address),
+        metrics_bind_address=metrics_bind_address,
+        health_probe_bind_address=health_probe_bind_address,
+    )
+    config = load_config(None if kubeconfig is None else Path(kubeconfig), context)
+    await manager.Manager(operator, config, options).run()
