@@ -340,6 +340,15 @@ def test_what_the_server_itself_alters_is_no_drift() -> None:
     assert (found.drift.text, found.drift.live) == ("spec.cpu", "7")
 
 
+def test_a_change_of_an_object_of_which_nothing_is_desired_is_no_drift() -> None:
+    memory, bare = ApplyMemory("ours"), {"metadata": {"name": "demo", "namespace": "ns"}}
+    theirs = entry({"f:spec": {"f:replicas": {}}}, manager="theirs")
+    memory.learn(DEPLOYMENT, bare, live_object(defaulted(deployment()), theirs))
+    found = memory.must_send(DEPLOYMENT, bare, live_object(defaulted(deployment()), theirs, version="6"))
+    assert found is not None
+    assert found.drift is None
+
+
 def test_a_status_is_compared_by_our_entry_of_the_subresource() -> None:
     own = entry({"f:status": {"f:ready": {}}}, subresource="status")
     live = live_object({"metadata": {"name": "a"}, "status": {"ready": 1, "other": 2}}, own)

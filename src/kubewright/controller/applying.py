@@ -334,8 +334,9 @@ class _Applied(NamedTuple):
 
     desired: int
     version: str
-    relevant: int | None
-    """What must not have changed; None if the proof needs no memory."""
+    is_proven: bool
+    relevant: int | None = None
+    """What must not have changed for what is not proven; None if only the same version is surely the same."""
     altered: frozenset[int] = frozenset()
     """The mismatches that the server's answer had: they are its doing, and no other manager's."""
 
@@ -374,7 +375,7 @@ class ApplyMemory:
         state: JsonObject = parse(live.raw)
         field = self._unproven(kind, desired, state, subresource)
         if field is None:
-            self._remember(key, _Applied(asked, meta.resource_version, None))
+            self._remember(key, _Applied(asked, meta.resource_version, is_proven=True))
             return None
         if (
             known is not None
@@ -402,7 +403,7 @@ class ApplyMemory:
             altered = frozenset(map(_mismatch_hash, mismatches(applied_part(desired, subresource), state)))
         key, asked = (meta.uid, subresource), _hash(desired if source is None else source)
         known = self._applied.get(key)
-        self._remember(key, _Applied(asked, meta.resource_version, relevant, altered))
+        self._remember(key, _Applied(asked, meta.resource_version, field is None, relevant, altered))
         return known is None or known.desired != asked
 
     def _unproven(self, kind: Kind, desired: JsonObject, state: JsonObject, subresource: str) -> str | None:
@@ -445,9 +446,7 @@ def _drift(known: "_Applied | None", field: str, part: JsonObject, state: JsonOb
         if _mismatch_hash(found) not in known.altered:
             return found
     # All values are there. If that was proven before, the order or the ownership of the field was changed.
-    return (
-        Mismatch(tuple(field.partition("[")[0].split(".")), field, None) if known.relevant is None else None
-    )
+    return Mismatch(tuple(field.partition("[")[0].split(".")), field, None) if known.is_proven else None
 
 
 def _mismatch_hash(found: "Mismatch") -> int:

@@ -1,4 +1,4 @@
-"""What happened to one object, as filters and maps see it."""
+"""A change of one object, as predicates and map functions see it, and the cause of a reconcile."""
 
 from functools import cached_property
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
@@ -22,7 +22,7 @@ _CAUSES: dict[CauseType, str] = {
 
 
 class Cause(NamedTuple):
-    """What led to a reconcile: which object, and what happened to it. An event from outside has no kind."""
+    """What led to a reconcile: an object and what happened to it; an event of an external source has no kind."""
 
     kind: str
     key: ObjectKey
@@ -33,7 +33,7 @@ class Cause(NamedTuple):
 
 
 def decode_as(kind: type[T] | Kind, raw: bytes) -> T:
-    """Decode to the class, or to plain JSON values where only a `Kind` is known."""
+    """Decode to the class, or to a JSON object if only a `Kind` is given."""
     # Any, not casts: those are calls, and each reconcile decodes half a dozen times.
     form: Any = kind
     decoded: Any = msgspec.json.decode(raw) if isinstance(kind, Kind) else decode(form, raw)

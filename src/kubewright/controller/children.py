@@ -1,4 +1,4 @@
-"""A child as it is sent: in its owner's namespace, with its owner reference, without what the server writes."""
+"""The document that is sent for a child: namespace and owner reference filled in, fields of the server left out."""
 
 from base64 import b64encode
 
@@ -20,7 +20,7 @@ _SERVER_WRITTEN = frozenset(
 
 
 def sent_form(child: JsonObject, kind: Kind, namespace: str) -> JsonObject:
-    """Return what may be sent of a child: the server's own fields left out, the namespace filled in."""
+    """Return the document to send for a child: without the fields that the server sets, with its namespace."""
     meta = {key: value for key, value in child.get("metadata", {}).items() if key not in _SERVER_WRITTEN}
     if kind.namespaced:
         meta["namespace"] = meta.get("namespace") or namespace
@@ -33,7 +33,7 @@ def sent_form(child: JsonObject, kind: Kind, namespace: str) -> JsonObject:
 
 
 def with_owner(child: JsonObject, child_kind: Kind, owner: PartialMeta, owner_kind: Kind) -> JsonObject:
-    """Return the child with its owner as controller; raises CannotOwn where the cluster would not allow it."""
+    """Return the child with its owner as controller; raise CannotOwn if the cluster would not allow it."""
     meta = child["metadata"]
     name = ObjectKey(meta.get("namespace", ""), meta.get("name", ""))
     if owner_kind.namespaced and not child_kind.namespaced:
@@ -58,7 +58,7 @@ def with_owner(child: JsonObject, child_kind: Kind, owner: PartialMeta, owner_ki
 
 
 def with_finalizer(child: JsonObject, finalizer: str) -> JsonObject:
-    """Return the child with the finalizer among its own."""
+    """Return the child with the finalizer added."""
     meta = child["metadata"]
     finalizers = meta.get("finalizers", [])
     if finalizer in finalizers:
@@ -67,17 +67,17 @@ def with_finalizer(child: JsonObject, finalizer: str) -> JsonObject:
 
 
 def check_controllable(child: PartialMeta, child_kind: Kind, owner: PartialMeta) -> None:
-    """Raise OwnedByAnother where another object controls the child."""
+    """Raise OwnedByAnother if another object controls the child."""
     holder = controller_of(child)
     if holder is not None and holder.uid != owner.uid:
         raise OwnedByAnother(
             f"{child_kind.kind} {child.key} is controlled by {holder.kind} {holder.name} (uid {holder.uid}): "
-            "give the child another name, or take that owner reference off"
+            "give the child another name, or remove that owner reference"
         )
 
 
 def _with_folded_data(secret: JsonObject) -> JsonObject:
-    """Fold stringData into data as the server does, so that what is owned is what is kept."""
+    """Return a Secret with stringData moved into data as the server does: the applied fields are those it keeps."""
     text: dict[str, str] = secret.get("stringData") or {}
     if not text:
         return secret

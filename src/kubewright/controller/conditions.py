@@ -1,4 +1,4 @@
-"""Conditions as the API wants them: the time moves only when the status does."""
+"""Conditions of a status: lastTransitionTime changes only with the condition's status."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -10,19 +10,19 @@ from kubewright.api import JsonObject
 def stamped(status: JsonObject, live: JsonObject, generation: int | None, now: datetime) -> dict[str, Any]:
     """Return the status with each condition's lastTransitionTime and observedGeneration filled in.
 
-    Conditions that have no observedGeneration, such as a Deployment's, are given none (`generation=None`).
+    With `generation=None` no observedGeneration is set: conditions such as a Deployment's have none.
     """
-    wanted = status.get("conditions")
-    if not _are_conditions(wanted):
+    desired = status.get("conditions")
+    if not _are_conditions(desired):
         return dict(status)
-    held = live.get("conditions")
+    present = live.get("conditions")
     before: dict[Any, JsonObject] = {}
-    if _are_conditions(held):
-        before = {known["type"]: known for known in cast("Sequence[JsonObject]", held)}
+    if _are_conditions(present):
+        before = {known["type"]: known for known in cast("Sequence[JsonObject]", present)}
     return dict(status) | {
         "conditions": [
             _stamp(condition, before.get(condition["type"], {}), generation, now)
-            for condition in cast("Sequence[JsonObject]", wanted)
+            for condition in cast("Sequence[JsonObject]", desired)
         ]
     }
 

@@ -1,4 +1,4 @@
-"""Writes of one controller: applied only where something would change, and read from the cache at once."""
+"""Writes of one controller: applies are skipped if they would change nothing, answers enter the cache at once."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -113,7 +113,7 @@ class Writer:
         return Subject(same or msgspec.structs.replace(declared[0], version=version), given)
 
     async def apply(self, owner: PartialMeta, child: Subject, *, owned: bool | None, force: bool) -> Any:
-        """Make the child so; returns what is there, in the form that it was given in."""
+        """Apply the child if that may change anything; return the live object in the form that the child was given in."""
         kind = child.kind
         self._permissions.require(kind, "get", "create", "patch")
         desired, key = self._desired(owner, child, owned)
@@ -351,7 +351,7 @@ class Writer:
         return answer
 
     async def _take_over(self, kind: Kind, live: RawObject) -> RawObject:
-        """Become the manager of what former names of this controller applied, so that it can be taken back."""
+        """Become the manager of what former names of this controller applied, so that it can be removed."""
         if not self._formers:
             return live
         entries = managed_fields.read_entries(live.meta.managed_fields)
