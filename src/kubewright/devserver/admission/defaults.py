@@ -13,7 +13,7 @@ _MISMATCH = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined O
 
 
 class DefaultIngressClass(AdmissionPlugin):
-    """Return Ingresses without a class the default one."""
+    """Set the default IngressClass of new Ingresses without one."""
 
     def __init__(self, api: Access) -> None:
         self._api = api

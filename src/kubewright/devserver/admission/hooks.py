@@ -18,6 +18,7 @@ from kubewright.devserver.expressions import CONDITIONS_BUDGET, Budget, Expressi
 from kubewright.devserver.objects import JsonObject, items, meta
 from kubewright.devserver.objects.status import StatusError, quote
 from kubewright.devserver.request.admission import AdmissionAttributes
+from kubewright.devserver.storage import Derived
 from kubewright.devserver.strategy.access import Access
 from kubewright.devserver.webhook_client import Caller, CallFailed
 from kubewright.schema import cel
@@ -55,18 +56,15 @@ class Hooks:
         self._api = api
         self._versions = versions
         self._caller = caller
-        self._revision = -1
-        self._hooks: Sequence[Hook] = ()
+        self._hooks = Derived(core.store, [f"{plural}.{GROUP}"], self._read)
 
     def all(self) -> Sequence[Hook]:
-        """Return the webhooks, read anew when a configuration was written."""
-        latest = self._core.store.collection(f"{self._plural}.{GROUP}").latest
-        if latest != self._revision:
-            found = self._api.list(GROUP, self._plural)
-            found.sort(key=lambda item: meta(item)["name"])
-            self._hooks = [hook for configuration in found for hook in _hooks_of(configuration)]
-            self._revision = latest
-        return self._hooks
+        """Return the webhooks of all configurations."""
+        return self._hooks.get()
+
+    def _read(self) -> Sequence[Hook]:
+        found = sorted(self._api.list(GROUP, self._plural), key=lambda item: meta(item)["name"])
+        return [hook for configuration in found for hook in _hooks_of(configuration)]
 
     async def matched(self, hook: Hook, attributes: AdmissionAttributes) -> VersionedAttributes | None:
         """Return a write in the version that a webhook matches, or None if it does not match."""

@@ -1,7 +1,8 @@
-"""What every new Pod is given: its priority, and patience with a failing node."""
+"""Priority and default tolerations of new Pods."""
 
 from kubewright.devserver.objects import JsonObject, meta
 from kubewright.devserver.request.admission import AdmissionAttributes, AdmissionPlugin
+from kubewright.devserver.storage import Derived, ObjectStore
 from kubewright.devserver.strategy.access import Access
 
 TOLERATION_SECONDS = 300
@@ -10,10 +11,11 @@ _NODE_TROUBLE = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable
 
 
 class PodPriority(AdmissionPlugin):
-    """Turn a Pod's priority class into its number."""
+    """Set a Pod's priority from its PriorityClass."""
 
-    def __init__(self, api: Access) -> None:
+    def __init__(self, store: ObjectStore, api: Access) -> None:
         self._api = api
+        self._default = Derived(store, ["priorityclasses.scheduling.k8s.io"], self._read_default)
 
     async def admit(self, attributes: AdmissionAttributes) -> None:
         """Set priority and preemption policy of a new Pod."""
@@ -41,17 +43,17 @@ class PodPriority(AdmissionPlugin):
         spec["preemptionPolicy"] = policy
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
-        """Refuse a second default class."""
+        """Reject a second default class."""
         new = attributes.object
         if not attributes.is_write_of(*_CLASSES, "CREATE", "UPDATE") or new is None:
             return
-        found = self._default() if new.get("globalDefault") else None
+        found = self._default.get() if new.get("globalDefault") else None
         if found is None or (attributes.operation == "UPDATE" and meta(found)["name"] == meta(new)["name"]):
             return
         why = f"PriorityClass {meta(found)['name']} is already marked as default. Only one default can exist"
         raise attributes.forbidden(why)
 
-    def _default(self) -> JsonObject | None:
+    def _read_default(self) -> JsonObject | None:
         defaults = [item for item in self._api.list(*_CLASSES) if item.get("globalDefault")]
         return min(defaults, key=lambda item: item["value"]) if defaults else None
 
@@ -63,7 +65,7 @@ class PodPriority(AdmissionPlugin):
                 why = f"no PriorityClass with name {name} was found"
                 raise attributes.forbidden(why)
             return found
-        chosen = self._default()
+        chosen = self._default.get()
         if chosen is None:
             return None
         spec["priorityClassName"] = chosen["metadata"]["name"]
@@ -71,7 +73,7 @@ class PodPriority(AdmissionPlugin):
 
 
 class NodeTroubleTolerations(AdmissionPlugin):
-    """Let Pods stay five minutes on a node that is not ready or not reachable."""
+    """Add tolerations of five minutes for nodes that are not ready or unreachable."""
 
     async def admit(self, attributes: AdmissionAttributes) -> None:
         """Add the tolerations a Pod does not have."""

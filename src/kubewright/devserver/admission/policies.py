@@ -18,6 +18,7 @@ from kubewright.devserver.expressions import CONDITIONS_BUDGET, Budget, PolicyCo
 from kubewright.devserver.objects import JsonObject, items, meta, section, split_api_version
 from kubewright.devserver.registry import Resource, converting
 from kubewright.devserver.request.admission import AdmissionAttributes
+from kubewright.devserver.storage import Derived
 from kubewright.devserver.strategy.access import Access
 from kubewright.schema import cel
 
@@ -119,26 +120,21 @@ class PolicySet:
         self._plural = plural
         self._core = core
         self._api = api
-        self._mark: tuple[int, int] = (-1, -1)
-        self._policies: Sequence[Policy] = ()
+        self._bindings = f"{plural.removesuffix('ies')}ybindings"
+        names = [f"{plural}.{GROUP}", f"{self._bindings}.{GROUP}"]
+        self._policies = Derived(core.store, names, self._read)
 
     def all(self) -> Sequence[Policy]:
-        """Return the policies that are bound, read anew when one or a binding was written."""
-        store = self._core.store
-        bindings = f"{self._plural.removesuffix('ies')}ybindings"
-        mark = (
-            store.collection(f"{self._plural}.{GROUP}").latest,
-            store.collection(f"{bindings}.{GROUP}").latest,
-        )
-        if mark != self._mark:
-            bound = [_binding(item) for item in self._api.list(GROUP, bindings)]
-            found = sorted(self._api.list(GROUP, self._plural), key=lambda item: meta(item)["name"])
-            self._policies = [
-                _policy(item, [one for one in bound if one.spec.get("policyName") == meta(item)["name"]])
-                for item in found
-            ]
-            self._mark = mark
-        return self._policies
+        """Return all policies with their bindings."""
+        return self._policies.get()
+
+    def _read(self) -> Sequence[Policy]:
+        bound = [_binding(item) for item in self._api.list(GROUP, self._bindings)]
+        found = sorted(self._api.list(GROUP, self._plural), key=lambda item: meta(item)["name"])
+        return [
+            _policy(item, [one for one in bound if one.spec.get("policyName") == meta(item)["name"]])
+            for item in found
+        ]
 
     def match(self, constraints: Constraints, attributes: AdmissionAttributes) -> ResourceMatch | None:
         """Find how the constraints of a policy or binding match a write."""

@@ -1,8 +1,9 @@
-"""Claims get the default storage class; claims and volumes stay while they are used."""
+"""Volumes: the default StorageClass, protection of claims and volumes in use, expansion of claims."""
 
 from kubewright.devserver.builtin.pods.resources import quantities
 from kubewright.devserver.objects import JsonObject, section
 from kubewright.devserver.request.admission import AdmissionAttributes, AdmissionPlugin
+from kubewright.devserver.storage import Derived, ObjectStore
 from kubewright.devserver.strategy.access import Access
 
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
@@ -14,24 +15,29 @@ _FINALIZERS = {
 
 
 class DefaultStorageClass(AdmissionPlugin):
-    """Name the default class in new claims that name none."""
+    """Set the default StorageClass of new claims without one."""
 
-    def __init__(self, api: Access) -> None:
+    def __init__(self, store: ObjectStore, api: Access) -> None:
         self._api = api
+        self._default = Derived(store, ["storageclasses.storage.k8s.io"], self._read_default)
 
     async def admit(self, attributes: AdmissionAttributes) -> None:
-        """Set the class: of several defaults the youngest, then by name."""
+        """Set the storage class of a new claim."""
         claim = attributes.object
         if not attributes.is_write_of("", "persistentvolumeclaims", "CREATE") or claim is None:
             return
         spec: JsonObject = claim.setdefault("spec", {})
         if spec.get("storageClassName") is not None:
             return
+        if default := self._default.get():
+            spec["storageClassName"] = default
+
+    def _read_default(self) -> str:
+        """Return the name of the default class: of several the youngest, then the first by name."""
         found = [item for item in self._api.list("storage.k8s.io", "storageclasses") if _is_default(item)]
-        if found:
-            found.sort(key=lambda item: item["metadata"]["name"])
-            found.sort(key=lambda item: item["metadata"]["creationTimestamp"], reverse=True)
-            spec["storageClassName"] = found[0]["metadata"]["name"]
+        found.sort(key=lambda item: item["metadata"]["name"])
+        found.sort(key=lambda item: item["metadata"]["creationTimestamp"], reverse=True)
+        return found[0]["metadata"]["name"] if found else ""
 
 
 class StorageProtection(AdmissionPlugin):

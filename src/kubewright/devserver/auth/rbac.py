@@ -6,7 +6,7 @@ from typing import Any
 
 from kubewright.devserver.auth.rules import Rule, allows
 from kubewright.devserver.request.identity import MASTERS, Attributes, Decision, User
-from kubewright.devserver.storage import ObjectStore
+from kubewright.devserver.storage import Derived, ObjectStore
 from kubewright.devserver.strategy.access import Access
 
 GROUP = "rbac.authorization.k8s.io"
@@ -56,10 +56,8 @@ class RoleAuthorizer:
     """Authorize requests by RBAC; members of system:masters may do everything."""
 
     def __init__(self, store: ObjectStore, api: Access) -> None:
-        self._collections = [store.collection(f"{plural}.{GROUP}") for plural in _PLURALS]
-        self._api = api
-        self._revisions: list[int] = []
-        self._grants: list[Grant] = []
+        names = [f"{plural}.{GROUP}" for plural in _PLURALS]
+        self._grants = Derived(store, names, lambda: list(_read_grants(api)))
 
     def authorize(self, user: User, attributes: Attributes) -> Decision:
         """Return the decision for one request."""
@@ -77,11 +75,7 @@ class RoleAuthorizer:
 
     def grants(self, user: User, namespace: str) -> Iterator[Grant]:
         """Yield the grants of a user in a namespace, cluster-wide grants first."""
-        revisions = [collection.latest for collection in self._collections]
-        if revisions != self._revisions:
-            self._grants = list(_read_grants(self._api))
-            self._revisions = revisions
-        for grant in self._grants:
+        for grant in self._grants.get():
             if (not grant.namespace or grant.namespace == namespace) and grant.applies_to(user):
                 yield grant
 

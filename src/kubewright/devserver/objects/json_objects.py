@@ -126,7 +126,7 @@ def copy(value: Any) -> Any:
 
 
 def with_revision(data: bytes, revision: int, *, custom: bool) -> bytes:
-    """Return an object's bytes another resourceVersion."""
+    """Return an object's bytes with another resourceVersion."""
     obj = decode(data)
     obj["metadata"]["resourceVersion"] = str(revision)
     return encode_sorted(obj) if custom else encode(obj)

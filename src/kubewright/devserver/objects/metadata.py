@@ -33,7 +33,7 @@ def wipe_system_fields(obj: JsonObject) -> None:
 
 
 def fill_system_fields(obj: JsonObject, stamp: str) -> None:
-    """Return a new object its identity."""
+    """Set the uid and the creation time of a new object."""
     metadata = meta(obj)
     metadata["creationTimestamp"] = stamp
     metadata["uid"] = str(uuid.uuid4())

@@ -160,31 +160,47 @@ def version_of_shape(shape: str) -> str:
 
 
 class Registry:
-    """All resources; built-in ones for good, custom ones as their definitions come and go."""
+    """All served resources, indexed by path, by stored version and by storage."""
 
     def __init__(self) -> None:
         self._resources: dict[tuple[str, str, str], Resource] = {}
         self._versions: dict[tuple[str, str], dict[str, Resource]] = {}
+        self._stored: dict[tuple[str, str], Resource] = {}
+        self._by_collection: dict[Collection, list[Resource]] = {}
         self.generation: int = 0
-        """Counts changes, so that what was made from the registry knows when it is stale."""
+        """Counts changes, so that documents made from the registry know when they are stale."""
 
     def __iter__(self) -> Iterator[Resource]:
         return iter(self._resources.values())
 
     def add(self, resource: Resource) -> None:
         """Serve a resource, in place of an earlier one by the same name."""
+        if (before := self.find(resource.group, resource.version, resource.plural)) is not None:
+            self._unindex(before)
         self._resources[resource.group, resource.version, resource.plural] = resource
         self._versions.setdefault((resource.group, resource.version), {})[resource.plural] = resource
+        self._by_collection.setdefault(resource.collection, []).append(resource)
+        if resource.storage_codec is resource.codec:
+            self._stored.setdefault((resource.group, resource.plural), resource)
         self.generation += 1
 
     def remove(self, resource: Resource) -> None:
         """Stop serving a resource."""
         place = (resource.group, resource.version)
-        if self._resources.pop((*place, resource.plural), None) is not None:
+        if (found := self._resources.pop((*place, resource.plural), None)) is not None:
+            self._unindex(found)
             self.generation += 1
             del self._versions[place][resource.plural]
             if not self._versions[place]:
                 del self._versions[place]
+
+    def _unindex(self, resource: Resource) -> None:
+        same = self._by_collection[resource.collection]
+        same.remove(resource)
+        if not same:
+            del self._by_collection[resource.collection]
+        if self._stored.get((resource.group, resource.plural)) is resource:
+            del self._stored[resource.group, resource.plural]
 
     def find(self, group: str, version: str, plural: str) -> Resource | None:
         """Find a resource by its path."""
@@ -192,22 +208,11 @@ class Registry:
 
     def stored(self, group: str, plural: str) -> Resource | None:
         """Find the resource in the version it is stored in."""
-        for resource in self._resources.values():
-            if (
-                resource.group == group
-                and resource.plural == plural
-                and resource.storage_codec is resource.codec
-            ):
-                return resource
-        return None
+        return self._stored.get((group, plural))
 
     def equivalents(self, resource: Resource) -> list[Resource]:
-        """Find the other versions, and the other homes, of a resource."""
-        return [
-            other
-            for other in self._resources.values()
-            if other is not resource and other.collection is resource.collection
-        ]
+        """Return the resources that share a resource's storage: other versions, and other groups."""
+        return [other for other in self._by_collection.get(resource.collection, ()) if other is not resource]
 
     def serves(self, group: str, version: str) -> bool:
         """Return True if a group version is served."""
