@@ -150,11 +150,11 @@ async def test_a_body_that_we_broke_off_ourselves_is_not_taken_for_whole() -> No
 
 
 @virtual_time
-async def test_a_body_in_chunks_ends_with_the_last_of_them_however_else_it_is_coded() -> None:
+async def test_a_transfer_encoding_that_is_not_decoded_is_refused() -> None:
     wire = MemoryWire()
 
     async def asking() -> None:
-        with pytest.raises(ConnectionBroken):
+        with pytest.raises(MalformedResponse, match="unsupported Transfer-Encoding 'identity, chunked'"):
             await wire.connection.send(REQUEST, b"", now() + 10)
 
     async with asyncio.TaskGroup() as group:

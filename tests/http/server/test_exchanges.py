@@ -181,6 +181,23 @@ async def test_a_client_that_resets_has_its_request_cancelled_and_leaves_nothing
         assert not server.connections
 
 
+async def test_white_space_around_a_header_value_is_no_part_of_it() -> None:
+    async with talking() as (_, handler, wire):
+        wire.writer.write(b"GET / HTTP/1.1\r\nHost: t \r\nX-A:\t a b \t \r\n\r\n")
+        assert (await wire.reply()).status == 200
+        assert handler.asked[0].headers == {"host": "t", "x-a": "a b"}
+
+
+@pytest.mark.parametrize(
+    "coding", [b"gzip, chunked", b"chunked, chunked", b"chunked\r\nTransfer-Encoding: chunked"]
+)
+async def test_a_transfer_encoding_that_is_not_decoded_is_refused(coding: bytes) -> None:
+    async with talking() as (_, handler, wire):
+        wire.writer.write(b"POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: %b\r\n\r\n0\r\n\r\n" % coding)
+        assert (await wire.reply()).status in (400, 501)
+        assert handler.asked == []
+
+
 async def test_a_client_that_half_closes_gets_every_response_it_asked_for() -> None:
     async with talking() as (server, handler, wire):
         for path in ("/later/1", "/2", "/later/3"):

@@ -41,6 +41,8 @@ FLOOD_READS = 16
 FLOOD_BYTES = 8 * 1024
 _ROUNDING = 0.002
 _NO_HEADERS = Headers()
+_VERSIONS = ("1.1", "1.0")
+_CONTROL = bytes(set(range(32)) - {9}) + b"\x7f"
 
 
 class _Goal(Enum):
@@ -345,7 +347,8 @@ class ClientConnection(asyncio.BufferedProtocol):
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._lasting = False
             if not self._done:
-                error_found = MalformedResponse(str(error), bytes(data[:40]))
+                reason = error.__context__ if isinstance(error.__context__, MalformedResponse) else error
+                error_found = MalformedResponse(str(reason), bytes(data[:40]))
         size = len(data)
         # Also before an error: what arrived before it can still be read.
         if self._decoder is not None:
@@ -422,20 +425,30 @@ class ClientConnection(asyncio.BufferedProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         """Collect a header; trailers are dropped."""
         if not self._headed:
-            self._fields.append((name, value))
+            # The parser leaves white space behind a value, which is no part of it.
+            self._fields.append((name, value.rstrip(b" \t")))
 
     def on_headers_complete(self) -> None:
         """Determine how the body ends and how it is encoded."""
         assert self._parser is not None
         self._status = self._parser.get_status_code()
+        if self._parser.get_http_version() not in _VERSIONS:
+            raise MalformedResponse(f"HTTP version {self._parser.get_http_version()}")
+        if self._reason.translate(None, _CONTROL) != self._reason:
+            raise MalformedResponse("the reason phrase contains control characters")
         if self._status < 200:
             return
         self._headed = True
         self._received = 0
         headers = self._headers = Headers(self._fields)
-        self._until_end = "Content-Length" not in headers and not any(
-            "chunked" in coding.lower() for coding in headers.all("Transfer-Encoding")
-        )
+        chunked = False
+        if "Transfer-Encoding" in headers:
+            codings = headers.all("Transfer-Encoding")
+            if len(codings) > 1 or codings[0].lower() != "chunked":
+                # Further codings would have to be decoded, or the body would not be what the server meant.
+                raise MalformedResponse(f"unsupported Transfer-Encoding {', '.join(codings)!r}")
+            chunked = True
+        self._until_end = not chunked and "Content-Length" not in headers
         if headers.get("Content-Encoding", "").lower() == "gzip":
             self._decoder = GzipDecoder()
         if self._status >= 300:

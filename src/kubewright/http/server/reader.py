@@ -181,7 +181,8 @@ class RequestReader:
         if self._refused or self._request is not None:
             return
         key = _NAMES.get(name) or name.decode("latin-1").lower()
-        content = value.decode("latin-1")
+        # The parser leaves white space behind a value, which is no part of it.
+        content = value.decode("latin-1").rstrip(" \t")
         self._fields.append((key, content))
         headers = self._headers
         headers[key] = f"{headers[key]}, {content}" if key in headers else content
@@ -220,6 +221,10 @@ class RequestReader:
         version = self._parser.get_http_version()
         if version not in _VERSIONS:
             return text(505, "505 HTTP Version Not Supported")
+        coding = self._headers.get("transfer-encoding")
+        if coding is not None and coding.lower() != "chunked":
+            # Further codings would have to be decoded, or the handler would get something else than was sent.
+            return text(501, "501 Not Implemented: unsupported transfer encoding")
         host = self._headers.get("host")
         if host is None:
             return text(400, "400 Bad Request: missing required Host header") if version == "1.1" else None
