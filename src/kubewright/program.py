@@ -25,9 +25,10 @@ async def run(
     address: the program around may serve its own. It leaves signals and logging to that program. `kubewright.manager`
     has every option.
     """
-    # Declaring an operator must not load what runs one.
-    manager: Any = import_module("kubewright.manager")
-    load_config: Any = import_module("kubewright.client").load_config
+    # Declaring an operator must not load what runs one; reading modules and files must not block the event loop.
+    asyncio: Any = import_module("asyncio")
+    manager: Any = await asyncio.to_thread(import_module, "kubewright.manager")
+    client: Any = await asyncio.to_thread(import_module, "kubewright.client")
     options = manager.ManagerOptions(
         namespaces=namespaces,
         election=manager.ElectionOptions() if leader_elect else None,
@@ -35,5 +36,6 @@ async def run(
         metrics_bind_address=metrics_bind_address,
         health_probe_bind_address=health_probe_bind_address,
     )
-    config = load_config(None if kubeconfig is None else Path(kubeconfig), context)
+    path = None if kubeconfig is None else Path(kubeconfig)
+    config = await asyncio.to_thread(client.load_config, path, context)
     await manager.Manager(operator, config, options).run()
