@@ -25,6 +25,9 @@ Failure = int | Literal["reset"]
 Moment = Literal["before", "after"]
 Pending = Answer | Coroutine[Any, Any, Answer]
 
+LAG_SECONDS = 3.0
+"""How long an API server waits for its cache to catch up."""
+_LAG_POLL = 0.05
 _EXPIRED = "The resourceVersion for the provided watch is too old."
 
 
@@ -146,6 +149,38 @@ class _OpenStream:
 
 
 @dataclass(eq=False, slots=True)
+class Lag:
+    """An API server that has seen everything up to a revision."""
+
+    store: Store
+    match: Matcher
+    revision: int
+
+    def catch_up(self, by: int | None = None) -> None:
+        """Let it see so many further revisions, by default all."""
+        newest = self.store.revision
+        self.revision = newest if by is None else min(newest, self.revision + by)
+        self.store.wake()
+
+    async def answer(self, context: RequestContext, proceed: Callable[[], Pending]) -> Answer:
+        """Answer a watch that begins with the newest state, or refuse it if that does not arrive in time."""
+        newest, loop = self.store.revision, asyncio.get_running_loop()
+        deadline = loop.time() + LAG_SECONDS
+        while self.revision < newest:
+            if loop.time() >= deadline:
+                error = StatusError.too_large_revision(newest, self.revision)
+                return refuse(context.request, error, [])
+            await asyncio.sleep(_LAG_POLL)
+        found = proceed()
+        return await found if isinstance(found, Coroutine) else found
+
+
+def _from_cache(context: RequestContext) -> bool:
+    """Return True if an API server answers from its cache, however old that is."""
+    return context.info.verb == "watch" or context.request.one("resourceVersion") == "0"
+
+
+@dataclass(eq=False, slots=True)
 class Faults:
     """The injected faults of one server."""
 
@@ -153,6 +188,7 @@ class Faults:
     _faults: list[Fault] = field(default_factory=list[Fault])
     _streams: dict[_OpenStream, None] = field(default_factory=dict[_OpenStream, None])
     _frozen: list[tuple[Matcher, int]] = field(default_factory=list[tuple[Matcher, int]])
+    _lags: "list[Lag]" = field(default_factory=lambda: list[Lag]())
 
     def add(
         self,
@@ -182,6 +218,9 @@ class Faults:
         """Remove all faults."""
         self._faults.clear()
         self._frozen.clear()
+        for lag in self._lags:
+            lag.catch_up()
+        self._lags.clear()
         self.store.wake()
 
     def cut_watches(
@@ -209,15 +248,37 @@ class Faults:
                 self._frozen.remove(entry)
             self.store.wake()
 
+    @contextmanager
+    def lag(self, match: Matcher) -> Generator["Lag"]:
+        """Answer the matched requests by an API server whose caches are behind, until the context is left.
+
+        As on a cluster with several API servers: watches, and reads that ask for any version, are answered from
+        the cache. Reads that ask for the newest version are fresh, and a watch that asks for the newest state
+        first waits until the cache has it.
+        """
+        found = Lag(self.store, match, self.store.revision)
+        self._lags.append(found)
+        try:
+            yield found
+        finally:
+            if found in self._lags:
+                self._lags.remove(found)
+            found.catch_up()
+
     def max_visible_revision(self, context: RequestContext) -> int | None:
         """Return the last revision that a client may see, or None without a limit."""
         found = [revision for match, revision in self._frozen if match(context)]
+        found += [lag.revision for lag in self._lags if lag.match(context) and _from_cache(context)]
         return min(found) if found else None
 
     def around(self, context: RequestContext, proceed: Callable[[], Pending]) -> Pending:
         """Respond to a request, with the first fault that applies."""
         fault = next((item for item in self._faults if item.strikes(context)), None)
-        answer = proceed() if fault is None else fault.answer(context, proceed)
+        lag = next((item for item in self._lags if item.match(context)), None)
+        if lag is not None and context.request.flag("sendInitialEvents"):
+            answer = lag.answer(context, proceed if fault is None else lambda: fault.answer(context, proceed))
+        else:
+            answer = proceed() if fault is None else fault.answer(context, proceed)
         if isinstance(answer, Stream):
             self._follow(context, answer)
         elif context.info.verb == "watch" and isinstance(answer, Coroutine):

@@ -7,7 +7,7 @@ Stop: reconciles in flight get `graceful_timeout` to end, then lifespan, caches,
 import asyncio
 import logging
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, NoReturn
 
@@ -50,7 +50,14 @@ class ManagerStatistics(msgspec.Struct, frozen=True):
 class Manager:
     """Run one operator on one cluster until cancelled; nothing of it is global."""
 
-    def __init__(self, operator: Operator, config: ClusterConfig, options: ManagerOptions = DEFAULTS) -> None:
+    def __init__(
+        self,
+        operator: Operator,
+        config: ClusterConfig,
+        options: ManagerOptions = DEFAULTS,
+        *,
+        elect: Callable[[ClusterConfig, ElectionOptions], ElectionThread] = ElectionThread,
+    ) -> None:
         self.operator = operator
         self.metrics: Registry = Registry()
         self.liveness: Checks = Checks("healthz")
@@ -64,6 +71,7 @@ class Manager:
         self.webhook_port: int = 0
         self._config = config
         self._options = options
+        self._elect = elect
         self._lease = _lease(options.election or ElectionOptions(), operator, config)
         self._runners: tuple[Runner[Any], ...] = ()
         self._cache: Cache | None = None
@@ -100,7 +108,7 @@ class Manager:
             client, controller=self.operator.name, host=socket.gethostname(), metrics=self.metrics
         )
         if options.election is not None:
-            self._election = ElectionThread(self._config, self._lease)
+            self._election = self._elect(self._config, self._lease)
         cache = self._cache = Cache(
             client,
             metrics=self.metrics,

@@ -78,8 +78,10 @@ class Watch:
             elif self.options.bookmarks and now >= bookmark:
                 # Read once: changes during a slow write are sent after the bookmark.
                 reached = self._newest()
-                await writer.write(self._bookmark(reached))
-                cursor = max(cursor, reached)
+                # A cache that is behind the version the watch began with sends none until it has passed it.
+                if reached >= cursor:
+                    await writer.write(self._bookmark(reached))
+                    cursor = reached
                 bookmark = self._next_bookmark(now, deadline)
             else:
                 await collection.changed(min(deadline, bookmark) if self.options.bookmarks else deadline)

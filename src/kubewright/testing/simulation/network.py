@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from kubewright.devcluster.loopback import Handle, Pipe, answer_of, read_request
-from kubewright.devserver.request.info import request_info
+from kubewright.devserver.request.info import RequestInfo, request_info
 from kubewright.http.client import (
     ClientResponse,
     ConnectionBroken,
@@ -31,9 +31,13 @@ from kubewright.testing.simulation.trace import Trace
 Moment = Literal["before", "after"]
 PROCESS_HEADER = "x-simulated-process"
 """Names the process that a request comes from, for matchers."""
+SECOND_SERVER = "x-simulated-second-server"
+"""Marks the requests that a second API server answers."""
 WRITER: ContextVar[str] = ContextVar("kubewright_simulated_writer", default="cluster")
 """The process whose request the API server is carrying out."""
 _FIRST_PORT = 20000
+_NO_ROLE = b'\\" cannot '
+"""What the message of a request that no role allows contains, unlike that of a webhook or a namespace that ends."""
 _INITIAL_END = b"k8s.io/initial-events-end"
 _log = logging.getLogger("kubewright.testing")
 
@@ -49,6 +53,8 @@ class Endpoint:
     latency: tuple[float, float] = (0.0, 0.0)
     crash_at: dict[int, Moment] = field(default_factory=dict[int, Moment])
     requests: int = 0
+    second_server: float = 0.0
+    """The share of requests that a second API server answers."""
     drops_bookmarks: bool = False
     holds_events: bool = False
     held: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
@@ -73,10 +79,18 @@ class SimulatedNetwork:
         self._next_port = _FIRST_PORT
         self.unreachable: set[str] = set()
         """Names of processes whose servers cannot be reached."""
+        self.on_request: list[Callable[[str, RequestInfo], None]] = []
+        """Called with the process and what it asks for, before each request leaves."""
+        self.on_forbidden: Callable[[str, str], None] = lambda process, why: None
+        """Called when roles do not allow what a process asks for."""
 
     def delay(self, latency: tuple[float, float]) -> float:
         """Draw how long a message takes."""
         return self._chance.uniform(*latency) if latency[1] else 0.0
+
+    def chance(self, share: float) -> bool:
+        """Return True for a share of the calls."""
+        return self._chance.random() < share
 
     def record(self, process: str, what: Any, subject: str, data: bytes = b"") -> None:
         """Add to the trace."""
@@ -247,8 +261,12 @@ class ApiExchange:
         target = request.path if not request.query else f"{request.path}?{_query(request)}"
         subject = f"{number} {info.verb} {target}"
         request.headers = {**request.headers, PROCESS_HEADER: endpoint.name}
+        if endpoint.second_server and network.chance(endpoint.second_server):
+            request.headers = {**request.headers, SECOND_SERVER: "true"}
         crash = endpoint.crash_at.pop(number, None)
         network.record(endpoint.name, "request", subject, body)
+        for notify in network.on_request:
+            notify(endpoint.name, info)
         if crash == "before":
             await self._crash()
         context = self._server.context()
@@ -261,6 +279,8 @@ class ApiExchange:
                 return
             if isinstance(served, Response):
                 network.record(endpoint.name, "answer", f"{number} {served.status}", served.body)
+                if served.status == 403 and _NO_ROLE in served.body:
+                    network.on_forbidden(endpoint.name, f"{subject}: {served.body.decode()}")
             elif isinstance(served, Stream):
                 network.record(endpoint.name, "answer", f"{number} {served.status}")
             else:

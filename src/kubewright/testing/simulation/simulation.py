@@ -16,6 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
+
 from kubewright.api import Meta
 from kubewright.api.builtin import core_v1
 from kubewright.client import Client, ClusterConfig
@@ -29,6 +31,7 @@ from kubewright.manager import Manager, ManagerOptions, WebhookOptions
 from kubewright.testing.accounts import grant
 from kubewright.testing.cluster import Cluster
 from kubewright.testing.simulation.determinism import Determinism
+from kubewright.testing.simulation.election import SimulatedElection
 from kubewright.testing.simulation.loop import SimulatedProcess, SimulationLoop
 from kubewright.testing.simulation.network import (
     PROCESS_HEADER,
@@ -200,7 +203,16 @@ class Replica:
     async def _run(self, process: SimulatedProcess) -> None:
         simulation = self._simulation
         config = replace(self._config, exchange=lambda: simulation.exchange(self.endpoint, process))
-        self.manager = manager = Manager(self._make(), config, self._options)
+        options = self._options
+        if options.election is not None:
+            identity = f"{self.name}_{len(self.exits)}_{simulation.loop.time():.3f}"
+            options = replace(options, election=msgspec.structs.replace(options.election, identity=identity))
+        self.manager = manager = Manager(
+            self._make(),
+            config,
+            options,
+            elect=lambda config, lease: SimulatedElection(config, lease, end_process=self.crash),
+        )
         try:
             await manager.run()
         except asyncio.CancelledError:
@@ -237,6 +249,7 @@ class Simulation:
         self.network: SimulatedNetwork = SimulatedNetwork(loop, seed, self.trace)
         self.replicas: list[Replica] = []
         self._cluster_process = loop.process("cluster")
+        self.network.on_forbidden = self._forbidden
         self._supervisors: list[asyncio.Task[None]] = []
 
     async def start_cluster(self, *, workloads: bool) -> None:
@@ -298,7 +311,7 @@ class Simulation:
         await self.cluster.install(operator)
         config = await grant(self.client, self.config, operator, NAMESPACE)
         if replicas > 1 and options.election is None:
-            options = replace(options, election=ElectionOptions())
+            options = replace(options, election=ElectionOptions(identity=""))
         options = replace(options, namespaces=namespaces)
         made = [
             Replica(self, f"{operator.name}-{number}", make, config, options) for number in range(replicas)
@@ -357,6 +370,10 @@ class Simulation:
         self.server.store.restore(backup)
         self.world.reread()
         self.record("cluster", "fault", f"restored from a backup of revision {backup.revision}")
+
+    def _forbidden(self, process: str, why: str) -> None:
+        if process in self.world.operators:
+            self.loop.abort(AssertionError(f"{process} asked for what its declarations do not allow: {why}"))
 
     def record(self, process: str, what: What, subject: str, data: bytes = b"") -> None:
         """Add to the trace."""

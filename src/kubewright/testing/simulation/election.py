@@ -1,0 +1,48 @@
+"""Leader election of a simulated replica: the elector of `ElectionThread`, as a task of the replica's own process."""
+
+import asyncio
+from collections.abc import Callable
+
+from kubewright.client import ClusterConfig
+from kubewright.election import ElectionOptions, ElectionThread, Leadership
+
+_LOOK = 0.25
+
+
+class SimulatedElection(ElectionThread):
+    """Run the elector on the main loop: it pauses and crashes with the process, and takes virtual time."""
+
+    def __init__(
+        self, config: ClusterConfig, options: ElectionOptions, *, end_process: Callable[[], None]
+    ) -> None:
+        super().__init__(config, options, end_process=end_process)
+        self.leadership = Leadership(asyncio.get_running_loop().time)
+        self._answered_at = self.leadership.clock()
+        self._running: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to seek the lease."""
+        self._running = asyncio.get_running_loop().create_task(self._run_here(), name="election")
+
+    async def stop(self) -> None:
+        """Let no more work begin, and release the lease when nothing that needs it is left."""
+        self._stopping.set()
+        self.leadership.close(self._end_elector)
+        if self._running is not None and not self.leadership.active:
+            await asyncio.wait([self._running], timeout=self._options.times.renew_deadline)
+
+    async def _run_here(self) -> None:
+        try:
+            await self._elect()
+        except asyncio.CancelledError:
+            pass
+        except Exception as error:
+            self._failure = error
+        self.leadership.end()
+        if not self._stopping.is_set():
+            self._lost.set()
+        until = self.leadership.exit_time(self._options.times)
+        while self.leadership.active:
+            if self.leadership.clock() >= until:
+                self._end_process()
+            await asyncio.sleep(_LOOK)

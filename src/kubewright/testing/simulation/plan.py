@@ -1,0 +1,277 @@
+"""Faults as data: a plan is drawn from a seed, carried out, printed, and can be given again without the seed.
+
+Each fault is a small frozen class whose fields say everything about it, so that the repr of a plan repeats it:
+
+    Plan((Pause(replica=0, seconds=40.0), Crash(replica=0, request=7, when="after")), pauses=(0.5, 12.0))
+"""
+
+import asyncio
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from kubewright.devserver.request.context import RequestContext
+from kubewright.testing.simulation.network import SECOND_SERVER, Moment
+from kubewright.testing.simulation.simulation import Simulation
+
+VERBS: tuple[tuple[str, ...], ...] = (
+    (),
+    ("patch",),
+    ("watch", "list"),
+    ("get",),
+    ("delete",),
+    ("create", "update"),
+)
+"""Which requests a fault strikes; none means all."""
+
+
+class PlannedFault(ABC):
+    """Something that goes wrong once or for a while."""
+
+    seconds: float = 0.0
+    """How long it lasts."""
+
+    @abstractmethod
+    async def strike(self, sim: Simulation) -> None:
+        """Let it go wrong, and return when it is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crash(PlannedFault):
+    """A replica ends at its n-th request from now, which is lost or was carried out."""
+
+    replica: int
+    request: int
+    when: Moment
+
+    async def strike(self, sim: Simulation) -> None:
+        """Order the crash."""
+        sim.replicas[self.replica % len(sim.replicas)].crash_at(self.request, self.when)
+
+
+@dataclass(frozen=True, slots=True)
+class Pause(PlannedFault):
+    """A replica stands still, as under SIGSTOP, and goes on where it was."""
+
+    replica: int
+    seconds: float
+
+    async def strike(self, sim: Simulation) -> None:
+        """Pause it."""
+        replica = sim.replicas[self.replica % len(sim.replicas)]
+        replica.pause()
+        await asyncio.sleep(self.seconds)
+        replica.resume()
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse(PlannedFault):
+    """The API server answers with an error instead of doing anything."""
+
+    status: int
+    verbs: tuple[str, ...]
+    times: int
+    seconds: float
+    retry_after: int | None = None
+
+    async def strike(self, sim: Simulation) -> None:
+        """Refuse the operators' requests."""
+        match = sim.operators(verbs=self.verbs)
+        with sim.faults.add(match=match, fail=self.status, retry_after=self.retry_after, times=self.times):
+            await asyncio.sleep(self.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Lose(PlannedFault):
+    """Connections break before the request was carried out, or after that and before the answer."""
+
+    when: Moment
+    verbs: tuple[str, ...]
+    times: int
+    seconds: float
+
+    async def strike(self, sim: Simulation) -> None:
+        """Break connections of operators."""
+        match = sim.operators(verbs=self.verbs)
+        with sim.faults.add(match=match, fail="reset", when=self.when, times=self.times):
+            await asyncio.sleep(self.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Slow(PlannedFault):
+    """Answers take long."""
+
+    delay: float
+    verbs: tuple[str, ...]
+    seconds: float
+
+    async def strike(self, sim: Simulation) -> None:
+        """Delay the operators' requests."""
+        with sim.faults.add(match=sim.operators(verbs=self.verbs), delay=self.delay):
+            await asyncio.sleep(self.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class CutWatches(PlannedFault):
+    """All watches of operators end: cleanly, by a broken connection, or because their revision is too old."""
+
+    how: Literal["end", "reset", "expire"]
+    times: int
+    compact: bool = False
+    """Whether the API server forgets its history too, so that no watch can be resumed."""
+
+    async def strike(self, sim: Simulation) -> None:
+        """Cut them, several times in a row."""
+        for _ in range(self.times):
+            if self.compact:
+                sim.server.compact()
+            sim.faults.cut_watches(sim.operators(), how=self.how)
+            await asyncio.sleep(0)
+
+
+@dataclass(frozen=True, slots=True)
+class DropBookmarks(PlannedFault):
+    """Watches bring no bookmarks, as from an old API server."""
+
+    seconds: float
+
+    async def strike(self, sim: Simulation) -> None:
+        """Leave bookmarks out."""
+        for replica in sim.replicas:
+            replica.endpoint.drops_bookmarks = True
+        await asyncio.sleep(self.seconds)
+        for replica in sim.replicas:
+            replica.endpoint.drops_bookmarks = False
+
+
+@dataclass(frozen=True, slots=True)
+class HoldEvents(PlannedFault):
+    """Events of watches arrive late and all together."""
+
+    replica: int
+    seconds: float
+
+    async def strike(self, sim: Simulation) -> None:
+        """Hold events back."""
+        endpoint = sim.replicas[self.replica % len(sim.replicas)].endpoint
+        endpoint.holds_events = True
+        await asyncio.sleep(self.seconds)
+        endpoint.release_events()
+
+
+@dataclass(frozen=True, slots=True)
+class SecondServer(PlannedFault):
+    """Two API servers are behind one address, and the caches of one are behind."""
+
+    share: float
+    seconds: float
+
+    async def strike(self, sim: Simulation) -> None:
+        """Let a second server answer some requests."""
+
+        def second(context: RequestContext) -> bool:
+            return SECOND_SERVER in context.request.headers
+
+        with sim.faults.lag(second) as lag:
+            for replica in sim.replicas:
+                replica.endpoint.second_server = self.share
+            for _ in range(4):
+                await asyncio.sleep(self.seconds / 4)
+                lag.catch_up(by=3)
+            for replica in sim.replicas:
+                replica.endpoint.second_server = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class WebhooksAway(PlannedFault):
+    """The API server cannot reach the webhooks of any replica."""
+
+    seconds: float
+
+    async def strike(self, sim: Simulation) -> None:
+        """Refuse connections to them."""
+        names = {replica.name for replica in sim.replicas}
+        sim.network.unreachable |= names
+        await asyncio.sleep(self.seconds)
+        sim.network.unreachable -= names
+
+
+@dataclass(frozen=True, slots=True)
+class JumpClock(PlannedFault):
+    """The wall clock of a replica's machine jumps."""
+
+    replica: int
+    by: float
+
+    async def strike(self, sim: Simulation) -> None:
+        """Move it."""
+        sim.replicas[self.replica % len(sim.replicas)].jump_clock(self.by)
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreBackup(PlannedFault):
+    """The cluster's data is taken back to what it was some time ago."""
+
+    seconds: float
+
+    async def strike(self, sim: Simulation) -> None:
+        """Take a backup, wait, and restore it."""
+        backup = sim.backup()
+        await asyncio.sleep(self.seconds)
+        sim.restore(backup)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Faults one after the other, each some seconds after the one before; long ones overlap."""
+
+    faults: tuple[PlannedFault, ...]
+    pauses: tuple[float, ...]
+
+    async def run(self, sim: Simulation) -> None:
+        """Carry it out; return when the last fault is over."""
+        async with asyncio.TaskGroup() as group:
+            for pause, fault in zip(self.pauses, self.faults, strict=True):
+                await asyncio.sleep(pause)
+                sim.record("test", "fault", repr(fault))
+                group.create_task(fault.strike(sim))
+        sim.record("test", "fault", "all faults are over")
+
+
+Draw = Callable[[random.Random], PlannedFault]
+
+
+def _verbs(chance: random.Random) -> tuple[str, ...]:
+    return chance.choice(VERBS)
+
+
+def _duration(chance: random.Random) -> float:
+    return round(chance.choice([0.2, 2.0, 20.0, 90.0]) * chance.uniform(0.5, 1.5), 3)
+
+
+COMMON: Sequence[Draw] = (
+    lambda c: Crash(c.randrange(8), c.randint(1, 40), c.choice(["before", "after"])),
+    lambda c: Crash(c.randrange(8), c.randint(1, 10), c.choice(["before", "after"])),
+    lambda c: Pause(c.randrange(8), _duration(c)),
+    lambda c: Refuse(c.choice([409, 500, 503]), _verbs(c), c.randint(1, 30), _duration(c)),
+    lambda c: Refuse(429, _verbs(c), c.randint(1, 30), _duration(c), retry_after=c.randint(1, 9)),
+    lambda c: Lose(c.choice(["before", "after"]), _verbs(c), c.randint(1, 20), _duration(c)),
+    lambda c: Slow(round(c.uniform(0.1, 40), 3), _verbs(c), _duration(c)),
+    lambda c: CutWatches(c.choice(["end", "reset", "expire"]), c.randint(1, 3), c.random() < 0.3),
+    lambda c: DropBookmarks(_duration(c)),
+    lambda c: HoldEvents(c.randrange(8), _duration(c)),
+    lambda c: SecondServer(round(c.uniform(0.2, 1.0), 2), _duration(c)),
+    lambda c: JumpClock(c.randrange(8), round(c.uniform(-7200, 7200), 3)),
+)
+"""How the faults are drawn that every operator must get over."""
+WEBHOOKS: Sequence[Draw] = (lambda c: WebhooksAway(_duration(c)),)
+BACKUPS: Sequence[Draw] = (lambda c: RestoreBackup(_duration(c)),)
+
+
+def draw_plan(chance: random.Random, count: int = 6, draws: Sequence[Draw] = COMMON) -> Plan:
+    """Draw a plan of so many faults."""
+    faults = tuple(chance.choice(draws)(chance) for _ in range(count))
+    pauses = tuple(round(chance.choice([0.0, 0.05, 1.0, 15.0]) * chance.uniform(0.5, 1.5), 3) for _ in faults)
+    return Plan(faults, pauses)
