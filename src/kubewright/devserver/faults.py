@@ -188,7 +188,7 @@ class Faults:
     _faults: list[Fault] = field(default_factory=list[Fault])
     _streams: dict[_OpenStream, None] = field(default_factory=dict[_OpenStream, None])
     _frozen: list[tuple[Matcher, int]] = field(default_factory=list[tuple[Matcher, int]])
-    _lags: "list[Lag]" = field(default_factory=lambda: list[Lag]())
+    _lags: "list[Lag]" = field(default_factory=list[Lag])
 
     def add(
         self,

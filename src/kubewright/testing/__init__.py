@@ -49,6 +49,7 @@ from kubewright.testing.simulation import (
     one_controller,
     outcome_of,
     simulate,
+    simulated,
     stays_at_rest,
     truthful_generation,
 )
@@ -102,6 +103,7 @@ __all__ = [
     "outcome_of",
     "settle",
     "simulate",
+    "simulated",
     "stays_at_rest",
     "truthful_generation",
     "virtual_time",

@@ -9,6 +9,8 @@ import pytest
 
 from kubewright.api import KubewrightError
 
+SEEDS_MARK = "kubewright_seeds"
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the switch that chooses the server."""
@@ -20,9 +22,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run on the embedded server, on a real control plane, or on the current kubeconfig context",
     )
 
+    group.addoption(
+        "--seeds", type=int, help="run so many seeds of each simulation, instead of those that it asks for"
+    )
+    group.addoption("--seed", type=int, help="run this seed of each simulation alone, to repeat a failure")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run simulations once for each seed."""
+    mark = metafunc.definition.get_closest_marker(SEEDS_MARK)
+    if mark is not None:
+        one, count = metafunc.config.getoption("--seed"), metafunc.config.getoption("--seeds")
+        seeds = [one] if one is not None else range(mark.args[0] if count is None else count)
+        metafunc.parametrize("seed", seeds)
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Bring the fixtures, which are coroutines, where something runs those."""
+    config.addinivalue_line("markers", f"{SEEDS_MARK}(count): run a simulation with the first seeds")
     if find_spec("pytest_asyncio") is not None:
         config.pluginmanager.import_plugin("kubewright.testing.fixtures")
 

@@ -2,7 +2,8 @@
 
 Read in this order: `simulation` (the entry point, `simulate`), `loop` (processes and time), `network` (requests,
 answers and watches), `determinism` (random numbers and clocks), `world` (the stored state, for invariants), `trace`.
-Then `plan` (faults as data, drawn from a seed) and `invariants` (what holds for every operator).
+Then `plan` (faults as data, drawn from a seed) and `invariants` (what holds for every operator), `seeds`
+(simulations as pytest tests).
 """
 
 from kubewright.testing.simulation.invariants import (
@@ -35,6 +36,7 @@ from kubewright.testing.simulation.plan import (
     WebhooksAway,
     draw_plan,
 )
+from kubewright.testing.simulation.seeds import simulated
 from kubewright.testing.simulation.simulation import Replica, Simulation, simulate
 from kubewright.testing.simulation.trace import Trace
 from kubewright.testing.simulation.world import World, Write
@@ -72,6 +74,7 @@ __all__ = [
     "one_controller",
     "outcome_of",
     "simulate",
+    "simulated",
     "stays_at_rest",
     "truthful_generation",
 ]

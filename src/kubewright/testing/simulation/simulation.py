@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from kubewright.api import Meta
+from kubewright.api import Meta, Object
 from kubewright.api.builtin import core_v1
 from kubewright.client import Client, ClusterConfig
 from kubewright.controller import Operator
@@ -127,13 +127,16 @@ class Replica:
         """Return True while there is a process of it."""
         return self.process is not None and not self.process.crashed
 
-    @property
-    def idle(self) -> bool:
-        """Return True if it runs and no key is in work, waits for a worker, or waits to be tried again."""
+    def unrest(self) -> str:
+        """Say why it is not at rest: it does not run, or keys are in work, wait for it, or are tried again."""
         if not self.running or self.manager is None or not self.manager.synced.is_set():
-            return False
-        queues = [found.queue for found in self.manager.statistics().controllers]
-        return not any(queue.ready or queue.in_flight or queue.retrying for queue in queues)
+            return f"{self.name} does not run"
+        busy = [
+            f"{self.name}: {found.controller} has {found.queue}"
+            for found in self.manager.statistics().controllers
+            if found.queue.ready or found.queue.in_flight or found.queue.retrying
+        ]
+        return ", ".join(busy)
 
     def match(self, **which: Any) -> Callable[[RequestContext], bool]:
         """Match requests of this replica alone, narrowed as by `Match`."""
@@ -300,15 +303,18 @@ class Simulation:
         make: Callable[[], Operator],
         *,
         replicas: int = 1,
+        kinds: Sequence[type[Object]] = (),
         namespaces: Sequence[str] = (),
         options: ManagerOptions = OPTIONS,
     ) -> list[Replica]:
         """Install what an operator needs and run replicas of it, each with an operator that `make` makes.
 
         They run as a ServiceAccount that may do what the operator declares. Several replicas elect a leader.
+        `kinds` are custom resources that the operator uses and does not bring; `namespaces` is where it looks, by
+        default everywhere.
         """
         operator = make()
-        await self.cluster.install(operator)
+        await self.cluster.install(operator, *kinds)
         config = await grant(self.client, self.config, operator, NAMESPACE)
         if replicas > 1 and options.election is None:
             options = replace(options, election=ElectionOptions(identity=""))
@@ -341,7 +347,7 @@ class Simulation:
         began = self.loop.time()
         while True:
             left = max(began, self.world.last_work) + quiet - self.loop.time()
-            busy = [replica.name for replica in self.replicas if not replica.idle]
+            busy = [found for replica in self.replicas if (found := replica.unrest())]
             if left <= 0 and not busy:
                 return
             if self.loop.time() > began + within:

@@ -14,8 +14,17 @@ from kubewright.devserver.storage import ObjectStore, StoreEvent
 from kubewright.testing.simulation.network import WRITER
 from kubewright.testing.simulation.trace import Trace
 
-_IGNORED = frozenset({"leases.coordination.k8s.io", "events", "events.events.k8s.io"})
-"""Resources whose writes are no work: heartbeats, and what is reported of work."""
+_IGNORED = frozenset(
+    {
+        "leases.coordination.k8s.io",
+        "events",
+        "events.events.k8s.io",
+        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+        "validatingwebhookconfigurations.admissionregistration.k8s.io",
+        "customresourcedefinitions.apiextensions.k8s.io",
+    }
+)
+"""Resources whose writes are no work: heartbeats, what is reported of work, and where webhooks are served."""
 
 
 class Write(msgspec.Struct, frozen=True):

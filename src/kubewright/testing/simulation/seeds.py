@@ -1,0 +1,32 @@
+"""Simulations as tests: one per seed, and how to repeat the one that failed."""
+
+import functools
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from kubewright.testing.simulation.simulation import Simulation, simulate
+
+
+def simulated(
+    *, seeds: int = 10, workloads: bool = False
+) -> Callable[[Callable[[Simulation], Awaitable[None]]], Callable[..., None]]:
+    """Make a test of a scenario, run once for each of the first `seeds` seeds.
+
+    `pytest --seeds 1000` runs more of them, `pytest --seed 17` runs that one.
+    """
+
+    def decorate(scenario: Callable[[Simulation], Awaitable[None]]) -> Callable[..., None]:
+        def test(seed: int) -> None:
+            __tracebackhide__ = True
+            try:
+                simulate(scenario, seed, workloads=workloads)
+            except BaseException as error:
+                error.add_note(f"seed {seed}: repeat it with `pytest -k {scenario.__name__} --seed {seed}`")
+                raise
+
+        functools.update_wrapper(test, scenario)
+        del test.__wrapped__  # pytest would look for the scenario's parameters
+        return pytest.mark.kubewright_seeds(seeds)(test)
+
+    return decorate
