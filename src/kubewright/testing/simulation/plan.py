@@ -212,13 +212,19 @@ class JumpClock(PlannedFault):
 
 @dataclass(frozen=True, slots=True)
 class RestoreBackup(PlannedFault):
-    """The cluster's data is taken back to what it was some time ago."""
+    """The cluster's data is taken back to what it was some time ago.
+
+    `lost` is how many writes of others are lost with it. An operator notices a restored cluster by the revision that
+    goes back; a cluster that has passed the old revision before anything looks is like one that was never restored.
+    """
 
     seconds: float
+    lost: int = 10_000
 
     async def strike(self, sim: Simulation) -> None:
         """Take a backup, wait, and restore it."""
         backup = sim.backup()
+        sim.server.store.revision += self.lost
         await asyncio.sleep(self.seconds)
         sim.restore(backup)
 
