@@ -79,7 +79,9 @@ class Accounts:
     def ensure(self, uid: str, name: str) -> None:
         """Open an account unless it is there."""
         if uid not in self.open:
-            assert self.may_reopen or uid not in self.opened, f"the account of {name} was closed and opened again"
+            assert self.may_reopen or uid not in self.opened, (
+                f"the account of {name} was closed and opened again"
+            )
             self.opened.append(uid)
             self.open[uid] = name
 
