@@ -152,7 +152,7 @@ class _OpenStream:
 class Lag:
     """An API server that has seen everything up to a revision."""
 
-    store: Store
+    store: ObjectStore
     match: Matcher
     revision: int
 

@@ -1,6 +1,5 @@
 """Simulations as tests: one per seed, and how to repeat the one that failed."""
 
-import functools
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -25,8 +24,12 @@ def simulated(
                 error.add_note(f"seed {seed}: repeat it with `pytest -k {scenario.__name__} --seed {seed}`")
                 raise
 
-        functools.update_wrapper(test, scenario)
-        del test.__wrapped__  # pytest would look for the scenario's parameters
+        # Not with functools.wraps: pytest would look for the scenario's parameters.
+        test.__name__, test.__doc__, test.__module__ = (
+            scenario.__name__,
+            scenario.__doc__,
+            scenario.__module__,
+        )
         return pytest.mark.kubewright_seeds(seeds)(test)
 
     return decorate
