@@ -143,7 +143,7 @@ async def test_a_run_does_not_take_back_what_another_took_from_it_and_says_so_on
         for _ in range(2):
             await first.put_right(b"")
         assert asked_at(await places(cluster), other)
-        assert caplog.text.count("are asked at") == 1
+        assert caplog.text.count("are registered at") == 1
         # Nobody answers at the first one's place: the second takes back what it has to.
         first.lead()
         await first.put_right(b"")
