@@ -206,7 +206,7 @@ def check_param_reference(reference: JsonObject, path: str) -> list[FieldError]:
     if action is None:
         errors.append(problems.required(f"{path}.parameterNotFoundAction"))
         return errors
-    return errors + check.one_of(f"{path}.parameterNotFoundAction", action, ("Allow", "Deny"))
+    return errors + check.one_of(f"{path}.parameterNotFoundAction", action, ("Deny", "Allow"))
 
 
 def check_match(match: JsonObject, path: str) -> list[FieldError]:
@@ -320,13 +320,14 @@ def _validate_webhooks(obj: JsonObject) -> list[FieldError]:
         if not reviews:
             text = f"must specify one of {', '.join(_REVIEWS)}"
             errors.append(problems.required(f"{path}.admissionReviewVersions", text))
-        elif not set(reviews) & set(_REVIEWS):
+        errors += _check_reviews(reviews, f"{path}.admissionReviewVersions")
+        if reviews and not set(reviews) & set(_REVIEWS):
             text = f"must include at least one of {', '.join(_REVIEWS)}"
             errors.append(problems.invalid(f"{path}.admissionReviewVersions", reviews, text))
-        errors += _check_reviews(reviews, f"{path}.admissionReviewVersions")
-        if hook.get("name") in seen:
-            errors.append(problems.duplicate(f"{path}.name", hook["name"]))
-        seen.add(hook.get("name", ""))
+        name = hook.get("name", "")
+        if name and name in seen:
+            errors.append(problems.duplicate(f"{path}.name", name))
+        seen.add(name)
     return errors
 
 
@@ -366,8 +367,9 @@ def _check_webhook(hook: JsonObject, path: str) -> list[FieldError]:
         errors.append(problems.invalid(f"{path}.timeoutSeconds", seconds, text))
     for part in ("namespaceSelector", "objectSelector"):
         errors += check.label_selector(f"{path}.{part}", hook.get(part))
-    errors += check_conditions(items(hook, "matchConditions"), f"{path}.matchConditions")
-    return [*errors, *check_webhook_client(section(hook, "clientConfig"), f"{path}.clientConfig")]
+    # The real server reports a missing name as a missing namespace, and the other way round.
+    errors += check_webhook_client(section(hook, "clientConfig"), f"{path}.clientConfig", confused=True)
+    return errors + check_conditions(items(hook, "matchConditions"), f"{path}.matchConditions")
 
 
 def _default_policy(obj: JsonObject) -> None:
@@ -424,14 +426,14 @@ def _validate_binding(obj: JsonObject) -> list[FieldError]:
     errors: list[FieldError] = [] if name else [problems.required("spec.policyName")]
     if name:
         errors += check.named("spec.policyName", name, names.dns1123_subdomain(name))
-    if validating and not spec.get("validationActions"):
-        text = "at least one validation action is required"
-        errors.append(problems.required("spec.validationActions", text))
     if spec.get("paramRef") is not None:
         errors += check_param_reference(spec["paramRef"], "spec.paramRef")
     if spec.get("matchResources") is not None:
         matches = check_match if validating else check_mutating_match
         errors += matches(spec["matchResources"], "spec.matchResources")
+    if validating and not spec.get("validationActions"):
+        text = "at least one validation action is required"
+        errors.append(problems.required("spec.validationActions", text))
     return errors + _check_actions(items(spec, "validationActions"), "spec.validationActions")
 
 

@@ -1,12 +1,14 @@
 """Kinds that describe the cluster: Nodes, classes for Pods, devices, and the API services of the server."""
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kubewright.api import FieldError, names, problems
 from kubewright.devserver.builtin import field_checks as check
-from kubewright.devserver.builtin.pods.scheduling import TAINT_EFFECTS
+from kubewright.devserver.builtin import ip_checks
+from kubewright.devserver.builtin.pods.containers import check_resources
+from kubewright.devserver.builtin.pods.scheduling import TAINT_EFFECTS, check_tolerations
 from kubewright.devserver.builtin.printing import AGE, NAME, NONE, cell, printed
 from kubewright.devserver.builtin.rules import (
     between,
@@ -73,7 +75,25 @@ def _validate_node(node: JsonObject) -> list[FieldError]:
             text = "taints must be unique by key and effect pair"
             errors.append(check.duplicate_struct(path, {**shown, "TimeAdded": taint.get("timeAdded")}, text))
         seen.add(identity)
-    return errors
+    return errors + _NODE.validate(node)
+
+
+def _drop_config_source(node: JsonObject) -> None:
+    """Remove the field of dynamic kubelet configuration, which no longer exists."""
+    section(node, "spec").pop("configSource", None)
+
+
+def _pod_networks(path: str, networks: Sequence[str] | None) -> Iterator[FieldError]:
+    for index, item in enumerate(networks or ()):
+        yield from ip_checks.network(f"{path}[{index}]", item)
+    parsed = [ip_checks.parse_network(item) for item in networks or ()]
+    if len(parsed) > 1 and (
+        len(parsed) > 2 or len({item.version for item in parsed if item is not None}) < 2
+    ):
+        yield problems.invalid(path, networks, "may specify no more than one CIDR for each IP family")
+
+
+_NODE = rules(("spec.podCIDRs", _pod_networks))
 
 
 def _node_state(node: JsonObject) -> str:
@@ -127,7 +147,30 @@ def _same_priority(new: JsonObject, old: JsonObject) -> Iterator[FieldError]:
 
 
 _PRIORITY_CLASS = rules(("", _priority), ("preemptionPolicy", one_of("PreemptLowerPriority", "Never")))
-_RUNTIME_CLASS = rules(("handler", named(names.dns1123_label, required=True)))
+
+
+def _distinct_tolerations(path: str, tolerations: Sequence[JsonObject] | None) -> Iterator[FieldError]:
+    fields = ("key", "operator", "value", "effect")
+    seen: set[tuple[str, ...]] = set()
+    for index, item in enumerate(tolerations or ()):
+        identity = tuple(item.get(name, "") for name in fields)
+        if identity in seen:
+            shown = {name.capitalize(): value for name, value in zip(fields, identity, strict=True)}
+            seconds = {"TolerationSeconds": item.get("tolerationSeconds")}
+            yield check.duplicate_struct(f"{path}[{index}]", {**shown, **seconds})
+        seen.add(identity)
+
+
+_RUNTIME_CLASS = rules(
+    ("handler", named(names.dns1123_label, required=True)),
+    ("overhead?", lambda path, value: check_resources({"limits": section(value, "podFixed")}, path)),
+    ("scheduling?.nodeSelector", check.labels),
+    (
+        "scheduling?.tolerations",
+        lambda path, value: check_tolerations(value or (), path),
+        _distinct_tolerations,
+    ),
+)
 
 
 # Devices
@@ -232,6 +275,7 @@ def _availability(obj: JsonObject) -> str:
 STRATEGIES = {
     ("", "Node"): Strategy(
         default=_default_node,
+        prepare_create=_drop_config_source,
         prepare_status_update=keep_spec,
         validate=_validate_node,
         # The real server checks a changed node twice.

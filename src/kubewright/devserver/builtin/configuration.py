@@ -137,6 +137,14 @@ def _update_secret(new: JsonObject, old: JsonObject) -> list[FieldError]:
     return [*errors, *_check_immutable(new, old, "data"), *_validate_secret(new)]
 
 
+def _clean_secrets(account: JsonObject) -> None:
+    """Keep only the names of the secrets of a ServiceAccount."""
+    if account.get("secrets"):
+        account["secrets"] = [
+            {name: item[name] for name in ("name",) if name in item} for item in account["secrets"]
+        ]
+
+
 def _number_of_keys(obj: JsonObject) -> int:
     return sum(len(obj.get(field) or ()) for field in ("data", "binaryData"))
 
@@ -156,5 +164,10 @@ STRATEGIES = {
         selectable_fields={"type": text_at("type")},
         **printed(NAME, cell("Type", "type"), cell("Data", _number_of_keys), AGE),
     ),
-    ("", "ServiceAccount"): Strategy(returns_deleted=True, **printed(NAME, AGE)),
+    ("", "ServiceAccount"): Strategy(
+        prepare_create=_clean_secrets,
+        prepare_update=lambda new, old: _clean_secrets(new),
+        returns_deleted=True,
+        **printed(NAME, AGE),
+    ),
 }

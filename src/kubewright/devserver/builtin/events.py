@@ -51,6 +51,31 @@ _NEW_ALWAYS: JsonObject = {
 }
 
 
+_OBJECT = {
+    "kind": "Kind",
+    "namespace": "Namespace",
+    "name": "Name",
+    "uid": "UID",
+    "apiVersion": "APIVersion",
+    "resourceVersion": "ResourceVersion",
+    "fieldPath": "FieldPath",
+}
+_STRUCTS = {
+    "involvedObject": _OBJECT,
+    "related": _OBJECT,
+    "source": {"component": "Component", "host": "Host"},
+}
+# The real server compares the reason twice.
+_IMMUTABLE = (
+    *("involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "reason"),
+    *("type", "eventTime", "action", "related", "reportingComponent", "reportingInstance"),
+)
+_ZERO = {
+    "count": 0,
+    **dict.fromkeys(("reason", "message", "type", "action", "reportingComponent", "reportingInstance"), ""),
+}
+
+
 def convert(event: JsonObject, target: GroupVersionKind) -> JsonObject:
     """Convert an event to the other group version, if it is not in it already."""
     names_there = _NEW_NAMES if target.group else _CORE_NAMES
@@ -90,44 +115,81 @@ def _row(event: JsonObject, now: float) -> list[Any]:
 
 
 def _validate(event: JsonObject) -> list[FieldError]:
-    """Check an event; those of events.k8s.io must have a time and a reporting controller."""
+    """Check a new event; those of events.k8s.io must have a time, and no deprecated fields."""
     new_group = event["apiVersion"] != "v1"
     event = convert(event, CORE)
-    errors = _legacy(event)
+    errors = _legacy(event, new_group=new_group)
     if not new_group:
-        return errors + (_reporter(event, "reportingComponent") if event.get("eventTime") else [])
-    if event.get("eventTime"):
-        errors += _reporter(event, "reportingController")
-    else:
+        return errors
+    errors += _series(event)
+    if not event.get("eventTime"):
         errors.append(problems.required("eventTime"))
-    kind = event.get("type", "")
+    kind, source = event.get("type", ""), section(event, "source")
     if kind not in ("Normal", "Warning"):
-        errors.append(problems.invalid("type", kind, f"has invalid value: {kind}"))
+        errors.append(problems.invalid("type", "", f"has invalid value: {kind}"))
+    given = {**event, "source": source.get("component") or source.get("host")}
+    unset = [name for name in ("firstTimestamp", "lastTimestamp", "count", "source") if given.get(name)]
+    return errors + [problems.invalid(name, "", "needs to be unset") for name in unset]
+
+
+def _validate_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    """Check a changed event; of those of events.k8s.io only the series may change."""
+    new_group = new["apiVersion"] != "v1"
+    new, old = convert(new, CORE), convert(old, CORE)
+    errors = _legacy(new, new_group=new_group)
+    if not new_group:
+        return errors
+    if new.get("series") != old.get("series"):
+        errors += _series(new)
+    for name in _IMMUTABLE:
+        value = new.get(name)
+        if value != old.get(name):
+            shown = "reportingController" if name == "reportingComponent" else name
+            if name in _STRUCTS and value is not None:
+                struct = {go_name: value.get(field, "") for field, go_name in _STRUCTS[name].items()}
+                errors.append(check.invalid_struct(shown, struct, check.IMMUTABLE))
+            else:
+                errors.append(
+                    problems.invalid(shown, _ZERO.get(name) if value is None else value, check.IMMUTABLE)
+                )
     return errors
 
 
-def _legacy(event: JsonObject) -> list[FieldError]:
+def _series(event: JsonObject) -> list[FieldError]:
+    series: JsonObject | None = event.get("series")
+    errors: list[FieldError] = []
+    if series is not None and series.get("count", 0) < 2:
+        errors.append(problems.invalid("series.count", "", "should be at least 2"))
+    if series is not None and not series.get("lastObservedTime"):
+        errors.append(problems.required("series.lastObservedTime"))
+    return errors
+
+
+def _legacy(event: JsonObject, *, new_group: bool) -> list[FieldError]:
+    """Check the rules that hold in both groups; events with a time need a reporting controller."""
     space, target = event["metadata"].get("namespace", ""), event["involvedObject"].get("namespace", "")
     # Events about cluster-scoped objects are in the default namespace.
     if event.get("eventTime"):
         fits = bool(target) or space in ("default", "kube-system")
     else:
         fits = target == space or (not target and space == "default")
-    return (
-        []
-        if fits
-        else [problems.invalid("involvedObject.namespace", target, "does not match event.namespace")]
-    )
-
-
-def _reporter(event: JsonObject, field: str) -> list[FieldError]:
     errors: list[FieldError] = []
+    if not fits:
+        errors.append(problems.invalid("involvedObject.namespace", target, "does not match event.namespace"))
+    if not event.get("eventTime"):
+        return errors
+    field = "reportingController" if new_group else "reportingComponent"
     controller = event.get("reportingComponent", "")
     if not controller:
         errors.append(problems.required(field))
     errors += check.named(field, controller, names.qualified_name(controller))
-    needed = ("reportingInstance", "action", "reason")
-    return errors + [problems.required(name) for name in needed if not event.get(name)]
+    for name, most in (("reportingInstance", 128), ("action", 128), ("reason", 128), ("message", 1024)):
+        value = event.get(name, "")
+        if not value and name != "message":
+            errors.append(problems.required(name))
+        if len(value.encode()) > most:
+            errors.append(problems.invalid(name, "", f"can have at most {most} characters"))
+    return errors
 
 
 def _fields(new_group: bool) -> dict[str, Callable[[JsonObject], str]]:
@@ -145,7 +207,7 @@ def _fields(new_group: bool) -> dict[str, Callable[[JsonObject], str]]:
 def _strategy(new_group: bool) -> Strategy:
     return Strategy(
         validate=_validate,
-        validate_update=lambda new, old: _validate(new),
+        validate_update=_validate_update,
         allow_create_on_update=True,
         default_propagation="Unsupported",
         selectable_fields=_fields(new_group),

@@ -41,7 +41,9 @@ def canonical_address(path: str, value: str) -> list[FieldError]:
 
 def endpoint_address(path: str, value: str, *, allow_loopback: bool = False) -> list[FieldError]:
     """Check that an address is not unspecified, loopback, link-local or link-local multicast."""
-    found = ipaddress.ip_address(value)
+    found = _address(value)
+    if found is None:
+        return []
     texts = (
         (found.is_unspecified, f"may not be unspecified ({value})"),
         (found.is_loopback and not allow_loopback, "may not be in the loopback range (127.0.0.0/8, ::1/128)"),

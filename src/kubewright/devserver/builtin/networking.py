@@ -276,9 +276,11 @@ def _slice_port_names(path: str, ports: Sequence[JsonObject] | None) -> Iterator
 
 
 def _ip_of_family(version: int) -> Rule:
+    # Only IPv6 addresses must be in canonical form, because older servers accepted other forms of IPv4.
+    well_formed = ip_checks.address if version == 4 else ip_checks.canonical_address
+
     def run(path: str, value: str) -> Iterator[FieldError]:
-        # Only fields that are older than IPv6 slices accept leading zeros in unchanged addresses.
-        if errors := ip_checks.address(path, value):
+        if errors := well_formed(path, value):
             yield from errors
             return
         if ipaddress.ip_address(value).version != version:

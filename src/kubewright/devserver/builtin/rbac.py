@@ -20,12 +20,11 @@ def _check_rules(rules: Sequence[JsonObject], path: str, *, namespaced: bool) ->
             errors.append(problems.required(f"{where}.verbs", "verbs must contain at least one value"))
         urls = rule.get("nonResourceURLs")
         if urls:
-            text = ""
             if namespaced:
                 text = "namespaced rules cannot apply to non-resource URLs"
-            elif any(rule.get(name) for name in ("apiGroups", "resources", "resourceNames")):
+                errors.append(problems.invalid(f"{where}.nonResourceURLs", urls, text))
+            if any(rule.get(name) for name in ("apiGroups", "resources", "resourceNames")):
                 text = "rules cannot apply to both regular resources and non-resource URLs"
-            if text:
                 errors.append(problems.invalid(f"{where}.nonResourceURLs", urls, text))
             continue
         if not rule.get("apiGroups"):

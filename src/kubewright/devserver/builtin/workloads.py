@@ -189,7 +189,7 @@ def _rolling(rolling: JsonObject | None) -> JsonObject | None:
     return (
         None
         if rolling is None
-        else {name[0].upper() + name[1:]: rolling.get(name) for name in _ROLLING_FIELDS}
+        else {name[0].upper() + name[1:]: rolling.get(name, 0) for name in _ROLLING_FIELDS}
     )
 
 

@@ -82,6 +82,7 @@ def check_pod_spec(spec: JsonObject, path: str, pod: JsonObject | None = None) -
     name = "" if pod is None else pod["metadata"].get("name", "")
     volumes, found = check_volumes(items(spec, "volumes"), f"{path}.volumes", name)
     errors += found
+    errors += _resource_claims(items(spec, "resourceClaims"), f"{path}.resourceClaims")
     errors += _containers(spec, f"{path}.containers", volumes)
     errors += _init_containers(spec, f"{path}.initContainers", volumes)
     errors += _ephemeral_containers(spec, f"{path}.ephemeralContainers", volumes)
@@ -97,6 +98,7 @@ def check_pod_spec(spec: JsonObject, path: str, pod: JsonObject | None = None) -
     errors += _gates(spec, path)
     errors += check_spread(items(spec, "topologySpreadConstraints"), f"{path}.topologySpreadConstraints")
     errors += _host_users(spec, path)
+    errors += _hostname_override(spec, path)
     errors += _names(spec, path)
     errors += check_tolerations(items(spec, "tolerations"), f"{path}.tolerations")
     errors += _host_aliases(items(spec, "hostAliases"), f"{path}.hostAliases")
@@ -249,6 +251,43 @@ def _host_users(spec: JsonObject, path: str) -> Iterator[FieldError]:
             if items(container, "volumeDevices"):
                 where = f"{path}.{group}[{index}].volumeDevices"
                 yield problems.forbidden(where, "when `hostUsers` is false")
+
+
+def _resource_claims(claims: Sequence[JsonObject], path: str) -> Iterator[FieldError]:
+    seen: set[str] = set()
+    for index, claim in enumerate(claims):
+        where, name = f"{path}[{index}]", claim.get("name", "")
+        if not name:
+            yield problems.required(f"{where}.name")
+        elif name in seen:
+            yield problems.duplicate(f"{where}.name", name)
+        else:
+            yield from check.named(f"{where}.name", name, names.dns1123_label(name))
+            seen.add(name)
+        sources = {field: claim.get(field) for field in ("resourceClaimName", "resourceClaimTemplateName")}
+        given = [field for field, value in sources.items() if value is not None]
+        if len(given) != 1:
+            both = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+            none = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
+            shown = {
+                "Name": name,
+                **{field[0].upper() + field[1:]: value for field, value in sources.items()},
+            }
+            yield check.invalid_struct(where, shown, both if given else none)
+        for field in given:
+            yield from check.named(f"{where}.{field}", claim[field], names.dns1123_subdomain(claim[field]))
+
+
+def _hostname_override(spec: JsonObject, path: str) -> Iterator[FieldError]:
+    if (name := spec.get("hostnameOverride")) is None:
+        return
+    where = f"{path}.hostnameOverride"
+    for field in ("setHostnameAsFQDN", "hostNetwork"):
+        if spec.get(field):
+            yield problems.forbidden(where, f"may not be specified when {field} is true")
+    if len(name.encode()) > 64:
+        yield problems.too_long(where, 64)
+    yield from check.named(where, name, names.dns1123_subdomain(name))
 
 
 def _names(spec: JsonObject, path: str) -> Iterator[FieldError]:
