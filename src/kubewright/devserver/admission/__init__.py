@@ -1,7 +1,7 @@
 """The admission plugins of the server.
 
-Read in this order: `standard_admission` below (the entry point: all plugins in kube-apiserver's order), `hooks`, `reviews`,
-`mutating_webhooks` and `validating_webhooks` (webhooks), `policies`, `mutating_policies` and `validating_policies` (CEL policies),
+Read in this order: `standard_admission` below (the entry point: all plugins in kube-apiserver's order), `webhooks` and
+`reviews` (admission webhooks), `policies`, `mutating_policies` and `validating_policies` (CEL policies),
 `matching` and `versions` (which writes match, and in which version), then one file for each other concern.
 """
 
@@ -13,21 +13,17 @@ from kubewright.devserver.admission.certificates import (
     CertificateSubjectRestriction,
 )
 from kubewright.devserver.admission.defaults import DefaultIngressClass, NewNodeTaint, RuntimeClasses
-from kubewright.devserver.admission.hooks import Hooks
 from kubewright.devserver.admission.limit_ranges import LimitRanger
 from kubewright.devserver.admission.mutating_policies import MutatingPolicies
-from kubewright.devserver.admission.mutating_webhooks import MutatingWebhooks
 from kubewright.devserver.admission.namespace_lifecycle import NamespaceLifecycle
 from kubewright.devserver.admission.pod_security import PodSecurity
-from kubewright.devserver.admission.pods import NodeTroubleTolerations, PodPriority
+from kubewright.devserver.admission.pods import NodeTroubleTolerations, PodPriority, ServiceAccounts
 from kubewright.devserver.admission.policies import PolicySet
-from kubewright.devserver.admission.quota_usage import quota_usage
-from kubewright.devserver.admission.quotas import ResourceQuotas
-from kubewright.devserver.admission.service_accounts import ServiceAccounts
+from kubewright.devserver.admission.quotas import ResourceQuotas, quota_usage
 from kubewright.devserver.admission.validating_policies import ValidatingPolicies
-from kubewright.devserver.admission.validating_webhooks import ValidatingWebhooks
 from kubewright.devserver.admission.versions import Versions
 from kubewright.devserver.admission.volumes import ClaimGrowth, DefaultStorageClass, StorageProtection
+from kubewright.devserver.admission.webhooks import Hooks, MutatingWebhooks, ValidatingWebhooks
 from kubewright.devserver.core import Core
 from kubewright.devserver.request.admission import AdmissionChain, AdmissionPlugin
 from kubewright.devserver.webhook_client import Caller

@@ -15,6 +15,8 @@ _MISMATCH = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined O
 class DefaultIngressClass(AdmissionPlugin):
     """Set the default IngressClass of new Ingresses without one."""
 
+    resources = frozenset({("networking.k8s.io", "ingresses")})
+
     def __init__(self, api: Access) -> None:
         self._api = api
 
@@ -43,6 +45,8 @@ class DefaultIngressClass(AdmissionPlugin):
 class NewNodeTaint(AdmissionPlugin):
     """Taint new nodes as not ready, until the node controller removes the taint."""
 
+    resources = frozenset({("", "nodes")})
+
     async def admit(self, attributes: AdmissionAttributes) -> None:
         """Taint a new node."""
         if not attributes.is_write_of("", "nodes", "CREATE") or attributes.object is None:
@@ -57,6 +61,8 @@ class NewNodeTaint(AdmissionPlugin):
 
 class RuntimeClasses(AdmissionPlugin):
     """Apply the overhead and scheduling of a Pod's RuntimeClass."""
+
+    resources = frozenset({("", "pods")})
 
     def __init__(self, api: Access) -> None:
         self._api = api

@@ -1,4 +1,4 @@
-"""Pod Security by namespace label: Pods are refused, warned of or noted by the levels of their namespace."""
+"""Pod Security: Pods are rejected, warned of or audited by the levels in the labels of their namespace."""
 
 import re
 from dataclasses import dataclass
@@ -24,6 +24,13 @@ _TEMPLATES = {
     ("batch", "Job"): ("spec", "template"),
     ("batch", "CronJob"): ("spec", "jobTemplate", "spec", "template"),
 }
+_RESOURCES = frozenset(
+    {
+        *(("", plural) for plural in ("namespaces", "pods", "replicationcontrollers", "podtemplates")),
+        *(("apps", plural) for plural in ("replicasets", "deployments", "daemonsets", "statefulsets")),
+        *(("batch", plural) for plural in ("jobs", "cronjobs")),
+    }
+)
 _IGNORED_PARTS = frozenset(
     {"exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status", "resize"}
 )
@@ -47,13 +54,15 @@ class Level:
 
 
 class PodSecurity(AdmissionPlugin):
-    """Hold Pods against the levels of their namespace."""
+    """Check Pods against the Pod Security levels of their namespace."""
+
+    resources = _RESOURCES
 
     def __init__(self, api: Access) -> None:
         self._api = api
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
-        """Refuse or warn of Pods and of what makes Pods; check the labels of namespaces."""
+        """Reject or warn of Pods and workloads with Pod templates; check the labels of namespaces."""
         obj = attributes.object
         if obj is None or attributes.operation not in ("CREATE", "UPDATE"):
             return
@@ -67,11 +76,11 @@ class PodSecurity(AdmissionPlugin):
         group, kind = attributes.kind.group, attributes.kind.kind
         if (group, kind) == ("", "Pod"):
             if attributes.subresource not in _IGNORED_PARTS and _is_significant(attributes):
-                _judge(attributes, obj, levels, enforce=True)
+                _check_levels(attributes, obj, levels, enforce=True)
         elif (group, kind) in _TEMPLATES and not attributes.subresource:
             template = section(obj, *_TEMPLATES[group, kind])
             if template:
-                _judge(attributes, template, levels, enforce=False)
+                _check_levels(attributes, template, levels, enforce=False)
 
     def _check_namespace(self, attributes: AdmissionAttributes, namespace: JsonObject) -> None:
         if attributes.subresource:
@@ -158,7 +167,7 @@ def _is_significant(attributes: AdmissionAttributes) -> bool:
     return old != new
 
 
-def _judge(
+def _check_levels(
     attributes: AdmissionAttributes, pod: JsonObject, levels: dict[str, Level], *, enforce: bool
 ) -> None:
     if enforce and (found := levels["enforce"].violations(pod)):

@@ -1,4 +1,7 @@
-"""Priority and default tolerations of new Pods."""
+"""New Pods: priority, default tolerations, ServiceAccount with its token."""
+
+import random
+from typing import Any
 
 from kubewright.devserver.objects import JsonObject, meta
 from kubewright.devserver.request.admission import AdmissionAttributes, AdmissionPlugin
@@ -6,12 +9,18 @@ from kubewright.devserver.storage import Derived, ObjectStore
 from kubewright.devserver.strategy.access import Access
 
 TOLERATION_SECONDS = 300
+MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
+# An hour and seven seconds: kube-apiserver's mark of tokens for clients that may not reload them.
+TOKEN_SECONDS = 3607
+_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _CLASSES = ("scheduling.k8s.io", "priorityclasses")
 _NODE_TROUBLE = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
 class PodPriority(AdmissionPlugin):
     """Set a Pod's priority from its PriorityClass."""
+
+    resources = frozenset({("", "pods"), _CLASSES})
 
     def __init__(self, store: ObjectStore, api: Access) -> None:
         self._api = api
@@ -75,6 +84,8 @@ class PodPriority(AdmissionPlugin):
 class NodeTroubleTolerations(AdmissionPlugin):
     """Add tolerations of five minutes for nodes that are not ready or unreachable."""
 
+    resources = frozenset({("", "pods")})
+
     async def admit(self, attributes: AdmissionAttributes) -> None:
         """Add the tolerations a Pod does not have."""
         if not is_new_pod(attributes) or attributes.object is None:
@@ -105,3 +116,64 @@ def is_new_pod(attributes: AdmissionAttributes) -> bool:
 
 def _tolerates(toleration: JsonObject, taint: str) -> bool:
     return toleration.get("key", "") in ("", taint) and toleration.get("effect", "") in ("", "NoExecute")
+
+
+class ServiceAccounts(AdmissionPlugin):
+    """Set the ServiceAccount of new Pods, its image pull secrets and the volume with its token."""
+
+    resources = frozenset({("", "pods")})
+
+    def __init__(self, api: Access) -> None:
+        self._api = api
+
+    async def admit(self, attributes: AdmissionAttributes) -> None:
+        """Complete a new Pod."""
+        if not is_new_pod(attributes) or attributes.object is None:
+            return
+        spec: JsonObject = attributes.object.setdefault("spec", {})
+        spec["serviceAccountName"] = name = spec.get("serviceAccountName") or "default"
+        spec["serviceAccount"] = name
+        account = self._api.find("", "serviceaccounts", attributes.namespace, name)
+        if account is None:
+            why = f'error looking up service account {attributes.namespace}/{name}: serviceaccount "{name}" not found'
+            raise attributes.forbidden(why)
+        if _wants_token(spec, account):
+            _mount_token(spec)
+        if account.get("imagePullSecrets") and not spec.get("imagePullSecrets"):
+            spec["imagePullSecrets"] = account["imagePullSecrets"]
+
+
+def _wants_token(spec: JsonObject, account: JsonObject) -> bool:
+    for source in (spec, account):
+        if source.get("automountServiceAccountToken") is not None:
+            return bool(source["automountServiceAccountToken"])
+    return True
+
+
+def _mount_token(spec: JsonObject) -> None:
+    name = f"kube-api-access-{''.join(random.choices(_ALPHABET, k=5))}"
+    mounted = False
+    containers: list[JsonObject] = [*(spec.get("initContainers") or []), *(spec.get("containers") or [])]
+    for container in containers:
+        mounts: list[JsonObject] = container.get("volumeMounts") or []
+        if any(mount.get("mountPath") == MOUNT_PATH for mount in mounts):
+            continue
+        container["volumeMounts"] = [*mounts, {"name": name, "readOnly": True, "mountPath": MOUNT_PATH}]
+        mounted = True
+    if mounted:
+        spec["volumes"] = [*(spec.get("volumes") or []), {"name": name, "projected": _projection()}]
+
+
+def _projection() -> JsonObject:
+    sources: list[dict[str, Any]] = [
+        {"serviceAccountToken": {"expirationSeconds": TOKEN_SECONDS, "path": "token"}},
+        {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+        {
+            "downwardAPI": {
+                "items": [
+                    {"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}
+                ]
+            }
+        },
+    ]
+    return {"sources": sources, "defaultMode": 0o644}

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kubewright.api import KubewrightError, LabelMatcher, label_selector
-from kubewright.devserver.admission.hooks import GROUP
 from kubewright.devserver.admission.matching import (
     ResourceMatch,
     in_selected_namespace,
@@ -13,6 +12,7 @@ from kubewright.devserver.admission.matching import (
     parse_selector,
 )
 from kubewright.devserver.admission.versions import VersionedAttributes, Versions
+from kubewright.devserver.admission.webhooks import GROUP
 from kubewright.devserver.core import Core
 from kubewright.devserver.expressions import CONDITIONS_BUDGET, Budget, PolicyCompiler, declared_variables
 from kubewright.devserver.objects import JsonObject, items, meta, section, split_api_version

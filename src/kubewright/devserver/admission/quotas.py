@@ -1,14 +1,204 @@
-"""ResourceQuotas: writes that would use more than a namespace may."""
+"""ResourceQuotas: the usage of objects, and the plugin that charges quotas for writes."""
 
-from kubewright.api import Quantity
-from kubewright.devserver.admission.quota_usage import Usage, in_scope, is_counted, unmet_demands, usage_of
-from kubewright.devserver.builtin.pods.resources import ResourceList, add_resources, quantities
-from kubewright.devserver.objects import JsonObject, meta, section
-from kubewright.devserver.objects.clock import Clock
+from collections.abc import Mapping
+
+from kubewright.api import Kind, Quantity, label_selector
+from kubewright.devserver.builtin.pods.resources import (
+    ResourceList,
+    add_resources,
+    quantities,
+    resource_totals,
+)
+from kubewright.devserver.objects import JsonObject, items, meta, section
+from kubewright.devserver.objects.clock import Clock, parse_time
+from kubewright.devserver.objects.status import group_resource
 from kubewright.devserver.request.admission import AdmissionAttributes, AdmissionPlugin
 from kubewright.devserver.strategy.access import Access
 
 _ZERO = Quantity("0")
+_ONE = Quantity("1")
+_SHORT = frozenset({"cpu", "memory", "ephemeral-storage"})
+_DEMANDED = frozenset({"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"})
+_PLAIN = frozenset(
+    {
+        "pods",
+        "services",
+        "replicationcontrollers",
+        "resourcequotas",
+        "secrets",
+        "configmaps",
+        "persistentvolumeclaims",
+    }
+)
+
+Usage = dict[str, Quantity]
+
+
+def is_counted(attributes: AdmissionAttributes) -> bool:
+    """Return True if a write can change the usage of a quota."""
+    group, _, plural = attributes.resource
+    if not attributes.namespace or attributes.object is None:
+        return False
+    if attributes.operation == "CREATE":
+        return not attributes.subresource
+    if attributes.operation != "UPDATE" or group:
+        return False
+    if plural == "pods":
+        return attributes.subresource == "resize" or (
+            not attributes.subresource and _scope_changes(attributes)
+        )
+    return plural in ("services", "persistentvolumeclaims") and not attributes.subresource
+
+
+def _scope_changes(attributes: AdmissionAttributes) -> bool:
+    old, new = attributes.old_object or {}, attributes.object or {}
+    return is_terminating(old) != is_terminating(new)
+
+
+def is_terminating(pod: JsonObject) -> bool:
+    """Return True if a Pod has to end by itself within a time."""
+    return section(pod, "spec").get("activeDeadlineSeconds") is not None
+
+
+def quota_usage(quota: JsonObject, kind: Kind, obj: JsonObject, now: float) -> Usage:
+    """Return what an object uses of a quota, under every name it may have there; none where it is out of scope."""
+    inside = in_scope(quota, kind.group, kind.plural, obj)
+    return usage_of(kind.group, kind.plural, obj, now) if inside else {}
+
+
+def usage_of(group: str, plural: str, obj: JsonObject, now: float) -> Usage:
+    """Return what an object uses, under every name a quota may give it."""
+    used: Usage = {f"count/{group_resource(group, plural)}": _ONE}
+    if group:
+        return used
+    if plural in _PLAIN:
+        used[plural] = _ONE
+    if plural == "pods":
+        return _pod_usage(obj, used, now)
+    if plural == "services":
+        return _service_usage(section(obj, "spec"), used)
+    if plural == "persistentvolumeclaims":
+        return _claim_usage(section(obj, "spec"), used)
+    return used
+
+
+def _pod_usage(pod: JsonObject, used: Usage, now: float) -> Usage:
+    counted = {"count/pods": used["count/pods"]}
+    if section(pod, "status").get("phase") in ("Succeeded", "Failed"):
+        return counted
+    deleted, grace = meta(pod).get("deletionTimestamp"), meta(pod).get("deletionGracePeriodSeconds")
+    if deleted and grace is not None and parse_time(deleted) + grace < now:
+        return counted
+    requests, limits = resource_totals(section(pod, "spec"))
+    return {**used, **container_usage(requests, limits)}
+
+
+def container_usage(requests: Mapping[str, Quantity], limits: Mapping[str, Quantity]) -> Usage:
+    """Name requests and limits as quotas do."""
+    used: Usage = {}
+    for name, value in requests.items():
+        used[f"requests.{name}"] = value
+        if name in _SHORT or name.startswith("hugepages-"):
+            used[name] = value
+    for name, value in limits.items():
+        if name in _SHORT:
+            used[f"limits.{name}"] = value
+    return used
+
+
+def _service_usage(spec: JsonObject, used: Usage) -> Usage:
+    kind, ports = spec.get("type"), items(spec, "ports")
+    if kind == "LoadBalancer":
+        used["services.loadbalancers"] = _ONE
+        if spec.get("allocateLoadBalancerNodePorts") is False:
+            ports = [port for port in ports if port.get("nodePort")]
+    if kind in ("LoadBalancer", "NodePort"):
+        used["services.nodeports"] = Quantity(len(ports))
+    return used
+
+
+def _claim_usage(spec: JsonObject, used: Usage) -> Usage:
+    prefix = (
+        f"{spec['storageClassName']}.storageclass.storage.k8s.io/" if spec.get("storageClassName") else ""
+    )
+    if prefix:
+        used[f"{prefix}persistentvolumeclaims"] = _ONE
+    storage = quantities(section(spec, "resources").get("requests")).get("storage")
+    if storage is not None:
+        used["requests.storage"] = storage
+        if prefix:
+            used[f"{prefix}requests.storage"] = storage
+    return used
+
+
+def unmet_demands(pod: JsonObject, limited: set[str]) -> str:
+    """Return, as messages, which containers lack the requests or limits that a quota requires."""
+    spec = section(pod, "spec")
+    if section(spec, "resources"):
+        return ""
+    missing: dict[str, set[str]] = {}
+    for container in [*items(spec, "containers"), *items(spec, "initContainers")]:
+        resources = section(container, "resources")
+        present = container_usage(quantities(resources.get("requests")), quantities(resources.get("limits")))
+        for name in (limited & _DEMANDED) - present.keys():
+            missing.setdefault(name, set()).add(container["name"])
+    if not missing:
+        return ""
+    return "must specify " + "; ".join(
+        f"{name} for: {','.join(sorted(missing[name]))}" for name in sorted(missing)
+    )
+
+
+def in_scope(quota: JsonObject, group: str, plural: str, obj: JsonObject) -> bool:
+    """Return True if an object is in the scopes of a quota."""
+    spec = section(quota, "spec")
+    selectors: list[JsonObject] = [
+        {"scopeName": name, "operator": "Exists"} for name in items(spec, "scopes")
+    ]
+    selectors += items(section(spec, "scopeSelector"), "matchExpressions")
+    if not selectors:
+        return True
+    return (group, plural) == ("", "pods") and all(_pod_in_scope(selector, obj) for selector in selectors)
+
+
+def _pod_in_scope(selector: JsonObject, pod: JsonObject) -> bool:
+    spec, name = section(pod, "spec"), selector.get("scopeName")
+    if name in ("Terminating", "NotTerminating"):
+        return is_terminating(pod) == (name == "Terminating")
+    if name in ("BestEffort", "NotBestEffort"):
+        return _is_best_effort(spec) == (name == "BestEffort")
+    if name == "PriorityClass":
+        found = spec.get("priorityClassName", "")
+        if selector.get("operator") == "Exists":
+            return bool(found)
+        expression = {
+            "key": "PriorityClass",
+            "operator": selector.get("operator"),
+            "values": selector.get("values"),
+        }
+        matcher = label_selector({"matchExpressions": [expression]})
+        return matcher.matches({"PriorityClass": found} if found else {})
+    return name == "CrossNamespacePodAffinity" and _crosses_namespaces(spec)
+
+
+def _is_best_effort(spec: JsonObject) -> bool:
+    containers = [*items(spec, "containers"), *items(spec, "initContainers")]
+    asked = (
+        quantities(section(item, "resources").get(field))
+        for item in containers
+        for field in ("requests", "limits")
+    )
+    return not any(value for found in asked for value in found.values())
+
+
+def _crosses_namespaces(spec: JsonObject) -> bool:
+    terms: list[JsonObject] = []
+    for sort in ("podAffinity", "podAntiAffinity"):
+        affinity = section(spec, "affinity", sort)
+        terms += items(affinity, "requiredDuringSchedulingIgnoredDuringExecution")
+        weighted = items(affinity, "preferredDuringSchedulingIgnoredDuringExecution")
+        terms += [item.get("podAffinityTerm") or {} for item in weighted]
+    return any(term.get("namespaces") or term.get("namespaceSelector") is not None for term in terms)
 
 
 class ResourceQuotas(AdmissionPlugin):

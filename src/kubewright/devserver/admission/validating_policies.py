@@ -91,14 +91,14 @@ class ValidatingPolicies(AdmissionPlugin):
         for params in await self._policies.params(policy, binding, attributes):
             versioned.params = params
             try:
-                violations += _judge(policy, versioned)
+                violations += _violations(policy, versioned)
             except (ExpressionError, cel.EvaluationError) as error:
                 if not policy.fails_open:
                     violations.append(Violation(str(error)))
         return violations
 
 
-def _judge(policy: Policy, versioned: VersionedAttributes) -> list[Violation]:
+def _violations(policy: Policy, versioned: VersionedAttributes) -> list[Violation]:
     if not applies(policy, versioned):
         return []
     budget = Budget(POLICY_BUDGET)

@@ -17,6 +17,8 @@ _FINALIZERS = {
 class DefaultStorageClass(AdmissionPlugin):
     """Set the default StorageClass of new claims without one."""
 
+    resources = frozenset({("", "persistentvolumeclaims")})
+
     def __init__(self, store: ObjectStore, api: Access) -> None:
         self._api = api
         self._default = Derived(store, ["storageclasses.storage.k8s.io"], self._read_default)
@@ -43,6 +45,8 @@ class DefaultStorageClass(AdmissionPlugin):
 class StorageProtection(AdmissionPlugin):
     """Add a finalizer to new claims, volumes and volume attributes classes; controllers remove it when they are unused."""
 
+    resources = frozenset(_FINALIZERS)
+
     async def admit(self, attributes: AdmissionAttributes) -> None:
         """Add the finalizer."""
         group, _, name = attributes.resource
@@ -59,6 +63,8 @@ class StorageProtection(AdmissionPlugin):
 
 class ClaimGrowth(AdmissionPlugin):
     """Let claims grow only where their class can do it."""
+
+    resources = frozenset({("", "persistentvolumeclaims")})
 
     def __init__(self, api: Access) -> None:
         self._api = api

@@ -6,17 +6,8 @@ from typing import Any
 from kubewright.devserver.merge.elements import item_element
 from kubewright.devserver.merge.fieldsets import Fields, insert, without_below
 from kubewright.devserver.merge.schema import ListSchema, MapSchema, MergeSchema
-from kubewright.devserver.merge.values import (
-    ABSENT,
-    LIST,
-    MAP,
-    SCALAR,
-    encoded_same,
-    is_list,
-    is_object,
-    same,
-    view,
-)
+from kubewright.devserver.merge.values import ABSENT, LIST, MAP, SCALAR, encoded_same, same, view
+from kubewright.devserver.objects import is_list, is_object
 
 _NOTHING: list[Any] = []
 

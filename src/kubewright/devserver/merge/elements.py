@@ -8,7 +8,7 @@ from typing import Any
 
 from kubewright.devserver.merge.errors import ApplyError
 from kubewright.devserver.merge.schema import ListSchema
-from kubewright.devserver.merge.values import is_list, is_object
+from kubewright.devserver.objects import is_list, is_object
 
 SELF = "."
 _PLAIN_TEXT = re.compile(r"[\w./:*@ +=-]*", re.ASCII)

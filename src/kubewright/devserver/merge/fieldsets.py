@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kubewright.devserver.merge.elements import SELF, is_element, ordered
-from kubewright.devserver.merge.values import is_object
+from kubewright.devserver.objects import is_object
 
 Fields = dict[str, Any]
 

@@ -9,8 +9,8 @@ from kubewright.devserver.merge.fieldsets import Fields, difference
 from kubewright.devserver.merge.membership import fields_of
 from kubewright.devserver.merge.schema import MergeSchema
 from kubewright.devserver.merge.validation import check
-from kubewright.devserver.merge.values import is_object, metadata_of
-from kubewright.devserver.objects import JsonObject
+from kubewright.devserver.merge.values import metadata_of
+from kubewright.devserver.objects import JsonObject, is_object
 
 # The one manager whose earlier client-side applies count as its own.
 KUBECTL = "kubectl"

@@ -5,7 +5,8 @@ from typing import Any
 from kubewright.devserver.merge.elements import SELF, item_element
 from kubewright.devserver.merge.fieldsets import Fields, below, is_member, node_of
 from kubewright.devserver.merge.schema import DEDUCED, ListSchema, MapSchema, MergeSchema
-from kubewright.devserver.merge.values import LIST, MAP, SCALAR, is_list, is_object, view
+from kubewright.devserver.merge.values import LIST, MAP, SCALAR, view
+from kubewright.devserver.objects import is_list, is_object
 
 
 def fields_of(value: Any, schema: MergeSchema) -> Fields:

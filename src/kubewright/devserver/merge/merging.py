@@ -5,7 +5,8 @@ from typing import Any
 from kubewright.devserver.merge.elements import item_element
 from kubewright.devserver.merge.fieldsets import Fields, below, is_member
 from kubewright.devserver.merge.schema import ListSchema, MapSchema, MergeSchema
-from kubewright.devserver.merge.values import ABSENT, LIST, MAP, SCALAR, is_list, is_object, view
+from kubewright.devserver.merge.values import ABSENT, LIST, MAP, SCALAR, view
+from kubewright.devserver.objects import is_list, is_object
 
 
 def merge(left: Any, right: Any, schema: MergeSchema) -> Any:

@@ -7,7 +7,8 @@ from kubewright.devserver.merge.errors import ApplyError
 from kubewright.devserver.merge.merging import merge
 from kubewright.devserver.merge.schema import MergeSchema
 from kubewright.devserver.merge.validation import check
-from kubewright.devserver.merge.values import LIST, MAP, is_list, is_object, view
+from kubewright.devserver.merge.values import LIST, MAP, view
+from kubewright.devserver.objects import is_list, is_object
 
 
 def overlay(live: dict[str, Any], configuration: dict[str, Any], schema: MergeSchema) -> dict[str, Any]:

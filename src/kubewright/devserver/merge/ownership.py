@@ -21,8 +21,8 @@ from kubewright.devserver.merge.managers import (
 from kubewright.devserver.merge.schema import MergeSchema
 from kubewright.devserver.merge.updater import Convert, Updater
 from kubewright.devserver.merge.validation import check
-from kubewright.devserver.merge.values import is_list, is_object, metadata_of, same
-from kubewright.devserver.objects import JsonObject
+from kubewright.devserver.merge.values import metadata_of, same
+from kubewright.devserver.objects import JsonObject, is_list, is_object
 
 # The manager of all fields of an object that existed before its first apply.
 BEFORE_FIRST_APPLY = "before-first-apply"

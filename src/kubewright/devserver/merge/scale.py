@@ -6,8 +6,8 @@ from typing import Any
 from kubewright.devserver.merge.conflicts import ApplyConflicts, FieldConflict
 from kubewright.devserver.merge.ownership import Write, apply, check_applied
 from kubewright.devserver.merge.schema import MergeSchema
-from kubewright.devserver.merge.values import is_object, metadata_of
-from kubewright.devserver.objects import JsonObject
+from kubewright.devserver.merge.values import metadata_of
+from kubewright.devserver.objects import JsonObject, is_object
 
 SCALE_VERSION = "autoscaling/v1"
 _REPLICAS = ("f:spec", "f:replicas")

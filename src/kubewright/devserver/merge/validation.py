@@ -5,7 +5,8 @@ from typing import Any
 from kubewright.devserver.merge.elements import element_text, item_element, value_text
 from kubewright.devserver.merge.errors import ApplyError
 from kubewright.devserver.merge.schema import ListSchema, MapSchema, MergeSchema
-from kubewright.devserver.merge.values import LIST, MAP, SCALAR, is_list, is_object, view
+from kubewright.devserver.merge.values import LIST, MAP, SCALAR, view
+from kubewright.devserver.objects import is_list, is_object
 
 
 def check(value: Any, schema: MergeSchema) -> None:

@@ -1,12 +1,12 @@
 """Types of JSON values, and the difference between absent and null."""
 
 from enum import Enum
-from typing import Any, Final, TypeGuard
+from typing import Any, Final
 
 import msgspec
 
 from kubewright.devserver.merge.schema import MergeSchema
-from kubewright.devserver.objects import JsonObject
+from kubewright.devserver.objects import JsonObject, is_list, is_object
 
 
 class Absent(Enum):
@@ -19,16 +19,6 @@ ABSENT: Final = Absent.ABSENT
 
 # A value is merged as one of these, by its schema.
 MAP, SCALAR, LIST, NONE = "map", "scalar", "list", ""
-
-
-def is_object(value: object) -> TypeGuard[dict[str, Any]]:
-    """Return True if a value is an object."""
-    return isinstance(value, dict)
-
-
-def is_list(value: object) -> TypeGuard[list[Any]]:
-    """Return True if a value is a list."""
-    return isinstance(value, list)
 
 
 def view(schema: MergeSchema, value: Any) -> str:

@@ -2,7 +2,7 @@
 
 import marshal
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 import msgspec
 
@@ -36,6 +36,16 @@ _ESCAPES = (
     ("\u2028".encode(), b"\\u2028"),
     ("\u2029".encode(), b"\\u2029"),
 )
+
+
+def is_object(value: object) -> TypeGuard[JsonObject]:
+    """Return True if a JSON value is an object."""
+    return isinstance(value, dict)
+
+
+def is_list(value: object) -> TypeGuard[list[Any]]:
+    """Return True if a JSON value is a list."""
+    return isinstance(value, list)
 
 
 def encode(value: Any) -> bytes:

@@ -86,6 +86,9 @@ class AdmissionAttributes:
 class AdmissionPlugin:
     """Base class of admission plugins: by default every write passes unchanged."""
 
+    resources: frozenset[tuple[str, str]] = frozenset()
+    """The (group, resource) whose writes the plugin sees; empty for all."""
+
     async def admit(self, attributes: AdmissionAttributes) -> None:
         """Change the object in place (mutating admission), or raise a StatusError to reject the write."""
 
@@ -102,18 +105,30 @@ class AdmissionChain(AdmissionPlugin):
 
     def __init__(self, plugins: Sequence[AdmissionPlugin] = ()) -> None:
         self._plugins = plugins
+        self._by_resource: dict[tuple[str, str], Sequence[AdmissionPlugin]] = {}
+
+    def _plugins_for(self, attributes: AdmissionAttributes) -> Sequence[AdmissionPlugin]:
+        group, _, plural = attributes.resource
+        found = self._by_resource.get((group, plural))
+        if found is None:
+            found = [
+                item for item in self._plugins if not item.resources or (group, plural) in item.resources
+            ]
+            self._by_resource[group, plural] = found
+        return found
 
     async def admit(self, attributes: AdmissionAttributes) -> None:
         """Run mutating admission, at most twice."""
-        for plugin in self._plugins:
+        plugins = self._plugins_for(attributes)
+        for plugin in plugins:
             await plugin.admit(attributes)
         state = attributes.reinvocation
         if state.requested and not state.is_reinvoke:
             state.is_reinvoke = True
-            for plugin in self._plugins:
+            for plugin in plugins:
                 await plugin.admit(attributes)
 
     async def validate(self, attributes: AdmissionAttributes) -> None:
         """Run validating admission."""
-        for plugin in self._plugins:
+        for plugin in self._plugins_for(attributes):
             await plugin.validate(attributes)

@@ -1,14 +1,13 @@
 """Objects as bytes under one rising revision, with history for watches and chunked lists.
 
 Read in this order: `store` (`ObjectStore`, the entry point), `collection` (the objects of one resource and their history), `records`
-(records and events), `derived` (values computed from objects), `tokens` (continue tokens), `journal` (the data file).
+(records and events), `tokens` (continue tokens), `journal` (the data file).
 """
 
 from kubewright.devserver.storage.collection import Collection
-from kubewright.devserver.storage.derived import Derived
 from kubewright.devserver.storage.journal import Journal, JournalError
 from kubewright.devserver.storage.records import ADDED, DELETED, MODIFIED, Record, StoreEvent
-from kubewright.devserver.storage.store import Backup, ObjectStore, WriteConflict
+from kubewright.devserver.storage.store import Backup, Derived, ObjectStore, WriteConflict
 from kubewright.devserver.storage.tokens import Token, decode_token, encode_token, renewed_token
 
 __all__ = [

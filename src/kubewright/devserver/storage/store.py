@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from kubewright.devserver.storage.collection import Collection
 from kubewright.devserver.storage.journal import Journal
@@ -150,3 +151,26 @@ class ObjectStore:
         """Let the file go."""
         if self._journal is not None:
             self._journal.close()
+
+
+T = TypeVar("T")
+
+
+class Derived(Generic[T]):
+    """A value computed from the objects of some resources, by the names of their collections.
+
+    `get` compares the revisions of their last changes, so that a request does not decode all objects of a resource.
+    """
+
+    def __init__(self, store: ObjectStore, names: Sequence[str], compute: Callable[[], T]) -> None:
+        self._collections = [store.collection(name) for name in names]
+        self._compute = compute
+        self._revisions: list[int] | None = None
+
+    def get(self) -> T:
+        """Return the value, computed again if one of the collections has changed."""
+        revisions = [collection.latest for collection in self._collections]
+        if revisions != self._revisions:
+            self._value = self._compute()
+            self._revisions = revisions
+        return self._value

@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from kubewright.devserver.objects import is_list, is_object
 from kubewright.devserver.wire.decoding import Decoders
 from kubewright.devserver.wire.errors import DecodeError, TypeMismatch
 from kubewright.devserver.wire.gotypes import INTEGERS, GoType, GoTypes, scalar_name
-from kubewright.devserver.wire.values import is_list, is_object
 
 _SORTS: dict[type[object], str] = {
     dict: "map",

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from kubewright.devserver.objects import is_list, is_object
 from kubewright.devserver.wire import scalars
 from kubewright.devserver.wire.errors import DecodeError, TypeMismatch, json_sort
 from kubewright.devserver.wire.gotypes import OMITZERO, Field, GoType, GoTypes, scalar_name
-from kubewright.devserver.wire.values import is_list, is_object
 
 # (JSON value, unknown fields found so far) -> wire value
 Decode = Callable[[Any, list[str]], Any]

@@ -2,6 +2,9 @@
 
 from kubewright.api import GroupVersionKind, KubewrightError
 
+TOO_DEEP = "exceeded max depth"
+
+
 _UNREGISTERED = 'no kind "{}" is registered for version "{}" in scheme "pkg/api/legacyscheme/scheme.go:30"'
 
 

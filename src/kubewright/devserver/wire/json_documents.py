@@ -8,9 +8,9 @@ from typing import Any, NoReturn, cast
 
 import msgspec
 
-from kubewright.devserver.wire.errors import DecodeError
+from kubewright.devserver.objects import is_list, is_object
+from kubewright.devserver.wire.errors import TOO_DEEP, DecodeError
 from kubewright.devserver.wire.syntax import complaint
-from kubewright.devserver.wire.values import TOO_DEEP, is_list, is_object
 from kubewright.documents import MAX_DEPTH, depth_of
 
 _SURROGATE = re.compile("[\ud800-\udfff]")

@@ -7,9 +7,9 @@ from functools import lru_cache
 from typing import Any
 
 from kubewright.api import Quantity, QuantityError
+from kubewright.devserver.objects import is_list, is_object
 from kubewright.devserver.wire.errors import DecodeError, TypeMismatch, json_sort
 from kubewright.devserver.wire.times import micro_time, second_time
-from kubewright.devserver.wire.values import is_list, is_object
 
 INT32 = 1 << 31
 INT64 = 1 << 63

@@ -12,11 +12,10 @@ from kubewright.api import GroupVersionKind
 from kubewright.devserver.merge import MergeSchema
 from kubewright.devserver.wire.conversion import Conversions
 from kubewright.devserver.wire.decoding import Decoders
-from kubewright.devserver.wire.errors import DecodeError, TypeMismatch, UnknownKind
+from kubewright.devserver.wire.errors import TOO_DEEP, DecodeError, TypeMismatch, UnknownKind
 from kubewright.devserver.wire.gotypes import GoType, GoTypes
 from kubewright.devserver.wire.protobuf import Readers, envelope
 from kubewright.devserver.wire.schemas import MergeSchemas, TypePatchSchema
-from kubewright.devserver.wire.values import TOO_DEEP
 
 _DATA = Path(__file__).parents[1] / "data"
 _OPTIONS = "meta.k8s.io/v1"
