@@ -12,9 +12,24 @@ from datetime import timedelta
 import pytest
 
 import kubewright as kw
-from kubewright.api import NotFound, to_wire
+import kubewright.testing
+from kubewright.api import ApiError, NotFound, to_wire
 from kubewright.api.builtin import core_v1
-from kubewright.testing import Deadlock, Livelock, Match, Simulation, SimulationError, Trace, simulate
+from kubewright.testing import (
+    BACKUPS,
+    COMMON,
+    WEBHOOKS,
+    Deadlock,
+    Livelock,
+    Match,
+    Simulation,
+    SimulationError,
+    Trace,
+    draw_plan,
+    nothing_left,
+    outcome_of,
+    simulate,
+)
 from kubewright.testing.simulation.loop import SimulationLoop
 
 
@@ -358,5 +373,90 @@ def test_watches_can_be_cut_twice_in_a_row() -> None:
         await sim.cluster.create(bucket_named("photos"))
         await sim.settled()
         assert regions(sim) == {"photos": "eu"}
+
+    simulate(scenario)
+
+
+def test_a_second_api_server_is_behind_until_it_catches_up() -> None:
+    async def scenario(sim: Simulation) -> None:
+        [replica] = await sim.start(buckets)
+        await replica.wait_ready()
+        with sim.faults.lag(replica.match()) as lag:
+            await sim.cluster.create(bucket_named("photos"))
+            await asyncio.sleep(100)
+            assert regions(sim) == {}
+            lag.catch_up()
+            await asyncio.sleep(10)
+            assert regions(sim) == {"photos": "eu"}
+
+    simulate(scenario)
+
+
+def test_a_watch_of_the_newest_state_waits_for_a_server_that_is_behind() -> None:
+    async def scenario(sim: Simulation) -> None:
+        await sim.cluster.install(buckets())
+        with sim.faults.lag(Match()) as lag:
+            await sim.cluster.create(bucket_named("photos"))
+            with pytest.raises(ApiError, match="Too large resource version"):
+                await anext(sim.client.watch(Bucket, initial_events=True))
+            lag.catch_up()
+            first = await anext(sim.client.watch(Bucket, initial_events=True))
+            assert first.object.meta.name == "photos"
+
+    simulate(scenario)
+
+
+def test_the_second_replica_takes_over_from_one_that_is_paused() -> None:
+    async def scenario(sim: Simulation) -> None:
+        first, second = await sim.start(buckets, replicas=2)
+
+        def leading() -> list[str]:
+            return [one.name for one in (first, second) if one.manager and one.manager.ready.is_set()]
+
+        await sim.until(lambda: len(leading()) == 1, "one replica leads")
+        leader, other = (first, second) if leading() == [first.name] else (second, first)
+        leader.pause()
+        await sim.until(other.manager.ready.is_set if other.manager else bool, "the other leads")
+        await sim.cluster.create(bucket_named("photos"))
+        await asyncio.sleep(5)
+        writers = {write.writer for write in sim.world.work()}
+        assert writers == {other.name}
+        leader.resume()
+        await sim.settled()
+        assert {write.writer for write in sim.world.work()} == {other.name}
+        assert [type(error).__name__ for error in leader.exits] == ["LeaseLost"]
+
+    simulate(scenario)
+
+
+def test_a_plan_is_repeated_by_its_repr() -> None:
+    plan = draw_plan(random.Random(5), 12, [*COMMON, *WEBHOOKS, *BACKUPS])
+    assert eval(repr(plan), dict(vars(kubewright.testing))) == plan  # noqa: S307 (our own text)
+
+
+def test_an_operator_that_asks_for_what_it_does_not_declare_fails_the_run() -> None:
+    async def curious(bucket: Bucket, ctx: kw.Context) -> None:
+        await ctx.client.list(core_v1.Secret, namespace="test")
+
+    async def scenario(sim: Simulation) -> None:
+        await sim.start(operator_of(curious))
+        await sim.cluster.create(bucket_named("photos"))
+        await sim.settled()
+
+    with pytest.raises(AssertionError, match=r"asked for what its declarations do not allow: .*secrets"):
+        simulate(scenario)
+
+
+def test_what_an_operator_leaves_behind_is_named() -> None:
+    async def scenario(sim: Simulation) -> None:
+        await sim.start(buckets)
+        before = outcome_of(sim.world)
+        await sim.cluster.create(bucket_named("photos"))
+        await sim.settled()
+        with pytest.raises(AssertionError, match=r"1 buckets\S+, 1 configmaps were left behind"):
+            nothing_left(sim.world, before)
+        await sim.client.delete(Bucket, "photos", "test")
+        await sim.settled()
+        nothing_left(sim.world, before)
 
     simulate(scenario)

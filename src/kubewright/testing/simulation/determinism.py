@@ -11,9 +11,11 @@ and the order of sets of strings, which is fixed by starting Python with PYTHONH
 import gc
 import os
 import random
+import threading
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Self
+from typing import Any, Self
 
 from kubewright.testing.simulation.loop import SimulationLoop, current_process
 
@@ -49,8 +51,9 @@ class Determinism:
                 (time, "monotonic", self._loop.time),
                 (time, "sleep", self._loop.sleep_blocking),
             ):
-                stack.callback(setattr, module, name, getattr(module, name))
-                setattr(module, name, value)
+                before = getattr(module, name)
+                stack.callback(setattr, module, name, before)
+                setattr(module, name, _in_this_thread(value, before))
             self.reseed()
             self._stack = stack.pop_all()
         return self
@@ -61,3 +64,13 @@ class Determinism:
     def _wall_clock(self) -> float:
         process = current_process()
         return EPOCH + self._loop.time() + (process.clock_offset if process is not None else 0.0)
+
+
+def _in_this_thread(replacement: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that is replaced for the thread of the simulation alone."""
+    thread = threading.get_ident()
+
+    def call(*args: Any) -> Any:
+        return replacement(*args) if threading.get_ident() == thread else original(*args)
+
+    return call
