@@ -7,7 +7,7 @@ import pytest
 
 from kubewright.api import Meta, decode
 from kubewright.cli.app import main
-from kubewright.cli.crashes import crash_report, place_of
+from kubewright.cli.crashes import crash_report, place_of, stack_trace
 from kubewright.cli.logs import TextLines
 
 LIFESPAN = '''
@@ -89,3 +89,26 @@ def test_an_operator_that_crashes_is_told_by_its_own_line(
     line = next(text for text in capsys.readouterr().err.splitlines() if text.startswith("Error: "))
     assert line == f"Error: {path}:20: RuntimeError: no session today"
     assert "fragile_operator" in sys.modules
+
+
+def _fail(number: int) -> Exception:
+    try:
+        raise LookupError(f"number {number}")
+    except LookupError as error:
+        return error
+
+
+def test_a_stack_trace_names_the_line_and_each_failure() -> None:
+    for number in range(2):
+        lines = stack_trace(_fail(number)).splitlines()
+        assert lines[0] == "Traceback (most recent call last):"
+        assert __file__ in lines[1]
+        assert lines[2].strip() == 'raise LookupError(f"number {number}")'
+        assert lines[-1] == f"LookupError: number {number}"
+
+
+def test_a_stack_trace_shows_the_cause() -> None:
+    error = RuntimeError("outer")
+    error.__cause__ = _fail(3)
+    assert "LookupError: number 3" in stack_trace(error)
+    assert stack_trace(error).rstrip().endswith("RuntimeError: outer")

@@ -2,8 +2,9 @@
 
 import sysconfig
 import traceback
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
+from types import CodeType
 
 import click
 
@@ -42,6 +43,27 @@ def crash_report(error: BaseException) -> str:
         return "".join(traceback.format_exception(error)).rstrip()
     headline = f"{place_of(error)}: {type(error).__name__}: {error}"
     return "\n".join([headline, *"".join(traceback.format_list(frames)).rstrip().splitlines()])
+
+
+def stack_trace(error: BaseException) -> str:
+    """Return the whole traceback of a failure as text.
+
+    The frames of one place in the code are formatted once: a reconciler that fails for a thousand objects would
+    otherwise keep the event loop busy with reading source lines.
+    """
+    context = None if error.__suppress_context__ else error.__context__
+    is_group = issubclass(type(error), BaseExceptionGroup)
+    if is_group or error.__cause__ is not None or context is not None:
+        return "".join(traceback.format_exception(error))
+    places = tuple((frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__))
+    last = "".join(traceback.format_exception_only(error))
+    return f"Traceback (most recent call last):\n{_stack(places)}{last}"
+
+
+@lru_cache(maxsize=256)
+def _stack(places: tuple[tuple[CodeType, int], ...]) -> str:
+    frames = [traceback.FrameSummary(code.co_filename, line, code.co_name) for code, line in places]
+    return "".join(traceback.format_list(frames))
 
 
 def _is_standard(filename: str) -> bool:

@@ -5,14 +5,13 @@ import logging
 import re
 import sys
 import time
-import traceback
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from textwrap import indent
 from typing import Any, Literal, TextIO, cast
 
 from kubewright.cli.colours import painted
-from kubewright.cli.crashes import crash_report
+from kubewright.cli.crashes import crash_report, stack_trace
 
 LogFormat = Literal["text", "json"]
 
@@ -98,7 +97,7 @@ class JsonLines(logging.Formatter):
         }
         if record.exc_info and record.exc_info[1] is not None:
             line["error"] = str(record.exc_info[1])
-            line["stacktrace"] = "".join(traceback.format_exception(*record.exc_info))
+            line["stacktrace"] = stack_trace(record.exc_info[1])
         return json.dumps(line, default=str, ensure_ascii=False)
 
 
