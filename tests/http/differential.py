@@ -384,16 +384,16 @@ STRICTER = {
     "another version than 1.0 and 1.1": rb"HTTP/(?!1\.[01]\r)",
     "a method that is not registered": rb"(?m)^(?!(?:GET|POST|PUT|DELETE|PATCH|OPTIONS|HEAD) )[^ \r\n:]* [^\r\n]* HTTP/1",
     "a target that is no path, URL or asterisk": rb"(?m)^[A-Z]+ (?![/*]|https?://)",
-    "a malformed Host header": rb"(?i)host:[ \t]*[^\r\n]*[ /][^\r\n]*",
+    "a malformed Host header": rb"(?i)host:[ \t]*[^\r\n]*[ \t/][^\r\n]*",
     "white space or an extension without a name behind a chunk size": rb"\r\n[0-9A-Fa-f]+(?:[ \t]|;)",
     "several lengths, even equal ones": rb"(?is)content-length:(?:[^\r\n]*,|.*content-length:)",
     "a length beside chunks, which proxies could read differently": rb"(?is)content-length:.*transfer-encoding:|transfer-encoding:.*content-length:",
 }
 # We accept, and h11 refuses: each of these is safe because there is one way to read it.
 LAXER = {
-    "several spaces in a request line: RFC 9112, section 3, lets servers split it at white space": rb"[A-Z] {2,}[/*h]| {2,}HTTP/1",
-    "the preface of HTTP/2, which is waited for until its time is over": rb"(?m)^PRI \*",
-    "line breaks before a message: RFC 9112, section 2.2, tells servers to ignore them": rb"\A[\r\n]|\r\n\r\n[\r\n]",
+    "several spaces in a request line: RFC 9112, section 3, lets servers split it at white space": rb"[A-Z] {2,}\S| {2,}HTTP/1",
+    "the preface of HTTP/2, which is waited for until its time is over": rb"(?m)^PRI ",
+    "line breaks before a message: RFC 9112, section 2.2, tells servers to ignore them": rb"\A[\r\n]|\r\n\r\n[\r\n]|[\r\n]{2}[A-Z]+ ",
 }
 
 
@@ -416,6 +416,8 @@ def difference(data: bytes, ours: Reading, theirs: Reading) -> str | None:
                 return reason
     if ours.messages == theirs.messages and _agree_without_line_breaks(data, ours):
         return "line breaks behind the last message"
+    if ours.partial and ours.messages == theirs.messages[:-1] and re.search(rb"(?m)^PRI ", data):
+        return "the method PRI, which the parser takes for the preface of HTTP/2"
     if theirs.error and _is_prefix(theirs, ours):
         for reason, pattern in LAXER.items():
             if re.search(pattern, data):
