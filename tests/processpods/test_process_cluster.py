@@ -123,19 +123,19 @@ def test_pods_start_again_with_a_cluster_that_is_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
-        (["--run", "a=b"], "add --pods=process"),
-        (["--pods=process", "--run", "image"], "write it as IMAGE=COMMAND"),
+        (["--run", "a=b"], "--run needs --pods=process"),
+        (["--pods=process", "--run", "image"], "expected IMAGE=COMMAND"),
         (["--pods=process", "--run", "image='"], "No closing quotation"),
     ],
 )
-def test_mistakes_are_told_in_a_line(
-    capsys: pytest.CaptureFixture[str], arguments: list[str], told: str
+def test_usage_errors_are_one_line_and_exit_2(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["dev", *arguments])
-    assert ended.value.code == 1
+    assert ended.value.code == 2
     text = capsys.readouterr().err
-    assert told in text
+    assert message in text
     assert len(text.splitlines()) == 1

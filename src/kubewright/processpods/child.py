@@ -23,13 +23,13 @@ if sys.platform != "win32":
 _WITH_TERMINAL = "import os, sys; os.login_tty(0); os.execvp(sys.argv[1], sys.argv[1:])"
 _SIGNALLED = 128
 _LAST_WORDS = 1.0
-"""Seconds to read what is left in the pipes: who escaped the process group may hold them open for ever."""
+"""Seconds to read the rest of the pipes: a process that left the process group can keep them open forever."""
 
 Sink = Callable[[OutputStream, bytes], Awaitable[None]]
 
 
 class StartError(RuntimeError):
-    """A command cannot be started; the message says why."""
+    """A command cannot be started; the message has the reason."""
 
 
 class Child:
@@ -85,7 +85,7 @@ class Child:
         return cls(process, reaper, outputs, given if stdin else None)
 
     async def run(self, sink: Sink) -> int:
-        """Pass on what it prints until it ends; return the exit code, as a shell would tell it."""
+        """Pass its output on until it ends; return the exit code as a shell reports it."""
         try:
             async with asyncio.TaskGroup() as group:
                 copies = [group.create_task(self._copy(name, sink)) for name in self._outputs]
@@ -111,7 +111,7 @@ class Child:
     async def _copy(self, stream: OutputStream, sink: Sink) -> None:
         while data := await self._outputs[stream].read():
             await sink(stream, data)
-            # Who prints without an end always has more: the others need their turn.
+            # A process that prints without end always has more: yield to the others.
             await asyncio.sleep(0)
 
     def send(self, number: Signals) -> None:
@@ -140,7 +140,7 @@ class Child:
         await self.ended.wait()
 
     async def write(self, data: bytes) -> None:
-        """Write to its standard input; what nobody reads any more is lost."""
+        """Write to its standard input; data after the reader has closed it is lost."""
         if self._stdin is not None:
             with contextlib.suppress(BrokenPipeError, OSError):
                 await self._stdin.write(data)
@@ -155,7 +155,7 @@ class Child:
             self._stdin.close()
 
     def resize(self, size: Size) -> None:
-        """Tell its terminal how large it is."""
+        """Set the size of its terminal."""
         terminal = self._outputs.get("stdout")
         if terminal is not None:
             with contextlib.suppress(OSError):

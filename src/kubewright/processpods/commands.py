@@ -1,4 +1,4 @@
-"""Which command stands for a container on this machine."""
+"""Which command runs a container on this machine."""
 
 import os
 import re

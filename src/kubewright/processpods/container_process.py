@@ -98,7 +98,7 @@ class ContainerProcess:
         )
 
     async def _once(self) -> bool:
-        """Start it and see it end; return True if it is to be started again."""
+        """Start it and wait for its end; return True if it must be restarted."""
         try:
             self.prepared = await self._preparation.prepare(self.container)
         except (Unprepared, KubewrightError, OSError, ValueError) as error:

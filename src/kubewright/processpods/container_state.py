@@ -1,4 +1,4 @@
-"""What is known of containers that run as processes, and how a kubelet tells it in a status."""
+"""The state of containers that run as processes, and the Pod status that a kubelet reports for it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class Ending:
 
 @dataclass(slots=True)
 class ContainerRecord:
-    """What is known of one container."""
+    """The state of one container."""
 
     restarts: int = 0
     since: datetime | None = None
@@ -64,7 +64,7 @@ class ContainerRecord:
 def container_status(
     pod: core_v1.Pod, container: core_v1.Container, record: ContainerRecord
 ) -> core_v1.ContainerStatus:
-    """Tell how a container fares."""
+    """Return the status of a container."""
     name = container_id(pod, container, record.restarts)
     if not record.has_run:
         status = waiting(container, *record.waits)
@@ -96,7 +96,7 @@ def stage_of(
     *,
     stopping: bool = False,
 ) -> Stage:
-    """Tell how a Pod fares of whose containers some, or all, are processes; the others live as if they were.
+    """Return the stage of a Pod some or all of whose containers are processes; the others pretend to run.
 
     Facts are known of all init containers; `stopping`: the Pod is being deleted.
     """
@@ -142,7 +142,7 @@ def _passed(container: core_v1.Container, status: core_v1.ContainerStatus) -> bo
 def phase_of(
     inits: list[core_v1.ContainerStatus], statuses: list[core_v1.ContainerStatus], unfinished: list[str]
 ) -> str:
-    """Sum the containers up in a phase; who is terminated here is not started again."""
+    """Return the phase of a Pod; containers that are terminated here are not restarted."""
     if unfinished:
         ended = (item.state.terminated is not None for item in inits if item.name in unfinished)
         return "Failed" if any(ended) else "Pending"

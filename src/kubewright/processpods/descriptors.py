@@ -22,21 +22,21 @@ class Descriptor:
             os.close(self.number)
 
     async def read(self) -> bytes:
-        """Return what is there next; nothing at the end."""
+        """Return the next data; empty at the end."""
         while not self._closed:
             try:
                 return os.read(self.number, _PIECE)
             except BlockingIOError:
                 await self._wait(reading=True)
             except OSError as error:
-                # A terminal whose last user is gone ends so on Linux.
+                # Linux reports the end of a terminal without users this way.
                 if error.errno == errno.EIO:
                     return b""
                 raise
         return b""
 
     async def write(self, data: bytes) -> None:
-        """Write all of it; raise BrokenPipeError where nobody reads."""
+        """Write all of it; raise BrokenPipeError if the reader is gone."""
         rest = memoryview(data)
         while rest and not self._closed:
             try:

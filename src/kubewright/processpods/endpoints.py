@@ -133,7 +133,7 @@ async def _copy(pieces: AsyncIterator[bytes], writer: BodyWriter) -> None:
 
 
 def log_request(request: Request, now: datetime) -> LogRequest:
-    """Read the options of a log request, or raise what is wrong with them."""
+    """Return the options of a log request, or raise Invalid."""
     errors: list[FieldError] = []
     tail = _number(request, "tailLines", errors, 0, "must be greater than or equal to 0")
     limit = _number(request, "limitBytes", errors, 1, "must be greater than 0")

@@ -12,7 +12,7 @@ _REFERENCE = re.compile(r"\$(\$|\(([^()]+)\))")
 
 
 def expanded(text: str, known: dict[str, str]) -> str:
-    """Put values in place of `$(NAME)`; `$$` is one dollar, and names that nobody knows stay as they are."""
+    """Expand `$(NAME)`; `$$` is one dollar, and unknown names are left unchanged."""
 
     def value(found: re.Match[str]) -> str:
         if found[1] == "$":

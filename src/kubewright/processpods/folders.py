@@ -181,7 +181,7 @@ class Sandbox:
             place.rmdir()
         place.symlink_to(target)
         if self._is_abroad(place):
-            # A mount inside a mount of this machine's: what is put there is taken away again.
+            # A mount inside a host path: files put there are removed again.
             self._abroad.append(_Link(place.parent.resolve() / place.name, target, stood))
 
     def last_words(self, container: core_v1.Container) -> Path:
@@ -192,7 +192,7 @@ class Sandbox:
             # Not ours to empty.
             file = root / _LAST_WORDS
         file.parent.mkdir(parents=True, exist_ok=True)
-        # What the last start left there may be anything, a pipe that nobody reads too.
+        # The last start can have left anything there, even a pipe without a reader.
         file.unlink(missing_ok=True)
         file.touch(exist_ok=False)
         return file
@@ -212,7 +212,7 @@ class Sandbox:
 
 
 def last_words(path: Path) -> str:
-    """Read the message that a container left; what is no file holds none, and a pipe is not waited for."""
+    """Return the termination message of a container; empty if it is not a file. Never waits for a pipe."""
     try:
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:

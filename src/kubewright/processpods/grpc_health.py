@@ -16,7 +16,7 @@ _LARGEST = 1 << 20
 
 
 class NoHealth(RuntimeError):
-    """The server gave no health status; the message says why."""
+    """The server returned no health status; the message has the reason."""
 
 
 class _Frame(NamedTuple):
@@ -27,7 +27,7 @@ class _Frame(NamedTuple):
 
 
 async def health_status(host: str, port: int, service: str) -> str:
-    """Ask a server how a service of its fares, in the words of grpc.health.v1."""
+    """Return the grpc.health.v1 status of a service."""
     reader, writer = await asyncio.open_connection(host, port)
     try:
         writer.write(_PREFACE + _frame(_SETTINGS, 0, 0, b"") + _request(f"{host}:{port}", service))
@@ -103,9 +103,9 @@ def _content(frame: _Frame) -> bytes:
 
 
 def _status(answer: bytes) -> str:
-    """Read a HealthCheckResponse: five bytes that say how long it is, then field 1; left out it is 0."""
+    """Decode a HealthCheckResponse: a prefix of five bytes with the length, then field 1, which defaults to 0."""
     if len(answer) < 5:
-        # Why stands in trailers, compressed: who has no health service answers so.
+        # The reason is in compressed trailers: a server without a health service responds this way.
         raise NoHealth("the server does not tell of this service by grpc.health.v1.Health")
     message = answer[5:]
     number = message[1] if len(message) >= 2 and message[0] == 0x08 else 0

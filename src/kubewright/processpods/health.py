@@ -40,7 +40,7 @@ class Health:
         return "liveness"
 
     async def _passes(self, name: str, what: core_v1.Probe, tell: Callable[[Note], None]) -> bool:
-        """Ask until the probe has succeeded or failed as often as it says."""
+        """Probe until the success or failure threshold is reached."""
         await asyncio.sleep(what.initial_delay_seconds)
         good = bad = 0
         while True:
@@ -55,7 +55,7 @@ class Health:
             await asyncio.sleep(max(what.period_seconds, 1))
 
     async def _fails(self, name: str, what: core_v1.Probe, tell: Callable[[Note], None]) -> None:
-        """Ask until the probe has failed as often as it says."""
+        """Probe until the failure threshold is reached."""
         await asyncio.sleep(what.initial_delay_seconds)
         bad = 0
         while True:

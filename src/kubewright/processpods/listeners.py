@@ -1,4 +1,4 @@
-"""Who listens on a port of this machine: a Pod's own process, or somebody else on all addresses."""
+"""Which process listens on a port of this machine: one of a Pod, or another program on all addresses."""
 
 import ipaddress
 import os
@@ -16,9 +16,9 @@ _MAPPED = "0000000000000000FFFF0000"
 
 
 def may_listen(address: str, port: int, mark: str) -> bool:
-    """Return True if nobody but a Pod answers on its address: who listens there, or on all addresses, is the Pod's.
+    """Return True if only processes of a Pod listen on a port of its address, or on that port of all addresses.
 
-    Where nobody listens, connecting finds that out. Blocks. Without /proc nothing is known, and all may.
+    Return True if nothing listens: connecting fails then. Blocks. Without /proc nothing is known: return True.
     """
     tables = [Path(_PROCESSES, "net", name) for name in _TABLES]
     if not any(table.is_file() for table in tables):
@@ -40,7 +40,7 @@ def _hexadecimal(address: str) -> str:
 
 
 def _listening(tables: list[Path], port: int) -> Iterator[tuple[str, str]]:
-    """Return the addresses on which somebody listens on a port, and the number of each socket."""
+    """Return the addresses with a listener on a port, and the inode of each socket."""
     for table in tables:
         try:
             lines = table.read_text().splitlines()[1:]
@@ -53,7 +53,7 @@ def _listening(tables: list[Path], port: int) -> Iterator[tuple[str, str]]:
 
 
 def _sockets(mark: str) -> Iterator[str]:
-    """Return the numbers of the sockets that processes hold whose mark begins so."""
+    """Return the inodes of the sockets of processes whose mark starts with a text."""
     beginning = f"{MARK}={mark}".encode()
     for number in filter(str.isdecimal, os.listdir(_PROCESSES)):
         process = _PROCESSES / number

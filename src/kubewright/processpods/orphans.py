@@ -25,7 +25,7 @@ def kill_orphans(mark: str) -> None:
 
 def _carries(number: int, variable: bytes) -> bool:
     try:
-        # Who has ended has no environment any more, and that of others is not ours to read.
+        # A process that ended has no environment, and that of other users cannot be read.
         return variable in Path(_PROCESSES, str(number), "environ").read_bytes().split(b"\0")
     except OSError:
         return False

@@ -1,4 +1,4 @@
-"""What a process prints: the last of it kept in memory, line by line with the time, for logs and for who follows."""
+"""The output of a process: the last lines with their times, in memory, for logs and followers."""
 
 import asyncio
 import time
@@ -12,7 +12,7 @@ from kubewright.processpods.streaming.requests import LogRequest, OutputStream
 
 KEPT_BYTES = 4 * 1024 * 1024
 KEPT_LINES = 100_000
-"""Each takes some hundred bytes besides what it says."""
+"""Each line takes some hundred bytes beside its text."""
 LONGEST_LINE = 16 * 1024
 _PIECE = 64 * 1024
 
@@ -26,7 +26,7 @@ class Line(NamedTuple):
 
 
 class _Listener:
-    """Somebody who is given what is printed from now on; who does not keep up misses the oldest of it."""
+    """A follower of new output; one that does not keep up misses the oldest of it."""
 
     def __init__(self, kept: int) -> None:
         self._kept = kept
@@ -85,7 +85,7 @@ class Output:
         self._tell()
 
     def end(self) -> None:
-        """Learn that nothing more will come."""
+        """Mark the end of the output."""
         for stream, rest in self._begun.items():
             if rest:
                 self._add(stream, rest)
@@ -111,7 +111,7 @@ class Output:
             event.set()
 
     async def read(self, request: LogRequest) -> AsyncGenerator[bytes, None]:
-        """Return the lines that a request asks for, in pieces."""
+        """Yield the lines of a log request, in pieces."""
         left = request.limit_bytes
         position, news = self._begin(request), asyncio.Event()
         self._waiting.add(news)
@@ -132,7 +132,7 @@ class Output:
             self._waiting.discard(news)
 
     def _begin(self, request: LogRequest) -> int:
-        """Find the number of the first line that is asked for."""
+        """Return the number of the first requested line."""
         if request.tail is None:
             return self._first
         position, wanted = self._first + len(self._lines), request.tail
@@ -158,7 +158,7 @@ class Output:
         return islice(self._lines, max(position - self._first, 0), None)
 
     async def listen(self) -> AsyncGenerator[tuple[OutputStream, bytes], None]:
-        """Return what is printed from now on, as it comes."""
+        """Yield new output as it comes."""
         if self._ended:
             return
         listener = _Listener(self._kept)

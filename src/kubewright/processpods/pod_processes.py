@@ -15,7 +15,7 @@ from kubewright.processpods.preparation import PodPreparation
 
 REFRESH_SECONDS = 60.0
 TOKEN_SECONDS = 3600.0
-"""How long a token lasts that does not say it."""
+"""The lifetime of a token without expirationSeconds."""
 _LOST = 255
 
 
@@ -55,7 +55,7 @@ class PodProcesses:
         return self._preparation.mark
 
     def stage(self, pod: core_v1.Pod, now: datetime) -> Stage:
-        """Tell how the Pod fares, and what has happened since it was asked last."""
+        """Return the stage of the Pod, with the events since the last call."""
         notes: list[Note] = []
         for process in self.containers.values():
             notes += process.notes
@@ -77,7 +77,7 @@ class PodProcesses:
             self._changed()
 
     async def stop(self, grace: float) -> None:
-        """Stop all processes; asked again with less grace, that counts."""
+        """Stop all processes; a second call can shorten the grace period."""
         self._stopping.set()
         self._grace = grace
         beside = self._beside()
@@ -138,7 +138,7 @@ class PodProcesses:
 
 
 def rounds_to_tokens(spec: core_v1.PodSpec) -> int:
-    """Tell after how many rounds a Pod's tokens are made anew: when two thirds of the shortest life have passed."""
+    """Return after how many refreshes a Pod's tokens are renewed: at two thirds of the shortest lifetime."""
     sources = [part for item in spec.volumes if item.projected is not None for part in item.projected.sources]
     lives = [
         part.service_account_token.expiration_seconds or TOKEN_SECONDS

@@ -57,11 +57,11 @@ class ProcessPods:
         await self._stack.__aexit__(kind, error, trace)
 
     def serve(self, client: Client, url: str) -> None:
-        """Learn which cluster the Pods belong to."""
+        """Run Pods of the cluster at `url`."""
         self._machine = Machine(client, url, self._images, self._reaper, self._scratch.path)
 
     async def advance(self, pod: core_v1.Pod, place: Place, now: datetime) -> Stage | None:
-        """Start what is to run and tell how it fares; None: nothing of this Pod runs here."""
+        """Start the containers of a Pod and return its stage, or None if no container runs on this machine."""
         processes = self._pods.get(pod.metadata.uid) or await self._start(pod, place)
         if processes is None:
             return None
@@ -80,13 +80,13 @@ class ProcessPods:
         return ended
 
     async def stop(self, pod: core_v1.Pod, place: Place, now: datetime) -> Stage | None:
-        """End what runs and tell how it ended."""
+        """Stop the containers of a Pod and return its stage, or None if no container ran on this machine."""
         processes = self._pods.get(pod.metadata.uid)
         if processes is None:
             return None
         if not processes.ended:
             self._group.create_task(processes.stop(pod.metadata.deletion_grace_period_seconds or 0))
-            # It is told of again when something has ended.
+            # `changed` yields the Pod again when a process has ended.
             await asyncio.sleep(0)
         stage = processes.stage(pod, now)
         stage.running = not processes.ended
@@ -95,14 +95,14 @@ class ProcessPods:
         return stage
 
     def forget(self, pod: core_v1.Pod) -> None:
-        """Learn that a Pod is no more."""
+        """Forget a Pod that was deleted."""
         self._elsewhere.discard(pod.metadata.uid)
         processes = self._pods.pop(pod.metadata.uid, None)
         if processes is not None:
             self._group.create_task(self._remove(processes))
 
     async def changed(self) -> AsyncIterator[ObjectKey]:
-        """Tell which Pods fare differently than before."""
+        """Yield the keys of Pods whose stage has changed."""
         while True:
             yield await self._changes.get()
 

@@ -27,7 +27,7 @@ from kubewright.processpods.values import Unprepared, Values
 ACCOUNT = "var/run/secrets/kubernetes.io/serviceaccount"
 CLAIMS, PODS = "claims", "pods"
 _DISPLAY = "DISPLAY"
-"""The variable whose `:99` is a screen and no port."""
+"""The variable in which `:99` is a display and not a port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class PodPreparation:
             "KUBERNETES_SERVICE_PORT": port,
             "KUBERNETES_SERVICE_PORT_HTTPS": port,
             # Programs look for their account at a path that only containers have; a kubeconfig they all read.
-            # Without an account the file is not there, so that nobody takes the user's own instead.
+            # Without a ServiceAccount the file does not exist: the process must not use the user's own kubeconfig.
             "KUBECONFIG": str(_kubeconfig_path(mounts)),
             MOUNTS: str(mounts),
         }

@@ -13,7 +13,7 @@ Execute = Callable[[Sequence[str]], Awaitable[tuple[int, str]]]
 
 
 class ProbeError(RuntimeError):
-    """A probe failed; the message says why."""
+    """A probe failed; the message has the reason."""
 
 
 async def probe(container: core_v1.Container, what: core_v1.Probe, address: str, execute: Execute) -> None:
@@ -65,7 +65,7 @@ async def check_http(container: core_v1.Container, what: core_v1.HTTPGetAction, 
     """Send a request, which must be answered with 200 to 399."""
     host, port = what.host or address, port_number(container, what.port)
     secure = what.scheme == "HTTPS"
-    # As the kubelet: a probe asks whether it answers, not who it is.
+    # Like the kubelet: a probe does not verify the certificate.
     context = _unverified() if secure else None
     path = what.path if what.path.startswith("/") else f"/{what.path}"
     fields = {"Host": f"{host}:{port}", "User-Agent": "kube-probe/1.36", "Accept": "*/*"}

@@ -1,4 +1,4 @@
-"""A helper process that ends what is left when its owner is gone, however that ended."""
+"""A helper process that kills all process groups of its owner when the owner ends, even by SIGKILL."""
 
 import contextlib
 import secrets
@@ -9,7 +9,7 @@ from typing import Self
 
 from kubewright.processpods.orphans import MARK
 
-# It knows every process group that lives, and its standard input ends with its owner. Who left its group has
+# It knows all living process groups, and its standard input ends with its owner. Processes that left their group have
 # inherited the owner's mark (where there is a /proc to see that).
 _PROGRAM = """
 import os, signal, sys
@@ -50,7 +50,7 @@ class Reaper:
         return cls(_helper(name), name)
 
     def restart_if_dead(self) -> None:
-        """Put another in the place of a helper that somebody killed, and tell it of all that lives."""
+        """Start another helper if it was killed, and send it all living process groups."""
         with self._replacing:
             if self._process.poll() is None:
                 return
@@ -60,25 +60,25 @@ class Reaper:
                 self._send(f"+{group}\n")
 
     def stop(self) -> None:
-        """Let it end what is left, and wait for it."""
+        """Let it kill the remaining groups, and wait for it."""
         with self._process:
             assert self._process.stdin is not None
             self._process.stdin.close()
 
     def add_group(self, group: int) -> None:
-        """Tell of a new process group."""
+        """Register a process group."""
         self._living.add(group)
         self._send(f"+{group}\n")
 
     def remove_group(self, group: int) -> None:
-        """Tell that a process group has ended."""
+        """Unregister a process group that has ended."""
         self._living.discard(group)
         self._send(f"-{group}\n")
 
     def _send(self, line: str) -> None:
         pipe = self._process.stdin
         assert pipe is not None
-        # Who was killed meanwhile is replaced before the next start; who was stopped has ended all.
+        # A helper that was killed is replaced before the next start; one that was stopped has killed all groups.
         if not pipe.closed:
             with contextlib.suppress(BrokenPipeError):
                 pipe.write(line.encode())

@@ -20,7 +20,7 @@ def _not_implemented(message: str) -> StatusError:
 
 
 class ProcessContainers:
-    """The containers of a cluster whose Pods run as processes; `find` gives a Pod's by its uid."""
+    """The containers of a cluster whose Pods run as processes; `find` returns a Pod's processes by its uid."""
 
     def __init__(self, find: Callable[[str], PodProcesses | None]) -> None:
         self._find = find
@@ -76,7 +76,7 @@ class ProcessContainers:
 
 
 async def _dial(processes: PodProcesses, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Connect to a port of the Pod's own; who listens on all addresses of this machine may be somebody else."""
+    """Connect to a port of the Pod itself; a listener on all addresses can be another program of this machine."""
     if not processes.pod.spec.host_network and not await asyncio.to_thread(
         may_listen, processes.address, port, processes.mark
     ):

@@ -50,7 +50,7 @@ class Values:
     def key(
         self, kind: str, name: str, values: dict[str, bytes], key: str, *, optional: bool | None
     ) -> bytes | None:
-        """Pick a key; one that must be there and is not is told as the kubelet does."""
+        """Return the value of a key; raise as the kubelet does if a required key is missing."""
         if key in values or optional:
             return values.get(key)
         raise Unprepared(f"couldn't find key {key} in {kind} {self.pod.metadata.namespace}/{name}")

@@ -12,17 +12,21 @@ from kubewright.devserver.admission.certificates import (
     CertificateSigning,
     CertificateSubjectRestriction,
 )
-from kubewright.devserver.admission.defaults import DefaultIngressClass, NewNodeTaint, RuntimeClasses
+from kubewright.devserver.admission.defaults import DefaultIngressClass, RuntimeClasses, TaintNodesByCondition
 from kubewright.devserver.admission.limit_ranges import LimitRanger
 from kubewright.devserver.admission.mutating_policies import MutatingPolicies
 from kubewright.devserver.admission.namespace_lifecycle import NamespaceLifecycle
 from kubewright.devserver.admission.pod_security import PodSecurity
-from kubewright.devserver.admission.pods import NodeTroubleTolerations, PodPriority, ServiceAccounts
+from kubewright.devserver.admission.pods import DefaultTolerationSeconds, PodPriority, ServiceAccounts
 from kubewright.devserver.admission.policies import PolicySet
 from kubewright.devserver.admission.quotas import ResourceQuotas, quota_usage
 from kubewright.devserver.admission.validating_policies import ValidatingPolicies
 from kubewright.devserver.admission.versions import Versions
-from kubewright.devserver.admission.volumes import ClaimGrowth, DefaultStorageClass, StorageProtection
+from kubewright.devserver.admission.volumes import (
+    DefaultStorageClass,
+    PersistentVolumeClaimResize,
+    StorageObjectInUseProtection,
+)
 from kubewright.devserver.admission.webhooks import Hooks, MutatingWebhooks, ValidatingWebhooks
 from kubewright.devserver.core import Core
 from kubewright.devserver.request.admission import AdmissionChain, AdmissionPlugin
@@ -41,13 +45,13 @@ def standard_admission(core: Core, caller: Caller, *, disabled: Collection[str] 
         "NamespaceLifecycle": NamespaceLifecycle(api),
         "LimitRanger": LimitRanger(api),
         "ServiceAccount": ServiceAccounts(api),
-        "TaintNodesByCondition": NewNodeTaint(),
+        "TaintNodesByCondition": TaintNodesByCondition(),
         "PodSecurity": PodSecurity(api),
         "Priority": PodPriority(core.store, api),
-        "DefaultTolerationSeconds": NodeTroubleTolerations(),
+        "DefaultTolerationSeconds": DefaultTolerationSeconds(),
         "DefaultStorageClass": DefaultStorageClass(core.store, api),
-        "StorageObjectInUseProtection": StorageProtection(),
-        "PersistentVolumeClaimResize": ClaimGrowth(api),
+        "StorageObjectInUseProtection": StorageObjectInUseProtection(),
+        "PersistentVolumeClaimResize": PersistentVolumeClaimResize(api),
         "RuntimeClass": RuntimeClasses(api),
         "CertificateApproval": CertificateApproval(core.authorizer),
         "CertificateSigning": CertificateSigning(core.authorizer),

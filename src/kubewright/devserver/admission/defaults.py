@@ -42,7 +42,7 @@ class DefaultIngressClass(AdmissionPlugin):
             spec["ingressClassName"] = meta(classes[0])["name"]
 
 
-class NewNodeTaint(AdmissionPlugin):
+class TaintNodesByCondition(AdmissionPlugin):
     """Taint new nodes as not ready, until the node controller removes the taint."""
 
     resources = frozenset({("", "nodes")})

@@ -77,9 +77,9 @@ class MutatingPolicies(AdmissionPlugin):
         ]
         if invocations:
             failures += await self._carry_out(invocations, attributes)
-        told = [failure for failure in failures if not failure.policy.fails_open]
-        if told:
-            raise _refusal(attributes, told)
+        reported = [failure for failure in failures if not failure.policy.fails_open]
+        if reported:
+            raise _refusal(attributes, reported)
 
     async def _find(
         self, policy: Policy, attributes: AdmissionAttributes, failures: list[PolicyRejection]

@@ -8,7 +8,7 @@ from kubewright.devserver.strategy.access import Access
 IMMORTAL = frozenset({"default", "kube-system", "kube-public", "kube-node-lease"})
 _UNDELETABLE = IMMORTAL - {"kube-node-lease"}
 # Controllers create access reviews while they delete the content of a namespace.
-_ALWAYS_WELCOME = frozenset({("authorization.k8s.io", "localsubjectaccessreviews")})
+_ALLOWED_WHILE_TERMINATING = frozenset({("authorization.k8s.io", "localsubjectaccessreviews")})
 
 
 class NamespaceLifecycle(AdmissionPlugin):
@@ -27,7 +27,7 @@ class NamespaceLifecycle(AdmissionPlugin):
         if (
             attributes.operation != "CREATE"
             or not attributes.namespace
-            or (group, resource) in _ALWAYS_WELCOME
+            or (group, resource) in _ALLOWED_WHILE_TERMINATING
         ):
             return
         namespace = self._api.find("", "namespaces", "", attributes.namespace)

@@ -14,7 +14,7 @@ MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 TOKEN_SECONDS = 3607
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _CLASSES = ("scheduling.k8s.io", "priorityclasses")
-_NODE_TROUBLE = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_NODE_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
 class PodPriority(AdmissionPlugin):
@@ -81,7 +81,7 @@ class PodPriority(AdmissionPlugin):
         return chosen
 
 
-class NodeTroubleTolerations(AdmissionPlugin):
+class DefaultTolerationSeconds(AdmissionPlugin):
     """Add tolerations of five minutes for nodes that are not ready or unreachable."""
 
     resources = frozenset({("", "pods")})
@@ -92,7 +92,7 @@ class NodeTroubleTolerations(AdmissionPlugin):
             return
         spec: JsonObject = attributes.object.setdefault("spec", {})
         tolerations: list[JsonObject] = spec.get("tolerations") or []
-        for taint in _NODE_TROUBLE:
+        for taint in _NODE_TAINTS:
             if not any(_tolerates(toleration, taint) for toleration in tolerations):
                 tolerations = [
                     *tolerations,

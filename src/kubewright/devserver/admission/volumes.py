@@ -42,7 +42,7 @@ class DefaultStorageClass(AdmissionPlugin):
         return found[0]["metadata"]["name"] if found else ""
 
 
-class StorageProtection(AdmissionPlugin):
+class StorageObjectInUseProtection(AdmissionPlugin):
     """Add a finalizer to new claims, volumes and volume attributes classes; controllers remove it when they are unused."""
 
     resources = frozenset(_FINALIZERS)
@@ -61,7 +61,7 @@ class StorageProtection(AdmissionPlugin):
             metadata["finalizers"] = [*finalizers, finalizer]
 
 
-class ClaimGrowth(AdmissionPlugin):
+class PersistentVolumeClaimResize(AdmissionPlugin):
     """Let claims grow only where their class can do it."""
 
     resources = frozenset({("", "persistentvolumeclaims")})

@@ -26,7 +26,7 @@ def apply_scale(
 ) -> JsonObject:
     """Return the live object with a Scale applied to it; `replicas` names the fields that lead to its number.
 
-    The Scale itself is read by `scale_schema`. `write` is in the object's own version with the subresource `scale`; conflicts are told in the Scale's terms.
+    The Scale itself is read by `scale_schema`. `write` is in the object's own version with the subresource `scale`; conflicts name fields of the Scale.
     """
     check_applied(config, scale_schema)
     part: JsonObject = {key: live[key] for key in ("apiVersion", "kind") if key in live}
@@ -39,7 +39,7 @@ def apply_scale(
         return apply(schema, live, part, write, force=force, empty=empty)
     except ApplyConflicts as problem:
         raise ApplyConflicts(
-            [_retold(conflict, write.api_version) for conflict in problem.conflicts]
+            [_scale_conflict(conflict, write.api_version) for conflict in problem.conflicts]
         ) from None
 
 
@@ -66,7 +66,7 @@ def _owns(fields: Any, path: Sequence[str]) -> bool:
     return True
 
 
-def _retold(conflict: FieldConflict, api_version: str) -> FieldConflict:
+def _scale_conflict(conflict: FieldConflict, api_version: str) -> FieldConflict:
     """Return a conflict over the object's field as a conflict over `.spec.replicas` of the Scale."""
     name = conflict.manager.removesuffix(f" using {api_version}")
     return FieldConflict(name if name == conflict.manager else f"{name} using {SCALE_VERSION}", _REPLICAS)

@@ -27,16 +27,16 @@ def check_scale_status(scale: JsonObject, obj: JsonObject) -> list[FieldError]:
     errors = _count(obj, scale["statusReplicasPath"])
     path = scale.get("labelSelectorPath")
     if path:
-        value, trouble = _find(obj, path, str, "string")
-        if trouble:
-            errors.append(problems.invalid(path, value or "", trouble))
+        value, reason = _find(obj, path, str, "string")
+        if reason:
+            errors.append(problems.invalid(path, value or "", reason))
     return errors
 
 
 def _count(obj: JsonObject, path: str) -> list[FieldError]:
-    value, trouble = _find(obj, path, int, "int64")
-    if trouble:
-        return [problems.invalid(path, 0, trouble)]
+    value, reason = _find(obj, path, int, "int64")
+    if reason:
+        return [problems.invalid(path, 0, reason)]
     if value is not None and value < 0:
         return [problems.invalid(path, value, "should be a non-negative integer")]
     if value is not None and value > _LARGEST:

@@ -30,17 +30,17 @@ class Session(WebSocket):
         super().__init__()
         self._input: deque[bytes] = deque()
         self._waiting = 0
-        # Only the newest size counts: one who drags a window sends many.
+        # Only the newest size counts: dragging a window sends many.
         self._sizes: deque[Size] = deque(maxlen=1)
         self._input_ended = False
         self._news = asyncio.Event()
 
     def received(self, data: bytes) -> None:
-        """Sort what comes into channels."""
+        """Dispatch messages to their channels."""
         self._sort(data[0], data[1:])
 
     def ended(self) -> None:
-        """Let nobody wait for input any more."""
+        """End the input of waiting readers."""
         self._end_input()
 
     def _sort(self, channel: int, data: bytes) -> None:
@@ -96,7 +96,7 @@ class Session(WebSocket):
         await self.writable()
 
     async def serve(self, run: Callable[["Session"], Awaitable[JsonObject]]) -> None:
-        """Run a command until it ends or the client is gone, and tell the client how it ended."""
+        """Run a command until it ends or the client is gone, then send its Status."""
         # kubectl waits for a first message to know that the command is under way.
         self.send(bytes([STDOUT]))
         try:

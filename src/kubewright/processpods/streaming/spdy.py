@@ -1,6 +1,6 @@
 """SPDY 3.1 frames as values, as far as port forwarding needs them: streams are opened, carry data, end.
 
-kubectl speaks it inside a WebSocket. Nobody there uses its flow control, so neither does this.
+kubectl speaks it inside a WebSocket and does not use its flow control, so this does not either.
 """
 
 import struct
@@ -65,7 +65,7 @@ class Reset(NamedTuple):
 
 
 class Ping(NamedTuple):
-    """The client asks whether somebody is there."""
+    """A ping of the client."""
 
     number: int
 
@@ -128,7 +128,7 @@ def _pairs(plain: bytes) -> dict[str, str]:
 
 
 class SpdyWriter:
-    """Put what a server has to say into frames."""
+    """Encode the frames of a server."""
 
     def __init__(self) -> None:
         self._deflate = zlib.compressobj(zdict=DICTIONARY)

@@ -15,7 +15,7 @@ _MUCH_INPUT = 1024 * 1024
 
 @dataclass(eq=False)
 class _Forward:
-    """One connection to a port: who asks for it by which streams, and what is yet to be sent to the port."""
+    """One connection to a port: its streams, and the data not yet sent to the port."""
 
     port: int
     error: int = 0
@@ -75,7 +75,7 @@ class Tunnel(WebSocket):
         elif isinstance(frame, Ping):
             self.send(self._writer.ping(frame.number))
         elif (forward := self._streams.get(frame.stream)) is None or frame.stream == forward.error:
-            # The client says nothing on the stream for errors, and what is late is nobody's.
+            # The client sends nothing on the error stream; late data has no stream any more.
             self._passed(len(frame.data) if isinstance(frame, Data) else 0)
         elif isinstance(frame, Reset):
             if forward.task is not None:

@@ -10,7 +10,7 @@ NORMAL, PROTOCOL_ERROR = 1000, 1002
 
 
 class WebSocket(asyncio.Protocol):
-    """One connection; who inherits says what messages mean (`received`) and what an end means (`ended`)."""
+    """One connection; subclasses handle messages (`received`) and the end (`ended`)."""
 
     def __init__(self) -> None:
         self._transport = cast(asyncio.Transport, None)
@@ -25,7 +25,7 @@ class WebSocket(asyncio.Protocol):
         raise NotImplementedError
 
     def ended(self) -> None:
-        """Learn that nobody listens any more."""
+        """Handle the loss of the connection."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
@@ -51,7 +51,7 @@ class WebSocket(asyncio.Protocol):
         self.ended()
 
     def pause_writing(self) -> None:
-        """Hold writers back, and the client too: what it says is answered, if only a ping, and it does not read."""
+        """Hold back writers, and the client too: every message, even a ping, needs a reply that it does not read."""
         self._writable.clear()
         self._listen()
 
@@ -70,7 +70,7 @@ class WebSocket(asyncio.Protocol):
             self.received(message.data)
 
     def send(self, data: bytes) -> None:
-        """Send a message; `writable` tells when there is room for more."""
+        """Send a message; `writable` is set when there is room for more."""
         if not self.lost.is_set():
             self._transport.write(frame(Opcode.BINARY, data))
 
@@ -98,7 +98,7 @@ class WebSocket(asyncio.Protocol):
             transport.pause_reading()
 
     def close(self, code: int, reason: str = "") -> None:
-        """Close the connection, and say why."""
+        """Close the connection with a reason."""
         self._transport.write(frame(Opcode.CLOSE, struct.pack("!H", code) + reason.encode()))
         self._transport.close()
 
