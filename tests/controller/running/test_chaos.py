@@ -51,7 +51,7 @@ async def disturbed(sim: Simulation, plan: Plan, changes: int = 12) -> None:
     await sim.settled()
 
 
-@simulated(seeds=24)
+@simulated(seeds=50)
 async def test_whatever_fails_the_end_is_as_specified_and_at_rest(sim: Simulation) -> None:
     accounts = await started(sim)
     # Where its webhooks are served is registered by then.
@@ -72,7 +72,7 @@ async def test_whatever_fails_the_end_is_as_specified_and_at_rest(sim: Simulatio
     assert accounts.open == {}
 
 
-@simulated(seeds=12)
+@simulated(seeds=40)
 async def test_one_replica_without_a_lease_gets_over_every_fault(sim: Simulation) -> None:
     accounts = await started(sim, replicas=1)
     watch_over(sim)
@@ -81,7 +81,7 @@ async def test_one_replica_without_a_lease_gets_over_every_fault(sim: Simulation
     healthy(sim)
 
 
-@simulated(seeds=8)
+@simulated(seeds=20)
 async def test_an_operator_follows_a_cluster_that_was_restored_from_a_backup(sim: Simulation) -> None:
     accounts = await started(sim, replicas=1)
     # A crate that was deleted after the backup comes back with it.
