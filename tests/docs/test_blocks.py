@@ -8,6 +8,7 @@ its generator. A block that needs more than a machine with Python begins with `#
 
 import asyncio
 import inspect
+import json
 import os
 import re
 import shlex
@@ -90,6 +91,9 @@ class Page:
                 self._python(block)
             case "yaml":
                 assert list(yaml.safe_load_all(block.text))
+                self._write(block)
+            case "json":
+                assert json.loads(block.text)
                 self._write(block)
             case "toml":
                 assert tomllib.loads(block.text)

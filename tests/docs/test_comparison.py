@@ -1,4 +1,4 @@
-"""The README's comparison: each claim leads to where it can be checked."""
+"""Check that each claim in the README's comparison links to evidence."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ THEIRS = (
 
 
 def rows() -> list[list[str]]:
-    section = (ROOT / "README.md").read_text().partition("## Beside the others")[2].partition("\n## ")[0]
+    section = (ROOT / "README.md").read_text().partition("## Compared with ")[2].partition("\n## ")[0]
     lines = [line for line in section.splitlines() if line.startswith("| ")]
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[1:]]
 
@@ -25,7 +25,7 @@ def test_every_claim_has_a_link() -> None:
     for row in found:
         assert len(row) == 5, row
         for cell in row[1:]:
-            assert LINK.search(cell), f"{row[0]}: {cell} cannot be checked"
+            assert LINK.search(cell), f"{row[0]}: {cell} has no link to evidence"
 
 
 def test_ours_lead_to_files_and_theirs_to_their_documentation() -> None:
