@@ -80,13 +80,19 @@ class StopSignals:
         self.received: bool = False
         self._stop = stop
         self._limit = limit
-        self._reader, self._writer = socket.socketpair()
-        self._writer.setblocking(False)
-        self._thread = threading.Thread(target=self._watch, name="kubewright-signals", daemon=True)
 
     def __enter__(self) -> Self:
+        self._reader, self._writer = socket.socketpair()
+        self._writer.setblocking(False)
+        try:
+            self._descriptor = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
+        except ValueError:
+            # Only the main thread can receive signals.
+            self._reader.close()
+            self._writer.close()
+            raise
+        self._thread = threading.Thread(target=self._watch, name="kubewright-signals", daemon=True)
         self._thread.start()
-        self._descriptor = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
         # What does nothing must still be a handler of Python's: only for those the descriptor is written to.
         self._handlers = {number: signal.signal(number, _ignore) for number in STOP_SIGNALS}
         return self
