@@ -1,12 +1,21 @@
-"""Schemas of custom resources: from Python types to a CRD, and from a schema to checks on plain JSON values.
+"""Schemas of custom resources: from Python types to a CRD, and validation of plain JSON values against a schema.
 
-Read in this order: `structural` and `document` (types to schema to CRD), `validation` (validate, default, prune),
-`definition` (is a CRD acceptable), `comparison` (does a change break anybody), `cel` (validation rules).
+Entry points: `crd` makes a CRD from classes, `compile_schema` makes the `Validator` of a schema, `check_crd` validates a CRD.
+Read in this order:
+
+1. `structural`, `constraints` and `crd_builder`: Python types to schema to CRD.
+2. `validation`, the Validator, and its steps in order: `defaulting` (also pruning), `openapi` with `formats` and
+   `patterns`, `extensions` (embedded resources, list types), `rules` (CEL). `ratcheting` relates old and new values.
+3. `crd_validation`: whether the API server accepts a CRD.
+4. `comparison`: which changes of a CRD break stored objects or clients.
+5. `cel`: the expression language.
+
+All of them work on the JSON values and schemas of `json_tree`.
 """
 
 from kubewright.schema.comparison import Breaking, compare
-from kubewright.schema.definition import check_crd, check_webhook_client, crd_warnings
-from kubewright.schema.document import crd, version_priority
+from kubewright.schema.crd_builder import crd, version_priority
+from kubewright.schema.crd_validation import check_crd, check_webhook_client, crd_warnings
 from kubewright.schema.structural import structural
 from kubewright.schema.validation import ABSENT, Validator, apply_defaults, compile_schema, prune, validate
 

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from kubewright.schema.nodes import Schema, additional, items, part, properties
-from kubewright.schema.values import same
+from kubewright.schema.json_tree import Schema, additional, items, part, properties, same
 
 Harm = Literal["stored objects", "writers", "readers"]
 

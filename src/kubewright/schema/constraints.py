@@ -3,7 +3,7 @@
 from typing import Any
 
 from kubewright.api import DeclarationError, Field, Rule
-from kubewright.schema.nodes import Schema
+from kubewright.schema.json_tree import Schema
 from kubewright.schema.patterns import PatternError, compile_pattern
 
 _KINDS = {

@@ -1,7 +1,6 @@
 """The validation rules of a schema: compiled once, evaluated on values, with a budget for all of them."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -18,11 +17,17 @@ from kubewright.schema.cel import (
 )
 from kubewright.schema.cel.types import declare, optional_of
 from kubewright.schema.cel.values import NONE, Optional
-from kubewright.schema.correlation import Correlation, map_key
-from kubewright.schema.fieldpaths import FieldPathError, resolve_field_path
-from kubewright.schema.findings import NO_PATH
-from kubewright.schema.nodes import Schema, additional, items, properties
-from kubewright.schema.values import Json
+from kubewright.schema.json_tree import (
+    NO_PATH,
+    FieldPathError,
+    Json,
+    Schema,
+    additional,
+    items,
+    properties,
+    resolve_field_path,
+)
+from kubewright.schema.ratcheting import Correlation, Ratchet, map_key
 
 BUDGET = 10_000_000
 _MAX_MESSAGE = 5 * 1024
@@ -37,34 +42,6 @@ class OutOfBudget(Exception):
     def __init__(self, error: FieldError) -> None:
         super().__init__(str(error))
         self.error = error
-
-
-@dataclass(slots=True)
-class Ratchet:
-    """What is known of the old value here, or of the nearest place above where something is known."""
-
-    current: Correlation | None = None
-    above: Correlation | None = None
-
-    @property
-    def unchanged(self) -> bool:
-        """Tell whether errors here are forgiven because nothing changed."""
-        known = self.current if self.current is not None else self.above
-        return known is not None and known.unchanged
-
-    def key(self, name: str) -> "Ratchet":
-        """Go down to a field."""
-        if self.current is None:
-            return self
-        if self.above is None and name in ("apiVersion", "kind"):
-            return Ratchet()
-        return Ratchet(self.current.key(name), self.current)
-
-    def index(self, position: int) -> "Ratchet":
-        """Go down to an element."""
-        if self.current is None:
-            return self
-        return Ratchet(self.current.index(position), self.current)
 
 
 class Rule:

@@ -6,14 +6,16 @@ from functools import cached_property
 from typing import Any
 
 from kubewright.api import FieldError, problems
-from kubewright.schema.checks import compile_check, ratcheted
-from kubewright.schema.correlation import Correlation
-from kubewright.schema.defaulting import Defaulter, compile_defaults
-from kubewright.schema.embedded import EmbeddedCheck, compile_embedded_checks
-from kubewright.schema.findings import NO_PATH, Check, Finding, field_errors
-from kubewright.schema.listtypes import ListCheck, compile_list_checks
-from kubewright.schema.nodes import Schema, properties
-from kubewright.schema.pruning import Pruner, compile_pruning
+from kubewright.schema.defaulting import Defaulter, Pruner, compile_defaults, compile_pruning
+from kubewright.schema.extensions import (
+    EmbeddedCheck,
+    ListCheck,
+    compile_embedded_checks,
+    compile_list_checks,
+)
+from kubewright.schema.json_tree import NO_PATH, Schema, properties
+from kubewright.schema.openapi import Check, Finding, compile_check, field_errors, ratcheted
+from kubewright.schema.ratcheting import Correlation
 from kubewright.schema.rules import RuleTree, has_rules
 
 

@@ -23,7 +23,7 @@ from kubewright.schema.cel.types import (
 )
 from kubewright.schema.cel.values import NONE, OpaqueValue, Optional
 from kubewright.schema.formats import is_request_uri, string_format
-from kubewright.schema.values import INT64_MAX, INT64_MIN
+from kubewright.schema.json_tree import INT64_MAX, INT64_MIN
 
 QUANTITY, SEMVER, FORMAT = (
     struct("kubernetes.Quantity"),

@@ -22,7 +22,7 @@ from kubewright.schema.cel.values import (
     checked_timestamp,
     type_name,
 )
-from kubewright.schema.values import INT64_MAX, INT64_MIN
+from kubewright.schema.json_tree import INT64_MAX, INT64_MIN
 
 PREFIX = "google.protobuf."
 EMPTY = f"{PREFIX}Empty"

@@ -20,7 +20,7 @@ from kubewright.schema.cel.ast import (
 )
 from kubewright.schema.cel.errors import CompileError, Issue
 from kubewright.schema.cel.values import Uint
-from kubewright.schema.values import INT64_MAX
+from kubewright.schema.json_tree import INT64_MAX
 
 TokenKind = typing.Literal["name", "quoted name", "int", "uint", "double", "string", "bytes", "sign", "end"]
 

@@ -46,8 +46,8 @@ from kubewright.schema.cel.values import (
     size,
     type_name,
 )
+from kubewright.schema.json_tree import INT64_MAX, INT64_MIN, plain_float
 from kubewright.schema.patterns import PatternError, compile_pattern
-from kubewright.schema.values import INT64_MAX, INT64_MIN, plain_float
 
 _A, _B = param("A"), param("B")
 _LIST, _MAP = list_of(_A), map_of(_A, _B)

@@ -22,8 +22,7 @@ from kubewright.schema.cel.values import (
     parse_duration,
     parse_timestamp,
 )
-from kubewright.schema.nodes import Schema, additional, items, properties
-from kubewright.schema.values import Json
+from kubewright.schema.json_tree import Json, Schema, additional, items, properties
 
 Kind = Literal[
     "dyn", "error", "null", "bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration",

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any, ClassVar
 
 from kubewright.schema.cel.errors import EvaluationError, no_such_overload
-from kubewright.schema.values import INT64_MAX, INT64_MIN
+from kubewright.schema.json_tree import INT64_MAX, INT64_MIN
 
 SECOND = 1_000_000_000
 _UINT64_MAX = 2**64 - 1

@@ -1,10 +1,10 @@
-"""Whether a schema is structural: each value has one type, and logic only narrows what the structure says."""
+"""Validation that a schema is structural: each value has one type, and anyOf, allOf, oneOf and not only restrict it."""
 
 from collections.abc import Iterator
 from typing import Any, Literal
 
 from kubewright.api import FieldError, problems
-from kubewright.schema.nodes import Schema, additional, items, properties
+from kubewright.schema.json_tree import Schema, additional, items, properties
 from kubewright.schema.patterns import PatternError, compile_pattern
 
 Level = Literal["root", "item", "field"]

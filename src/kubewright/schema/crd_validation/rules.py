@@ -1,11 +1,11 @@
-"""The rules of a CRD's schema: whether they compile, and what they can cost at most."""
+"""Validation of the CEL rules in a schema: that they compile, and that their estimated cost is within the limits."""
 
 from dataclasses import dataclass, field, replace
 
 from kubewright.api import FieldError, problems
 from kubewright.schema.cel.types import MAX_REQUEST_SIZE, declare
-from kubewright.schema.definition.internal import internal_rule
-from kubewright.schema.nodes import Schema, additional, items, properties
+from kubewright.schema.crd_validation.internal_types import internal_rule
+from kubewright.schema.json_tree import Schema, additional, items, properties
 from kubewright.schema.rules import Rule, compile_schema_rules
 
 _RULE_LIMIT = 10_000_000

@@ -1,4 +1,4 @@
-"""The single nodes of a CRD's schema: keywords that are refused, list and map types, the form of rules."""
+"""Validation of single schema nodes: forbidden keywords, list and map types, the form of rules, and defaults."""
 
 import re
 from collections.abc import Iterator
@@ -6,9 +6,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kubewright.api import FieldError, problems
-from kubewright.schema.fieldpaths import FieldPathError, resolve_field_path
-from kubewright.schema.nodes import Schema, additional, items, properties
-from kubewright.schema.values import Json
+from kubewright.schema.extensions import check_object
+from kubewright.schema.json_tree import (
+    FieldPathError,
+    Json,
+    Schema,
+    additional,
+    copied,
+    items,
+    properties,
+    resolve_field_path,
+    same,
+)
+from kubewright.schema.rules import RuleTree, has_rules
+from kubewright.schema.validation import Validator
 
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _META = ("metadata", "kind", "apiVersion")
@@ -238,3 +249,42 @@ def _rule_field_path(field_path: str, schema: Schema, path: str) -> Iterator[Fie
 
 def _has_newlines(text: str) -> bool:
     return re.search(r"[\n\r]", text) is not None
+
+
+def check_defaults(schema: Schema, path: str) -> list[FieldError]:
+    """Report the defaults that the API server would refuse."""
+    return list(_defaults_below(schema, path))
+
+
+def _defaults_below(schema: Schema, path: str) -> Iterator[FieldError]:
+    default = schema.get("default")
+    if default is not None:
+        yield from _default(schema, default, f"{path}.default")
+    element = items(schema)
+    if element is not None:
+        yield from _defaults_below(element, f"{path}.items")
+    for name, sub in properties(schema).items():
+        yield from _defaults_below(sub, f"{path}.properties[{name}]")
+
+
+def _default(schema: Schema, default: Json, path: str) -> Iterator[FieldError]:
+    validator = Validator(schema)
+    pruned = copied(default)
+    validator.prune(pruned, resource=False)
+    if not same(pruned, default):
+        yield problems.invalid(path, default, "must not have unknown fields")
+    if schema.get("x-kubernetes-embedded-resource") and isinstance(default, dict):
+        errors = check_object(default, path)
+        if errors:
+            yield from errors
+            return
+    refused = validator.check(default, path)
+    yield from refused or _broken_rules(schema, default, path)
+
+
+def _broken_rules(schema: Schema, default: Json, path: str) -> list[FieldError]:
+    """Report rules that a default breaks, both where it was there before and where it is new."""
+    if not has_rules(schema):
+        return []
+    rules = RuleTree(schema)
+    return rules.check(default, default, path=path) or rules.check(default, None, path=path)

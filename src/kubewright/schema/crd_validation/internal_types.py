@@ -1,8 +1,8 @@
-"""Parts of a CRD as the API server shows them in messages: its internal types, with Go's field names."""
+"""Parts of a CRD as the API server prints them in messages: its internal types, with Go's field names."""
 
 from typing import Any
 
-from kubewright.schema.nodes import Schema, properties
+from kubewright.schema.json_tree import Schema, properties
 
 _SCHEMA_FIELDS: tuple[tuple[str, str, Any], ...] = (
     ("ID", "id", ""),

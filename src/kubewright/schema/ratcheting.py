@@ -1,10 +1,15 @@
-"""Which part of an old object corresponds to which part of the new one, and whether it changed."""
+"""Ratcheting: find the old value that corresponds to a new one, and whether it changed.
 
+An update is not rejected for an invalid value that it does not change. `Correlation` walks the old and the new object
+together: a field corresponds to the field of the same name, an element of a map list to the one with the same keys;
+elements of other lists have no counterpart. `Ratchet` adds the nearest known ancestor, which CEL rules need.
+"""
+
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from kubewright.schema.nodes import Schema, field_schema, items
-from kubewright.schema.values import Json, same
+from kubewright.schema.json_tree import Json, Schema, field_schema, items, same
 
 
 class Correlation:
@@ -73,6 +78,34 @@ class Correlation:
                 if key is not None:
                     elements.setdefault(key, element)
         return elements
+
+
+@dataclass(slots=True)
+class Ratchet:
+    """What is known of the old value here, or of the nearest place above where something is known."""
+
+    current: Correlation | None = None
+    above: Correlation | None = None
+
+    @property
+    def unchanged(self) -> bool:
+        """Tell whether errors here are forgiven because nothing changed."""
+        known = self.current if self.current is not None else self.above
+        return known is not None and known.unchanged
+
+    def key(self, name: str) -> "Ratchet":
+        """Go down to a field."""
+        if self.current is None:
+            return self
+        if self.above is None and name in ("apiVersion", "kind"):
+            return Ratchet()
+        return Ratchet(self.current.key(name), self.current)
+
+    def index(self, position: int) -> "Ratchet":
+        """Go down to an element."""
+        if self.current is None:
+            return self
+        return Ratchet(self.current.index(position), self.current)
 
 
 def map_key(schema: Schema, element: Json) -> tuple[Any, ...] | None:

@@ -1,16 +1,101 @@
-"""A structural schema compiled to closures that report what the OpenAPI validator of the API server reports."""
+"""Validation of the OpenAPI keywords of a schema, with the messages of the API server.
 
-from collections.abc import Callable
-from typing import Any
+`compile_check` turns each schema node into a closure, once. A closure dispatches on the JSON type of the value to the
+steps that can report anything for that type, so a keyword that does not apply costs nothing. Steps append `Finding`s;
+`field_errors` translates them to field errors at the end.
 
-from kubewright.schema.composition import all_of, any_of, none_of, one_of
-from kubewright.schema.correlation import Correlation
-from kubewright.schema.findings import Check, Finding, violated, wrong_type
+Each check returns how many of the API server's validators it reached, whether they passed or not. The server uses that
+number to choose which failed alternative of anyOf and oneOf it reports, so the numbers must match its own.
+"""
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
+
+from kubewright.api import FieldError, problems
 from kubewright.schema.formats import FormatCheck, is_known_format, string_format
-from kubewright.schema.nodes import Schema, additional, items, properties
-from kubewright.schema.numbers import NumberCheck
+from kubewright.schema.json_tree import (
+    INT64_MAX,
+    INT64_MIN,
+    NO_PATH,
+    Schema,
+    additional,
+    identity,
+    in_order,
+    is_json_integer,
+    items,
+    plain_float,
+    properties,
+    same,
+)
 from kubewright.schema.patterns import PatternError, compile_pattern
-from kubewright.schema.values import INT64_MAX, INT64_MIN, identity, is_json_integer, same
+from kubewright.schema.ratcheting import Correlation
+
+Kind = Literal["required", "enum", "too_long", "too_many", "type", "value", "general"]
+
+
+class Finding(NamedTuple):
+    """One violated keyword at one path; `message` tells findings apart."""
+
+    kind: Kind
+    path: str
+    message: str
+    value: Any = ""
+    limit: Any = None
+
+    def field_error(self, prefix: str) -> FieldError:
+        """Return the error the API server makes of this finding, below `prefix`."""
+        if self.kind == "general":
+            return problems.invalid(prefix or NO_PATH, "", self.message)
+        field = _join(prefix, self.path.removeprefix("."))
+        if self.kind == "required":
+            return problems.required(field)
+        if self.kind == "enum":
+            return problems.not_supported(
+                field, in_order(self.value), [_enum_text(value) for value in self.limit]
+            )
+        if self.kind == "too_long":
+            return problems.too_long(field, self.limit)
+        if self.kind == "too_many":
+            return problems.too_many(field, self.value, self.limit)
+        value = "" if self.value is None else in_order(self.value)
+        if self.kind == "type":
+            return problems.type_invalid(field, value, self.message)
+        return problems.invalid(field, value, self.message)
+
+
+Check = Callable[[Any, Correlation | None, str, list[Finding]], int]
+"""Report on a value, given what it was before, its path and the list to add to; return how many checks were reached."""
+
+
+def wrong_type(path: str, expected: str, actual: str) -> Finding:
+    """Report a value of the wrong JSON type."""
+    return Finding(
+        "type", path, f"{path} in body must be of type {expected}: {problems.quoted(actual)}", actual
+    )
+
+
+def violated(path: str, text: str, value: Any) -> Finding:
+    """Report a violated bound, pattern or similar."""
+    return Finding("value", path, f"{path} in body {text}", value)
+
+
+def field_errors(findings: list[Finding], prefix: str) -> list[FieldError]:
+    """Translate findings to field errors, each message once."""
+    once: dict[str, Finding] = {}
+    for finding in findings:
+        once.setdefault(finding.message, finding)
+    return [finding.field_error(prefix) for finding in once.values()]
+
+
+def _join(prefix: str, path: str) -> str:
+    return (f"{prefix}.{path}" if path else prefix) if prefix else (path or NO_PATH)
+
+
+def _enum_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
 
 _JSON_TYPES: dict[type, tuple[str, str]] = {
     str: ("string", ""),
@@ -329,3 +414,165 @@ def _composition_steps(schema: Schema) -> list[Check]:
     if isinstance(schema.get("not"), dict):
         steps.append(none_of(compile_check(schema["not"])))
     return steps
+
+
+_FLOAT32_MAX = 3.4028235677973366e38
+_INT_RANGES = {"int32": (-(2**31), 2**31 - 1)}
+
+
+class NumberCheck:
+    """Check one number against what a schema says of numbers."""
+
+    def __init__(self, schema: Schema, schema_type: str, number_format: str) -> None:
+        self._type = schema_type
+        self._format = number_format
+        self._multiple: float | None = schema.get("multipleOf")
+        self._maximum: float | None = schema.get("maximum")
+        self._minimum: float | None = schema.get("minimum")
+        self._below = bool(schema.get("exclusiveMaximum"))
+        self._above = bool(schema.get("exclusiveMinimum"))
+
+    def may_refuse(self, kind: type) -> bool:
+        """Tell whether any number of this Python type could be refused."""
+        if any(bound is not None for bound in (self._multiple, self._maximum, self._minimum)):
+            return True
+        return self._format in ("int32", "float") or (self._type == "integer" and kind is float)
+
+    def __call__(self, value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
+        """Report what is wrong with the number."""
+        self._in_range(value, "Checked", path, found)
+        if self._multiple is not None:
+            self._check_multiple(value, self._multiple, path, found)
+        if self._minimum is not None:
+            self._check_minimum(value, self._minimum, path, found)
+        if self._maximum is not None:
+            self._check_maximum(value, self._maximum, path, found)
+        return 0
+
+    def _in_range(self, value: float, role: str, path: str, found: list[Finding]) -> bool:
+        """Report a number that the declared type and format cannot hold."""
+        if self._type == "integer":
+            low, high = _INT_RANGES.get(self._format, (INT64_MIN, INT64_MAX))
+            fits = (
+                isinstance(value, int) or plain_float(value).lstrip("-").isdigit()
+            ) and low <= value <= high
+        else:
+            fits = self._format != "float" or abs(value) < _FLOAT32_MAX
+        if not fits:
+            kind = (
+                f"{self._type} with format {self._format}"
+                if self._format
+                else f"{self._type} (default format)"
+            )
+            found.append(Finding("general", path, f"{role} value must be of type {kind} in {path}"))
+        return fits
+
+    def _compared(
+        self, value: float, bound: float, role: str, path: str, found: list[Finding]
+    ) -> tuple[float, float]:
+        """Return value and bound as they are compared: whole numbers where the value is one."""
+        if self._in_range(bound, role, path, found) and isinstance(value, int):
+            return value, math.trunc(bound)
+        return float(value), float(bound)
+
+    def _check_maximum(self, value: float, maximum: float, path: str, found: list[Finding]) -> None:
+        value, bound = self._compared(value, maximum, "Maximum boundary", path, found)
+        if value > bound or (self._below and value == bound):
+            words = "should be less than" if self._below else "should be less than or equal to"
+            found.append(violated(path, f"{words} {problems.number(bound)}", value))
+
+    def _check_minimum(self, value: float, minimum: float, path: str, found: list[Finding]) -> None:
+        value, bound = self._compared(value, minimum, "Minimum boundary", path, found)
+        if value < bound or (self._above and value == bound):
+            words = "should be greater than" if self._above else "should be greater than or equal to"
+            found.append(violated(path, f"{words} {problems.number(bound)}", value))
+
+    def _check_multiple(self, value: float, multiple: float, path: str, found: list[Finding]) -> None:
+        value, factor = self._compared(value, multiple, "MultipleOf", path, found)
+        if factor <= 0:
+            text = f"factor MultipleOf declared for {path} must be positive: {problems.number(factor)}"
+            found.append(Finding("value", path, text, factor))
+        elif isinstance(factor, int):
+            if value % factor:
+                found.append(violated(path, f"should be a multiple of {problems.number(factor)}", value))
+        elif not is_json_integer(1 / factor * value if factor < 1 else value / factor):
+            found.append(violated(path, f"should be a multiple of {problems.number(factor)}", value))
+
+
+def any_of(options: Sequence[Check]) -> Check:
+    """Make the check that at least one option passes."""
+
+    def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
+        best: tuple[int, list[Finding]] = (-1, [])
+        for option in options:
+            inner: list[Finding] = []
+            reached = option(value, correlation, path, inner)
+            if not inner:
+                return reached
+            if reached > best[0]:
+                best = (reached, inner)
+        found.append(_general(path, "must validate at least one schema (anyOf)"))
+        found += best[1]
+        return best[0]
+
+    return check
+
+
+def one_of(options: Sequence[Check]) -> Check:
+    """Make the check that exactly one option passes."""
+
+    def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
+        best: tuple[int, list[Finding]] = (-1, [])
+        passed: list[int] = []
+        for option in options:
+            inner: list[Finding] = []
+            reached = option(value, correlation, path, inner)
+            if not inner:
+                passed.append(reached)
+            elif reached > best[0]:
+                best = (reached, inner)
+        if len(passed) == 1:
+            return passed[0]
+        story = f"Found {len(passed)} valid alternatives" if passed else "Found none valid"
+        found.append(_general(path, f"must validate one and only one schema (oneOf). {story}"))
+        if passed:
+            return 0
+        found += best[1]
+        return best[0]
+
+    return check
+
+
+def all_of(parts: Sequence[Check]) -> Check:
+    """Make the check that every part passes."""
+
+    def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
+        reached = passed = 0
+        for part in parts:
+            inner: list[Finding] = []
+            reached += part(value, correlation, path, inner)
+            passed += not inner
+            found += inner
+        if passed != len(parts):
+            story = "" if passed else ". None validated"
+            found.append(_general(path, f"must validate all the schemas (allOf){story}"))
+        return reached
+
+    return check
+
+
+def none_of(part: Check) -> Check:
+    """Make the check that a part does not pass."""
+
+    def check(value: Any, correlation: Correlation | None, path: str, found: list[Finding]) -> int:
+        inner: list[Finding] = []
+        part(value, correlation, path, inner)
+        if not inner:
+            found.append(_general(path, "must not validate the schema (not)"))
+        return 0
+
+    return check
+
+
+def _general(path: str, text: str) -> Finding:
+    return Finding("general", path, f"{problems.quoted(path)} {text}")

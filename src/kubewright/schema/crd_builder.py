@@ -1,11 +1,11 @@
-"""Kinds to the CustomResourceDefinition that serves them."""
+"""CustomResourceDefinitions from kinds, with one class for each version."""
 
 import re
 from typing import Any
 
 from kubewright.api import Column, DeclarationError, FieldError, Kind, Object, Scale, kind_of
 from kubewright.api.field_paths import path_problems
-from kubewright.schema.definition import check_crd
+from kubewright.schema.crd_validation import check_crd
 from kubewright.schema.structural import structural
 
 _VERSION = re.compile(r"v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?")
