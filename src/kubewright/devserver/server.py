@@ -29,7 +29,7 @@ from kubewright.devserver.core import Core
 from kubewright.devserver.definitions import DefinitionController, definition_strategy
 from kubewright.devserver.discovery import Discovery, Documents, OpenApi
 from kubewright.devserver.faults import Faults
-from kubewright.devserver.handlers import RequestPipeline, Router, StoreAccess
+from kubewright.devserver.handlers import RequestPipeline, ResourceRouter, StoreAccess
 from kubewright.devserver.listener import LIMITS, Front, server_context
 from kubewright.devserver.objects import JsonObject
 from kubewright.devserver.objects.clock import Clock
@@ -201,7 +201,7 @@ class Server:
         documents = Documents(
             self._discovery, OpenApi(registry, types), issuer.key_set, lambda: _issuer_document(self.url)
         )
-        route = Router(core, documents).route
+        route = ResourceRouter(core, documents).route
         self._pipeline = RequestPipeline(authenticator, authorizer, self.faults, route)
         self._definitions = DefinitionController(core, api, self._caller, self.spawn)
 

@@ -11,8 +11,8 @@ from kubewright.api import GroupVersionKind
 from kubewright.devserver.merge import (
     ApplyConflicts,
     ApplyError,
+    FieldWrite,
     MergeSchema,
-    Write,
     apply,
     keep_timestamps,
     merge_schema_of_crd,
@@ -67,7 +67,7 @@ class Replay:
     def write(self, step: JsonObject, answer: JsonObject) -> JsonObject:
         entries = answer["body"]["metadata"].get("managedFields", [])
         latest = max([entry.get("time", "") for entry in entries], default="")
-        write = Write(step["manager"], self.gvk.api_version, latest, step.get("subresource", ""))
+        write = FieldWrite(step["manager"], self.gvk.api_version, latest, step.get("subresource", ""))
         base = self.live or self.empty
         if step["verb"] == "apply":
             force = step.get("force", False)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from kubewright.devserver.merge import (
     ApplyConflicts,
     ApplyError,
+    FieldWrite,
     MergeSchema,
-    Write,
     apply,
     keep_timestamps,
     merge_schema_of_crd,
@@ -56,8 +56,8 @@ def config(**spec: Any) -> JsonObject:
     return {**EMPTY, "metadata": {"name": "t"}, "spec": spec}
 
 
-def by(manager: str, time: str = NOW, subresource: str = "") -> Write:
-    return Write(manager, "ex.io/v1", time, subresource)
+def by(manager: str, time: str = NOW, subresource: str = "") -> FieldWrite:
+    return FieldWrite(manager, "ex.io/v1", time, subresource)
 
 
 def applied(live: JsonObject, manager: str, force: bool = False, **spec: Any) -> JsonObject:
@@ -326,7 +326,7 @@ def test_managers_of_a_version_that_is_gone_are_dropped() -> None:
         return None if api_version == "ex.io/v0" else (value, SCHEMA)
 
     new = {**thing(number=1), "metadata": {"name": "t"}}
-    live = update_managed_fields(SCHEMA, EMPTY, new, Write("old", "ex.io/v0", THEN))
+    live = update_managed_fields(SCHEMA, EMPTY, new, FieldWrite("old", "ex.io/v0", THEN))
     after = apply(SCHEMA, live, config(number=2), by("new"), empty=EMPTY, convert=convert)
     assert owned(after) == {"new": {"f:spec": {"f:number": {}}}}
 
@@ -336,7 +336,7 @@ def test_an_applier_in_another_version_is_the_same_applier() -> None:
         return {**value, "apiVersion": api_version}, SCHEMA
 
     live = apply(
-        SCHEMA, EMPTY, config(number=1, tags=["a"]), Write("one", "ex.io/v1beta1", THEN), empty=EMPTY
+        SCHEMA, EMPTY, config(number=1, tags=["a"]), FieldWrite("one", "ex.io/v1beta1", THEN), empty=EMPTY
     )
     after = apply(SCHEMA, live, config(tags=["a"]), by("one"), empty=EMPTY, convert=convert)
     assert [(e["manager"], e["apiVersion"]) for e in after["metadata"]["managedFields"]] == [

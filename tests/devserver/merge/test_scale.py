@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kubewright.api import GroupVersionKind
-from kubewright.devserver.merge import ApplyConflicts, Write, apply_scale, update_managed_fields
+from kubewright.devserver.merge import ApplyConflicts, FieldWrite, apply_scale, update_managed_fields
 from kubewright.devserver.wire import load_types
 
 TYPES = load_types()
@@ -20,14 +20,14 @@ def scaled(
     live: dict[str, Any], manager: str, spec: dict[str, Any], *, force: bool = False
 ) -> dict[str, Any]:
     config = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "d"}, "spec": spec}
-    write = Write(manager, "apps/v1", NOW, "scale")
+    write = FieldWrite(manager, "apps/v1", NOW, "scale")
     return apply_scale(SCHEMA, live, ("spec", "replicas"), config, SCALE, write, force=force, empty=EMPTY)
 
 
 @pytest.fixture
 def live() -> dict[str, Any]:
     made = TYPES.decode(DEPLOYMENT, {**EMPTY, "metadata": {"name": "d"}, "spec": {"replicas": 4}})[0]
-    return update_managed_fields(SCHEMA, EMPTY, made, Write("sc", "apps/v1", NOW, "scale"))
+    return update_managed_fields(SCHEMA, EMPTY, made, FieldWrite("sc", "apps/v1", NOW, "scale"))
 
 
 def test_conflicts_are_told_in_the_terms_of_the_scale(live: dict[str, Any]) -> None:

@@ -26,7 +26,7 @@ _FAILURE_KEY = "validation.policy.admission.k8s.io/validation_failure"
 
 
 @dataclass(frozen=True, slots=True)
-class Violation:
+class PolicyViolation:
     """Why a policy does not like a write."""
 
     message: str
@@ -67,7 +67,7 @@ class ValidatingPolicies(AdmissionPlugin):
                 found = await self._evaluate(policy, binding, attributes, match)
             except PolicyFailure as error:
                 if not policy.fails_open:
-                    refusal = refusal or _refusal(attributes, policy, binding, Violation(str(error)))
+                    refusal = refusal or _refusal(attributes, policy, binding, PolicyViolation(str(error)))
                 continue
             for violation in found:
                 denied = _act(attributes, policy, binding, violation)
@@ -79,13 +79,13 @@ class ValidatingPolicies(AdmissionPlugin):
         try:
             self._policies.check_params(policy)
         except PolicyFailure as error:
-            return _refusal(attributes, policy, None, Violation(str(error)))
+            return _refusal(attributes, policy, None, PolicyViolation(str(error)))
         return None
 
     async def _evaluate(
         self, policy: Policy, binding: Binding, attributes: AdmissionAttributes, match: ResourceMatch
-    ) -> list[Violation]:
-        violations: list[Violation] = []
+    ) -> list[PolicyViolation]:
+        violations: list[PolicyViolation] = []
         versioned = await self._versions.versioned(attributes, match)
         versioned.namespace = self._policies.namespace(attributes, self._versions)
         for params in await self._policies.params(policy, binding, attributes):
@@ -94,26 +94,26 @@ class ValidatingPolicies(AdmissionPlugin):
                 violations += _violations(policy, versioned)
             except (ExpressionError, cel.EvaluationError) as error:
                 if not policy.fails_open:
-                    violations.append(Violation(str(error)))
+                    violations.append(PolicyViolation(str(error)))
         return violations
 
 
-def _violations(policy: Policy, versioned: VersionedAttributes) -> list[Violation]:
+def _violations(policy: Policy, versioned: VersionedAttributes) -> list[PolicyViolation]:
     if not applies(policy, versioned):
         return []
     budget = Budget(POLICY_BUDGET)
     values = versioned.values()
     values["variables"] = Variables(policy.variables, lambda: values, budget)
-    violations: list[Violation] = []
+    violations: list[PolicyViolation] = []
     for index, validation in enumerate(policy.validations):
         try:
             if budget.evaluate(validation.program, values) is not True:
                 reason = validation.declared.get("reason") or "Invalid"
                 message = _message(validation, values, budget)
-                violations.append(Violation(message, reason, index))
+                violations.append(PolicyViolation(message, reason, index))
         except cel.EvaluationError as error:
             if not policy.fails_open:
-                violations.append(Violation(str(error), "", index))
+                violations.append(PolicyViolation(str(error), "", index))
     _annotate(policy, versioned.attributes, values, budget)
     return violations
 
@@ -150,7 +150,7 @@ def _annotate(
 
 
 def _act(
-    attributes: AdmissionAttributes, policy: Policy, binding: Binding, violation: Violation
+    attributes: AdmissionAttributes, policy: Policy, binding: Binding, violation: PolicyViolation
 ) -> StatusError | None:
     """Deny, warn or audit a violation, as the binding says; return the rejection."""
     refusal: StatusError | None = None
@@ -175,7 +175,7 @@ def _act(
 
 
 def _refusal(
-    attributes: AdmissionAttributes, policy: Policy, binding: Binding | None, violation: Violation
+    attributes: AdmissionAttributes, policy: Policy, binding: Binding | None, violation: PolicyViolation
 ) -> StatusError:
     bound = f" with binding '{binding.name}'" if binding is not None else ""
     message = f"ValidatingAdmissionPolicy '{policy.name}'{bound} denied request: {violation.message}"

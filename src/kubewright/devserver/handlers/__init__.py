@@ -1,6 +1,6 @@
 """Handlers: from an HTTP request to the store and back.
 
-Read in this order: `pipeline` (every step of a request in order), `routing` (`Router`: path to verb), `verbs` (the
+Read in this order: `pipeline` (every step of a request in order), `routing` (`ResourceRouter`: path to verb), `verbs` (the
 handlers), `resource_request` (a routed request), `bodies` (request bodies), `object_write` with `create`, `update`, `patch`,
 `scale` and `delete` (the steps of a write), `read`, `selection` and `watch` (reads), `connect` (endpoints of kinds),
 `access` (`StoreAccess`: the server's own reads and writes).
@@ -8,6 +8,6 @@ handlers), `resource_request` (a routed request), `bodies` (request bodies), `ob
 
 from kubewright.devserver.handlers.access import StoreAccess
 from kubewright.devserver.handlers.pipeline import RequestPipeline
-from kubewright.devserver.handlers.routing import Router
+from kubewright.devserver.handlers.routing import ResourceRouter
 
-__all__ = ["RequestPipeline", "Router", "StoreAccess"]
+__all__ = ["RequestPipeline", "ResourceRouter", "StoreAccess"]

@@ -18,7 +18,7 @@ _SUMMARY = 30
 _SORTS: dict[type[object], str] = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 
 
-class Body(NamedTuple):
+class DecodedBody(NamedTuple):
     """A client's object, and whether it resets field ownership."""
 
     object: JsonObject
@@ -44,7 +44,7 @@ def parse(core: Core, request: Request, default: GroupVersionKind) -> tuple[Any,
 
 def read_object(
     core: Core, request: Request, resource: Resource, validation: str, warnings: list[str]
-) -> Body:
+) -> DecodedBody:
     """Read the object a client sends to a resource, canonical and with its defaults."""
     return read_kind(core, request, resource.gvk, validation, warnings, resource=resource)
 
@@ -57,7 +57,7 @@ def read_kind(
     warnings: list[str],
     *,
     resource: Resource | None = None,
-) -> Body:
+) -> DecodedBody:
     """Read an object that should be of a kind; a resource adds its own defaults and schema."""
     try:
         value, strict = parse(core, request, gvk)
@@ -91,7 +91,7 @@ def read_kind(
         obj["kind"] = found.kind
     if resource is not None:
         resource.codec.default(obj)
-    return Body(obj, forget)
+    return DecodedBody(obj, forget)
 
 
 def read_options(core: Core, request: Request, gvk: GroupVersionKind) -> JsonObject:

@@ -7,7 +7,7 @@ from typing import Literal
 from kubewright.api import GroupVersionKind
 from kubewright.devserver.auth import check_escalation
 from kubewright.devserver.core import Core
-from kubewright.devserver.merge import ApplyError, MergeSchema, Write, update_managed_fields
+from kubewright.devserver.merge import ApplyError, FieldWrite, MergeSchema, update_managed_fields
 from kubewright.devserver.objects import JsonObject, copy, encode_sorted, labels_of, meta, split_api_version
 from kubewright.devserver.objects.metadata import place_in_namespace
 from kubewright.devserver.objects.status import OPTIMISTIC_LOCK, StatusError
@@ -153,10 +153,10 @@ class ObjectWrite:
         if strategy.before_commit is not None and not self.subresource:
             await strategy.before_commit(self.core.api, obj, old)
 
-    def field_write(self) -> Write:
+    def field_write(self) -> FieldWrite:
         """Return the manager, version and time that managedFields records for this write."""
         manager = manager_of(self.options, self.context.request)
-        return Write(manager, self.resource.api_version, self.core.clock.stamp(), self.subresource)
+        return FieldWrite(manager, self.resource.api_version, self.core.clock.stamp(), self.subresource)
 
     def empty(self) -> JsonObject:
         """Return the kind's empty object, from which a new one starts."""

@@ -11,7 +11,7 @@ from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import Resource
 from kubewright.devserver.request.negotiation import Format
 from kubewright.devserver.request.options import ListOptions, parse_revision
-from kubewright.devserver.storage import Record, Token, decode_token, encode_token, renewed_token
+from kubewright.devserver.storage import ContinueToken, Record, decode_token, encode_token, renewed_token
 from kubewright.devserver.strategy import Strategy
 from kubewright.devserver.strategy.tables import partial, table
 
@@ -120,7 +120,7 @@ def _list_now(core: Core, chosen: ObjectSelection, options: ListOptions, revisio
     return _cut(chosen, records, limit, core.store.revision)
 
 
-def _continued(core: Core, chosen: ObjectSelection, options: ListOptions, token: Token) -> Page:
+def _continued(core: Core, chosen: ObjectSelection, options: ListOptions, token: ContinueToken) -> Page:
     start = chosen.prefix + token.start
     if token.revision < 0:
         records = chosen.resource.collection.page(chosen.prefix, start)

@@ -39,7 +39,7 @@ _HANDLERS: dict[str, Handler] = {
 _STORED_SUBRESOURCES = frozenset({"status", "scale"})
 
 
-class Router:
+class ResourceRouter:
     """Find the resource and the verb, or the document, that a path asks for."""
 
     def __init__(self, core: Core, documents: Documents) -> None:

@@ -27,7 +27,7 @@ from kubewright.devserver.handlers.scale import (
 )
 from kubewright.devserver.handlers.selection import ObjectSelection, select_objects
 from kubewright.devserver.handlers.update import replacement
-from kubewright.devserver.handlers.watch import Watch
+from kubewright.devserver.handlers.watch import WatchStream
 from kubewright.devserver.objects import meta
 from kubewright.devserver.objects.status import StatusError
 from kubewright.devserver.registry import converting
@@ -138,7 +138,7 @@ def watch(target: ResourceRequest) -> Stream:
     options = list_options(target.request, watch=True)
     chosen = _selection(target, options.labels, options.fields)
     include = target.include() if form.form == "Table" else ""
-    stream = Watch(target.core, chosen, options, form, include, target.context).answer()
+    stream = WatchStream(target.core, chosen, options, form, include, target.context).answer()
     stream.headers = [warning_header(text) for text in target.context.warnings]
     return stream
 

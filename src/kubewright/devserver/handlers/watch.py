@@ -28,7 +28,7 @@ INITIAL_END = {"k8s.io/initial-events-end": "true"}
 
 
 @dataclass(slots=True)
-class Watch:
+class WatchStream:
     """One client's watch."""
 
     core: Core

@@ -5,12 +5,12 @@ write), `managers` (managedFields entries), `merging`, `comparison`, `membership
 (FieldsV1), `schema` and `crd_schema` (how a kind merges), `validation`, `scale`, `last_applied`, `conflicts` (errors).
 """
 
-from kubewright.devserver.merge.conflicts import ApplyConflicts, FieldConflict
+from kubewright.devserver.merge.conflicts import ApplyConflicts, OwnershipConflict
 from kubewright.devserver.merge.crd_schema import merge_schema_of_crd
 from kubewright.devserver.merge.errors import ApplyError
 from kubewright.devserver.merge.overlay import overlay
 from kubewright.devserver.merge.ownership import (
-    Write,
+    FieldWrite,
     apply,
     keep_timestamps,
     resets_ownership,
@@ -44,11 +44,11 @@ __all__ = [
     "ApplyConflicts",
     "ApplyError",
     "Convert",
-    "FieldConflict",
+    "FieldWrite",
     "ListSchema",
     "MapSchema",
     "MergeSchema",
-    "Write",
+    "OwnershipConflict",
     "apply",
     "apply_scale",
     "keep_timestamps",

@@ -7,7 +7,7 @@ from kubewright.devserver.merge.elements import path_text
 
 
 @dataclass(frozen=True, slots=True)
-class FieldConflict:
+class OwnershipConflict:
     """One field that another manager owns: the manager's name, as kube-apiserver prints it, and the path."""
 
     manager: str
@@ -27,12 +27,12 @@ class FieldConflict:
 class ApplyConflicts(KubewrightError):
     """Fields of an unforced apply that other managers own; the text is the Status message."""
 
-    def __init__(self, conflicts: list[FieldConflict]) -> None:
+    def __init__(self, conflicts: list[OwnershipConflict]) -> None:
         super().__init__(_message(conflicts))
         self.conflicts = conflicts
 
 
-def _message(conflicts: list[FieldConflict]) -> str:
+def _message(conflicts: list[OwnershipConflict]) -> str:
     if len(conflicts) == 1:
         return f"Apply failed with 1 conflict: {conflicts[0].message}: {conflicts[0].field}"
     lines: list[str] = []

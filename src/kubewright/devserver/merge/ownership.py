@@ -54,7 +54,7 @@ _STRIPPED = field_paths(_NEVER_OWNED)
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class FieldWrite:
     """The manager, version, subresource and time (RFC 3339, whole seconds) of a write."""
 
     manager: str
@@ -74,7 +74,7 @@ def update_managed_fields(
     schema: MergeSchema,
     live: JsonObject,
     new: JsonObject,
-    write: Write,
+    write: FieldWrite,
     *,
     reset_fields: Iterable[Sequence[str]] = (),
     reset: bool = False,
@@ -105,7 +105,7 @@ def apply(
     schema: MergeSchema,
     live: JsonObject,
     config: JsonObject,
-    write: Write,
+    write: FieldWrite,
     *,
     force: bool = False,
     empty: JsonObject | None = None,
@@ -121,7 +121,7 @@ def apply(
     updater = Updater(schema, write.api_version, field_paths(reset_fields), convert)
     managers = read_managers(metadata_of(live).get("managedFields") or ())
     if not managers:
-        before = Write(BEFORE_FIRST_APPLY, write.api_version, write.time, write.subresource)
+        before = FieldWrite(BEFORE_FIRST_APPLY, write.api_version, write.time, write.subresource)
         managers = _update(updater, empty or {}, live, {}, before)
     if write.manager != KUBECTL:
         return _apply(updater, live, config, managers, write, force=force)
@@ -149,7 +149,13 @@ def keep_timestamps(new: JsonObject, old: JsonObject) -> JsonObject:
 
 
 def _apply(
-    updater: Updater, live: JsonObject, config: JsonObject, managers: Managers, write: Write, *, force: bool
+    updater: Updater,
+    live: JsonObject,
+    config: JsonObject,
+    managers: Managers,
+    write: FieldWrite,
+    *,
+    force: bool,
 ) -> JsonObject:
     applier = manager_id(write.manager, APPLY, write.api_version, write.subresource)
     new, managers = updater.apply(_without_managers(live), config, managers, applier, force=force)
@@ -165,7 +171,7 @@ def _apply(
 
 
 def _update(
-    updater: Updater, live: JsonObject, new: JsonObject, managers: Managers, write: Write
+    updater: Updater, live: JsonObject, new: JsonObject, managers: Managers, write: FieldWrite
 ) -> Managers:
     managers, changed = updater.update(_without_managers(live), _without_managers(new), managers)
     changed = difference(changed, _STRIPPED)
@@ -178,7 +184,7 @@ def _update(
     return managers
 
 
-def _managers_for_update(live: JsonObject, new: JsonObject, write: Write, *, reset: bool) -> Managers:
+def _managers_for_update(live: JsonObject, new: JsonObject, write: FieldWrite, *, reset: bool) -> Managers:
     if not write.subresource:
         if reset:
             return {}

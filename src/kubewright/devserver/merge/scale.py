@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from kubewright.devserver.merge.conflicts import ApplyConflicts, FieldConflict
-from kubewright.devserver.merge.ownership import Write, apply, check_applied
+from kubewright.devserver.merge.conflicts import ApplyConflicts, OwnershipConflict
+from kubewright.devserver.merge.ownership import FieldWrite, apply, check_applied
 from kubewright.devserver.merge.schema import MergeSchema
 from kubewright.devserver.merge.values import metadata_of
 from kubewright.devserver.objects import JsonObject, is_object
@@ -19,7 +19,7 @@ def apply_scale(
     replicas: Sequence[str],
     config: JsonObject,
     scale_schema: MergeSchema,
-    write: Write,
+    write: FieldWrite,
     *,
     force: bool = False,
     empty: JsonObject | None = None,
@@ -66,10 +66,10 @@ def _owns(fields: Any, path: Sequence[str]) -> bool:
     return True
 
 
-def _scale_conflict(conflict: FieldConflict, api_version: str) -> FieldConflict:
+def _scale_conflict(conflict: OwnershipConflict, api_version: str) -> OwnershipConflict:
     """Return a conflict over the object's field as a conflict over `.spec.replicas` of the Scale."""
     name = conflict.manager.removesuffix(f" using {api_version}")
-    return FieldConflict(name if name == conflict.manager else f"{name} using {SCALE_VERSION}", _REPLICAS)
+    return OwnershipConflict(name if name == conflict.manager else f"{name} using {SCALE_VERSION}", _REPLICAS)
 
 
 def _set(value: JsonObject, path: Sequence[str], item: object) -> None:

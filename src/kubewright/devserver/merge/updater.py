@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kubewright.devserver.merge.comparison import Comparison, compare
-from kubewright.devserver.merge.conflicts import ApplyConflicts, FieldConflict
+from kubewright.devserver.merge.conflicts import ApplyConflicts, OwnershipConflict
 from kubewright.devserver.merge.fieldsets import Fields, difference, intersection, paths, union, without_below
 from kubewright.devserver.merge.managers import Managed, ManagerId, Managers
 from kubewright.devserver.merge.membership import fields_of, reconciled, with_parents
@@ -138,7 +138,7 @@ class Updater:
 
 
 def _conflicts(taken: dict[ManagerId, Fields]) -> ApplyConflicts:
-    found: list[FieldConflict] = []
+    found: list[OwnershipConflict] = []
     for who in sorted(taken, key=ManagerId.sort_key):
-        found += [FieldConflict(who.shown(), path) for path in paths(taken[who])]
+        found += [OwnershipConflict(who.shown(), path) for path in paths(taken[who])]
     return ApplyConflicts(found)

@@ -8,7 +8,7 @@ from kubewright.devserver.storage.collection import Collection
 from kubewright.devserver.storage.journal import Journal, JournalError
 from kubewright.devserver.storage.records import ADDED, DELETED, MODIFIED, Record, StoreEvent
 from kubewright.devserver.storage.store import Backup, Derived, ObjectStore, WriteConflict
-from kubewright.devserver.storage.tokens import Token, decode_token, encode_token, renewed_token
+from kubewright.devserver.storage.tokens import ContinueToken, decode_token, encode_token, renewed_token
 
 __all__ = [
     "ADDED",
@@ -16,13 +16,13 @@ __all__ = [
     "MODIFIED",
     "Backup",
     "Collection",
+    "ContinueToken",
     "Derived",
     "Journal",
     "JournalError",
     "ObjectStore",
     "Record",
     "StoreEvent",
-    "Token",
     "WriteConflict",
     "decode_token",
     "encode_token",

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 from kubewright.devserver.objects.status import StatusError
 
 
-class Token(NamedTuple):
+class ContinueToken(NamedTuple):
     """A continue token of a chunked list; a negative revision means the newest state."""
 
     revision: int
@@ -31,7 +31,7 @@ def _write(revision: int, start: str) -> str:
     return base64.urlsafe_b64encode(body.encode()).rstrip(b"=").decode()
 
 
-def decode_token(text: str) -> Token:
+def decode_token(text: str) -> ContinueToken:
     """Read a token; anything else is the client's mistake."""
     try:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
@@ -55,7 +55,7 @@ def decode_token(text: str) -> Token:
         raise _bad("incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
     if not start or ".." in start.split("/"):
         raise _bad("encoded start key empty (version meta.k8s.io/v1)")
-    return Token(revision, start.removeprefix("/"))
+    return ContinueToken(revision, start.removeprefix("/"))
 
 
 def _bad(why: str) -> StatusError:

@@ -11,8 +11,8 @@ from kubewright.devserver.wire.json_documents import encode_json, in_document_or
 from kubewright.devserver.wire.schemas import TypePatchSchema
 from kubewright.devserver.wire.table import (
     BuiltinResource,
+    BuiltinSubresource,
     BuiltinVersion,
-    Subresource,
     TypeTable,
     load_types,
 )
@@ -20,9 +20,9 @@ from kubewright.devserver.wire.yaml_documents import parse_yaml
 
 __all__ = [
     "BuiltinResource",
+    "BuiltinSubresource",
     "BuiltinVersion",
     "DecodeError",
-    "Subresource",
     "TypePatchSchema",
     "TypeTable",
     "UnknownKind",

@@ -23,7 +23,7 @@ _MAX_STRICT_ERRORS = 100
 _NOTHING: Mapping[str, Any] = {}
 
 
-class Subresource(msgspec.Struct, frozen=True):
+class BuiltinSubresource(msgspec.Struct, frozen=True):
     """A subresource as discovery shows it."""
 
     name: str
@@ -43,7 +43,7 @@ class BuiltinResource(msgspec.Struct, frozen=True, rename="camel"):
     verbs: list[str]
     short_names: list[str]
     categories: list[str]
-    subresources: list[Subresource]
+    subresources: list[BuiltinSubresource]
 
 
 class BuiltinVersion(msgspec.Struct, frozen=True):
