@@ -61,11 +61,16 @@ def _validate_cron_job(job: JsonObject) -> list[FieldError]:
         errors.append(problems.invalid("spec.schedule", schedule, text))
     elif reason := schedule_error(schedule):
         errors.append(problems.invalid("spec.schedule", schedule, reason))
+    errors += check.none_negative(spec, "spec", "startingDeadlineSeconds")
     if zone is not None:
         errors += _zone(zone)
-    errors += check.none_negative(spec, "spec", "startingDeadlineSeconds")
     errors += check.choice("spec.concurrencyPolicy", spec.get("concurrencyPolicy"), _POLICIES)
-    errors += check_job_spec(spec["jobTemplate"]["spec"], "spec.jobTemplate.spec")
+    template, path = spec["jobTemplate"]["spec"], "spec.jobTemplate.spec"
+    errors += check_job_spec(template, path)
+    if (selector := template.get("selector")) is not None:
+        errors.append(check.invalid_struct(f"{path}.selector", selector, "`selector` will be auto-generated"))
+    if template.get("manualSelector"):
+        errors.append(problems.not_supported(f"{path}.manualSelector", True, ("nil", "false")))
     errors += check.none_negative(spec, "spec", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
     if len(name) > _MAX_CRON_NAME:
         text = f"must be no more than {_MAX_CRON_NAME} characters"

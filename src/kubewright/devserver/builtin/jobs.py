@@ -445,8 +445,9 @@ def _validate_job(job: JsonObject) -> list[FieldError]:
     selector: JsonObject | None = spec.get("selector")
     errors: list[FieldError] = []
     if not spec.get("manualSelector") and selector is not None:
-        expected = {"matchLabels": {_UID: job["metadata"].get("uid", "")}}
-        if selector != expected:
+        uid, name = (str(job["metadata"].get(field, "")) for field in ("uid", "name"))
+        expected = {**dict.fromkeys(_UID_LABELS, uid), **dict.fromkeys(_NAME_LABELS, name)}
+        if check.selects(selector, expected) is False:
             errors.append(invalid_struct("spec.selector", selector, "`selector` not auto-generated"))
     errors += check_job_spec(spec, "spec")
     errors += _check_selector(spec)

@@ -187,6 +187,12 @@ def _validate_limit_range(obj: JsonObject) -> list[FieldError]:
                 if item.get(part):
                     text = "may not be specified when `type` is 'Pod'"
                     errors.append(problems.forbidden(f"{path}.{part}", text))
+        if kind == "PersistentVolumeClaim" and not {"storage"} & {
+            *section(item, "min"),
+            *section(item, "max"),
+        }:
+            text = "either minimum or maximum storage value is required, but neither was provided"
+            errors.append(problems.required(f"{path}.limits", text))
         errors += _check_limits(item, path)
     return errors
 

@@ -116,6 +116,10 @@ def _addresses(spec: JsonObject) -> Iterator[FieldError]:
             yield from ip_checks.address(f"spec.clusterIPs[{index}]", address)
     if len(found) > 2:
         yield problems.invalid("spec.clusterIPs", found, "may only hold up to 2 values")
+    versions = [ipaddress.ip_address(item).version for item in found if not ip_checks.address("", item)]
+    if len(found) > 1 and len(versions) == len(found) and len(set(versions)) < 2:
+        text = "may specify no more than one IP for each IP family"
+        yield problems.invalid("spec.clusterIPs", found, text)
 
 
 def _ports(ports: Sequence[JsonObject]) -> Iterator[FieldError]:

@@ -112,7 +112,10 @@ def check_pod_resources(spec: JsonObject, path: str) -> Iterator[FieldError]:
 def _unknown_claims(spec: JsonObject, path: str) -> Iterator[FieldError]:
     known = [item.get("name", "") for item in items(spec, "resourceClaims")]
     for index, claim in enumerate(items(section(spec, "resources"), "claims")):
-        if (name := claim.get("name", "")) not in known:
+        name = claim.get("name", "")
+        if not name:
+            yield problems.required(f"{path}.claims[{index}]")
+        elif name not in known:
             shown = "is empty" if not known else f"are {', '.join(map(problems.quoted, known))}"
             text = f"must be one of the names in pod.spec.resourceClaims which {shown}"
             yield FieldError("FieldValueNotFound", f"{path}.claims[{index}]", name, text)

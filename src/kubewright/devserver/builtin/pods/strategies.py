@@ -76,6 +76,9 @@ def _validate(pod: JsonObject) -> list[FieldError]:
     errors += _images_with_whitespace(pod["spec"])
     if pod["spec"].get("ephemeralContainers"):
         errors.append(problems.forbidden("spec.ephemeralContainers", "cannot be set on create"))
+    if pod["spec"].get("nodeName") and pod["spec"].get("schedulingGates"):
+        text = "cannot be set until all schedulingGates have been cleared"
+        errors.append(problems.forbidden("spec.nodeName", text))
     return errors
 
 
