@@ -7,13 +7,13 @@ from kubewright.api.builtin import apps_v1, core_v1, meta_v1
 
 
 class ShellSpec(kw.Model):
-    """What a user asks for."""
+    """The desired state of a shell."""
 
     size: Annotated[int, kw.Field(ge=0, description="Number of shell pods.")]
 
 
 class ShellStatus(kw.Model):
-    """What is there."""
+    """The observed state of a shell."""
 
     ready: int = 0
 
@@ -28,7 +28,7 @@ class MyOwnShell(
 
 
 def deployment_for(shell: MyOwnShell) -> apps_v1.Deployment:
-    """Say what the Deployment of a shell looks like."""
+    """Return the Deployment for a shell."""
     labels = {"app": "myownshell", "myownshell_cr": shell.metadata.name}
     busybox = core_v1.Container(name="busybox", image="busybox:latest", command=["sleep", "infinity"])
     return apps_v1.Deployment(
@@ -52,5 +52,5 @@ async def shells(shell: MyOwnShell, ctx: kw.Context) -> None:
 
 @shells.finalizer("myownshell.my-first-operator.jgato.io/finalizer")
 async def goodbye(shell: MyOwnShell, ctx: kw.Context) -> None:
-    """Say goodbye before the garbage collector takes the Deployment and its Pods."""
+    """Log the deletion; the garbage collector deletes the Deployment and its Pods."""
     ctx.log.info("Successfully finalized MyOwnShell")

@@ -7,7 +7,7 @@ from kubewright.api.builtin import core_v1
 
 
 def pod_for(foo: Foo) -> core_v1.Pod:
-    """Say what the Pod of a Foo looks like."""
+    """Return the Pod for a Foo."""
     return core_v1.Pod(
         kw.Meta(foo.metadata.name),
         spec=core_v1.PodSpec(
@@ -23,14 +23,14 @@ def pod_for(foo: Foo) -> core_v1.Pod:
     needs=[kw.needs(core_v1.Pod, "create")],
 )
 async def foos(foo: Foo, ctx: kw.Context) -> None:
-    """Create the Pod if there is none; a Pod that is already there is left alone."""
+    """Create the Pod if it does not exist; leave an existing Pod alone."""
     if await ctx.find(core_v1.Pod, foo.metadata.name) is None:
         ctx.log.info("Pod doesn't exist. Creating new Pod")
         try:
             await ctx.create(pod_for(foo))
             ctx.log.info("Successfully created a Pod (%s)", foo.metadata.name)
         except kw.AlreadyExists:
-            # Somebody was faster than our watch: their Pod is as good as ours.
+            # Created since our cache was updated; an existing Pod is left alone.
             pass
     await ctx.patch_status(foo, FooStatus(pod=foo.metadata.name))
 

@@ -1,4 +1,4 @@
-"""What is asked before a Foo is stored, in whichever version it comes."""
+"""Admission webhooks of Foo; they handle both versions."""
 
 from collections.abc import Iterator
 
@@ -10,14 +10,14 @@ MANY = 50
 
 @kw.admission.mutating_webhook(Foo)
 def named(foo: Foo) -> None:
-    """Name a Foo that says nothing after itself."""
+    """Set testString to the name of the Foo if it is missing."""
     if foo.spec.test_string is None:
         foo.spec.test_string = foo.metadata.name
 
 
 @kw.admission.validating_webhook(Foo)
 def sensible(foo: Foo, old: Foo | None) -> Iterator[kw.admission.Problem]:
-    """Refuse what makes no sense, and warn of what seldom does."""
+    """Reject negative and decreasing numbers and a changed image; warn about large numbers."""
     number = foo.spec.test_num
     if number is not None and number < 0:
         yield kw.admission.invalid("spec.testNum", number, "should be greater than or equal to 0")

@@ -7,15 +7,15 @@ from mycustomresource.kinds import FriendStatus, MyCustomResource
 by_friend = kw.Index(MyCustomResource, lambda resource: [resource.spec.name])
 pods_by_name = kw.Index(core_v1.Pod, lambda pod: [pod.metadata.name])
 
-# A Pod never changes its name: only its coming and going matter.
-friends_come_and_go = kw.watch(
+# The name of a Pod never changes, so only creation and deletion matter.
+pod_changes = kw.watch(
     core_v1.Pod, via=by_friend, key=lambda pod: pod.metadata.name, when=kw.predicates.on("create", "delete")
 )
 
 
-@kw.controller(MyCustomResource, watches=[friends_come_and_go])
+@kw.controller(MyCustomResource, watches=[pod_changes])
 async def friends(resource: MyCustomResource, ctx: kw.Context) -> None:
-    """Look for the friend and write down whether it is there."""
+    """Report in the status whether a Pod with the name exists."""
     for cause in ctx.causes:
         if cause.kind == "Pod":
             ctx.log.info(

@@ -9,7 +9,7 @@ COMMAND = "echo The app is running, You can now ssh into for a while! && sleep 9
 
 
 def deployment_for(shell: MyOwnShell) -> apps_v1.Deployment:
-    """Say what the Deployment of a shell looks like."""
+    """Return the Deployment for a shell."""
     labels = {"app": "myownshell", "myownshell_cr": shell.metadata.name}
     busybox = core_v1.Container(name="busybox", image="busybox:latest", command=["sh", "-c", COMMAND])
     return apps_v1.Deployment(
@@ -26,14 +26,14 @@ def deployment_for(shell: MyOwnShell) -> apps_v1.Deployment:
 
 @kw.controller(MyOwnShell, owns=[kw.owned(apps_v1.Deployment, finalizer=FINALIZER)])
 async def shells(shell: MyOwnShell, ctx: kw.Context) -> None:
-    """Bring the Deployment to the wanted size and report what is ready."""
+    """Apply the Deployment and report the ready replicas."""
     live = await ctx.apply(deployment_for(shell))
     await ctx.patch_status(shell, ShellStatus(ready=live.status.ready_replicas))
 
 
 @shells.finalizer(FINALIZER)
 async def goodbye(shell: MyOwnShell, ctx: kw.Context) -> None:
-    """Say goodbye: the garbage collector takes the Deployment and its Pods."""
+    """Log the deletion; the garbage collector deletes the Deployment and its Pods."""
     ctx.log.info("Successfully finalized MyOwnShell")
 
 

@@ -9,17 +9,17 @@ MARK = "pulsarcrd"
 
 
 def deployment_name(consumer: PulsarConsumer) -> str:
-    """Name the Deployment of a consumer."""
+    """Return the name of the Deployment of a consumer."""
     return f"{consumer.metadata.name}-deployment"
 
 
 def first_labels(consumer: PulsarConsumer) -> dict[str, str]:
-    """Choose the labels of a Deployment that is not there yet; they stay for its life."""
+    """Return the labels for a new Deployment; its selector cannot change later."""
     return {**consumer.metadata.labels, MARK: f"{consumer.metadata.name}-pulsarcrd"}
 
 
 def lost_labels(consumer: PulsarConsumer, selector: dict[str, str]) -> list[str]:
-    """List the labels that an immutable selector needs and the resource has no more."""
+    """Return the labels that the immutable selector requires and the resource no longer has."""
     return sorted(
         label
         for label, value in selector.items()
@@ -28,7 +28,7 @@ def lost_labels(consumer: PulsarConsumer, selector: dict[str, str]) -> list[str]
 
 
 def deployment_for(consumer: PulsarConsumer, labels: dict[str, str]) -> apps_v1.Deployment:
-    """Say what the Deployment of a consumer looks like."""
+    """Return the Deployment for a consumer."""
     env = {
         "PULSAR_SERVER": consumer.spec.server_address,
         "PULSAR_TOPIC": consumer.spec.topic,
@@ -51,8 +51,8 @@ def deployment_for(consumer: PulsarConsumer, labels: dict[str, str]) -> apps_v1.
     )
 
 
-def following(consumer: PulsarConsumer) -> ConsumerStatus:
-    """Say in the status what the Deployment was given."""
+def deployed(consumer: PulsarConsumer) -> ConsumerStatus:
+    """Return the status after the Deployment was applied."""
     return ConsumerStatus(
         server=consumer.spec.server_address,
         topic=consumer.spec.topic,
@@ -62,30 +62,30 @@ def following(consumer: PulsarConsumer) -> ConsumerStatus:
     )
 
 
-def hindered(consumer: PulsarConsumer, reason: str, message: str) -> ConsumerStatus:
-    """Keep what the status tells of the Deployment, which was not touched, and say why."""
-    told = consumer.status
-    told.conditions = [kw.Condition(type="Ready", status="False", reason=reason, message=message)]
-    return told
+def not_ready(consumer: PulsarConsumer, reason: str, message: str) -> ConsumerStatus:
+    """Return the present status, with the condition Ready set to False."""
+    status = consumer.status
+    status.conditions = [kw.Condition(type="Ready", status="False", reason=reason, message=message)]
+    return status
 
 
 @kw.controller(PulsarConsumer, owns=[apps_v1.Deployment])
 async def consumers(consumer: PulsarConsumer, ctx: kw.Context) -> None:
-    """Keep the Deployment as the resource says; report what keeps it from being so."""
+    """Apply the Deployment, and report in the condition Ready why it cannot be applied."""
     name = deployment_name(consumer)
     live = await ctx.find(apps_v1.Deployment, name)
     labels = first_labels(consumer) if live is None else live.spec.selector.match_labels
     if lost := lost_labels(consumer, labels):
         message = f"the selector of Deployment {name} cannot change and needs the label {', '.join(lost)}"
-        await ctx.patch_status(consumer, hindered(consumer, "SelectorImmutable", message))
+        await ctx.patch_status(consumer, not_ready(consumer, "SelectorImmutable", message))
         return
     try:
         await ctx.apply(deployment_for(consumer, labels))
     except kw.KubewrightError as error:
-        # The status says why; raising has it tried again, later and later.
-        await ctx.patch_status(consumer, hindered(consumer, type(error).__name__, str(error)))
+        # Report the error in the status, then raise it for a retry with backoff.
+        await ctx.patch_status(consumer, not_ready(consumer, type(error).__name__, str(error)))
         raise
-    await ctx.patch_status(consumer, following(consumer))
+    await ctx.patch_status(consumer, deployed(consumer))
 
 
 def operator() -> kw.Operator:

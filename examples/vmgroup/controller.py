@@ -1,4 +1,4 @@
-"""Keep as many virtual machines as each VmGroup asks for, in a folder of its own."""
+"""Keep `spec.replicas` virtual machines for each VmGroup, in a folder of its own."""
 
 import asyncio
 import os
@@ -23,7 +23,7 @@ Job = Callable[[], Awaitable[None]]
 
 
 async def at_most(limit: int, jobs: Iterable[Job]) -> None:
-    """Do all jobs, a few at once; the first failure is raised when each has had its turn."""
+    """Run all jobs, at most `limit` at once, then raise the first error."""
     gate = asyncio.Semaphore(limit)
     failures: list[ProviderError] = []
 
@@ -42,28 +42,28 @@ async def at_most(limit: int, jobs: Iterable[Job]) -> None:
 
 
 class VmGroups:
-    """Reconcile VmGroups against the outside system that the environment names."""
+    """Reconcile VmGroups with the provider that the environment selects."""
 
     def __init__(self) -> None:
         self._provider: Provider | None = None
 
     @property
     def provider(self) -> Provider:
-        """The outside system; there is one only inside `session`."""
+        """Return the provider; it exists only inside `session`."""
         if self._provider is None:
-            raise RuntimeError("VmGroups works inside its session only")
+            raise RuntimeError("VmGroups is used outside its session")
         return self._provider
 
     @asynccontextmanager
     async def session(self) -> AsyncGenerator[None, None]:
-        """Connect to the provider that VMGROUP_PROVIDER names."""
+        """Connect to the provider that VMGROUP_PROVIDER selects."""
         async with provider(os.environ.get("VMGROUP_PROVIDER", "simulator")) as self._provider:
             yield
         self._provider = None
 
     @asynccontextmanager
     async def rehearsal(self) -> AsyncGenerator[None, None]:
-        """Look at the provider, and only pretend to change it: for `kubewright plan`."""
+        """Read from the provider but only simulate changes, for `kubewright plan`."""
         async with self.session():
             self._provider = Rehearsal(self.provider)
             yield
@@ -81,13 +81,13 @@ class VmGroups:
             )
         except ProviderError as error:
             ctx.warn("ProviderFailed", str(error))
-            await ctx.patch_status(group, await self._hindered(group, str(error)))
+            await ctx.patch_status(group, await self._pending(group, str(error)))
             return kw.Result(after=RETRY_AFTER)
         await ctx.patch_status(group, status)
         return None
 
     async def finalize(self, group: VmGroup, ctx: kw.Context) -> None:
-        """Remove every machine, then the folder; what fails is tried again, and the group stays until then."""
+        """Delete every machine, then the folder; an error is retried, and the group stays until then."""
         await at_most(OPERATIONS_AT_ONCE, [self._removal(group, m) for m in await self._machines(group)])
         await self.provider.delete_folder(folder_of(group))
 
@@ -95,11 +95,11 @@ class VmGroups:
         machines = await self.provider.machines(folder_of(group))
         return [machine for machine in machines if belongs_to(group, machine)]
 
-    async def _hindered(self, group: VmGroup, message: str) -> VmGroupStatus:
+    async def _pending(self, group: VmGroup, message: str) -> VmGroupStatus:
         try:
             return status_of(group, "PENDING", await self._machines(group), message)
         except ProviderError:
-            # Nothing can be seen outside: what was seen last still stands.
+            # The provider cannot be read: keep the last known state.
             group.status.phase, group.status.last_message = "PENDING", message
             return group.status
 
@@ -107,12 +107,12 @@ class VmGroups:
         spec, folder = group.spec, folder_of(group)
         await self.provider.create_folder(folder)
         live = {machine.name: machine for machine in await self._machines(group)}
-        wanted = machine_names(group)
-        surplus = [machine for name, machine in live.items() if name not in wanted]
+        desired = machine_names(group)
+        surplus = [machine for name, machine in live.items() if name not in desired]
         await at_most(OPERATIONS_AT_ONCE, [self._removal(group, machine) for machine in surplus])
         clone = partial(self.provider.clone, template=spec.template, cpu=spec.cpu, memory=spec.memory)
         jobs: list[Job] = []
-        for name in wanted:
+        for name in desired:
             machine = live.get(name)
             if machine is None or not machine.complete:
                 jobs.append(partial(clone, folder, name))
@@ -130,14 +130,14 @@ class VmGroups:
 
 
 def operator(*, resync: timedelta = RESYNC) -> kw.Operator:
-    """Declare the operator; nothing outside is touched until it runs."""
+    """Declare the operator; it connects to the provider only when it runs."""
     groups = VmGroups()
     return kw.Operator(
         kw.Controller(
             VmGroup,
             groups,
             finalizer="vm-operator",
-            # Its own status is no reason to look again: a failed operation waits for its 20 seconds.
+            # A status write must not trigger a reconcile: a failed operation waits for RETRY_AFTER.
             when=kw.predicates.generation_changed,
             resync=resync,
             concurrency=4,
@@ -147,7 +147,7 @@ def operator(*, resync: timedelta = RESYNC) -> kw.Operator:
         planning=groups.rehearsal,
         env=[
             *(kw.packaging.Env(name, config_map="vmgroup", optional=True) for name in SETTINGS),
-            # The provider that needs them says so; the simulator runs without.
+            # Optional, because the simulator needs no credentials.
             *(kw.packaging.Env(name, secret="vc-creds", optional=True) for name in CREDENTIALS),
         ],
     )

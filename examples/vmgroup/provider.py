@@ -1,4 +1,4 @@
-"""What the operator asks of an outside system that runs virtual machines, and which systems there are."""
+"""The interface of an external system that runs virtual machines, and its implementations."""
 
 import importlib
 from contextlib import AbstractAsyncContextManager
@@ -8,7 +8,7 @@ from typing import Protocol
 import kubewright as kw
 
 PROVIDERS = {"simulator": "vmgroup.simulator", "vcenter": "vmgroup.vcenter"}
-"""Where each is; a module is loaded only when its provider is asked for, with the libraries it needs."""
+"""Module of each provider, imported only if the provider is used."""
 
 
 class ProviderError(Exception):
@@ -17,7 +17,7 @@ class ProviderError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """One virtual machine as the outside system shows it."""
+    """One virtual machine as the external system reports it."""
 
     name: str
     powered_on: bool
@@ -25,30 +25,30 @@ class Machine:
     memory: int
     template: str
     complete: bool = True
-    """False while its making is under way, or was interrupted."""
+    """False if its creation is in progress or was interrupted."""
 
 
 class Provider(Protocol):
-    """A place for virtual machines, sorted into folders."""
+    """An external system with virtual machines in folders."""
 
     async def has_template(self, template: str) -> bool:
-        """Tell whether machines can be cloned from this template."""
+        """Return True if the template exists."""
         ...
 
     async def machines(self, folder: str) -> list[Machine]:
-        """List the machines of a folder; an absent folder has none."""
+        """Return the machines of a folder; none if the folder does not exist."""
         ...
 
     async def create_folder(self, folder: str) -> None:
-        """Make the folder unless it is there."""
+        """Create the folder if it does not exist."""
         ...
 
     async def delete_folder(self, folder: str) -> None:
-        """Remove the folder if it is there and empty."""
+        """Delete the folder if it exists and is empty."""
         ...
 
     async def clone(self, folder: str, name: str, *, template: str, cpu: int, memory: int) -> None:
-        """Make a machine from a template, powered on; one that was left half made is completed."""
+        """Clone a machine from a template and switch it on; complete one whose creation was interrupted."""
         ...
 
     async def power_on(self, folder: str, name: str) -> None:
@@ -60,14 +60,14 @@ class Provider(Protocol):
         ...
 
     async def destroy(self, folder: str, name: str) -> None:
-        """Remove a machine that is off."""
+        """Delete a machine that is switched off."""
         ...
 
 
 def provider(name: str) -> AbstractAsyncContextManager[Provider]:
     """Connect to a provider for the length of an `async with`."""
     if name not in PROVIDERS:
-        raise kw.errors.ConfigError(f'VMGROUP_PROVIDER is "{name}": it is one of {", ".join(PROVIDERS)}')
+        raise kw.errors.ConfigError(f'VMGROUP_PROVIDER is "{name}": expected one of {", ".join(PROVIDERS)}')
     try:
         module = importlib.import_module(PROVIDERS[name])
     except ModuleNotFoundError as error:

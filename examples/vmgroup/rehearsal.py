@@ -1,4 +1,4 @@
-"""An outside system that is only looked at: what would be done to it is remembered, and done to nobody."""
+"""A provider for `kubewright plan`: it reads the external system and simulates changes in memory."""
 
 from dataclasses import replace
 
@@ -6,47 +6,47 @@ from vmgroup.provider import Machine, Provider
 
 
 class Rehearsal:
-    """Answer as the outside system would if everything had been done; `kubewright plan` works with it."""
+    """Return what the external system would return after all simulated changes."""
 
-    def __init__(self, outside: Provider) -> None:
-        self._outside = outside
+    def __init__(self, provider: Provider) -> None:
+        self._provider = provider
         self._folders: dict[str, dict[str, Machine]] = {}
 
     async def has_template(self, template: str) -> bool:
-        """Ask outside."""
-        return await self._outside.has_template(template)
+        """Return True if the template exists in the external system."""
+        return await self._provider.has_template(template)
 
     async def machines(self, folder: str) -> list[Machine]:
-        """List what is there outside, as it would be by now."""
+        """Return the machines, including simulated changes."""
         return list((await self._folder(folder)).values())
 
     async def create_folder(self, folder: str) -> None:
-        """Leave it: a folder that is not there is as good as an empty one."""
+        """Do nothing: a missing folder counts as empty."""
 
     async def delete_folder(self, folder: str) -> None:
-        """Leave it."""
+        """Do nothing."""
 
     async def clone(self, folder: str, name: str, *, template: str, cpu: int, memory: int) -> None:
-        """Pretend that there is one more machine."""
+        """Simulate a new machine."""
         (await self._folder(folder))[name] = Machine(name, True, cpu, memory, template)
 
     async def power_on(self, folder: str, name: str) -> None:
-        """Pretend that a machine is on."""
+        """Simulate that a machine is switched on."""
         machines = await self._folder(folder)
         machines[name] = replace(machines[name], powered_on=True)
 
     async def power_off(self, folder: str, name: str) -> None:
-        """Pretend that a machine is off."""
+        """Simulate that a machine is switched off."""
         machines = await self._folder(folder)
         machines[name] = replace(machines[name], powered_on=False)
 
     async def destroy(self, folder: str, name: str) -> None:
-        """Pretend that a machine is gone."""
+        """Simulate the deletion of a machine."""
         del (await self._folder(folder))[name]
 
     async def _folder(self, folder: str) -> dict[str, Machine]:
         if folder not in self._folders:
-            found = {machine.name: machine for machine in await self._outside.machines(folder)}
-            # What was pretended while the answer was on its way stands.
+            found = {machine.name: machine for machine in await self._provider.machines(folder)}
+            # Keep changes that were simulated while the provider answered.
             self._folders.setdefault(folder, found)
         return self._folders[folder]

@@ -15,9 +15,9 @@ import yaml
 CASES = Path(__file__).parent / "cases.yaml"
 SERVERS = ("embedded", "real")
 HEAD = """# Acceptance
-What the five sample operators must do, and where the tests have shown it: on the embedded server and on a real Kubernetes
-control plane. `tests/acceptance/cases.yaml` names the tests of each case; a run with `KUBEWRIGHT_ACCEPTANCE=docs/acceptance.md`
-writes its column. "part" means that some tests of a case need what was not there, or belong to the other server.
+What the five example operators must do, and the results on the embedded server and on a real Kubernetes control plane.
+`tests/acceptance/cases.yaml` lists the tests of each case; a run with `KUBEWRIGHT_ACCEPTANCE=docs/acceptance.md` writes its
+column. "part" means that some tests of the case were skipped, because they need something that was missing or run only on the other server.
 
 """
 

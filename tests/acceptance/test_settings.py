@@ -17,7 +17,7 @@ from kubewright.testing import Cluster
             {"VMGROUP_PROVIDER": "vcenter"},
             'the provider "vcenter" needs VC_HOST, VC_USER, VC_PASS in its environment',
         ),
-        ({"VMGROUP_PROVIDER": "cloud"}, 'VMGROUP_PROVIDER is "cloud": it is one of simulator, vcenter'),
+        ({"VMGROUP_PROVIDER": "cloud"}, 'VMGROUP_PROVIDER is "cloud": expected one of simulator, vcenter'),
     ],
 )
 async def test_vmgroup_says_what_it_misses_and_ends(
