@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 from kubewright.api import Meta
 from kubewright.api.builtin import apps_v1, core_v1, meta_v1
-from kubewright.devcluster import ANNOTATION, Fate
+from kubewright.devcluster import SCENARIO_ANNOTATION, PodScenario
 from kubewright.testing.cluster import Cluster
 
 PATIENCE = 60.0
@@ -17,9 +17,9 @@ def pod_spec(image: str = "nginx:1.25") -> core_v1.PodSpec:
     return core_v1.PodSpec(containers=[core_v1.Container(name="main", image=image)])
 
 
-def pod(name: str, *, fate: Fate | None = None, **spec: object) -> core_v1.Pod:
-    """A Pod with a fate."""
-    annotations = {ANNOTATION: str(fate)} if fate is not None else {}
+def pod(name: str, *, scenario: PodScenario | None = None, **spec: object) -> core_v1.Pod:
+    """A Pod with a scenario."""
+    annotations = {SCENARIO_ANNOTATION: str(scenario)} if scenario is not None else {}
     made = core_v1.Pod(Meta(name, annotations=annotations, labels={"app": name}), spec=pod_spec())
     for key, value in spec.items():
         setattr(made.spec, key, value)

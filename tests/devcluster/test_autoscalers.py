@@ -6,7 +6,7 @@ import pytest
 from devcluster_workloads import deployment, until_told
 
 from kubewright.api.builtin import apps_v1, autoscaling_v2
-from kubewright.devcluster.autoscalers import bounded
+from kubewright.devcluster.autoscalers import clamp_replicas
 from kubewright.testing import Cluster
 
 Kubectl = Callable[..., Awaitable[str]]
@@ -14,12 +14,12 @@ Scaler = autoscaling_v2.HorizontalPodAutoscaler
 
 
 @pytest.mark.parametrize(
-    ("current", "wanted", "told"), [(0, 0, ""), (1, 2, "below"), (2, 2, ""), (4, 4, ""), (9, 4, "above")]
+    ("current", "wanted", "message"), [(0, 0, ""), (1, 2, "below"), (2, 2, ""), (4, 4, ""), (9, 4, "above")]
 )
-def test_replicas_are_kept_within_the_bounds(current: int, wanted: int, told: str) -> None:
-    found, why = bounded(current, 2, 4)
+def test_replicas_are_kept_within_the_bounds(current: int, wanted: int, message: str) -> None:
+    found, why = clamp_replicas(current, 2, 4)
     assert found == wanted
-    assert told in why
+    assert message in why
 
 
 def conditions_of(scaler: Scaler) -> dict[str, tuple[str, str]]:
@@ -66,9 +66,9 @@ async def test_an_autoscaler_without_a_target_says_so(cluster: Cluster) -> None:
         api_version="apps/v1", kind="Deployment", name="nothing"
     )
     spec = autoscaling_v2.HorizontalPodAutoscalerSpec(scale_target_ref=reference, max_replicas=2)
-    made = Scaler(spec=spec)
-    made.metadata.name = "lost"
-    await cluster.create(made)
+    condition = Scaler(spec=spec)
+    condition.metadata.name = "lost"
+    await cluster.create(condition)
     found = await cluster.eventually(
         Scaler, "lost", lambda item: conditions_of(item) == {"AbleToScale": ("False", "FailedGetScale")}
     )

@@ -8,7 +8,7 @@ from devcluster_workloads import pod_spec, until_told
 from kubewright.api import Meta
 from kubewright.api.builtin import batch_v1, core_v1
 from kubewright.devcluster.cron import Schedule
-from kubewright.devcluster.cron_jobs import TOO_MANY, due_times, job_for
+from kubewright.devcluster.cron_jobs import MAX_MISSED_TIMES, job_for, missed_times
 from kubewright.testing.cluster import Cluster
 
 NOON = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
@@ -22,20 +22,20 @@ def cron_job(name: str, schedule: str) -> batch_v1.CronJob:
 
 
 def test_only_the_last_missed_run_is_due() -> None:
-    last, following, missed = due_times(
+    last, following, missed = missed_times(
         Schedule.parse("*/10 * * * *"), NOON, NOON + timedelta(minutes=25), None
     )
     assert (last, following, missed) == (NOON + timedelta(minutes=20), NOON + timedelta(minutes=30), 2)
 
 
 def test_nothing_is_due_before_its_time() -> None:
-    last, following, missed = due_times(Schedule.parse("@daily"), NOON, NOON, None)
+    last, following, missed = missed_times(Schedule.parse("@daily"), NOON, NOON, None)
     assert (last, following, missed) == (None, NOON + timedelta(hours=12), 0)
 
 
 def test_too_many_missed_runs_are_not_all_counted() -> None:
-    _, following, missed = due_times(Schedule.parse("* * * * *"), NOON, NOON + timedelta(days=400), None)
-    assert missed == TOO_MANY + 1
+    _, following, missed = missed_times(Schedule.parse("* * * * *"), NOON, NOON + timedelta(days=400), None)
+    assert missed == MAX_MISSED_TIMES + 1
     assert following == NOON + timedelta(days=400, minutes=1)
 
 
@@ -55,5 +55,5 @@ async def test_kubectl_starts_a_run_by_hand_and_the_schedule_waits(cluster: Clus
     found = await cluster.get(batch_v1.CronJob, "tick")
     assert found.status.last_schedule_time is None
     assert found.status.active == []
-    told = "Saw a job that the controller did not create or forgot: now"
-    await until_told(cluster, ("CronJob", "UnexpectedJob", told))
+    message = "Saw a job that the controller did not create or forgot: now"
+    await until_told(cluster, ("CronJob", "UnexpectedJob", message))

@@ -6,7 +6,7 @@ from devcluster_workloads import pods_of, selector, template, until
 
 from kubewright.api import Meta
 from kubewright.api.builtin import apps_v1, core_v1
-from kubewright.devcluster import ANNOTATION, NODE, Fate
+from kubewright.devcluster import NODE, SCENARIO_ANNOTATION, PodScenario
 from kubewright.testing.cluster import Cluster
 
 
@@ -78,7 +78,7 @@ async def test_with_a_surge_the_old_pod_stays_until_the_new_one_is_available(clu
     made = await cluster.create(careful)
     await cluster.eventually(apps_v1.DaemonSet, "agent", is_whole)
     (old,) = await pods_of(cluster, "agent")
-    broken = {"metadata": {"annotations": {ANNOTATION: str(Fate.NEVER_READY)}}}
+    broken = {"metadata": {"annotations": {SCENARIO_ANNOTATION: str(PodScenario.NEVER_READY)}}}
     await cluster.client.patch(made, {"spec": {"template": broken}})
 
     async def both_run() -> bool:
@@ -87,7 +87,7 @@ async def test_with_a_surge_the_old_pod_stays_until_the_new_one_is_available(clu
     await until(both_run)
     await cluster.settled(core_v1.Pod, apps_v1.DaemonSet)
     assert (await cluster.get(core_v1.Pod, old.metadata.name)).metadata.deletion_timestamp is None
-    healthy = {"metadata": {"annotations": {ANNOTATION: None}}}
+    healthy = {"metadata": {"annotations": {SCENARIO_ANNOTATION: None}}}
     await cluster.client.patch(made, {"spec": {"template": healthy}})
     await cluster.eventually(apps_v1.DaemonSet, "agent", is_whole)
 

@@ -16,8 +16,8 @@ from devcluster_workloads import (
 
 from kubewright.api import Meta
 from kubewright.api.builtin import apps_v1, core_v1
-from kubewright.devcluster import ANNOTATION, Fate
-from kubewright.devcluster.deployment_sets import PAST
+from kubewright.devcluster import SCENARIO_ANNOTATION, PodScenario
+from kubewright.devcluster.deployments import REVISION_HISTORY
 from kubewright.testing.cluster import Cluster
 
 
@@ -132,7 +132,7 @@ async def test_a_rollout_that_cannot_get_on_keeps_the_old_pods_and_says_so(clust
     await cluster.eventually(apps_v1.Deployment, "web", is_rolled_out)
 
     def doom(found: apps_v1.Deployment) -> None:
-        found.spec.template.metadata.annotations[ANNOTATION] = Fate.NEVER_READY
+        found.spec.template.metadata.annotations[SCENARIO_ANNOTATION] = PodScenario.NEVER_READY
 
     await cluster.client.update(made, doom)
     late = await cluster.eventually(
@@ -188,7 +188,9 @@ async def test_kubectl_rolls_out_back_and_away(cluster: Cluster, kubectl: Any) -
     history = await kubectl("rollout", "history", "deploy/web")
     assert [line.split()[0] for line in history.splitlines()[2:] if line] == ["2", "3"]
     sets = await cluster.client.list(apps_v1.ReplicaSet, namespace=cluster.namespace)
-    revisions = {item.metadata.annotations[REVISION]: item.metadata.annotations.get(PAST) for item in sets}
+    revisions = {
+        item.metadata.annotations[REVISION]: item.metadata.annotations.get(REVISION_HISTORY) for item in sets
+    }
     assert revisions == {"2": None, "3": "1"}
     await kubectl("rollout", "pause", "deploy/web")
     await kubectl("rollout", "resume", "deploy/web")

@@ -4,7 +4,7 @@ from devcluster_workloads import deployment, is_rolled_out, pod, pods_of, until
 
 from kubewright.api import Meta
 from kubewright.api.builtin import apps_v1, core_v1, discovery_v1
-from kubewright.devcluster import ANNOTATION, Fate
+from kubewright.devcluster import SCENARIO_ANNOTATION, PodScenario
 from kubewright.testing.cluster import Cluster
 
 
@@ -59,7 +59,7 @@ async def test_ready_pods_are_behind_the_service(cluster: Cluster) -> None:
 
 async def test_a_pod_that_is_not_ready_is_told_apart(cluster: Cluster) -> None:
     lame = pod("web")
-    lame.metadata.annotations[ANNOTATION] = Fate.NEVER_READY
+    lame.metadata.annotations[SCENARIO_ANNOTATION] = PodScenario.NEVER_READY
     await cluster.create(lame)
     await cluster.create(service("web"))
     old = await cluster.eventually(

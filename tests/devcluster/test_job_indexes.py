@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubewright.devcluster.job_indexes import format_indexes, parse_indexes
+from kubewright.devcluster.job_pods import format_indexes, parse_indexes
 
 
 def test_runs_are_written_as_ranges() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from kubewright.api import Meta
 from kubewright.api.builtin import batch_v1, core_v1
-from kubewright.devcluster.job_policies import judge, success_told
+from kubewright.devcluster.job_pods import match_failure_policy, match_success_policy
 
 
 def failed(code: int, condition: str = "") -> core_v1.Pod:
@@ -41,7 +41,7 @@ POLICY = batch_v1.PodFailurePolicy(
 
 
 @pytest.mark.parametrize(
-    ("pod", "action", "told"),
+    ("pod", "action", "message"),
     [
         (
             failed(42),
@@ -61,9 +61,9 @@ POLICY = batch_v1.PodFailurePolicy(
         (failed(1), "Count", ""),
     ],
 )
-def test_the_first_rule_that_fits_judges_a_failure(pod: core_v1.Pod, action: str, told: str) -> None:
-    assert judge(POLICY, pod) == (action, told)
-    assert judge(None, pod) == ("Count", "")
+def test_the_first_rule_that_fits_judges_a_failure(pod: core_v1.Pod, action: str, message: str) -> None:
+    assert match_failure_policy(POLICY, pod) == (action, message)
+    assert match_failure_policy(None, pod) == ("Count", "")
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_the_first_rule_that_fits_judges_a_failure(pod: core_v1.Pod, action: str
     ],
 )
 def test_some_successes_may_suffice(rule: batch_v1.SuccessPolicyRule, done: set[int], enough: bool) -> None:
-    assert success_told(batch_v1.SuccessPolicy(rules=[rule]), done, 10) == (
+    assert match_success_policy(batch_v1.SuccessPolicy(rules=[rule]), done, 10) == (
         "Matched rules at index 0" if enough else ""
     )
-    assert success_told(None, done, 10) == ""
+    assert match_success_policy(None, done, 10) == ""

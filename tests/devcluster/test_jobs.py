@@ -8,17 +8,17 @@ from devcluster_workloads import pod_spec, until, until_told
 
 from kubewright.api import Meta, from_wire, parse
 from kubewright.api.builtin import batch_v1, core_v1
-from kubewright.devcluster import ANNOTATION, Fate
+from kubewright.devcluster import SCENARIO_ANNOTATION, PodScenario
 from kubewright.testing.cluster import Cluster
 
 TRACKING = "batch.kubernetes.io/job-tracking"
 
 
-def job(name: str, fate: Fate | None = None, **spec: Any) -> batch_v1.Job:
+def job(name: str, scenario: PodScenario | None = None, **spec: Any) -> batch_v1.Job:
     template = core_v1.PodTemplateSpec(spec=pod_spec())
     template.spec.restart_policy = "Never"
-    if fate is not None:
-        template.metadata.annotations[ANNOTATION] = fate
+    if scenario is not None:
+        template.metadata.annotations[SCENARIO_ANNOTATION] = scenario
     return batch_v1.Job(Meta(name), spec=batch_v1.JobSpec(template=template, **spec))
 
 
@@ -90,12 +90,12 @@ async def test_an_indexed_job_gives_each_pod_its_number(cluster: Cluster) -> Non
 
 
 async def test_a_job_fails_at_its_backoff_limit(cluster: Cluster) -> None:
-    await cluster.create(job("doomed", Fate.FAIL, backoff_limit=0))
+    await cluster.create(job("doomed", PodScenario.FAIL, backoff_limit=0))
     failed = await cluster.eventually(batch_v1.Job, "doomed", has("Failed"))
     assert failed.status.failed == 1
     assert [item.type for item in failed.status.conditions] == ["FailureTarget", "Failed"]
-    told = failed.status.conditions[-1]
-    assert (told.reason, told.message) == (
+    message = failed.status.conditions[-1]
+    assert (message.reason, message.message) == (
         "BackoffLimitExceeded",
         "Job has reached the specified backoff limit",
     )
@@ -105,11 +105,13 @@ async def test_a_job_fails_at_its_backoff_limit(cluster: Cluster) -> None:
 async def test_a_failure_may_end_a_job_at_once(cluster: Cluster) -> None:
     codes = batch_v1.PodFailurePolicyOnExitCodesRequirement(operator="In", values=[1])
     rule = batch_v1.PodFailurePolicyRule(action="FailJob", on_exit_codes=codes)
-    await cluster.create(job("judged", Fate.FAIL, pod_failure_policy=batch_v1.PodFailurePolicy(rules=[rule])))
+    await cluster.create(
+        job("judged", PodScenario.FAIL, pod_failure_policy=batch_v1.PodFailurePolicy(rules=[rule]))
+    )
     failed = await cluster.eventually(batch_v1.Job, "judged", has("Failed"))
-    told = failed.status.conditions[-1]
-    assert told.reason == "PodFailurePolicy"
-    assert told.message.endswith("failed with exit code 1 matching FailJob rule at index 0")
+    message = failed.status.conditions[-1]
+    assert message.reason == "PodFailurePolicy"
+    assert message.message.endswith("failed with exit code 1 matching FailJob rule at index 0")
     assert failed.status.failed == 1
 
 
@@ -138,7 +140,7 @@ async def test_a_suspended_job_has_no_pods_until_it_is_resumed(cluster: Cluster)
 
 
 async def test_a_job_that_takes_too_long_fails(cluster: Cluster) -> None:
-    await cluster.create(job("slow", Fate.RUN, active_deadline_seconds=1))
+    await cluster.create(job("slow", PodScenario.RUN, active_deadline_seconds=1))
     failed = await cluster.eventually(batch_v1.Job, "slow", has("Failed"))
     assert failed.status.conditions[-1].reason == "DeadlineExceeded"
 
@@ -159,7 +161,7 @@ async def test_a_finished_job_expires(cluster: Cluster) -> None:
 
 
 async def test_a_deleted_job_takes_its_running_pods_along(cluster: Cluster) -> None:
-    made = await cluster.create(job("long", Fate.RUN))
+    made = await cluster.create(job("long", PodScenario.RUN))
 
     async def running() -> bool:
         return [pod.status.phase for pod in await pods_of(cluster, "long")] == ["Running"]
@@ -173,12 +175,14 @@ async def test_a_deleted_job_takes_its_running_pods_along(cluster: Cluster) -> N
     await until(gone)
 
 
-def indexed(name: str, fate: Fate | None = None, **spec: Any) -> batch_v1.Job:
-    return job(name, fate, completion_mode="Indexed", **spec)
+def indexed(name: str, scenario: PodScenario | None = None, **spec: Any) -> batch_v1.Job:
+    return job(name, scenario, completion_mode="Indexed", **spec)
 
 
 async def test_indexes_fail_one_by_one(cluster: Cluster) -> None:
-    await cluster.create(indexed("each", Fate.FAIL, completions=2, parallelism=2, backoff_limit_per_index=0))
+    await cluster.create(
+        indexed("each", PodScenario.FAIL, completions=2, parallelism=2, backoff_limit_per_index=0)
+    )
     failed = await cluster.eventually(batch_v1.Job, "each", has("Failed"))
     assert (failed.status.failed_indexes, failed.status.completed_indexes) == ("0,1", "")
     assert (failed.status.failed, failed.status.succeeded) == (2, 0)
@@ -194,13 +198,13 @@ async def test_indexes_fail_one_by_one(cluster: Cluster) -> None:
 
 async def test_too_many_failed_indexes_end_a_job(cluster: Cluster) -> None:
     made = indexed(
-        "few", Fate.FAIL, completions=3, parallelism=1, backoff_limit_per_index=0, max_failed_indexes=0
+        "few", PodScenario.FAIL, completions=3, parallelism=1, backoff_limit_per_index=0, max_failed_indexes=0
     )
     await cluster.create(made)
     failed = await cluster.eventually(batch_v1.Job, "few", has("Failed"))
     assert failed.status.failed_indexes == "0"
-    told = failed.status.conditions[-1]
-    assert (told.reason, told.message) == (
+    message = failed.status.conditions[-1]
+    assert (message.reason, message.message) == (
         "MaxFailedIndexesExceeded",
         "Job has exceeded the specified maximal number of failed indexes",
     )
@@ -209,7 +213,7 @@ async def test_too_many_failed_indexes_end_a_job(cluster: Cluster) -> None:
 async def test_a_failure_may_end_its_index_at_once(cluster: Cluster) -> None:
     codes = batch_v1.PodFailurePolicyOnExitCodesRequirement(operator="In", values=[1])
     rule = batch_v1.PodFailurePolicyRule(action="FailIndex", on_exit_codes=codes)
-    made = indexed("given-up", Fate.FAIL, completions=1, parallelism=1, backoff_limit_per_index=5)
+    made = indexed("given-up", PodScenario.FAIL, completions=1, parallelism=1, backoff_limit_per_index=5)
     made.spec.pod_failure_policy = batch_v1.PodFailurePolicy(rules=[rule])
     await cluster.create(made)
     failed = await cluster.eventually(batch_v1.Job, "given-up", has("Failed"))
@@ -217,7 +221,7 @@ async def test_a_failure_may_end_its_index_at_once(cluster: Cluster) -> None:
 
 
 async def test_a_pod_that_is_deleted_counts_as_failed(cluster: Cluster) -> None:
-    await cluster.create(job("robbed", Fate.RUN))
+    await cluster.create(job("robbed", PodScenario.RUN))
     await cluster.eventually(batch_v1.Job, "robbed", lambda found: found.status.ready == 1)
     (lost,) = await pods_of(cluster, "robbed")
     await cluster.client.delete(lost)
@@ -228,7 +232,7 @@ async def test_a_pod_that_is_deleted_counts_as_failed(cluster: Cluster) -> None:
 
 
 async def test_fewer_side_by_side_are_no_failures(cluster: Cluster) -> None:
-    made = await cluster.create(job("wide", Fate.RUN, completions=3, parallelism=3))
+    made = await cluster.create(job("wide", PodScenario.RUN, completions=3, parallelism=3))
     await cluster.eventually(batch_v1.Job, "wide", lambda found: found.status.ready == 3)
     await cluster.client.patch(made, {"spec": {"parallelism": 1}})
     found = await cluster.eventually(
@@ -238,7 +242,7 @@ async def test_fewer_side_by_side_are_no_failures(cluster: Cluster) -> None:
 
 
 async def test_a_smaller_indexed_job_keeps_its_first_indexes(cluster: Cluster) -> None:
-    made = await cluster.create(indexed("shrunk", Fate.RUN, completions=2, parallelism=2))
+    made = await cluster.create(indexed("shrunk", PodScenario.RUN, completions=2, parallelism=2))
     await cluster.eventually(batch_v1.Job, "shrunk", lambda found: found.status.ready == 2)
     await cluster.client.patch(made, {"spec": {"completions": 1, "parallelism": 1}})
     found = await cluster.eventually(
@@ -250,14 +254,16 @@ async def test_a_smaller_indexed_job_keeps_its_first_indexes(cluster: Cluster) -
 
 
 async def test_a_smaller_indexed_job_counts_only_the_indexes_that_it_has(cluster: Cluster) -> None:
-    made = await cluster.create(indexed("trimmed", Fate.RUN, completions=3, parallelism=3))
+    made = await cluster.create(indexed("trimmed", PodScenario.RUN, completions=3, parallelism=3))
     await cluster.eventually(batch_v1.Job, "trimmed", lambda found: found.status.ready == 3)
     last = next(
         item
         for item in await pods_of(cluster, "trimmed")
         if item.metadata.annotations["batch.kubernetes.io/job-completion-index"] == "2"
     )
-    await cluster.client.patch(last, {"metadata": {"annotations": {ANNOTATION: Fate.SUCCEED}}})
+    await cluster.client.patch(
+        last, {"metadata": {"annotations": {SCENARIO_ANNOTATION: PodScenario.SUCCEED}}}
+    )
     await cluster.eventually(batch_v1.Job, "trimmed", lambda found: found.status.completed_indexes == "2")
     await cluster.client.patch(made, {"spec": {"completions": 1, "parallelism": 1}})
     found = await cluster.eventually(

@@ -9,8 +9,8 @@ from devcluster_workloads import pod, until, until_told
 
 from kubewright.api.builtin import coordination_v1, core_v1
 from kubewright.controller import Context
-from kubewright.devcluster import ANNOTATION, NODE, Fate
-from kubewright.devcluster.kubelet import STOPPING, Kubelet
+from kubewright.devcluster import NODE, SCENARIO_ANNOTATION, PodScenario
+from kubewright.devcluster.kubelet import STOP_SECONDS, Kubelet
 from kubewright.testing import embedded, virtual_time
 from kubewright.testing.cluster import Cluster
 
@@ -89,7 +89,7 @@ async def test_a_pod_with_a_finalizer_waits_for_it(cluster: Cluster) -> None:
 
 
 async def test_a_crash_loop_backs_off(cluster: Cluster) -> None:
-    await cluster.create(pod("broken", fate=Fate.CRASH_LOOP))
+    await cluster.create(pod("broken", scenario=PodScenario.CRASH_LOOP))
     found = await cluster.eventually(core_v1.Pod, "broken", waits_for("CrashLoopBackOff"))
     status = found.status.container_statuses[0]
     assert status.restart_count == 1
@@ -99,10 +99,10 @@ async def test_a_crash_loop_backs_off(cluster: Cluster) -> None:
 
 
 async def test_fates_are_told_in_the_status(cluster: Cluster) -> None:
-    await cluster.create(pod("missing", fate=Fate.IMAGE_MISSING))
-    await cluster.create(pod("unready", fate=Fate.NEVER_READY))
-    await cluster.create(pod("greedy", fate=Fate.OUT_OF_MEMORY, restart_policy="Never"))
-    await cluster.create(pod("done", fate=Fate.SUCCEED, restart_policy="Never"))
+    await cluster.create(pod("missing", scenario=PodScenario.IMAGE_MISSING))
+    await cluster.create(pod("unready", scenario=PodScenario.NEVER_READY))
+    await cluster.create(pod("greedy", scenario=PodScenario.OUT_OF_MEMORY, restart_policy="Never"))
+    await cluster.create(pod("done", scenario=PodScenario.SUCCEED, restart_policy="Never"))
     await cluster.eventually(core_v1.Pod, "missing", waits_for("ImagePullBackOff"))
     await cluster.eventually(core_v1.Pod, "unready", lambda item: item.status.phase == "Running")
     failed = await cluster.eventually(core_v1.Pod, "greedy", lambda item: item.status.phase == "Failed")
@@ -113,9 +113,9 @@ async def test_fates_are_told_in_the_status(cluster: Cluster) -> None:
 
 
 async def test_a_fate_can_be_mended_while_the_pod_lives(cluster: Cluster) -> None:
-    made = await cluster.create(pod("missing", fate=Fate.IMAGE_MISSING))
+    made = await cluster.create(pod("missing", scenario=PodScenario.IMAGE_MISSING))
     await cluster.eventually(core_v1.Pod, "missing", waits_for("ImagePullBackOff"))
-    await cluster.client.patch(made, {"metadata": {"annotations": {ANNOTATION: None}}})
+    await cluster.client.patch(made, {"metadata": {"annotations": {SCENARIO_ANNOTATION: None}}})
     await cluster.eventually(core_v1.Pod, "missing", lambda item: item.status.phase == "Running")
 
 
@@ -161,13 +161,13 @@ async def test_a_pod_without_room_says_why_and_runs_when_there_is(cluster: Clust
         return any(one.type == "PodScheduled" and one.status == "False" for one in item.status.conditions)
 
     found = await cluster.eventually(core_v1.Pod, "picky", refused)
-    told = next(item for item in found.status.conditions if item.type == "PodScheduled")
-    assert told.reason == "Unschedulable"
+    conditions = next(item for item in found.status.conditions if item.type == "PodScheduled")
+    assert conditions.reason == "Unschedulable"
     message = (
         "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector. "
         "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
     )
-    assert told.message.replace("no new claims to deallocate, ", "") == message
+    assert conditions.message.replace("no new claims to deallocate, ", "") == message
     await until_told(cluster, ("Pod", "FailedScheduling", "0/1 nodes are available"))
     label = {f"example.com/{cluster.namespace}": "yes"}
     await cluster.client.patch(core_v1.Node, {"metadata": {"labels": label}}, name=NODE)
@@ -197,11 +197,11 @@ async def test_a_running_pod_takes_a_moment_to_end() -> None:
         began = asyncio.get_running_loop().time()
         await cluster.client.delete(made)
         await cluster.eventually_gone(core_v1.Pod, "brief")
-        assert asyncio.get_running_loop().time() - began >= STOPPING
+        assert asyncio.get_running_loop().time() - began >= STOP_SECONDS
 
 
 class Desk:
-    """Takes what the kubelet does, and notes what it deletes."""
+    """Takes what the kubelet does, and events what it deletes."""
 
     def __init__(self) -> None:
         self.deleted: list[str] = []
@@ -221,16 +221,16 @@ async def test_an_end_that_is_all_but_there_is_there(monkeypatch: pytest.MonkeyP
     running = core_v1.ContainerState(running=core_v1.ContainerStateRunning(started_at=datetime.now(UTC)))
     leaving = pod("leaving")
     leaving.spec.node_name, leaving.status.pod_ip = NODE, "10.244.0.9"
-    told = core_v1.ContainerStatus(
+    conditions = core_v1.ContainerStatus(
         name="main", image="i", image_id="i", ready=True, restart_count=0, state=running
     )
-    leaving.status.container_statuses = [told]
+    leaving.status.container_statuses = [conditions]
     leaving.metadata.uid = "u"
     leaving.metadata.deletion_timestamp = datetime.now(UTC)
     leaving.metadata.deletion_grace_period_seconds = 30
     kubelet, desk, now = Kubelet(NODE), Desk(), 1000.0
     monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now)
     assert await kubelet.reconcile(leaving, cast(Context, desk)) is not None
-    now += STOPPING - early
+    now += STOP_SECONDS - early
     assert await kubelet.reconcile(leaving, cast(Context, desk)) is None
     assert desk.deleted == ["leaving"]

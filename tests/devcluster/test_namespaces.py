@@ -8,7 +8,7 @@ from devcluster_workloads import deployment, is_rolled_out
 
 from kubewright.api import Meta
 from kubewright.api.builtin import apps_v1, core_v1
-from kubewright.devcluster.namespaces import look_again_after
+from kubewright.devcluster.namespaces import requeue_delay
 from kubewright.testing.cluster import Cluster
 
 
@@ -63,5 +63,5 @@ async def test_a_namespace_waits_for_a_finalizer_inside(cluster: Cluster) -> Non
 
 
 def test_what_stays_long_is_looked_at_seldom() -> None:
-    waits = [look_again_after(timedelta(seconds=age)).total_seconds() for age in (0, 1, 8, 3600)]
+    waits = [requeue_delay(timedelta(seconds=age)).total_seconds() for age in (0, 1, 8, 3600)]
     assert waits == [0.2, 0.25, 2, 15]

@@ -4,8 +4,8 @@ import pytest
 from devcluster_workloads import until_told
 
 from kubewright.api.builtin import core_v1
-from kubewright.devcluster.node_care import TTL, seconds_to_keep
-from kubewright.devcluster.places import NODE
+from kubewright.devcluster.addresses import NODE
+from kubewright.devcluster.node_lifecycle import TTL, ttl_seconds
 from kubewright.testing.cluster import Cluster
 
 
@@ -20,4 +20,4 @@ async def test_a_node_is_told_how_long_it_may_keep_what_it_reads(cluster: Cluste
 
 @pytest.mark.parametrize(("nodes", "seconds"), [(1, 0), (100, 0), (101, 15), (1000, 30), (5000, 300)])
 def test_the_more_nodes_the_longer(nodes: int, seconds: int) -> None:
-    assert seconds_to_keep(nodes) == seconds
+    assert ttl_seconds(nodes) == seconds

@@ -1,19 +1,19 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubewright.devcluster.rollouts import Batch, limits, proportional, resolve, scale_down, scale_up
+from kubewright.devcluster.rollouts import SetSize, limits, proportional, resolve, scale_down, scale_up
 
 sizes = st.integers(0, 40)
 shares = st.integers(0, 10) | st.integers(0, 100).map(lambda percent: f"{percent}%")
 
 
 @st.composite
-def batches(draw: st.DrawFn) -> Batch:
+def set_sizes(draw: st.DrawFn) -> SetSize:
     replicas = draw(sizes)
-    return Batch(replicas, draw(st.integers(0, replicas)), draw(sizes))
+    return SetSize(replicas, draw(st.integers(0, replicas)), draw(sizes))
 
 
-olds = st.lists(batches(), max_size=4)
+olds = st.lists(set_sizes(), max_size=4)
 
 
 def test_percentages_of_surge_round_up_and_of_unavailability_down() -> None:
@@ -34,24 +34,24 @@ def test_limits_always_let_a_rollout_move(wanted: int, surge: int | str, unavail
     assert more + fewer > 0
 
 
-@given(wanted=sizes, surge=sizes, new=batches(), old=olds)
+@given(wanted=sizes, surge=sizes, new=set_sizes(), old=olds)
 def test_scaling_up_never_exceeds_what_is_wanted_nor_the_surge(
-    wanted: int, surge: int, new: Batch, old: list[Batch]
+    wanted: int, surge: int, new: SetSize, old: list[SetSize]
 ) -> None:
     size = scale_up(wanted, surge, new, old)
     assert size <= wanted
-    others = sum(batch.replicas for batch in old)
+    others = sum(item.replicas for item in old)
     assert size <= new.replicas or size + others <= wanted + surge
 
 
-@given(wanted=sizes, unavailable=sizes, new=batches(), old=olds)
+@given(wanted=sizes, unavailable=sizes, new=set_sizes(), old=olds)
 def test_scaling_down_never_takes_a_serving_pod_that_is_needed(
-    wanted: int, unavailable: int, new: Batch, old: list[Batch]
+    wanted: int, unavailable: int, new: SetSize, old: list[SetSize]
 ) -> None:
     after = scale_down(wanted, unavailable, new, old)
-    assert all(0 <= size <= batch.replicas for size, batch in zip(after, old, strict=True))
-    before = new.available + sum(batch.available for batch in old)
-    serving = new.available + sum(min(size, batch.available) for size, batch in zip(after, old, strict=True))
+    assert all(0 <= size <= item.replicas for size, item in zip(after, old, strict=True))
+    before = new.available + sum(item.available for item in old)
+    serving = new.available + sum(min(size, item.available) for size, item in zip(after, old, strict=True))
     assert serving >= min(before, wanted - unavailable)
 
 
@@ -60,26 +60,28 @@ def test_every_rollout_ends_with_the_new_set_alone(
     wanted: int, surge: int | str, unavailable: int | str, start: int, picks: st.DataObject
 ) -> None:
     more, fewer = limits(wanted, surge, unavailable)
-    new, old = Batch(0, 0), [Batch(start, start)]
+    new, old = SetSize(0, 0), [SetSize(start, start)]
     for _ in range(500):
         if (new.replicas, new.available) == (wanted, wanted) and old[0].replicas == 0:
             return
-        new = Batch(scale_up(wanted, more, new, old), new.available)
-        new = Batch(new.replicas, min(new.available, new.replicas))
+        new = SetSize(scale_up(wanted, more, new, old), new.available)
+        new = SetSize(new.replicas, min(new.available, new.replicas))
         size = scale_down(wanted, fewer, new, old)[0]
-        old = [Batch(size, size)]
+        old = [SetSize(size, size)]
         ready = picks.draw(st.integers(new.available, new.replicas), label="ready")
         # Pods come up in their time, but they do come up.
-        new = Batch(new.replicas, max(ready, min(new.available + 1, new.replicas)))
+        new = SetSize(new.replicas, max(ready, min(new.available + 1, new.replicas)))
     raise AssertionError(f"the rollout hangs at {new} and {old}")
 
 
-@given(wanted=sizes, surge=st.integers(0, 10), sets=st.lists(batches(), min_size=2, max_size=4))
-def test_scaling_in_proportion_reaches_the_allowed_total(wanted: int, surge: int, sets: list[Batch]) -> None:
+@given(wanted=sizes, surge=st.integers(0, 10), sets=st.lists(set_sizes(), min_size=2, max_size=4))
+def test_scaling_in_proportion_reaches_the_allowed_total(
+    wanted: int, surge: int, sets: list[SetSize]
+) -> None:
     after = proportional(wanted, surge, sets)
     assert all(size >= 0 for size in after)
     assert sum(after) == (wanted + surge if wanted else 0)
 
 
 def test_scaling_in_proportion_keeps_the_shares() -> None:
-    assert proportional(10, 0, [Batch(3, 3, 5), Batch(2, 2, 5)]) == [6, 4]
+    assert proportional(10, 0, [SetSize(3, 3, 5), SetSize(2, 2, 5)]) == [6, 4]

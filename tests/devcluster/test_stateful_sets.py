@@ -6,7 +6,7 @@ from devcluster_workloads import pods_of, selector, template, until, until_told
 
 from kubewright.api import Meta, Quantity
 from kubewright.api.builtin import apps_v1, core_v1
-from kubewright.devcluster import ANNOTATION, Fate
+from kubewright.devcluster import SCENARIO_ANNOTATION, PodScenario
 from kubewright.testing.cluster import Cluster
 
 
@@ -50,7 +50,7 @@ async def test_pods_come_in_order_with_names_that_last(cluster: Cluster) -> None
 
 async def test_a_pod_that_is_not_ready_holds_up_the_next(cluster: Cluster) -> None:
     held = stateful_set("db", 2)
-    held.spec.template.metadata.annotations[ANNOTATION] = Fate.NEVER_READY
+    held.spec.template.metadata.annotations[SCENARIO_ANNOTATION] = PodScenario.NEVER_READY
     await cluster.create(held)
     await cluster.eventually(core_v1.Pod, "db-0", lambda pod: pod.status.phase == "Running")
     await cluster.settled(core_v1.Pod, apps_v1.StatefulSet, quiet=0.5)
@@ -60,7 +60,7 @@ async def test_a_pod_that_is_not_ready_holds_up_the_next(cluster: Cluster) -> No
 async def test_parallel_pods_do_not_wait_for_each_other(cluster: Cluster) -> None:
     eager = stateful_set("db", 3)
     eager.spec.pod_management_policy = "Parallel"
-    eager.spec.template.metadata.annotations[ANNOTATION] = Fate.NEVER_READY
+    eager.spec.template.metadata.annotations[SCENARIO_ANNOTATION] = PodScenario.NEVER_READY
     await cluster.create(eager)
 
     async def all_there() -> bool:

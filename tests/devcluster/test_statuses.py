@@ -7,8 +7,7 @@ from devcluster_workloads import deployment, is_rolled_out, pod, sets_of
 from kubewright.api import Conflict, Status, encode, raw_object
 from kubewright.api.builtin import apps_v1, core_v1
 from kubewright.controller import Change, Context
-from kubewright.devcluster.conditions import is_true
-from kubewright.devcluster.statuses import Reporter
+from kubewright.devcluster.statuses import StatusWriter, is_true
 from kubewright.testing.cluster import Cluster
 
 GATE = "example.com/gate"
@@ -51,8 +50,8 @@ async def test_a_pod_is_ready_when_its_gate_is_open_and_the_gate_stays_so(cluste
 class Desk:
     """Shows the reporter what its write leads to, as the cache does before the write has returned."""
 
-    def __init__(self, reporter: Reporter) -> None:
-        self._reporter = reporter
+    def __init__(self, reporter: StatusWriter) -> None:
+        self._status_writer = reporter
         self.news: list[bool] = []
 
     async def patch(self, found: core_v1.Pod, patch: dict[str, dict[str, str]], **_: object) -> None:
@@ -61,7 +60,9 @@ class Desk:
         for image in ("i", "other"):
             after = _pod(image, phase=patch["status"]["phase"])
             before, now = (raw_object(encode(state)) for state in (found, after))
-            self.news.append(self._reporter.is_news(Change(core_v1.Pod, found.key, before, now)))
+            self.news.append(
+                self._status_writer.is_external_change(Change(core_v1.Pod, found.key, before, now))
+            )
 
 
 def _pod(image: str = "i", *, version: str = "7", phase: str = "Pending") -> core_v1.Pod:
@@ -72,13 +73,13 @@ def _pod(image: str = "i", *, version: str = "7", phase: str = "Pending") -> cor
 
 
 async def test_a_report_is_no_news_to_who_writes_it_and_anything_else_is() -> None:
-    reporter = Reporter()
+    reporter = StatusWriter()
     desk = Desk(reporter)
     assert await reporter.write(_pod(), core_v1.PodStatus(phase="Running"), cast(Context, desk))
     assert desk.news == [False, True]
 
 
 async def test_what_has_changed_meanwhile_is_left_alone() -> None:
-    reporter = Reporter()
+    reporter = StatusWriter()
     stale = _pod(version="6")
     assert not await reporter.write(stale, core_v1.PodStatus(phase="Running"), cast(Context, Desk(reporter)))

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from kubewright.processpods.grpc_health import NoHealth, health_status
+from kubewright.processpods.grpc_health import HealthCheckError, health_status
 
 SETTINGS, DATA, HEADERS, PING, GO_AWAY = 4, 0, 1, 6, 7
 END, END_HEADERS, PADDED = 1, 4, 8
@@ -61,12 +61,12 @@ async def test_a_status_is_read(message: bytes, status: str) -> None:
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        ([frame(HEADERS, END | END_HEADERS, 1, HEAD + TRAILERS)], "does not tell of this service"),
+        ([frame(HEADERS, END | END_HEADERS, 1, HEAD + TRAILERS)], "does not report this service"),
         ([frame(GO_AWAY, 0, 0, b"\0" * 8)], "ended the call"),
         ([b"HTTP/1.1 400 Bad Request\r\n\r\n"], "is not HTTP/2"),
     ],
 )
 async def test_what_is_no_answer_is_told(answer: list[bytes], reason: str) -> None:
     async with serving(answer) as (port, _):
-        with pytest.raises(NoHealth, match=reason):
+        with pytest.raises(HealthCheckError, match=reason):
             await health_status("127.0.0.1", port, "")

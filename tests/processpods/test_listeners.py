@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from kubewright.processpods.listeners import may_listen
-from kubewright.processpods.orphans import MARK
+from kubewright.processpods.reaper import MARK
+from kubewright.processpods.streams import port_belongs_to_pod
 
 ADDRESS = "127.130.7.7"
 _PROGRAM = """
@@ -41,15 +41,15 @@ def listening(address: str, mark: str) -> Generator[int, None, None]:
 @pytest.mark.parametrize("address", ["0.0.0.0", "::", ADDRESS])
 def test_a_process_of_the_pod_may_listen_where_it_likes(address: str) -> None:
     with listening(address, "cluster/uid/main") as port:
-        assert may_listen(ADDRESS, port, "cluster/uid/")
+        assert port_belongs_to_pod(ADDRESS, port, "cluster/uid/")
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "::"])
 def test_another_program_on_all_addresses_is_not_the_pods(address: str) -> None:
     with listening(address, "cluster/another/main") as port:
-        assert not may_listen(ADDRESS, port, "cluster/uid/")
+        assert not port_belongs_to_pod(ADDRESS, port, "cluster/uid/")
 
 
 def test_where_nobody_listens_connecting_finds_that_out() -> None:
     with socket.create_server(("127.0.0.1", 0)) as elsewhere:
-        assert may_listen(ADDRESS, elsewhere.getsockname()[1], "cluster/uid/")
+        assert port_belongs_to_pod(ADDRESS, elsewhere.getsockname()[1], "cluster/uid/")

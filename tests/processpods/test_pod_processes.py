@@ -9,8 +9,8 @@ import pytest
 from kubewright.api import Meta, NotFound, Status
 from kubewright.api.builtin import core_v1
 from kubewright.client import Client
-from kubewright.devcluster.places import Place
-from kubewright.processpods.pod_processes import REFRESH_SECONDS, rounds_to_tokens
+from kubewright.devcluster.addresses import PodAddresses
+from kubewright.processpods.pod_processes import REFRESH_SECONDS, token_refresh_rounds
 from kubewright.processpods.preparation import Machine, PodPreparation
 
 
@@ -31,7 +31,7 @@ def _spec(*lives: int | None) -> core_v1.PodSpec:
 def test_tokens_are_made_anew_before_the_first_of_them_expires(
     lives: tuple[int | None, ...], minutes: int
 ) -> None:
-    assert rounds_to_tokens(_spec(*lives)) * REFRESH_SECONDS == minutes * 60
+    assert token_refresh_rounds(_spec(*lives)) * REFRESH_SECONDS == minutes * 60
 
 
 class Cluster:
@@ -50,7 +50,7 @@ async def test_a_token_is_made_anew_whatever_else_is_missing(tmp_path: Path) -> 
     spec.volumes = [gone, *spec.volumes]
     pod = core_v1.Pod(Meta("p", namespace="default", uid="u"), spec=spec)
     machine = Machine(cast(Client, Cluster()), "https://127.0.0.1:1", {}, cast(Any, None), tmp_path)
-    around = PodPreparation(machine, pod, Place("127.0.0.1", "127.128.0.1"))
+    around = PodPreparation(machine, pod, PodAddresses("127.0.0.1", "127.128.0.1"))
     assert not await around.refresh(tokens=True)
     assert [found.read_text() for found in tmp_path.rglob("token")] == ["fresh"]
     spec.volumes.remove(gone)

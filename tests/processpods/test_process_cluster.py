@@ -34,7 +34,7 @@ def shell(name: str, script: str) -> core_v1.Pod:
     return core_v1.Pod(Meta(name, namespace="default"), spec=core_v1.PodSpec(containers=[container]))
 
 
-async def begun(client: Client, pod: core_v1.Pod, restarts: int = 0) -> core_v1.Pod:
+async def started_status(client: Client, pod: core_v1.Pod, restarts: int = 0) -> core_v1.Pod:
     """Create a Pod unless it is there, and wait until it runs."""
     async with asyncio.timeout(60):
         await client.apply(pod, field_manager="test", force=True)
@@ -59,7 +59,7 @@ async def printed(client: Client, name: str) -> str:
 
 async def test_nothing_is_left_when_the_cluster_ends() -> None:
     async with DevCluster(pod_runner=ProcessPods({})) as cluster, Client(cluster.config) as client:
-        await begun(client, shell("one", "sleep 1002 & echo $$$$ $!; wait"))
+        await started_status(client, shell("one", "sleep 1002 & echo $$$$ $!; wait"))
         processes = [int(word) for word in (await printed(client, "one")).split()]
         assert all(is_alive(number) for number in processes)
     assert not any(is_alive(number) for number in processes)
@@ -90,7 +90,7 @@ def test_nothing_is_left_when_the_cluster_is_killed(tmp_path: Path) -> None:
 
     async def fill(config: ClusterConfig) -> list[int]:
         async with Client(config) as client:
-            await begun(client, shell("one", LEAVING))
+            await started_status(client, shell("one", LEAVING))
             return [int(word) for word in (await printed(client, "one")).split()]
 
     async def gone(processes: list[int]) -> None:
@@ -109,7 +109,7 @@ def test_pods_start_again_with_a_cluster_that_is_kept(tmp_path: Path) -> None:
 
     async def look(config: ClusterConfig, restarts: int) -> core_v1.Pod:
         async with Client(config) as client:
-            return await begun(client, shell("kept", "exec sleep 1004"), restarts)
+            return await started_status(client, shell("kept", "exec sleep 1004"), restarts)
 
     with running(kubeconfig, data):
         before = asyncio.run(look(load_config(kubeconfig), 0))

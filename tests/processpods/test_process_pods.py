@@ -213,11 +213,11 @@ async def test_a_container_leaves_a_message_about_its_end(cluster: Cluster) -> N
 
 
 async def test_init_containers_run_first_and_hand_over(cluster: Cluster, kubectl: Kubectl) -> None:
-    pod = shell("second", "cat $CONTAINER_SANDBOX_MOUNT_POINT/work/note; sleep 1000")
+    pod = shell("second", "cat $CONTAINER_SANDBOX_MOUNT_POINT/work/event; sleep 1000")
     mount = core_v1.VolumeMount(name="work", mount_path="/work")
     pod.spec.volumes = [core_v1.Volume(name="work", empty_dir=core_v1.EmptyDirVolumeSource())]
     pod.spec.containers[0].volume_mounts = [mount]
-    first = "echo from the first > $CONTAINER_SANDBOX_MOUNT_POINT/work/note"
+    first = "echo from the first > $CONTAINER_SANDBOX_MOUNT_POINT/work/event"
     pod.spec.init_containers = [
         core_v1.Container(name="first", image="i", command=["sh", "-c", first], volume_mounts=[mount])
     ]

@@ -10,7 +10,7 @@ import pytest
 import kubewright as kw
 from kubewright.api import Meta
 from kubewright.api.builtin import core_v1
-from kubewright.devcluster import ANNOTATION, Fate
+from kubewright.devcluster import SCENARIO_ANNOTATION, PodScenario
 from kubewright.devserver import Match
 from kubewright.testing import Cluster, embedded, virtual_time
 from kubewright.testing.story import differences, folded
@@ -180,7 +180,7 @@ async def test_the_minutes_of_an_embedded_cluster_pass_in_no_time() -> None:
     async with embedded() as cluster:
         container = core_v1.Container(name="main", image="i")
         pod = core_v1.Pod(
-            Meta("broken", annotations={ANNOTATION: Fate.CRASH_LOOP}),
+            Meta("broken", annotations={SCENARIO_ANNOTATION: PodScenario.CRASH_LOOP}),
             spec=core_v1.PodSpec(containers=[container]),
         )
         await cluster.create(pod)

@@ -1,15 +1,35 @@
-"""A cluster to develop on: the embedded API server with the controllers, scheduler and kubelet around it.
+"""A cluster for development and tests: the embedded API server with controllers, a scheduler and a kubelet.
 
-Written on kubewright's own runtime. `cluster` puts it together; `namespaces`, `deployments`, `replica_sets`,
-`scheduling` and `kubelet` are controllers like any author's; `garbage` follows every kind there is. `stages`
-and `rollouts` are the pure parts, `fates` makes a Pod fail on request. Pods only pretend to run, unless a `PodRunner`
-such as `kubewright.processpods` is given.
+The entry point is `DevCluster` in `cluster`. The controllers use kubewright's own runtime; each module has a function
+`controller()` or `controllers()` that declares its own. Pods are simulated unless a `PodRunner` such as
+`kubewright.processpods` runs them.
+
+Read in this order:
+
+- `cluster` starts everything; `loopback` connects its controllers to the server without a network; `clock` and
+  `scratch` are its time and its temporary directory.
+- Shared by controllers: `workloads` (adoption, counting Pods), `statuses`, `batching`, `revisions`, `rollouts`.
+- Workload controllers: `deployments`, `replica_sets`, `stateful_sets`, `daemon_sets`, `jobs` with `job_pods`,
+  `cron_jobs` with `cron`.
+- Scheduling and nodes: `scheduler` with `node_filters`, `node_lifecycle`.
+- The simulated node: `kubelet`, `addresses`, `pod_lifecycle` (statuses and conditions), `pod_scenarios` (simulated
+  Pods), `provisioner`.
+- Other controllers: `namespaces`, `garbage`, `endpoints`, `volumes`, `quotas`, `disruptions`, `autoscalers`,
+  `aggregation`, `certificate_requests`.
 """
 
+from kubewright.devcluster.addresses import NODE
 from kubewright.devcluster.cluster import DevCluster, register_node
-from kubewright.devcluster.fates import ANNOTATION, Fate
 from kubewright.devcluster.kubelet import kubelet_operator
-from kubewright.devcluster.places import NODE
+from kubewright.devcluster.pod_scenarios import SCENARIO_ANNOTATION, PodScenario
 from kubewright.devcluster.scratch import Scratch
 
-__all__ = ["ANNOTATION", "NODE", "DevCluster", "Fate", "Scratch", "kubelet_operator", "register_node"]
+__all__ = [
+    "NODE",
+    "SCENARIO_ANNOTATION",
+    "DevCluster",
+    "PodScenario",
+    "Scratch",
+    "kubelet_operator",
+    "register_node",
+]

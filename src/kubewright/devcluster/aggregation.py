@@ -1,4 +1,4 @@
-"""ClusterRoles that are made of others: the rules of all that their selectors choose."""
+"""The ClusterRole aggregation controller: copies the rules of the roles that an aggregation rule selects."""
 
 from collections.abc import Iterable
 
@@ -15,7 +15,7 @@ aggregating: Index[rbac_v1.ClusterRole] = Index(
 
 
 def rules_of(role: rbac_v1.ClusterRole, others: Iterable[rbac_v1.ClusterRole]) -> list[rbac_v1.PolicyRule]:
-    """Collect the rules of the roles that a role chooses, by their names, each once."""
+    """Return the rules of the roles that a role's selectors match, ordered by role name, without duplicates."""
     if role.aggregation_rule is None:
         return role.rules
     selectors = [label_selector(to_wire(item)) for item in role.aggregation_rule.cluster_role_selectors]
@@ -28,7 +28,7 @@ def rules_of(role: rbac_v1.ClusterRole, others: Iterable[rbac_v1.ClusterRole]) -
 
 
 async def reconcile(role: rbac_v1.ClusterRole, ctx: Context) -> None:
-    """Keep the rules of a role that is made of others."""
+    """Update the rules of an aggregated ClusterRole."""
     if role.aggregation_rule is None:
         return
     rules = rules_of(role, await ctx.list(rbac_v1.ClusterRole))
@@ -37,7 +37,7 @@ async def reconcile(role: rbac_v1.ClusterRole, ctx: Context) -> None:
 
 
 def controller() -> Controller[rbac_v1.ClusterRole]:
-    """Declare the controller."""
+    """Declare the ClusterRole aggregation controller."""
     return Controller(
         rbac_v1.ClusterRole,
         reconcile,

@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscalers where there are no metrics: bounds are kept, and the status says why no more is done."""
+"""The HorizontalPodAutoscaler controller of a cluster without metrics: it only enforces minReplicas and maxReplicas."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -10,7 +10,7 @@ from kubewright.controller import Context, Controller, Index, Options, Result, w
 from kubewright.devcluster import clock
 
 NAME = "horizontal-pod-autoscaler"
-LOOK_AGAIN = timedelta(seconds=15)
+RESYNC = timedelta(seconds=15)
 
 Autoscaler = autoscaling_v2.HorizontalPodAutoscaler
 Condition = autoscaling_v2.HorizontalPodAutoscalerCondition
@@ -23,8 +23,8 @@ autoscalers_by_target: Index[autoscaling_v2.HorizontalPodAutoscaler] = Index(
 )
 
 
-def bounded(current: int, least: int, most: int) -> tuple[int, str]:
-    """Give how many replicas are wanted without metrics, and why that differs from those there are."""
+def clamp_replicas(current: int, least: int, most: int) -> tuple[int, str]:
+    """Return the desired replicas without metrics, and the reason if they differ from the current ones."""
     if current == 0 and least != 0:
         return 0, ""
     if current > most:
@@ -34,8 +34,8 @@ def bounded(current: int, least: int, most: int) -> tuple[int, str]:
     return current, ""
 
 
-def no_metrics(scaler: Autoscaler) -> tuple[str, str, str]:
-    """Say in the real controller's words that the first metric cannot be read: a reason, why, and of what."""
+def missing_metric(scaler: Autoscaler) -> tuple[str, str, str]:
+    """Return the reason, the message and the name of the first metric that cannot be read, worded as Kubernetes does."""
     first = scaler.spec.metrics[0] if scaler.spec.metrics else None
     if first is None or first.resource is None:
         kind = "object" if first is None else first.type
@@ -57,13 +57,13 @@ def no_metrics(scaler: Autoscaler) -> tuple[str, str, str]:
 
 
 class Autoscalers:
-    """Keep the targets of autoscalers within their bounds."""
+    """Scale the targets of autoscalers to within their bounds."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     async def reconcile(self, scaler: Autoscaler, ctx: Context) -> Result | None:
-        """Look at the target once."""
+        """Read the scale of the target, correct it if it is out of bounds, and update the status."""
         now = clock.now().replace(microsecond=0)
         status = autoscaling_v2.HorizontalPodAutoscalerStatus(
             observed_generation=scaler.metadata.generation or None,
@@ -74,20 +74,20 @@ class Autoscalers:
             conditions=list(scaler.status.conditions),
         )
         target = scaler.spec.scale_target_ref
-        trouble = f'no matches for kind "{target.kind}" in group "{target.api_version.rpartition("/")[0]}"'
+        problem = f'no matches for kind "{target.kind}" in group "{target.api_version.rpartition("/")[0]}"'
         try:
             kind = await self._kind(target)
             if kind is not None:
-                trouble = ""
+                problem = ""
                 await self._scale(scaler, status, kind, ctx, now)
         except ApiError as error:
-            trouble = error.status.message
-        if trouble:
-            message = f"the HPA controller was unable to get the target's current scale: {trouble}"
+            problem = error.status.message
+        if problem:
+            message = f"the HPA controller was unable to get the target's current scale: {problem}"
             if _set(status, "AbleToScale", "False", "FailedGetScale", message, now):
-                ctx.warn("FailedGetScale", trouble)
+                ctx.warn("FailedGetScale", problem)
         await ctx.patch_status(scaler, status)
-        return Result(after=LOOK_AGAIN)
+        return Result(after=RESYNC)
 
     async def _kind(self, target: autoscaling_v2.CrossVersionObjectReference) -> Kind | None:
         for resource in await self._client.api_resources():
@@ -108,26 +108,26 @@ class Autoscalers:
         scale = await self._client.get_scale(kind, name, namespace)
         current = scale.spec.replicas
         least = 1 if scaler.spec.min_replicas is None else scaler.spec.min_replicas
-        wanted, why = bounded(current, least, scaler.spec.max_replicas)
-        status.current_replicas, status.desired_replicas = scale.status.replicas, wanted
-        told = "the HPA controller was able to get the target's current scale"
-        _set(status, "AbleToScale", "True", "SucceededGetScale", told, now)
+        desired, why = clamp_replicas(current, least, scaler.spec.max_replicas)
+        status.current_replicas, status.desired_replicas = scale.status.replicas, desired
+        message = "the HPA controller was able to get the target's current scale"
+        _set(status, "AbleToScale", "True", "SucceededGetScale", message, now)
         if why:
-            await self._client.scale(kind, name, namespace, replicas=wanted)
-            told = f"the HPA controller was able to update the target scale to {wanted}"
-            _set(status, "AbleToScale", "True", "SucceededRescale", told, now)
+            await self._client.scale(kind, name, namespace, replicas=desired)
+            message = f"the HPA controller was able to update the target scale to {desired}"
+            _set(status, "AbleToScale", "True", "SucceededRescale", message, now)
             status.last_scale_time = now
-            ctx.event("SuccessfulRescale", f"New size: {wanted}; reason: {why}")
-        elif wanted == 0:
-            told = "scaling is disabled since the replica count of the target is zero"
-            _set(status, "ScalingActive", "False", "ScalingDisabled", told, now)
+            ctx.event("SuccessfulRescale", f"New size: {desired}; reason: {why}")
+        elif desired == 0:
+            message = "scaling is disabled since the replica count of the target is zero"
+            _set(status, "ScalingActive", "False", "ScalingDisabled", message, now)
         else:
-            reason, why, of = no_metrics(scaler)
-            told = f"the HPA was unable to compute the replica count: {why}"
+            reason, why, of = missing_metric(scaler)
+            message = f"the HPA was unable to compute the replica count: {why}"
             total = len(scaler.spec.metrics)
-            # The real one writes empty results for what it could not read.
+            # The real controller writes an empty result for each metric that it cannot read.
             status.current_metrics = [autoscaling_v2.MetricStatus(type="") for _ in scaler.spec.metrics]
-            if _set(status, "ScalingActive", "False", reason, told, now):
+            if _set(status, "ScalingActive", "False", reason, message, now):
                 ctx.warn(reason, why)
                 first = f"first error is: failed to get {of}: {why}"
                 ctx.warn(
@@ -147,9 +147,9 @@ def _set(
     before = next((item for item in status.conditions if item.type == type), None)
     same = before is not None and before.status == value
     since = before.last_transition_time if before is not None and same else now
-    made = Condition(type=type, status=value, reason=reason, message=message, last_transition_time=since)
-    status.conditions = [item for item in status.conditions if item.type != type] + [made]
-    return before != made
+    condition = Condition(type=type, status=value, reason=reason, message=message, last_transition_time=since)
+    status.conditions = [item for item in status.conditions if item.type != type] + [condition]
+    return before != condition
 
 
 def _as_target(kind: str) -> Callable[[Object], str]:
@@ -157,7 +157,7 @@ def _as_target(kind: str) -> Callable[[Object], str]:
 
 
 def controller(client: Client) -> Controller[Autoscaler]:
-    """Declare the controller."""
+    """Declare the HorizontalPodAutoscaler controller."""
     kinds = (apps_v1.Deployment, apps_v1.StatefulSet, apps_v1.ReplicaSet)
     return Controller(
         Autoscaler,

@@ -1,4 +1,4 @@
-"""CertificateSigningRequests: what was approved is signed, and what is old is removed."""
+"""The CertificateSigningRequest controller: signs approved requests and deletes old ones."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
@@ -6,13 +6,13 @@ from datetime import datetime, timedelta
 from kubewright.api.builtin import certificates_v1
 from kubewright.controller import Context, Controller, Options, Result, needs
 from kubewright.devcluster import clock
-from kubewright.devcluster.conditions import is_true
+from kubewright.devcluster.statuses import is_true
 
 NAME = "csrsigning"
-LONGEST = timedelta(days=365)
-KEPT = timedelta(hours=1)
-"""How long a request stays after it was signed or refused."""
-KEPT_WAITING = timedelta(hours=24)
+MAX_DURATION = timedelta(days=365)
+RETENTION = timedelta(hours=1)
+"""How long a request is kept after it was signed or denied."""
+PENDING_RETENTION = timedelta(hours=24)
 
 _CLIENT = frozenset({"digital signature", "key encipherment", "client auth"})
 _SERVER = frozenset({"digital signature", "key encipherment", "server auth"})
@@ -24,11 +24,11 @@ SIGNERS = {
 
 Request = certificates_v1.CertificateSigningRequest
 Sign = Callable[[bytes, Sequence[str], timedelta], bytes]
-"""Signs a request (PEM) for some usages and some time; raises ValueError where it is not one to sign."""
+"""Signs a PEM request for the given usages and duration; raises ValueError if the request is not valid."""
 
 
-def refusal(request: Request) -> str:
-    """Say why a signer does not sign a request; nothing where it does."""
+def signing_problem(request: Request) -> str:
+    """Return why the signer refuses a request, or an empty string if it signs it."""
     allowed, needed = SIGNERS[request.spec.signer_name]
     usages = request.spec.usages
     if not set(usages) <= allowed:
@@ -38,55 +38,55 @@ def refusal(request: Request) -> str:
     return ""
 
 
-def kept_until(request: Request, now: datetime) -> datetime:
-    """Tell when a request is removed."""
+def removal_time(request: Request, now: datetime) -> datetime:
+    """Return when a request is deleted."""
     made = request.metadata.creation_timestamp or now
-    waits = not request.status.certificate and not is_true(request.status.conditions, "Denied")
-    return made + (KEPT_WAITING if waits else KEPT)
+    pending = not request.status.certificate and not is_true(request.status.conditions, "Denied")
+    return made + (PENDING_RETENTION if pending else RETENTION)
 
 
 class Signer:
-    """Sign with the cluster's own authority."""
+    """Sign requests with the cluster's certificate authority."""
 
     def __init__(self, sign: Sign) -> None:
         self._sign = sign
 
     async def reconcile(self, request: Request, ctx: Context) -> Result | None:
-        """Sign what is approved, remove what is old."""
+        """Sign an approved request, or delete an old one."""
         now = clock.now()
-        until = kept_until(request, now)
+        until = removal_time(request, now)
         if now >= until:
             await ctx.delete(request)
             return None
         status, conditions = request.status, request.status.conditions
-        waits = (
+        pending = (
             is_true(conditions, "Approved") and not is_true(conditions, "Failed") and not status.certificate
         )
-        if waits and request.spec.signer_name in SIGNERS:
+        if pending and request.spec.signer_name in SIGNERS:
             await ctx.patch_status(request, await self._signed(request, ctx))
         return Result(after=until - now)
 
     async def _signed(
         self, request: Request, ctx: Context
     ) -> certificates_v1.CertificateSigningRequestStatus:
-        trouble = refusal(request)
+        problem = signing_problem(request)
         asked = request.spec.expiration_seconds
-        span = min(timedelta(seconds=asked), LONGEST) if asked else LONGEST
-        if not trouble:
+        span = min(timedelta(seconds=asked), MAX_DURATION) if asked else MAX_DURATION
+        if not problem:
             try:
                 signed = await ctx.run_sync(self._sign, request.spec.request, request.spec.usages, span)
             except ValueError as error:
-                trouble = str(error)
+                problem = str(error)
             else:
                 return certificates_v1.CertificateSigningRequestStatus(certificate=signed)
         failed = certificates_v1.CertificateSigningRequestCondition(
-            type="Failed", status="True", reason="SignerValidationFailure", message=trouble
+            type="Failed", status="True", reason="SignerValidationFailure", message=problem
         )
         return certificates_v1.CertificateSigningRequestStatus(conditions=[failed])
 
 
 def controller(sign: Sign) -> Controller[Request]:
-    """Declare the controller."""
+    """Declare the CertificateSigningRequest controller."""
     return Controller(
         Request,
         Signer(sign),

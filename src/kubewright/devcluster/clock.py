@@ -1,4 +1,4 @@
-"""The time of day that moves with the event loop: where a test jumps the loop, the whole cluster jumps along."""
+"""The wall clock derived from the event loop's time, so that tests with virtual time also move timestamps."""
 
 import asyncio
 from datetime import datetime
@@ -10,7 +10,7 @@ _clocks: "WeakKeyDictionary[asyncio.AbstractEventLoop, Clock]" = WeakKeyDictiona
 
 
 def now() -> datetime:
-    """Tell the time, with its zone."""
+    """Return the current time with its time zone."""
     loop = asyncio.get_running_loop()
     clock = _clocks.get(loop)
     if clock is None:

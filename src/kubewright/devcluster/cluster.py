@@ -1,4 +1,4 @@
-"""The dev cluster: the embedded server and the controllers that make it look alive."""
+"""The dev cluster: the embedded API server with controllers, a scheduler and a kubelet."""
 
 import asyncio
 import logging
@@ -19,23 +19,21 @@ from kubewright.devcluster import (
     deployments,
     disruptions,
     endpoints,
-    evictions,
     jobs,
     kubelet,
     namespaces,
-    node_care,
+    node_lifecycle,
+    provisioner,
     quotas,
     replica_sets,
-    scheduling,
+    scheduler,
     stateful_sets,
-    storage,
     volumes,
 )
+from kubewright.devcluster.addresses import NODE
 from kubewright.devcluster.garbage import GarbageCollector
-from kubewright.devcluster.kubelet import PodRunner
+from kubewright.devcluster.kubelet import POD_ENDPOINTS, PodRunner
 from kubewright.devcluster.loopback import Loopback
-from kubewright.devcluster.places import NODE
-from kubewright.devcluster.pod_endpoints import POD_ENDPOINTS
 from kubewright.devserver import Server
 from kubewright.manager import Manager, ManagerOptions
 
@@ -45,22 +43,22 @@ _POLL = 0.005
 _client_log = logging.getLogger("kubewright.client")
 
 
-def _is_news(record: logging.LogRecord) -> bool:
-    """Keep the server's advice on Endpoints out of the log: a cluster has them, and its controllers write them."""
+def _is_not_endpoints_warning(record: logging.LogRecord) -> bool:
+    """Return False for the deprecation warning of Endpoints, which the cluster's own controllers cause."""
     return "v1 Endpoints is deprecated" not in record.getMessage()
 
 
 async def register_node(client: Client, name: str = NODE) -> None:
-    """Make the node, and the storage class of its volumes, unless they are there."""
-    for obj in (kubelet.node_object(name), storage.storage_class()):
+    """Create the Node and the default StorageClass unless they exist."""
+    for obj in (kubelet.node_object(name), provisioner.storage_class()):
         try:
             await client.create(obj)
         except AlreadyExists:
             continue
 
 
-async def _until_pods_are_welcome(client: Client) -> None:
-    """Wait for the first namespace's ServiceAccount, without which the server refuses Pods."""
+async def _wait_for_default_service_account(client: Client) -> None:
+    """Wait for the default ServiceAccount of the default namespace, without which the server rejects Pods."""
     while True:
         try:
             await client.get(core_v1.ServiceAccount, "default", "default")
@@ -73,9 +71,10 @@ async def _until_pods_are_welcome(client: Client) -> None:
 class DevCluster:
     """Serve a cluster of one node while the context is open: API server, controllers, scheduler, kubelet.
 
-    `data` names a file that keeps the cluster between runs. A `pod_runner`, such as `kubewright.processpods.ProcessPods`,
-    runs the containers of Pods; without one Pods only pretend to run. With `listen=False` the cluster is reached by
-    `in_process_config` alone. Without `workloads` only namespaces and the garbage collector work.
+    `data` names a file that keeps the cluster between runs. A `pod_runner`, such as
+    `kubewright.processpods.ProcessPods`, runs the containers of Pods; without one, Pods are simulated. With
+    `listen=False` the cluster is reached only through `in_process_config`. Without `workloads` only the namespace
+    controller and the garbage collector run.
     """
 
     def __init__(
@@ -89,7 +88,7 @@ class DevCluster:
         pod_runner: PodRunner | None = None,
     ) -> None:
         self._pod_runner = pod_runner
-        # Nodes are ready at once here, and nobody would take off the taint that they are not.
+        # Nodes are ready at once here, and no controller would remove the not-ready taint.
         self._server = Server(
             data=data,
             host=host,
@@ -104,8 +103,8 @@ class DevCluster:
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
-            _client_log.addFilter(_is_news)
-            stack.callback(_client_log.removeFilter, _is_news)
+            _client_log.addFilter(_is_not_endpoints_warning)
+            stack.callback(_client_log.removeFilter, _is_not_endpoints_warning)
             server = await stack.enter_async_context(self._server)
             client = await stack.enter_async_context(
                 Client(self.in_process_config(), field_manager="kubewright")
@@ -119,22 +118,23 @@ class DevCluster:
         return self
 
     async def __aexit__(self, *failure: object) -> None:
-        # What went wrong beside the cluster is none of its failures, which come in groups.
+        # Pass no exception on: a failure in the body of the `async with` is not a failure of the cluster's
+        # tasks.
         await self._stack.aclose()
 
     @property
     def url(self) -> str:
-        """Where the API is served."""
+        """The URL of the API server."""
         return self._server.url
 
     @property
     def server(self) -> Server:
-        """The API server inside."""
+        """The embedded API server."""
         return self._server
 
     @property
     def config(self) -> ClusterConfig:
-        """How an administrator connects."""
+        """Connection settings of the cluster's administrator."""
         return config_from_kubeconfig(self.kubeconfig())
 
     def kubeconfig(self) -> dict[str, Any]:
@@ -142,7 +142,7 @@ class DevCluster:
         return self._server.kubeconfig()
 
     def in_process_config(self) -> ClusterConfig:
-        """Return how a program of this process connects: as an administrator, without a network between."""
+        """Return settings for a client in this process: administrator rights, no network."""
         return ClusterConfig(
             self._server.url,
             token=self._server.add_user(ADMIN, (MASTERS,)),
@@ -160,7 +160,7 @@ class DevCluster:
             metrics_bind_address=OFF,
             health_probe_bind_address=OFF,
             graceful_timeout=1.0,
-            # Its thread keeps real time, which a cluster without a network may not have.
+            # The watchdog thread uses real time, and a cluster without a network may run on virtual time.
             watchdog=self._listen,
         )
         manager = Manager(operator, client.config, quiet)
@@ -169,7 +169,7 @@ class DevCluster:
             stack.callback(group.create_task(work).cancel)
         await manager.ready.wait()
         await collector.synced.wait()
-        await _until_pods_are_welcome(client)
+        await _wait_for_default_service_account(client)
 
     async def _workload_controllers(self, client: Client) -> list[Controller[Any]]:
         version = (await client.server_version()).git_version
@@ -188,8 +188,7 @@ class DevCluster:
             autoscalers.controller(client),
             aggregation.controller(),
             certificate_requests.controller(self._server.sign),
-            node_care.controller(),
-            evictions.controller(),
-            scheduling.controller(),
+            *node_lifecycle.controllers(),
+            scheduler.controller(),
             *kubelet.controllers(version, runner=self._pod_runner),
         ]

@@ -1,4 +1,4 @@
-"""Cron schedules: five fields, names, steps, macros; when the next run is."""
+"""Cron schedules: parse five fields, names, steps and macros, and compute the next run."""
 
 import calendar
 from collections.abc import Iterator, Mapping
@@ -18,16 +18,16 @@ _MACROS = {
 _MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name}
 _DAYS = {"sun": 0, "mon": 1, "tue": 2, "wed": 3, "thu": 4, "fri": 5, "sat": 6}
 _YEARS = 5
-"""How far ahead a run is looked for: 29 February comes each fourth year, as a rule."""
+"""How many years ahead to search for a run; 29 February occurs every fourth year."""
 
 
 class ScheduleError(ValueError):
-    """A schedule that nobody can read."""
+    """A schedule that cannot be parsed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """When something runs."""
+    """A parsed cron schedule."""
 
     minutes: frozenset[int]
     hours: frozenset[int]
@@ -39,7 +39,7 @@ class Schedule:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a schedule."""
+        """Parse a schedule."""
         fields = _MACROS.get(text.strip().lower(), text).split()
         if len(fields) != 5:
             raise ScheduleError(f"expected exactly 5 fields, found {len(fields)}: {fields}")
@@ -55,7 +55,7 @@ class Schedule:
         )
 
     def next_after(self, moment: datetime) -> datetime | None:
-        """Give the first run after a moment; None where there is none for years."""
+        """Return the first run after a moment, or None if there is none within the next years."""
         start = moment.replace(second=0, microsecond=0) + timedelta(minutes=1)
         for day in self._days_from(start):
             for hour in sorted(self.hours):
@@ -77,7 +77,7 @@ class Schedule:
         by_date, by_weekday = day.day in self.days, day.isoweekday() % 7 in self.weekdays
         if self.any_day or self.any_weekday:
             return by_date and by_weekday
-        # Where both are given, either will do.
+        # If both a day of the month and a weekday are restricted, either one matches.
         return by_date or by_weekday
 
 

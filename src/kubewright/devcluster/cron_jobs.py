@@ -1,4 +1,4 @@
-"""CronJobs: a Job at each time of the schedule."""
+"""The CronJob controller: creates a Job at each time of the schedule."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -10,21 +10,21 @@ from kubewright.api import AlreadyExists, Meta
 from kubewright.api.builtin import batch_v1, core_v1
 from kubewright.controller import Context, Controller, Index, Options, Result, needs, owned
 from kubewright.devcluster import clock
-from kubewright.devcluster.claims import family_of
-from kubewright.devcluster.conditions import is_true
 from kubewright.devcluster.cron import Schedule, ScheduleError
 from kubewright.devcluster.jobs import is_finished
-from kubewright.devcluster.leaving import unless_leaving
+from kubewright.devcluster.namespaces import ignore_terminating_namespace
+from kubewright.devcluster.statuses import is_true
+from kubewright.devcluster.workloads import controller_keys
 
 NAME = "cronjob-controller"
 SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
-TOO_MANY = 100
+MAX_MISSED_TIMES = 100
 
-jobs_by_owner: Index[batch_v1.Job] = Index(batch_v1.Job, family_of)
+jobs_by_owner: Index[batch_v1.Job] = Index(batch_v1.Job, controller_keys)
 
 
 def job_for(owner: batch_v1.CronJob, moment: datetime) -> batch_v1.Job:
-    """Make the Job of one run."""
+    """Build the Job of one scheduled time."""
     template = owner.spec.job_template
     annotations = {**template.metadata.annotations, SCHEDULED_AT: moment.strftime("%Y-%m-%dT%H:%M:%SZ")}
     return batch_v1.Job(
@@ -38,23 +38,23 @@ def job_for(owner: batch_v1.CronJob, moment: datetime) -> batch_v1.Job:
     )
 
 
-def due_times(
+def missed_times(
     schedule: Schedule, since: datetime, now: datetime, zone: ZoneInfo | None
 ) -> tuple[datetime | None, datetime | None, int]:
-    """Give the last run that is due, the next after it, and how many were due."""
+    """Return the last scheduled time that is due, the next one after it, and the number of those due."""
     last: datetime | None = None
     count = 0
     moment = schedule.next_after(since.astimezone(zone or UTC))
-    while moment is not None and moment <= now and count <= TOO_MANY:
+    while moment is not None and moment <= now and count <= MAX_MISSED_TIMES:
         last, count = moment, count + 1
         moment = schedule.next_after(moment)
-    if count > TOO_MANY:
+    if count > MAX_MISSED_TIMES:
         moment = schedule.next_after(now.astimezone(zone or UTC))
     return last, moment, count
 
 
-class Pass:
-    """One pass over one CronJob and its Jobs."""
+class CronJobSync:
+    """One reconcile of a CronJob and its Jobs."""
 
     def __init__(
         self, owner: batch_v1.CronJob, jobs: Sequence[batch_v1.Job], ctx: Context, now: datetime
@@ -64,7 +64,7 @@ class Pass:
         self._now = now
         self._jobs = list(jobs)
         self._started = {item.uid: item for item in owner.status.active}
-        """The Jobs that this CronJob has started and not seen the end of; others of its Jobs are made by hand."""
+        """The active Jobs that this controller started; other Jobs of the CronJob were created manually."""
         self.status: batch_v1.CronJobStatus = msgspec.structs.replace(owner.status)
 
     @property
@@ -72,8 +72,8 @@ class Pass:
         return [job for job in self._jobs if job.metadata.uid in self._started and not is_finished(job)]
 
     async def run(self) -> Result | None:
-        """Tidy up what ended, then make the Job that is due."""
-        await self._note_ends()
+        """Record finished Jobs, then create the Job that is due."""
+        await self._record_finished()
         again = None
         if not self._owner.spec.suspend:
             again = await self._follow_schedule()
@@ -81,7 +81,7 @@ class Pass:
         self.status.active = [item for uid, item in self._started.items() if uid in running]
         return again
 
-    async def _note_ends(self) -> None:
+    async def _record_finished(self) -> None:
         spec, present = self._owner.spec, {job.metadata.uid for job in self._jobs}
         for uid, item in self._started.items():
             if uid not in present:
@@ -92,15 +92,15 @@ class Pass:
                 how = "Complete" if is_true(job.status.conditions, "Complete") else "Failed"
                 self._ctx.event("SawCompletedJob", f"Saw completed job: {name}, condition: {how}")
             elif not is_finished(job) and not known:
-                told = f"Saw a job that the controller did not create or forgot: {name}"
-                self._ctx.warn("UnexpectedJob", told)
+                message = f"Saw a job that the controller did not create or forgot: {name}"
+                self._ctx.warn("UnexpectedJob", message)
             ended = job.status.completion_time
             if ended is not None and ended > (self.status.last_successful_time or ended - timedelta(1)):
                 self.status.last_successful_time = ended
-        await self._forget("Complete", spec.successful_jobs_history_limit, 3)
-        await self._forget("Failed", spec.failed_jobs_history_limit, 1)
+        await self._prune_history("Complete", spec.successful_jobs_history_limit, 3)
+        await self._prune_history("Failed", spec.failed_jobs_history_limit, 1)
 
-    async def _forget(self, condition: str, limit: int | None, default: int) -> None:
+    async def _prune_history(self, condition: str, limit: int | None, default: int) -> None:
         ended = sorted(
             (job for job in self._jobs if is_true(job.status.conditions, condition)),
             key=lambda job: (str(job.status.start_time), job.metadata.name),
@@ -120,8 +120,8 @@ class Pass:
         since = self.status.last_schedule_time or made
         if spec.starting_deadline_seconds is not None:
             since = max(since, self._now - timedelta(seconds=spec.starting_deadline_seconds))
-        last, following, missed = due_times(schedule, since, self._now, zone)
-        if missed > TOO_MANY:
+        last, following, missed = missed_times(schedule, since, self._now, zone)
+        if missed > MAX_MISSED_TIMES:
             self._ctx.warn(
                 "TooManyMissedTimes",
                 f"too many missed start times: {missed}. Set or decrease .spec.startingDeadlineSeconds or check clock skew",
@@ -133,8 +133,8 @@ class Pass:
     async def _may_start(self) -> bool:
         policy, running = self._owner.spec.concurrency_policy, self._running
         if policy == "Forbid" and running:
-            told = "Not starting job because prior execution is running and concurrency policy is Forbid"
-            self._ctx.event("JobAlreadyActive", told)
+            message = "Not starting job because prior execution is running and concurrency policy is Forbid"
+            self._ctx.event("JobAlreadyActive", message)
             return False
         if policy == "Replace":
             for job in running:
@@ -149,9 +149,10 @@ class Pass:
             job = await self._ctx.create(made)
         except AlreadyExists:
             job = await self._ctx.live.find(batch_v1.Job, made.metadata.name, made.metadata.namespace)
-            if job is None or self._owner.metadata.uid not in family_of(job) or is_finished(job):
+            if job is None or self._owner.metadata.uid not in controller_keys(job) or is_finished(job):
                 return
-            # It was started before, and the status not written: whoever did it stopped in between.
+            # The Job was created before, but the status was not written: the controller stopped in
+            # between.
         else:
             self._ctx.event("SuccessfulCreate", f"Created job {job.metadata.name}")
         self._started[job.metadata.uid] = _reference(job)
@@ -175,18 +176,18 @@ def _reference(job: batch_v1.Job) -> core_v1.ObjectReference:
     )
 
 
-@unless_leaving
+@ignore_terminating_namespace
 async def reconcile(owner: batch_v1.CronJob, ctx: Context) -> Result | None:
-    """Start the Job that is due and look again when the next one is."""
+    """Create the Job that is due, and requeue for the next scheduled time."""
     jobs = await ctx.list(jobs_by_owner, owner.metadata.uid)
-    work = Pass(owner, jobs, ctx, clock.now())
-    again = await work.run()
-    await ctx.patch_status(owner, work.status)
+    sync = CronJobSync(owner, jobs, ctx, clock.now())
+    again = await sync.run()
+    await ctx.patch_status(owner, sync.status)
     return again
 
 
 def controller() -> Controller[batch_v1.CronJob]:
-    """Declare the controller."""
+    """Declare the CronJob controller."""
     return Controller(
         batch_v1.CronJob,
         reconcile,

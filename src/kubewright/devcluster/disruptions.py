@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets: how many Pods may be evicted now."""
+"""The disruption controller: computes how many Pods of a PodDisruptionBudget may be evicted."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -7,20 +7,20 @@ from kubewright.api import Condition, controller_of, label_selector
 from kubewright.api.builtin import apps_v1, core_v1, meta_v1, policy_v1
 from kubewright.controller import Context, Controller, Index, Options, Result, watch
 from kubewright.devcluster import clock
-from kubewright.devcluster.pods import counts_anew, is_ready
 from kubewright.devcluster.rollouts import resolve
+from kubewright.devcluster.workloads import affects_pod_counts, is_ready
 
 NAME = "controllermanager"
-EVICTION_TIME = timedelta(minutes=2)
-"""How long an eviction that was allowed counts as one that is under way."""
+EVICTION_TIMEOUT = timedelta(minutes=2)
+"""How long a disrupted Pod counts as being evicted."""
 
 budgets_by_namespace: Index[policy_v1.PodDisruptionBudget] = Index(
     policy_v1.PodDisruptionBudget, lambda item: [item.metadata.namespace]
 )
 
 
-def least_healthy(budget: policy_v1.PodDisruptionBudget, expected: int) -> int:
-    """Give how many Pods must stay healthy."""
+def desired_healthy(budget: policy_v1.PodDisruptionBudget, expected: int) -> int:
+    """Return how many Pods must stay healthy."""
     most, least = budget.spec.max_unavailable, budget.spec.min_available
     if most is not None:
         return max(expected - resolve(most, expected, round_up=True), 0)
@@ -28,7 +28,7 @@ def least_healthy(budget: policy_v1.PodDisruptionBudget, expected: int) -> int:
 
 
 async def _expected(budget: policy_v1.PodDisruptionBudget, pods: Sequence[core_v1.Pod], ctx: Context) -> int:
-    """Count the Pods that there should be: what their controllers want, where a share of them matters."""
+    """Return the expected number of Pods: the replicas of their controllers, unless minAvailable is an absolute number."""
     if isinstance(budget.spec.min_available, int):
         return len(pods)
     owners = {owner.uid: owner for pod in pods if (owner := controller_of(pod.metadata)) is not None}
@@ -49,15 +49,15 @@ async def _expected(budget: policy_v1.PodDisruptionBudget, pods: Sequence[core_v
 def status_of(
     budget: policy_v1.PodDisruptionBudget, pods: Sequence[core_v1.Pod], expected: int, now: datetime
 ) -> policy_v1.PodDisruptionBudgetStatus:
-    """Say how many evictions are allowed."""
-    staying = {pod.metadata.name: pod for pod in pods if pod.metadata.deletion_timestamp is None}
+    """Return the status with the number of allowed disruptions."""
+    not_terminating = {pod.metadata.name: pod for pod in pods if pod.metadata.deletion_timestamp is None}
     disrupted: dict[str, datetime | None] = {
         name: since
         for name, since in budget.status.disrupted_pods.items()
-        if name in staying and since is not None and now - since < EVICTION_TIME
+        if name in not_terminating and since is not None and now - since < EVICTION_TIMEOUT
     }
-    healthy = sum(is_ready(pod) and name not in disrupted for name, pod in staying.items())
-    least = least_healthy(budget, expected)
+    healthy = sum(is_ready(pod) and name not in disrupted for name, pod in not_terminating.items())
+    least = desired_healthy(budget, expected)
     allowed = max(healthy - least, 0) if expected else 0
     condition = Condition(
         type="DisruptionAllowed",
@@ -80,8 +80,8 @@ def _is_unmanaged(pod: core_v1.Pod) -> bool:
     return controller_of(pod.metadata) is None
 
 
-def _unmanaged_told(selector: meta_v1.LabelSelector | None) -> str:
-    """Say what becomes of Pods that nobody counts, in the real controller's words: Go's way to show a selector."""
+def _unmanaged_message(selector: meta_v1.LabelSelector | None) -> str:
+    """Return Kubernetes' warning about Pods without a controller, with the selector in Go's format."""
     labels = selector.match_labels if selector is not None else {}
     expressions = selector.match_expressions if selector is not None else []
     pairs = "".join(f"{key}: {value}," for key, value in sorted(labels.items()))
@@ -101,7 +101,7 @@ def _unmanaged_told(selector: meta_v1.LabelSelector | None) -> str:
 
 
 async def reconcile(budget: policy_v1.PodDisruptionBudget, ctx: Context) -> Result | None:
-    """Count the Pods of a budget."""
+    """Count the Pods of a budget and update its status."""
     selector = label_selector(budget.spec.selector)
     found = await ctx.list(core_v1.Pod, namespace=budget.metadata.namespace)
     pods = [
@@ -112,32 +112,32 @@ async def reconcile(budget: policy_v1.PodDisruptionBudget, ctx: Context) -> Resu
     if not pods:
         ctx.event("NoPods", "No matching pods found")
     elif not isinstance(budget.spec.min_available, int) and any(_is_unmanaged(pod) for pod in pods):
-        ctx.warn("UnmanagedPods", _unmanaged_told(budget.spec.selector))
+        ctx.warn("UnmanagedPods", _unmanaged_message(budget.spec.selector))
     now = clock.now()
     status = status_of(budget, pods, await _expected(budget, pods, ctx), now)
     gone = budget.status.disrupted_pods.keys() - status.disrupted_pods.keys()
     if gone:
-        # Evictions were noted by the server, and what it owns no apply takes out.
+        # The API server recorded the evictions, and an apply cannot remove fields that it owns.
         patch = {"status": {"disruptedPods": dict.fromkeys(gone)}}
         budget = await ctx.patch(budget, patch, subresource="status")
     await ctx.patch_status(budget, status)
-    return Result(after=EVICTION_TIME) if status.disrupted_pods else None
+    return Result(after=EVICTION_TIMEOUT) if status.disrupted_pods else None
 
 
-def _home(obj: core_v1.Pod | apps_v1.ReplicaSet | apps_v1.StatefulSet) -> str:
+def _namespace(obj: core_v1.Pod | apps_v1.ReplicaSet | apps_v1.StatefulSet) -> str:
     return obj.metadata.namespace
 
 
 def controller() -> Controller[policy_v1.PodDisruptionBudget]:
-    """Declare the controller."""
+    """Declare the disruption controller."""
     return Controller(
         policy_v1.PodDisruptionBudget,
         reconcile,
         name="disruption-controller",
         watches=[
-            watch(core_v1.Pod, via=budgets_by_namespace, key=_home, when=counts_anew),
-            watch(apps_v1.ReplicaSet, via=budgets_by_namespace, key=_home),
-            watch(apps_v1.StatefulSet, via=budgets_by_namespace, key=_home),
+            watch(core_v1.Pod, via=budgets_by_namespace, key=_namespace, when=affects_pod_counts),
+            watch(apps_v1.ReplicaSet, via=budgets_by_namespace, key=_namespace),
+            watch(apps_v1.StatefulSet, via=budgets_by_namespace, key=_namespace),
         ],
         options=Options(reporter=NAME),
     )

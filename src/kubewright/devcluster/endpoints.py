@@ -1,4 +1,4 @@
-"""Services: the addresses of the Pods behind each, as EndpointSlices and as Endpoints."""
+"""The EndpointSlice and Endpoints controllers: the addresses of the Pods behind each Service."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,11 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from kubewright.api import Meta, ObjectKey
 from kubewright.api.builtin import core_v1, discovery_v1
 from kubewright.controller import Change, Context, Controller, Index, Options, Result, needs, on, owned, watch
-from kubewright.devcluster.claims import family_of
-from kubewright.devcluster.hashes import short_hash
-from kubewright.devcluster.leaving import unless_leaving
-from kubewright.devcluster.pacing import paced
-from kubewright.devcluster.pods import is_ready
+from kubewright.devcluster.batching import batched
+from kubewright.devcluster.namespaces import ignore_terminating_namespace
+from kubewright.devcluster.workloads import controller_keys, is_ready, short_hash
 
 SLICES = "endpointslice-controller"
 ENDPOINTS = "endpoint-controller"
@@ -21,17 +19,17 @@ HEADLESS = "service.kubernetes.io/headless"
 SLICE_SIZE = 100
 
 Port = tuple[str, str, int, str | None]
-"""A port as an endpoint serves it: name, protocol, number, application protocol."""
+"""A port of an endpoint: name, protocol, number, application protocol."""
 
 selecting_services: Index[core_v1.Service] = Index(
     core_v1.Service, lambda item: [item.metadata.namespace] if item.spec.selector else []
 )
-"""Services by namespace, those left out that Pods cannot concern."""
-slices_by_owner: Index[discovery_v1.EndpointSlice] = Index(discovery_v1.EndpointSlice, family_of)
+"""Services with a selector, by namespace."""
+slices_by_owner: Index[discovery_v1.EndpointSlice] = Index(discovery_v1.EndpointSlice, controller_keys)
 
 
 def ports_of(service: core_v1.Service, pod: core_v1.Pod) -> tuple[Port, ...]:
-    """Give the ports that a Pod serves for a Service; a name that the Pod does not know is left out."""
+    """Return the ports of a Service on a Pod, without named ports that the Pod does not have."""
     found: list[Port] = []
     for port in service.spec.ports:
         number = _number(port, pod)
@@ -55,22 +53,22 @@ def _number(port: core_v1.ServicePort, pod: core_v1.Pod) -> int | None:
     return target or port.port
 
 
-def serves(pod: core_v1.Pod) -> bool:
-    """Tell whether a Pod has an address that a Service may name."""
+def has_endpoint(pod: core_v1.Pod) -> bool:
+    """Return True if a Service can list the Pod as an endpoint."""
     return bool(pod.status.pod_ip) and pod.status.phase not in ("Succeeded", "Failed")
 
 
 def endpoint_of(service: core_v1.Service, pod: core_v1.Pod) -> discovery_v1.Endpoint:
-    """Make the endpoint of a Pod."""
-    leaving = pod.metadata.deletion_timestamp is not None
+    """Build the endpoint of a Pod."""
+    terminating = pod.metadata.deletion_timestamp is not None
     ready = is_ready(pod)
     named = bool(pod.spec.hostname) and pod.spec.subdomain == service.metadata.name
     return discovery_v1.Endpoint(
         addresses=[pod.status.pod_ip],
         conditions=discovery_v1.EndpointConditions(
-            ready=service.spec.publish_not_ready_addresses or (ready and not leaving),
+            ready=service.spec.publish_not_ready_addresses or (ready and not terminating),
             serving=ready,
-            terminating=leaving,
+            terminating=terminating,
         ),
         hostname=pod.spec.hostname if named else None,
         node_name=pod.spec.node_name,
@@ -84,7 +82,7 @@ def _reference(pod: core_v1.Pod) -> core_v1.ObjectReference:
 
 
 def slices_of(service: core_v1.Service, pods: Sequence[core_v1.Pod]) -> Iterator[discovery_v1.EndpointSlice]:
-    """Spread the endpoints over slices: one kind of ports each, a hundred endpoints at most."""
+    """Build the EndpointSlices: one per set of ports, with at most 100 endpoints each."""
     groups: defaultdict[tuple[Port, ...], list[core_v1.Pod]] = defaultdict(list)
     for pod in pods:
         groups[ports_of(service, pod)].append(pod)
@@ -120,7 +118,7 @@ def _headless(service: core_v1.Service) -> dict[str, str]:
 
 
 def endpoints_for(service: core_v1.Service, pods: Sequence[core_v1.Pod]) -> core_v1.Endpoints:
-    """Sum up the addresses the old way, by ports."""
+    """Build the Endpoints object, with one subset per set of ports."""
     groups: defaultdict[tuple[Port, ...], tuple[list[core_v1.EndpointAddress], list[core_v1.EndpointAddress]]]
     groups = defaultdict(lambda: ([], []))
     for pod in pods:
@@ -155,59 +153,64 @@ def endpoints_for(service: core_v1.Service, pods: Sequence[core_v1.Pod]) -> core
     )
 
 
-@paced
-@unless_leaving
+@batched
+@ignore_terminating_namespace
 async def reconcile(service: core_v1.Service, ctx: Context) -> Result | None:
-    """Make slices and Endpoints say which Pods are behind a Service that selects any."""
+    """Update the EndpointSlices and the Endpoints of a Service with a selector."""
     if not service.spec.selector or service.spec.type == "ExternalName":
         return None
     labels = ",".join(f"{key}={value}" for key, value in sorted(service.spec.selector.items()))
     found = await ctx.list(core_v1.Pod, namespace=service.metadata.namespace, labels=labels)
-    pods = sorted(filter(serves, found), key=lambda pod: pod.metadata.name)
-    wanted = {item.metadata.name: item for item in slices_of(service, pods)}
+    pods = sorted(filter(has_endpoint, found), key=lambda pod: pod.metadata.name)
+    desired = {item.metadata.name: item for item in slices_of(service, pods)}
     for item in await ctx.list(slices_by_owner, service.metadata.uid):
         managed = item.metadata.labels.get(MANAGED_BY) == "endpointslice-controller.k8s.io"
-        if managed and item.metadata.name not in wanted:
+        if managed and item.metadata.name not in desired:
             await ctx.delete(item)
-    for item in wanted.values():
+    for item in desired.values():
         await ctx.apply(item)
     await ctx.apply(endpoints_for(service, pods), owned=False)
     return None
 
 
-async def forget(endpoints: core_v1.Endpoints, ctx: Context) -> None:
-    """Take away the Endpoints of a Service that is gone: they have no owner reference."""
+async def delete_orphaned_endpoints(endpoints: core_v1.Endpoints, ctx: Context) -> None:
+    """Delete the Endpoints of a deleted Service, which have no owner reference."""
     ours = endpoints.metadata.labels.get(ENDPOINTS_MANAGED_BY) == ENDPOINTS
     if ours and await ctx.find(core_v1.Service, endpoints.metadata.name) is None:
         await ctx.delete(endpoints)
 
 
-def _moved(change: Change[core_v1.Pod]) -> bool:
-    """Predicate: pass what changes the address, the readiness or the labels of a Pod."""
+def _endpoint_changed(change: Change[core_v1.Pod]) -> bool:
+    """Return True if the address, the readiness or the labels of a Pod changed."""
     old, new = change.old, change.new
     if old is None or new is None:
         return True
-    return _seen(old) != _seen(new)
+    return _endpoint_state(old) != _endpoint_state(new)
 
 
-def _seen(pod: core_v1.Pod) -> tuple[Mapping[str, str], str, str, bool, bool]:
-    leaving = pod.metadata.deletion_timestamp is not None
-    return pod.metadata.labels, pod.status.pod_ip, pod.status.phase, is_ready(pod), leaving
+def _endpoint_state(pod: core_v1.Pod) -> tuple[Mapping[str, str], str, str, bool, bool]:
+    terminating = pod.metadata.deletion_timestamp is not None
+    return pod.metadata.labels, pod.status.pod_ip, pod.status.phase, is_ready(pod), terminating
 
 
-def _namesake(service: core_v1.Service) -> list[ObjectKey]:
+def _same_key(service: core_v1.Service) -> list[ObjectKey]:
     return [service.key]
 
 
 def controllers() -> tuple[Controller[core_v1.Service], Controller[core_v1.Endpoints]]:
-    """Declare both controllers."""
-    making = Controller(
+    """Declare the EndpointSlice controller and the controller that deletes orphaned Endpoints."""
+    slices = Controller(
         core_v1.Service,
         reconcile,
         name=SLICES,
         owns=[owned(discovery_v1.EndpointSlice)],
         watches=[
-            watch(core_v1.Pod, via=selecting_services, key=lambda pod: pod.metadata.namespace, when=_moved),
+            watch(
+                core_v1.Pod,
+                via=selecting_services,
+                key=lambda pod: pod.metadata.namespace,
+                when=_endpoint_changed,
+            ),
             watch(core_v1.Endpoints, map=lambda item: [item.key], when=on("update", "delete")),
         ],
         needs=[
@@ -217,12 +220,12 @@ def controllers() -> tuple[Controller[core_v1.Service], Controller[core_v1.Endpo
         concurrency=4,
         options=Options(reporter=SLICES),
     )
-    forgetting = Controller(
+    cleanup = Controller(
         core_v1.Endpoints,
-        forget,
+        delete_orphaned_endpoints,
         name=ENDPOINTS,
-        watches=[watch(core_v1.Service, map=_namesake, when=on("delete"))],
+        watches=[watch(core_v1.Service, map=_same_key, when=on("delete"))],
         needs=[needs(core_v1.Endpoints, "delete")],
         options=Options(reporter=ENDPOINTS),
     )
-    return making, forgetting
+    return slices, cleanup

@@ -1,4 +1,9 @@
-"""The garbage collector: what loses its last owner goes, in the order its owners asked for."""
+"""The garbage collector: deletes objects without owners, and carries out foreground deletion and orphaning.
+
+It watches the metadata of every deletable kind and keeps a graph of owners and dependents by uid. An owner that is
+missing from the graph is read from the server before its dependents are deleted, so an outdated cache never deletes
+an object whose owner exists.
+"""
 
 import asyncio
 import logging
@@ -19,49 +24,61 @@ from kubewright.api import (
 )
 from kubewright.cache import Cache, Change, Informer, Selection
 from kubewright.client import Client
-from kubewright.devcluster.kinds import deletable_kinds
 from kubewright.workqueue import QueueShutDown, WorkQueue
 
+_NEEDED = frozenset({"list", "watch", "delete"})
+# The same objects are served in two groups; following one of them is enough.
+_ALIASES = frozenset({("events.k8s.io", "events"), ("extensions", "ingresses")})
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
 WORKERS = 8
 _log = logging.getLogger("kubewright.devcluster")
 
 
+async def deletable_kinds(client: Client) -> list[Kind]:
+    """Return the kinds whose objects can be listed, watched and deleted, in one version each."""
+    found: dict[tuple[str, str], Kind] = {}
+    for resource in await client.api_resources():
+        kind = resource.kind
+        if set(resource.verbs) >= _NEEDED and (kind.group, kind.plural) not in _ALIASES:
+            found.setdefault((kind.group, kind.plural), kind)
+    return list(found.values())
+
+
 @dataclass(slots=True)
 class Item:
-    """One object as the graph of owners knows it."""
+    """An object in the graph of owners."""
 
     kind: Kind
     meta: PartialMeta
 
     @property
     def deleting(self) -> bool:
-        """Tell whether it is on its way out."""
+        """Return True if the object is terminating."""
         return self.meta.deletion_timestamp is not None
 
     @property
     def waits_for_dependents(self) -> bool:
-        """Tell whether it goes only after what it owns."""
+        """Return True if the object waits for its dependents (foreground deletion)."""
         return self.deleting and FOREGROUND in self.meta.finalizers
 
 
 class Graph:
-    """Who owns whom, by uid."""
+    """The graph of owners and dependents, by uid."""
 
     def __init__(self) -> None:
         self.items: dict[str, Item] = {}
         self._dependents: defaultdict[str, set[str]] = defaultdict(set)
 
     def put(self, kind: Kind, meta: PartialMeta) -> None:
-        """Take an object in, or what it has become."""
+        """Add or update an object."""
         self.remove(meta.uid)
         self.items[meta.uid] = Item(kind, meta)
         for owner in meta.owner_references:
             self._dependents[owner.uid].add(meta.uid)
 
     def remove(self, uid: str) -> None:
-        """Forget an object that is gone."""
+        """Remove a deleted object."""
         item = self.items.pop(uid, None)
         for owner in item.meta.owner_references if item is not None else ():
             self._dependents[owner.uid].discard(uid)
@@ -69,12 +86,12 @@ class Graph:
                 del self._dependents[owner.uid]
 
     def dependents(self, uid: str) -> list[Item]:
-        """Give what an object owns."""
+        """Return the dependents of an object."""
         return [self.items[child] for child in self._dependents.get(uid, ()) if child in self.items]
 
 
 class GarbageCollector:
-    """Follow every kind of the server and delete what its owners left behind."""
+    """Watch every deletable kind and delete dependents whose owners are gone."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -86,7 +103,7 @@ class GarbageCollector:
         self.synced: asyncio.Event = asyncio.Event()
 
     async def run(self) -> None:
-        """Collect until cancelled."""
+        """Run until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._cache.run(), name="garbage cache")
             group.create_task(self._follow_kinds(), name="garbage kinds")
@@ -124,19 +141,19 @@ class GarbageCollector:
     def _observe(self, kind: Kind, change: Change) -> None:
         if change.new is None:
             if change.old is not None:
-                self._gone(change.old.meta)
+                self._deleted(change.old.meta)
             return
         if change.old is not None and change.old.meta.uid != change.new.meta.uid:
-            self._gone(change.old.meta)
+            self._deleted(change.old.meta)
         meta = change.new.meta
         self._graph.put(kind, meta)
         if meta.owner_references or meta.deletion_timestamp is not None:
             self._queue.add(meta.uid)
 
-    def _gone(self, meta: PartialMeta) -> None:
+    def _deleted(self, meta: PartialMeta) -> None:
         for dependent in self._graph.dependents(meta.uid):
             self._queue.add(dependent.meta.uid)
-        # An owner that waits for its dependents may go now.
+        # An owner in foreground deletion may be able to proceed.
         for owner in meta.owner_references:
             self._queue.add(owner.uid)
         self._graph.remove(meta.uid)
@@ -191,7 +208,7 @@ class GarbageCollector:
         for owner in item.meta.owner_references:
             found = self._graph.items.get(owner.uid)
             if found is None:
-                if await self._absent(item, owner):
+                if await self._is_absent(item, owner):
                     dangling.add(owner.uid)
                 else:
                     solid.append(owner)
@@ -204,8 +221,8 @@ class GarbageCollector:
                 await self._drop_owners(item, dangling | waiting)
             return
         has_dependents = bool(self._graph.dependents(item.meta.uid))
-        # The version too: the object may have lost its owner references, or got another owner, in the meantime.
-        # Then this is a Conflict, and the object is checked again by a newer view.
+        # Delete exactly this version: the owner references may have changed in the meantime. A Conflict leads
+        # to another check with a newer version.
         await self._client.delete(
             item.kind,
             item.meta.name,
@@ -215,12 +232,12 @@ class GarbageCollector:
             propagation="Foreground" if waiting and has_dependents else "Background",
         )
 
-    async def _absent(self, item: Item, owner: OwnerReference) -> bool:
-        """Ask the server itself: an owner may be too young for the caches, or of a kind nobody may list."""
+    async def _is_absent(self, item: Item, owner: OwnerReference) -> bool:
+        """Return True if the server has no such owner: the cache may not have it yet, or may not watch its kind."""
         try:
             kind = await self._client.resolve(GroupVersionKind.parse(owner.api_version, owner.kind))
         except NotFound:
-            # The kind itself is unknown: better keep the object than guess.
+            # The kind is not served, so the owner cannot be checked: keep the object.
             return False
         namespace = item.meta.namespace if kind.namespaced else ""
         if kind.namespaced and not namespace:

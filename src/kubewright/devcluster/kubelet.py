@@ -1,8 +1,7 @@
-"""A node without a machine: it says it is ready, and tells how its Pods fare."""
+"""The kubelet of a simulated node: reports the Node's status and lease, and the status of its Pods."""
 
 import asyncio
 import ipaddress
-import random
 from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
@@ -11,37 +10,42 @@ from typing import Any, Protocol, Self
 from kubewright.api import Meta, MicroTime, ObjectKey
 from kubewright.api.builtin import coordination_v1, core_v1
 from kubewright.client import Client
-from kubewright.controller import Change, Context, Controller, Index, Operator, Options, Result, needs, source
-from kubewright.devcluster import clock, storage
-from kubewright.devcluster.places import HOST_IP, NODE, POD_NETWORK, ROOM, Place
-from kubewright.devcluster.stages import Stage, advance, is_over, stop
-from kubewright.devcluster.statuses import SOON, Reporter
-from kubewright.devserver import Endpoint
+from kubewright.controller import Change, Context, Controller, Operator, Options, Result, needs, source
+from kubewright.devcluster import clock, provisioner
+from kubewright.devcluster.addresses import (
+    HOST_IP,
+    NODE,
+    NODE_CAPACITY,
+    POD_NETWORK,
+    AddressAllocator,
+    PodAddresses,
+)
+from kubewright.devcluster.pod_lifecycle import PodUpdate, is_over
+from kubewright.devcluster.pod_scenarios import advance, stop
+from kubewright.devcluster.statuses import REQUEUE_SOON, StatusWriter
+from kubewright.devserver import Endpoint, EndpointRequest, StatusError, choose_container
+from kubewright.http.server import Response
 
 NAME = "kubelet"
 LEASE_NAMESPACE = "kube-node-lease"
 LEASE_SECONDS = 40
 RENEW = timedelta(seconds=10)
-STOPPING = 0.2
-"""Seconds that containers take to end: a Pod is seen on its way out, by people and by `kubectl delete`, which asks
-once more after its deletion and then waits for the end of what it finds."""
-REPORT = timedelta(minutes=5)
-"""How often a node says again that it is ready when nothing else changes; the lease tells that it lives."""
-_NOTHING = 0.001
-"""Seconds that are not waited for: clocks and timers are no finer, and a delay of none is refused."""
+STOP_SECONDS = 0.2
+"""Seconds that simulated containers take to stop: `kubectl delete` reads a Pod once after deleting it, and waits only if
+the Pod still exists."""
+STATUS_INTERVAL = timedelta(minutes=5)
+"""How often the node's status is refreshed if nothing else changes; the lease shows that the node is alive."""
+_MIN_DELAY = 0.001
+"""Shorter delays are treated as over: timers are no more precise, and a delay of zero is not allowed."""
 _PRESSURES = {
     "MemoryPressure": ("KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
     "DiskPressure": ("KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
     "PIDPressure": ("KubeletHasSufficientPID", "kubelet has sufficient PID available"),
 }
 
-pods_by_address: Index[core_v1.Pod] = Index(
-    core_v1.Pod, lambda pod: [pod.status.pod_ip] if pod.status.pod_ip else []
-)
-
 
 class PodRunner(Protocol):
-    """Run the containers of Pods while its context is open, as `kubewright.processpods` does."""
+    """Runs the containers of Pods while its context is open; implemented by `kubewright.processpods`."""
 
     network: ipaddress.IPv4Network
     endpoints: Mapping[str, Endpoint]
@@ -54,143 +58,113 @@ class PodRunner(Protocol):
     ) -> None: ...
 
     def serve(self, client: Client, url: str) -> None:
-        """Run Pods of the cluster at `url`."""
+        """Set the cluster whose Pods to run."""
         ...
 
-    async def advance(self, pod: core_v1.Pod, place: Place, now: datetime) -> Stage | None:
-        """Start what is to run and tell how it fares; None: nothing of this Pod runs here."""
+    async def advance(self, pod: core_v1.Pod, addresses: PodAddresses, now: datetime) -> PodUpdate | None:
+        """Start containers and return the Pod's new status, or None if the Pod is not run by this runner."""
         ...
 
-    async def stop(self, pod: core_v1.Pod, place: Place, now: datetime) -> Stage | None:
-        """End what runs and tell how it ended; a stage that still runs is asked for again."""
+    async def stop(self, pod: core_v1.Pod, addresses: PodAddresses, now: datetime) -> PodUpdate | None:
+        """Stop the containers and return the Pod's new status, or None if the Pod is not run by this runner.
+
+        While `PodUpdate.running` is true, it is called again after the next change.
+        """
         ...
 
     def forget(self, pod: core_v1.Pod) -> None:
-        """Learn that a Pod is no more."""
+        """Stop and remove what is left of a deleted Pod."""
         ...
 
     def changed(self) -> AsyncIterator[ObjectKey]:
-        """Tell which Pods fare differently than before."""
+        """Yield the keys of Pods whose containers changed."""
         ...
 
 
-class Addresses:
-    """Hand out the addresses of the Pod network in turn; those in use are passed over."""
-
-    def __init__(self, network: ipaddress.IPv4Network) -> None:
-        self._network = network
-        # Clusters on one machine share its loopback network: each begins somewhere else.
-        self._next = random.randrange(network.num_addresses) if network.is_loopback else 0
-        self._promised: dict[str, str] = {}
-
-    async def of(self, pod: core_v1.Pod, ctx: Context) -> str:
-        """Give a Pod's address: the one it has, or a free one, promised until `kept`."""
-        told = pod.status.pod_ip
-        if told and ipaddress.ip_address(told) in self._network:
-            return told
-        if known := self._promised.get(pod.metadata.uid):
-            return known
-        taken = set(self._promised.values())
-        while (address := self._draw()) in taken or await ctx.list(
-            pods_by_address, address, all_namespaces=True
-        ):
-            continue
-        return self._promised.setdefault(pod.metadata.uid, address)
-
-    def _draw(self) -> str:
-        """Give the next address; the first and the last of the network are nobody's."""
-        self._next = self._next % (self._network.num_addresses - 2) + 1
-        return str(self._network[self._next])
-
-    def kept(self, uid: str) -> None:
-        """Learn that the address is written into the Pod's status, or no longer wanted."""
-        self._promised.pop(uid, None)
-
-
 class Kubelet:
-    """Report the stages of the Pods on one node; a runner makes those real that it can run."""
+    """Report the status of the Pods on one node, simulated or from a runner."""
 
     def __init__(self, node: str, runner: PodRunner | None = None) -> None:
         self._node = node
         self._runner = runner
-        self._addresses = Addresses(runner.network if runner is not None else POD_NETWORK)
+        self._allocator = AddressAllocator(runner.network if runner is not None else POD_NETWORK)
         self._stopped_at: dict[str, float] = {}
-        self._reporter = Reporter()
+        self._status_writer = StatusWriter()
 
-    def concerns(self, change: Change[core_v1.Pod]) -> bool:
-        """Predicate: pass what happens to the Pods of this node, except for what is told of them here."""
+    def is_relevant(self, change: Change[core_v1.Pod]) -> bool:
+        """Return True for changes of this node's Pods, except for status updates written by this kubelet."""
         if change.new is None and change.before is not None:
             self._stopped_at.pop(change.before.meta.uid, None)
-            self._addresses.kept(change.before.meta.uid)
+            self._allocator.confirm(change.before.meta.uid)
         if change.new is None and change.old is not None and self._runner is not None:
-            # Deleted by force: nothing is left to reconcile, but what runs must end.
+            # Force-deleted: there is no object left to reconcile, but its processes must end.
             self._runner.forget(change.old)
         if change.new is None or change.new.spec.node_name != self._node:
             return False
-        # What runs in earnest may have gone on while it was told of.
-        return self._runner is not None or self._reporter.is_news(change)
+        # Processes may have changed during the status update, so its event must not be skipped.
+        return self._runner is not None or self._status_writer.is_external_change(change)
 
     async def reconcile(self, pod: core_v1.Pod, ctx: Context) -> Result | None:
-        """Move a Pod one stage on, or let it go."""
+        """Update the status of a Pod, or complete its deletion."""
         if pod.spec.node_name != self._node:
             return None
         now = clock.now()
-        place = Place(HOST_IP, await self._addresses.of(pod, ctx))
+        addresses = PodAddresses(HOST_IP, await self._allocator.assign(pod, ctx))
         if pod.metadata.deletion_timestamp is not None:
-            ending = await self._runner.stop(pod, place, now) if self._runner is not None else None
-            if ending is None and (left := self._time_to_stop(pod)) > _NOTHING:
+            stopped = await self._runner.stop(pod, addresses, now) if self._runner is not None else None
+            if stopped is None and (left := self._time_to_stop(pod)) > _MIN_DELAY:
                 return Result(after=timedelta(seconds=left))
-            return await self._end(pod, ending or stop(pod, place, now), ctx)
+            return await self._end(pod, stopped or stop(pod, addresses, now), ctx)
         if is_over(pod):
             return None
-        running = await self._runner.advance(pod, place, now) if self._runner is not None else None
-        stage = running or advance(pod, place, now)
-        if not await self._report(pod, stage, ctx):
-            return SOON
-        if stage.again is None:
+        running = await self._runner.advance(pod, addresses, now) if self._runner is not None else None
+        update = running or advance(pod, addresses, now)
+        if not await self._report(pod, update, ctx):
+            return REQUEUE_SOON
+        if update.requeue_at is None:
             return None
-        return Result(after=max(stage.again - clock.now(), timedelta(milliseconds=1)))
+        return Result(after=max(update.requeue_at - clock.now(), timedelta(milliseconds=1)))
 
     def _time_to_stop(self, pod: core_v1.Pod) -> float:
-        """Tell how long the containers of a Pod that pretends to run still take to end."""
+        """Return the remaining seconds until the simulated containers of a terminating Pod stop."""
         if all(item.state.running is None for item in pod.status.container_statuses):
             return 0.0
         now = asyncio.get_running_loop().time()
         grace = pod.metadata.deletion_grace_period_seconds or 0
-        return self._stopped_at.setdefault(pod.metadata.uid, now + min(STOPPING, grace)) - now
+        return self._stopped_at.setdefault(pod.metadata.uid, now + min(STOP_SECONDS, grace)) - now
 
-    async def _report(self, pod: core_v1.Pod, stage: Stage, ctx: Context) -> bool:
-        written = await self._reporter.write(pod, stage.status, ctx)
+    async def _report(self, pod: core_v1.Pod, update: PodUpdate, ctx: Context) -> bool:
+        written = await self._status_writer.write(pod, update.status, ctx)
         if written:
-            self._addresses.kept(pod.metadata.uid)
-        # What pretends to run is told of again; what runs in earnest is not.
-        for note in stage.notes if written or self._runner is not None else ():
-            (ctx.warn if note.warning else ctx.event)(note.reason, note.text)
+            self._allocator.confirm(pod.metadata.uid)
+        # Simulated events are computed again with the next status; those of processes are reported only once.
+        for event in update.events if written or self._runner is not None else ():
+            (ctx.warn if event.warning else ctx.event)(event.reason, event.message)
         return written
 
-    async def _end(self, pod: core_v1.Pod, stage: Stage, ctx: Context) -> Result | None:
-        # Who watches must see that it is not ready any more before it is gone.
-        if not is_over(pod) and not await self._report(pod, stage, ctx):
-            return SOON
-        if not stage.running and (pod.metadata.deletion_grace_period_seconds or not pod.metadata.finalizers):
+    async def _end(self, pod: core_v1.Pod, update: PodUpdate, ctx: Context) -> Result | None:
+        # Watchers must see the Pod not ready before it is gone.
+        if not is_over(pod) and not await self._report(pod, update, ctx):
+            return REQUEUE_SOON
+        if not update.running and (pod.metadata.deletion_grace_period_seconds or not pod.metadata.finalizers):
             await ctx.delete(pod, grace_period_seconds=0)
         return None
 
 
 class Heartbeat:
-    """Keep one node and its lease alive."""
+    """Refresh the status and the lease of one node."""
 
     def __init__(self, node: str, version: str) -> None:
         self._node = node
         self._version = version
         self._due = 0.0
 
-    def concerns(self, change: Change[core_v1.Node]) -> bool:
-        """Predicate: pass what happens to this node."""
+    def is_relevant(self, change: Change[core_v1.Node]) -> bool:
+        """Return True for changes of this node."""
         return change.key.name == self._node
 
     async def reconcile(self, node: core_v1.Node, ctx: Context) -> Result | None:
-        """Say that the node is ready, and renew its lease."""
+        """Report the node as ready, and renew its lease."""
         if node.metadata.name != self._node:
             return None
         now = clock.now()
@@ -210,17 +184,17 @@ def _lease(name: str) -> coordination_v1.Lease:
 
 
 def node_status(node: core_v1.Node, version: str, now: datetime) -> core_v1.NodeStatus:
-    """Say what a healthy node says of itself."""
-    told = {name: ("False", reason, message) for name, (reason, message) in _PRESSURES.items()}
-    told["Ready"] = ("True", "KubeletReady", "kubelet is posting ready status")
+    """Return the status of a healthy node."""
+    current = {name: ("False", reason, message) for name, (reason, message) in _PRESSURES.items()}
+    current["Ready"] = ("True", "KubeletReady", "kubelet is posting ready status")
     return core_v1.NodeStatus(
-        capacity=ROOM,
-        allocatable=ROOM,
+        capacity=NODE_CAPACITY,
+        allocatable=NODE_CAPACITY,
         addresses=[
             core_v1.NodeAddress(type="InternalIP", address=HOST_IP),
             core_v1.NodeAddress(type="Hostname", address=node.metadata.name),
         ],
-        conditions=[_condition(node, name, *words, now) for name, words in told.items()],
+        conditions=[_condition(node, name, *words, now) for name, words in current.items()],
         node_info=core_v1.NodeSystemInfo(
             kubelet_version=version,
             kube_proxy_version="",
@@ -246,19 +220,19 @@ def _condition(
 ) -> core_v1.NodeCondition:
     before = next((item for item in node.status.conditions if item.type == type), None)
     same = before is not None and before.status == status
-    told_at = before.last_heartbeat_time if before is not None and same else None
+    heartbeat = before.last_heartbeat_time if before is not None and same else None
     return core_v1.NodeCondition(
         type=type,
         status=status,
         reason=reason,
         message=message,
-        last_heartbeat_time=told_at if told_at is not None and now - told_at < REPORT else now,
+        last_heartbeat_time=heartbeat if heartbeat is not None and now - heartbeat < STATUS_INTERVAL else now,
         last_transition_time=before.last_transition_time if before is not None and same else now,
     )
 
 
 def node_object(name: str = NODE) -> core_v1.Node:
-    """Make the node that a kubelet registers."""
+    """Build the Node that a kubelet registers."""
     labels = {
         "kubernetes.io/hostname": name,
         "kubernetes.io/os": "linux",
@@ -278,7 +252,7 @@ def controllers(
         core_v1.Pod,
         kubelet,
         name=NAME,
-        when=kubelet.concerns,
+        when=kubelet.is_relevant,
         watches=[source(runner.changed, map=lambda key: [key])] if runner is not None else [],
         needs=[needs(core_v1.Pod, "delete")],
         concurrency=16,
@@ -288,13 +262,53 @@ def controllers(
         core_v1.Node,
         heartbeat,
         name="kubelet-heartbeat",
-        when=heartbeat.concerns,
+        when=heartbeat.is_relevant,
         needs=[needs(coordination_v1.Lease, "get", "create", "patch")],
         options=Options(reporter=NAME),
     )
-    return pods, nodes, *storage.controllers()
+    return pods, nodes, *provisioner.controllers()
 
 
 def kubelet_operator(version: str, node: str = NODE) -> Operator:
-    """Declare a kubelet alone, for a control plane that has everything else."""
+    """Declare only a kubelet, for a control plane that has all other controllers."""
     return Operator(*controllers(version, node), name=NAME)
+
+
+async def _log_endpoint(call: EndpointRequest) -> Response:
+    pod = call.api.get("", "pods", call.namespace, call.name)
+    choose_container(pod, call.request.one("container"))
+    if not pod["spec"].get("nodeName"):
+        return Response(204, b"", "")
+    raise _not_implemented("logs")
+
+
+async def _command_endpoint(call: EndpointRequest) -> Response:
+    call.authorize_create()
+    pod = call.api.get("", "pods", call.namespace, call.name)
+    choose_container(pod, call.request.one("container"))
+    if not pod["spec"].get("nodeName"):
+        raise StatusError.bad_request(f"pod {call.name} does not have a host assigned")
+    raise _not_implemented(call.subresource)
+
+
+async def _forward_endpoint(call: EndpointRequest) -> Response:
+    call.authorize_create()
+    call.api.get("", "pods", call.namespace, call.name)
+    raise _not_implemented("port-forward")
+
+
+def _not_implemented(what: str) -> StatusError:
+    return StatusError(
+        501,
+        "NotImplemented",
+        f"Pods of this cluster only pretend to run, so there is no {what}: "
+        "start it with `kubewright dev --pods=process` to run them as processes of this machine",
+    )
+
+
+POD_ENDPOINTS: Mapping[str, Endpoint] = {
+    "log": _log_endpoint,
+    "exec": _command_endpoint,
+    "attach": _command_endpoint,
+    "portforward": _forward_endpoint,
+}

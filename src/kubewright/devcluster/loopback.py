@@ -1,7 +1,7 @@
-"""The way from the cluster's own controllers to the server in their process: the same requests, and no network.
+"""A client transport to the API server in the same process, without a network.
 
-What a request means, who may make it and what trouble a test wants for it is decided by the server as for any
-other; only connections, TLS and the writing and reading of HTTP are left out.
+The server handles these requests like any others, with authentication, authorization and injected faults. Only
+connections, TLS and HTTP parsing are left out.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from kubewright.http.server import Answer as Served
 from kubewright.http.server import Request, Response, Stream, Upgrade, split_target
 
 HIGH_WATER = 1024 * 1024
-"""A reader that is this many bytes behind is waited for."""
+"""A writer waits while this many bytes are unread."""
 
 Handle = Callable[[Request], Served | Coroutine[Any, Any, Served]]
 Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
@@ -31,52 +31,52 @@ _log = logging.getLogger("kubewright.devserver")
 
 
 class Pipe:
-    """The body of an answer between who makes it and who reads it."""
+    """A response body between the server that writes it and the client that reads it."""
 
     def __init__(self, data: bytes = b"", *, ended: bool = False) -> None:
         self._pieces = [data] if data else []
         self._held = len(data)
         self._ended = ended
         self._broken = False
-        self._news: asyncio.Future[None] | None = None
-        self._room: asyncio.Future[None] | None = None
+        self._readable: asyncio.Future[None] | None = None
+        self._writable: asyncio.Future[None] | None = None
         self.task: asyncio.Task[None] | None = None
 
     async def write(self, data: bytes) -> None:
-        """Add a piece; wait while the reader is far behind."""
+        """Append data; wait while too much is unread."""
         self.put(data)
         if self._held > HIGH_WATER:
-            self._room = asyncio.get_running_loop().create_future()
-            await self._room
+            self._writable = asyncio.get_running_loop().create_future()
+            await self._writable
 
     def put(self, data: bytes) -> None:
-        """Add a piece, however far the reader is behind."""
+        """Append data without waiting."""
         if not data:
-            # Read, nothing would be the end; a connection leaves it out as well.
+            # A reader takes empty data for the end of the body.
             return
         self._pieces.append(data)
         self._held += len(data)
-        self._tell()
+        self._notify()
 
     def end(self, *, broken: bool) -> None:
-        """Add nothing more; `broken`: what there is may not be all. The first end holds."""
+        """End the body; `broken` means that it may be incomplete. Only the first call counts."""
         if not self._ended:
             self._ended, self._broken = True, broken
-            self._tell()
+            self._notify()
 
     async def read(self, idle: float) -> bytes:
-        """Return what has come since the last call; wait if nothing has; nothing is the end."""
+        """Return unread data, waiting if there is none; empty at the end."""
         return await self._take(asyncio.get_running_loop().time() + idle)
 
     async def read_all(self, deadline: float) -> bytes:
-        """Return all that was not read yet."""
+        """Return all unread data up to the end."""
         found: list[bytes] = []
         while piece := await self._take(deadline):
             found.append(piece)
         return b"".join(found)
 
     def release(self) -> None:
-        """Want no more of it."""
+        """Stop reading and cancel the writer."""
         if self.task is not None:
             self.task.cancel()
 
@@ -86,26 +86,26 @@ class Pipe:
                 raise ConnectionBroken(begun=True)
             if self._ended:
                 return b""
-            self._news = asyncio.get_running_loop().create_future()
+            self._readable = asyncio.get_running_loop().create_future()
             try:
                 async with asyncio.timeout_at(deadline):
-                    await self._news
+                    await self._readable
             except TimeoutError:
                 raise ReadTimeout from None
         data = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
         self._pieces.clear()
         self._held = 0
-        if self._room is not None and not self._room.done():
-            self._room.set_result(None)
+        if self._writable is not None and not self._writable.done():
+            self._writable.set_result(None)
         return data
 
-    def _tell(self) -> None:
-        if self._news is not None and not self._news.done():
-            self._news.set_result(None)
+    def _notify(self) -> None:
+        if self._readable is not None and not self._readable.done():
+            self._readable.set_result(None)
 
 
 class Loopback:
-    """Exchange requests for answers with a server in this process; streams run as tasks of `spawn`."""
+    """Send requests to a server in this process; streams run as tasks started by `spawn`."""
 
     def __init__(self, handle: Handle, spawn: Spawn) -> None:
         self._handle = handle
@@ -115,27 +115,27 @@ class Loopback:
     async def send(
         self, head: bytes, body: bytes, timeout: float, fence: Fence | None = None
     ) -> ClientResponse:
-        """Send a request and return its whole answer."""
+        """Send a request and return the complete response."""
         if fence is not None:
             fence()
         served = await self._served(head, body, timeout)
         if not isinstance(served, Response):
             raise MalformedResponse("a stream where a whole answer was asked for")
-        return answer_of(served, served.body)
+        return client_response(served, served.body)
 
     async def stream(self, head: bytes, body: bytes, timeout: float) -> tuple[ClientResponse, Pipe]:
-        """Return the head of an answer, and its body to be read."""
+        """Return the response head, and the body as a stream."""
         served = await self._served(head, body, timeout)
         if isinstance(served, Response):
-            return answer_of(served, b""), Pipe(served.body, ended=True)
+            return client_response(served, b""), Pipe(served.body, ended=True)
         pipe = Pipe()
         pipe.task = self._spawn(_feed(served, pipe))
         self._open[pipe.task] = pipe
         pipe.task.add_done_callback(self._ended)
-        return answer_of(served, b""), pipe
+        return client_response(served, b""), pipe
 
     async def close(self) -> None:
-        """End all streams."""
+        """Cancel all streams."""
         tasks = list(self._open)
         for task in tasks:
             task.cancel()
@@ -143,21 +143,21 @@ class Loopback:
             await asyncio.wait(tasks)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        # A task that is cancelled before its first step runs nothing of its own.
+        # A task that is cancelled before its first step cannot end the pipe itself.
         self._open.pop(task).end(broken=task.cancelled())
 
     async def _served(self, head: bytes, body: bytes, timeout: float) -> Response | Stream:
         request = read_request(head, body)
-        # As on a connection, others get their turn between a request and its answer.
+        # Other tasks run between a request and its response, as with a real connection.
         await asyncio.sleep(0)
         served = self._handle(request)
         if isinstance(served, Coroutine):
-            served = await self._awaited(served, request, timeout)
+            served = await self._await_answer(served, request, timeout)
         if isinstance(served, Upgrade):
             raise MalformedResponse("another protocol where an answer was asked for")
         return served
 
-    async def _awaited(
+    async def _await_answer(
         self, pending: Coroutine[Any, Any, Served], request: Request, timeout: float
     ) -> Served:
         limit = asyncio.timeout(timeout)
@@ -179,7 +179,7 @@ async def _feed(stream: Stream, pipe: Pipe) -> None:
     try:
         await stream.run(pipe)
     except ConnectionError:
-        # A test asked for this.
+        # An injected fault.
         pipe.end(broken=True)
     except Exception:
         _log.exception("a stream failed")
@@ -187,11 +187,11 @@ async def _feed(stream: Stream, pipe: Pipe) -> None:
 
 
 def read_request(head: bytes, body: bytes) -> Request:
-    """Parse the bytes of a request as `Transport` writes them."""
+    """Parse a request as `Transport` encodes it."""
     line, _, block = head.partition(b"\r\n")
     method, target, _ = line.decode("latin-1").split(" ")
     path, query = split_target(target)
-    # The length is the only field that differs from request to request.
+    # The headers before Content-Length are the same for many requests, and are cached.
     headers, fields = _fields(block.partition(b"Content-Length: ")[0])
     return Request(method, path, query, headers, body, fields=fields)
 
@@ -210,8 +210,8 @@ def _fields(block: bytes) -> tuple[dict[str, str], list[tuple[str, str]]]:
     return headers, fields
 
 
-def answer_of(served: Response | Stream, body: bytes) -> ClientResponse:
-    """Return what a client sees of a server's answer."""
+def client_response(served: Response | Stream, body: bytes) -> ClientResponse:
+    """Convert a server response to a client response."""
     fields = [(b"Content-Type", served.content_type.encode())]
     fields += [(name.encode(), value.encode()) for name, value in served.headers]
     return ClientResponse(served.status, "", Headers(fields), body)

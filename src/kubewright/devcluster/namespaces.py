@@ -1,43 +1,80 @@
 """The namespace controller: default objects of each namespace, and the deletion of a terminating one's content."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 
-from kubewright.api import ApiError, Conflict, Kind, Meta, MethodNotAllowed, NotFound, Object, ObjectKey
+from kubewright.api import (
+    ApiError,
+    Conflict,
+    Forbidden,
+    Kind,
+    Meta,
+    MethodNotAllowed,
+    NotFound,
+    Object,
+    ObjectKey,
+)
 from kubewright.api.builtin import core_v1
 from kubewright.client import Client
 from kubewright.controller import Context, Controller, Options, Result, Selector, needs, watch
 from kubewright.devcluster import clock
-from kubewright.devcluster.kinds import deletable_kinds
+from kubewright.devcluster.garbage import deletable_kinds
 
+T = TypeVar("T", bound=Object)
+TERMINATING_CAUSE = "NamespaceTerminating"
 NAME = "namespace-controller"
 ROOT_CA = "kube-root-ca.crt"
 FINALIZER = "kubernetes"
 DESCRIPTION = "kubernetes.io/description"
-LOOK_AGAIN = timedelta(milliseconds=200)
-LOOK_AGAIN_AT_MOST = timedelta(seconds=15)
-_ABOUT_CA = (
+MIN_REQUEUE_DELAY = timedelta(milliseconds=200)
+MAX_REQUEUE_DELAY = timedelta(seconds=15)
+_CA_DESCRIPTION = (
     "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints "
     "such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions "
     "of Kubernetes clusters."
 )
 
 
+def is_namespace_terminating(error: Exception) -> bool:
+    """Return True if a write failed because its namespace is terminating or gone."""
+    if isinstance(error, Forbidden):
+        return any(cause.reason == TERMINATING_CAUSE for cause in error.status.details.causes)
+    return isinstance(error, NotFound) and error.status.message.startswith("namespaces ")
+
+
+def ignore_terminating_namespace(
+    reconcile: Callable[[T, Context], Awaitable[Result | None]],
+) -> Callable[[T, Context], Awaitable[Result | None]]:
+    """Decorate a reconciler so that writes into a terminating namespace are not errors."""
+
+    @wraps(reconcile)
+    async def wrapper(subject: T, ctx: Context) -> Result | None:
+        try:
+            return await reconcile(subject, ctx)
+        except (Forbidden, NotFound) as error:
+            if is_namespace_terminating(error):
+                return None
+            raise
+
+    return wrapper
+
+
 @dataclass(slots=True)
-class Remainder:
-    """What is left in a terminating namespace: objects by resource, and objects by the finalizer they wait for."""
+class RemainingContent:
+    """The objects left in a terminating namespace, counted by resource and by finalizer."""
 
     instances: Counter[str] = field(default_factory=Counter[str])
     finalizers: Counter[str] = field(default_factory=Counter[str])
 
 
-def conditions_of(left: Remainder) -> list[core_v1.NamespaceCondition]:
-    """Return the conditions that report how far the deletion of the content has come."""
+def conditions_of(left: RemainingContent) -> list[core_v1.NamespaceCondition]:
+    """Return the conditions that report the progress of the deletion."""
     remaining = ", ".join(
-        # A kind of the core group has a group too, the empty one.
+        # Resources of the core group are written with a trailing dot.
         f"{name if '.' in name else f'{name}.'} has {count} resource instances"
         for name, count in sorted(left.instances.items())
     )
@@ -78,33 +115,33 @@ def conditions_of(left: Remainder) -> list[core_v1.NamespaceCondition]:
     ]
 
 
-def look_again_after(age: timedelta) -> timedelta:
-    """Return when to look again at what is left: less often the longer it has stayed."""
-    return min(max(age / 4, LOOK_AGAIN), LOOK_AGAIN_AT_MOST)
+def requeue_delay(age: timedelta) -> timedelta:
+    """Return the delay until the next attempt, which grows with the time since the deletion."""
+    return min(max(age / 4, MIN_REQUEUE_DELAY), MAX_REQUEUE_DELAY)
 
 
 class _NamespaceGone(Exception):
-    """The namespace that the cache shows is gone from the server, or no longer waits for its content."""
+    """The namespace is gone from the server, or no longer has the kubernetes finalizer."""
 
 
 class Namespaces:
-    """Provide new namespaces with their default objects, and delete the content of terminating ones."""
+    """Create the default objects of namespaces, and delete the content of terminating ones."""
 
     def __init__(self, client: Client, ca_pem: str) -> None:
         self._client = client
         self._ca = ca_pem
         self._held: dict[str, list[Kind]] = {}
-        """By the uid of a terminating namespace: the kinds of which something was left the last time."""
+        """Kinds that had remaining objects in the last attempt, by the uid of the namespace."""
 
     async def reconcile(self, namespace: core_v1.Namespace, ctx: Context) -> Result | None:
         """Create the default ServiceAccount and the root certificate, or delete everything if it is terminating."""
         name = namespace.metadata.name
         if namespace.metadata.deletion_timestamp is not None:
-            return await self._empty(namespace, namespace.metadata.deletion_timestamp, ctx)
+            return await self._delete_content(namespace, namespace.metadata.deletion_timestamp, ctx)
         try:
             await ctx.apply(core_v1.ServiceAccount(Meta("default", namespace=name)), owned=False)
-            about = Meta(ROOT_CA, namespace=name, annotations={DESCRIPTION: _ABOUT_CA})
-            await ctx.apply(core_v1.ConfigMap(about, data={"ca.crt": self._ca}), owned=False)
+            metadata = Meta(ROOT_CA, namespace=name, annotations={DESCRIPTION: _CA_DESCRIPTION})
+            await ctx.apply(core_v1.ConfigMap(metadata, data={"ca.crt": self._ca}), owned=False)
         except ApiError as error:
             if error.status.code in (403, 404):
                 # The namespace is terminating: its next event brings it here again.
@@ -112,20 +149,22 @@ class Namespaces:
             raise
         return None
 
-    async def _empty(self, namespace: core_v1.Namespace, since: datetime, ctx: Context) -> Result | None:
+    async def _delete_content(
+        self, namespace: core_v1.Namespace, since: datetime, ctx: Context
+    ) -> Result | None:
         if FINALIZER not in namespace.spec.finalizers:
             return None
-        uid, left = namespace.metadata.uid, Remainder()
+        uid, left = namespace.metadata.uid, RemainingContent()
         try:
             await self._require_terminating(namespace)
-            # Until what held the namespace is gone there is no need to look at everything else again.
+            # First retry only the kinds that had remaining objects; check all kinds once those are gone.
             if held := await self._remove(self._held.get(uid, []), namespace, left):
                 self._held[uid] = held
             else:
                 self._held[uid] = await self._remove(await self._namespaced_kinds(), namespace, left)
             await ctx.patch_status(namespace, core_v1.NamespaceStatus(conditions=conditions_of(left)))
             if left.instances:
-                return Result(after=look_again_after(clock.now() - since))
+                return Result(after=requeue_delay(clock.now() - since))
             live = await self._require_terminating(namespace)
             live.spec.finalizers = [text for text in live.spec.finalizers if text != FINALIZER]
             await self._client.replace(live, subresource="finalize")
@@ -149,18 +188,18 @@ class Namespaces:
 
     async def _namespaced_kinds(self) -> list[Kind]:
         kinds = [kind for kind in await deletable_kinds(self._client) if kind.namespaced]
-        # Pods end last, so that the controllers of workloads do not replace them.
+        # Delete Pods last, so that workload controllers do not replace them.
         return sorted(kinds, key=lambda kind: kind.plural == "pods" and not kind.group)
 
     async def _remove(
-        self, kinds: Sequence[Kind], namespace: core_v1.Namespace, left: Remainder
+        self, kinds: Sequence[Kind], namespace: core_v1.Namespace, left: RemainingContent
     ) -> list[Kind]:
         """Delete the namespace's objects of these kinds, and return the kinds of which something is left."""
         for kind in kinds:
             await self._remove_all(kind, namespace, left)
         return [kind for kind in kinds if left.instances[kind.resource]]
 
-    async def _remove_all(self, kind: Kind, namespace: core_v1.Namespace, left: Remainder) -> None:
+    async def _remove_all(self, kind: Kind, namespace: core_v1.Namespace, left: RemainingContent) -> None:
         """Delete the namespace's objects of a kind, and count in `left` what is still there.
 
         Each object is deleted by its uid, and only after this very namespace was seen terminating later than the
@@ -196,7 +235,7 @@ class Namespaces:
                 raise
 
 
-def _home(obj: Object) -> list[ObjectKey]:
+def _namespace_key(obj: Object) -> list[ObjectKey]:
     return [ObjectKey("", obj.metadata.namespace)]
 
 
@@ -207,8 +246,12 @@ def controller(client: Client, ca_pem: str) -> Controller[core_v1.Namespace]:
         Namespaces(client, ca_pem),
         name=NAME,
         watches=[
-            watch(core_v1.ServiceAccount, map=_home, selector=Selector(fields="metadata.name=default")),
-            watch(core_v1.ConfigMap, map=_home, selector=Selector(fields=f"metadata.name={ROOT_CA}")),
+            watch(
+                core_v1.ServiceAccount, map=_namespace_key, selector=Selector(fields="metadata.name=default")
+            ),
+            watch(
+                core_v1.ConfigMap, map=_namespace_key, selector=Selector(fields=f"metadata.name={ROOT_CA}")
+            ),
         ],
         needs=[needs(core_v1.ServiceAccount, "create", "patch"), needs(core_v1.ConfigMap, "create", "patch")],
         concurrency=4,

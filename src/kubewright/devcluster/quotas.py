@@ -1,4 +1,4 @@
-"""ResourceQuotas: what a namespace uses of what it may."""
+"""The ResourceQuota controller: recounts what each namespace uses."""
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
@@ -9,14 +9,14 @@ from kubewright.api.builtin import apps_v1, batch_v1, core_v1
 from kubewright.client import Client
 from kubewright.controller import Change, Context, Controller, Index, Options, Result, watch
 from kubewright.devcluster import clock
-from kubewright.devcluster.kinds import deletable_kinds
-from kubewright.devcluster.pods import counts_anew
+from kubewright.devcluster.garbage import deletable_kinds
+from kubewright.devcluster.workloads import affects_pod_counts
 from kubewright.devserver import quota_usage
 
 NAME = "resourcequota-controller"
-AT_ONCE = timedelta(milliseconds=50)
-LOOK_AGAIN = timedelta(seconds=10)
-"""When to count anew what is not watched here."""
+RETRY_CONFLICT = timedelta(milliseconds=50)
+RECOUNT = timedelta(seconds=10)
+"""How often to recount kinds that are not watched."""
 _ZERO = Quantity("0")
 _COUNT, _PODS = "count/", "pods"
 _WATCHED: Mapping[tuple[str, str], type[Object]] = {
@@ -43,7 +43,7 @@ quotas_by_namespace: Index[core_v1.ResourceQuota] = Index(
 
 
 def resource_of(name: str) -> tuple[str, str]:
-    """Give group and plural of what a limit of this name is about."""
+    """Return the group and the plural of the resource that a quota limit counts."""
     if name.startswith(_COUNT):
         plural, _, group = name.removeprefix(_COUNT).partition(".")
         return group, plural
@@ -59,17 +59,18 @@ def resource_of(name: str) -> tuple[str, str]:
 
 
 class Quotas:
-    """Count anew what namespaces use: the server charges for what is made, and knows nothing of what goes."""
+    """Recount usage: the API server adds to it on creation, but does not subtract on deletion."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     async def reconcile(self, quota: core_v1.ResourceQuota, ctx: Context) -> Result | None:
-        """Say what is used of each resource that the quota names."""
+        """Update the usage of each resource that the quota limits."""
         meta = quota.metadata
         resources = {resource_of(name) for name in quota.spec.hard}
         try:
-            # Read before what it counts: what the server charges meanwhile makes the write fail.
+            # Read the quota before counting: usage that the server adds meanwhile makes the write
+            # conflict.
             fresh = await self._client.get(core_v1.ResourceQuota, meta.name, meta.namespace)
             used = dict.fromkeys(fresh.spec.hard, _ZERO)
             for kind in await self._kinds(resources):
@@ -82,8 +83,8 @@ class Quotas:
         except NotFound:
             return None
         except Conflict:
-            return Result(after=AT_ONCE)
-        return Result(after=LOOK_AGAIN) if resources - _WATCHED.keys() else None
+            return Result(after=RETRY_CONFLICT)
+        return Result(after=RECOUNT) if resources - _WATCHED.keys() else None
 
     async def _kinds(self, resources: set[tuple[str, str]]) -> Iterable[Kind]:
         known = {resource: kind_of(_WATCHED[resource]) for resource in resources & _WATCHED.keys()}
@@ -100,44 +101,46 @@ class Quotas:
         return [part for obj in objects for part in quota_usage(wire, kind, obj, now).items()]
 
 
-def _is_unknown(change: Change[core_v1.ResourceQuota]) -> bool:
-    """Predicate: pass quotas whose limits are not in their status yet; what is charged there is the server's."""
+def _limits_changed(change: Change[core_v1.ResourceQuota]) -> bool:
+    """Return True if the limits are not in the status yet; the API server itself adds to the usage."""
     return change.new is not None and change.new.status.hard != change.new.spec.hard
 
 
-def _goes(change: Change[Any]) -> bool:
+def _is_deleted(change: Change[Any]) -> bool:
     return change.after is None
 
 
-def _changes(change: Change[Any]) -> bool:
+def _is_update_or_delete(change: Change[Any]) -> bool:
     return change.before is not None
 
 
-def _pod_frees(change: Change[core_v1.Pod]) -> bool:
-    return change.before is not None and counts_anew(change)
+def _pod_releases(change: Change[core_v1.Pod]) -> bool:
+    return change.before is not None and affects_pod_counts(change)
 
 
-_FREES: Mapping[type[Object], Callable[[Change[Any]], bool]] = {
-    core_v1.Pod: _pod_frees,
-    core_v1.Service: _changes,
-    core_v1.PersistentVolumeClaim: _changes,
+_RELEASING_CHANGES: Mapping[type[Object], Callable[[Change[Any]], bool]] = {
+    core_v1.Pod: _pod_releases,
+    core_v1.Service: _is_update_or_delete,
+    core_v1.PersistentVolumeClaim: _is_update_or_delete,
 }
-"""What may set something free short of the object's end."""
+"""Kinds for which an update, not only a deletion, may release quota."""
 
 
-def _home(obj: Object) -> str:
+def _namespace(obj: Object) -> str:
     return obj.metadata.namespace
 
 
 def controller(client: Client) -> Controller[core_v1.ResourceQuota]:
-    """Declare the controller."""
+    """Declare the ResourceQuota controller."""
     return Controller(
         core_v1.ResourceQuota,
         Quotas(client),
         name=NAME,
-        when=_is_unknown,
+        when=_limits_changed,
         watches=[
-            watch(kind, via=quotas_by_namespace, key=_home, when=_FREES.get(kind, _goes))
+            watch(
+                kind, via=quotas_by_namespace, key=_namespace, when=_RELEASING_CHANGES.get(kind, _is_deleted)
+            )
             for kind in _WATCHED.values()
         ],
         options=Options(reporter=NAME),

@@ -1,4 +1,4 @@
-"""ReplicaSets: as many Pods as wanted, no more and no fewer."""
+"""The ReplicaSet controller: keeps the desired number of Pods."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -7,25 +7,25 @@ from kubewright.api import ApiError, label_selector
 from kubewright.api.builtin import apps_v1, core_v1
 from kubewright.controller import Context, Controller, Index, Options, Result, needs, owned, watch
 from kubewright.devcluster import clock
-from kubewright.devcluster.claims import claim, is_orphaned
-from kubewright.devcluster.conditions import condition_of
-from kubewright.devcluster.leaving import unless_leaving
-from kubewright.devcluster.pacing import paced
-from kubewright.devcluster.pods import (
-    available_in,
-    counts_anew,
+from kubewright.devcluster.batching import batched
+from kubewright.devcluster.namespaces import ignore_terminating_namespace
+from kubewright.devcluster.statuses import REQUEUE_SOON, StatusWriter, condition_of
+from kubewright.devcluster.workloads import (
+    affects_pod_counts,
+    claim_children,
     deletion_rank,
     is_active,
+    is_orphaned,
     is_ready,
-    pod_from,
-    pods_by_family,
+    pod_from_template,
+    pods_by_controller,
+    time_until_available,
 )
-from kubewright.devcluster.statuses import SOON, Reporter
 
 NAME = "replicaset-controller"
 FAILURE = "ReplicaFailure"
 BURST = 500
-"""Pods made or deleted in one pass; the next pass does the rest."""
+"""Maximum number of Pods created or deleted in one reconcile."""
 
 sets_by_namespace: Index[apps_v1.ReplicaSet] = Index(
     apps_v1.ReplicaSet, lambda item: [item.metadata.namespace]
@@ -35,15 +35,15 @@ sets_by_namespace: Index[apps_v1.ReplicaSet] = Index(
 def status_of(
     replica_set: apps_v1.ReplicaSet, pods: Sequence[core_v1.Pod], failure: str, now: datetime
 ) -> apps_v1.ReplicaSetStatus:
-    """Count a ReplicaSet's Pods."""
+    """Return the status, counted from the Pods."""
     active = [pod for pod in pods if is_active(pod)]
-    wanted = replica_set.spec.template.metadata.labels.items()
+    desired = replica_set.spec.template.metadata.labels.items()
     least = replica_set.spec.min_ready_seconds
     return apps_v1.ReplicaSetStatus(
         replicas=len(active),
-        fully_labeled_replicas=sum(wanted <= pod.metadata.labels.items() for pod in active),
+        fully_labeled_replicas=sum(desired <= pod.metadata.labels.items() for pod in active),
         ready_replicas=sum(is_ready(pod) for pod in active),
-        available_replicas=sum(available_in(pod, least, now) == timedelta(0) for pod in active),
+        available_replicas=sum(time_until_available(pod, least, now) == timedelta(0) for pod in active),
         terminating_replicas=sum(pod.metadata.deletion_timestamp is not None for pod in pods),
         observed_generation=replica_set.metadata.generation,
         conditions=_conditions(replica_set, failure, now),
@@ -69,14 +69,16 @@ def _conditions(
     return [*others, made]
 
 
-_reporter = Reporter()
+_status_writer = StatusWriter()
 
 
-@paced
-@unless_leaving
+@batched
+@ignore_terminating_namespace
 async def reconcile(replica_set: apps_v1.ReplicaSet, ctx: Context) -> Result | None:
-    """Create missing Pods, delete surplus ones, count the rest."""
-    pods = await claim(replica_set, label_selector(replica_set.spec.selector), pods_by_family, ctx)
+    """Create missing Pods, delete surplus ones, and update the status."""
+    pods = await claim_children(
+        replica_set, label_selector(replica_set.spec.selector), pods_by_controller, ctx
+    )
     failure: ApiError | None = None
     if replica_set.metadata.deletion_timestamp is None:
         try:
@@ -84,48 +86,50 @@ async def reconcile(replica_set: apps_v1.ReplicaSet, ctx: Context) -> Result | N
         except ApiError as error:
             failure = error
     now = clock.now()
-    told = failure.status.message if failure is not None else ""
-    written = await _reporter.write(replica_set, status_of(replica_set, pods, told, now), ctx)
+    message = failure.status.message if failure is not None else ""
+    written = await _status_writer.write(replica_set, status_of(replica_set, pods, message, now), ctx)
     if failure is not None:
         raise failure
     if not written:
-        return SOON
-    waits = [available_in(pod, replica_set.spec.min_ready_seconds, now) for pod in pods if is_active(pod)]
+        return REQUEUE_SOON
+    waits = [
+        time_until_available(pod, replica_set.spec.min_ready_seconds, now) for pod in pods if is_active(pod)
+    ]
     pending = [wait for wait in waits if wait]
     return Result(after=min(pending)) if pending else None
 
 
 async def _scale(replica_set: apps_v1.ReplicaSet, pods: list[core_v1.Pod], ctx: Context) -> None:
-    """Bring the number of active Pods to what is wanted; `pods` is kept true."""
+    """Create or delete Pods to reach the desired number; `pods` is updated in place."""
     active = [pod for pod in pods if is_active(pod)]
-    wanted = 1 if replica_set.spec.replicas is None else replica_set.spec.replicas
+    desired = 1 if replica_set.spec.replicas is None else replica_set.spec.replicas
     name, namespace = replica_set.metadata.name, replica_set.metadata.namespace
-    for _ in range(min(wanted - len(active), BURST)):
+    for _ in range(min(desired - len(active), BURST)):
         try:
             made = await ctx.create(
-                pod_from(replica_set.spec.template, generate_name=f"{name}-", namespace=namespace)
+                pod_from_template(replica_set.spec.template, generate_name=f"{name}-", namespace=namespace)
             )
         except ApiError as error:
             ctx.warn("FailedCreate", f"Error creating: {error.status.message}")
             raise
         ctx.event("SuccessfulCreate", f"Created pod: {made.metadata.name}")
         pods.append(made)
-    surplus = sorted(active, key=deletion_rank)[: max(len(active) - wanted, 0)]
+    surplus = sorted(active, key=deletion_rank)[: max(len(active) - desired, 0)]
     for pod in surplus[:BURST]:
         await ctx.delete(pod)
         ctx.event("SuccessfulDelete", f"Deleted pod: {pod.metadata.name}")
-        # Whoever waits for its end must not read that there is nothing to wait for.
+        # The status must count this Pod as terminating before the cache shows it.
         pod.metadata.deletion_timestamp = clock.now()
 
 
 def controller() -> Controller[apps_v1.ReplicaSet]:
-    """Declare the controller."""
+    """Declare the ReplicaSet controller."""
     return Controller(
         apps_v1.ReplicaSet,
         reconcile,
         name=NAME,
-        when=_reporter.is_news,
-        owns=[owned(core_v1.Pod, when=counts_anew)],
+        when=_status_writer.is_external_change,
+        owns=[owned(core_v1.Pod, when=affects_pod_counts)],
         watches=[
             watch(
                 core_v1.Pod,

@@ -1,4 +1,4 @@
-"""ControllerRevisions: the templates a StatefulSet or DaemonSet has had, numbered."""
+"""ControllerRevisions: the numbered history of a StatefulSet's or DaemonSet's templates."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,45 +6,44 @@ from typing import Any
 from kubewright.api import AlreadyExists, Meta, Object, to_wire
 from kubewright.api.builtin import apps_v1, core_v1
 from kubewright.controller import Context, Index
-from kubewright.devcluster.claims import family_of
-from kubewright.devcluster.hashes import short_hash
+from kubewright.devcluster.workloads import controller_keys, short_hash
 
 HASH = "controller.kubernetes.io/hash"
 HASH_LABEL = "controller-revision-hash"
 HISTORY = 10
 
-revisions_by_owner: Index[apps_v1.ControllerRevision] = Index(apps_v1.ControllerRevision, family_of)
+revisions_by_owner: Index[apps_v1.ControllerRevision] = Index(apps_v1.ControllerRevision, controller_keys)
 
 
 def template_data(template: core_v1.PodTemplateSpec) -> dict[str, Any]:
-    """Make the patch that brings a template back, as `kubectl rollout undo` applies it."""
+    """Build the patch that restores a template, in the format of `kubectl rollout undo`."""
     return {"spec": {"template": {**to_wire(template), "$patch": "replace"}}}
 
 
 def number_of(revision: apps_v1.ControllerRevision) -> int:
-    """Give the order of a revision, for sorting."""
+    """Return the revision number, for sorting."""
     return revision.revision
 
 
 def hash_of(revision: apps_v1.ControllerRevision) -> str:
-    """Read the hash of a revision, which kinds of owners have under labels of their own."""
+    """Return the hash of a revision, whose label differs between StatefulSets and DaemonSets."""
     labels = revision.metadata.labels
     return labels.get(HASH_LABEL) or labels.get(HASH, "")
 
 
 class History:
-    """The revisions of one owner, oldest first; the last is the present one."""
+    """The revisions of one owner, oldest first."""
 
     def __init__(self, revisions: Sequence[apps_v1.ControllerRevision]) -> None:
         self.revisions: list[apps_v1.ControllerRevision] = sorted(revisions, key=number_of)
 
     @property
     def latest(self) -> apps_v1.ControllerRevision:
-        """The revision of the present template."""
+        """The revision of the current template."""
         return self.revisions[-1]
 
     def named(self, name: str) -> apps_v1.ControllerRevision | None:
-        """Find a revision by its name."""
+        """Return the revision with the name, or None."""
         return next((item for item in self.revisions if item.metadata.name == name), None)
 
 
@@ -57,7 +56,7 @@ async def record(
     hashed: str = HASH,
     collisions: int = 0,
 ) -> History:
-    """Have the present template as the latest revision, its hash under a label; one it has had is moved up."""
+    """Record the current template as the latest revision; an equal earlier revision gets a new number instead."""
     known = History(await ctx.list(revisions_by_owner, owner.metadata.uid))
     data = template_data(template)
     equal = next((item for item in reversed(known.revisions) if item.data == data), None)
@@ -86,7 +85,7 @@ async def record(
 
 
 async def forget_old(history: History, used: set[str], limit: int | None, ctx: Context) -> None:
-    """Delete the oldest revisions that nothing uses, beyond the limit."""
+    """Delete the oldest unused revisions beyond the limit."""
     idle = [
         item
         for item in history.revisions[:-1]

@@ -1,4 +1,4 @@
-"""A private temporary folder, removed by its owner or, if that was killed, by the next one."""
+"""A private temporary directory, removed by its owner or, after a crash, by the next one."""
 
 import shutil
 import sys
@@ -11,7 +11,7 @@ if sys.platform != "win32":
 
 
 class Scratch:
-    """A folder that `create` has made: there is no instance, and so nothing to remove, without one."""
+    """A temporary directory made by `create`."""
 
     def __init__(self, path: Path, lock: IO[bytes]) -> None:
         self.path = path
@@ -19,10 +19,10 @@ class Scratch:
 
     @classmethod
     def create(cls, prefix: str) -> Self:
-        """Make a folder, after removing those of the same prefix whose owners are gone."""
+        """Create a directory, after removing those with the same prefix whose owners are gone."""
         _sweep(prefix)
         path = Path(tempfile.mkdtemp(prefix=prefix))
-        # Locked before it has its name: a sweeper never sees an unlocked folder of a living owner.
+        # Locked before it is renamed to `lock`: another process never sees a live directory unlocked.
         unnamed = path / "lock.new"
         lock = unnamed.open("wb")
         _try_lock(lock)
@@ -30,7 +30,7 @@ class Scratch:
         return cls(path, lock)
 
     def close(self) -> None:
-        """Remove the folder with all that is in it."""
+        """Remove the directory and its content."""
         _remove(self.path)
         self._lock.close()
 
@@ -47,7 +47,7 @@ def _sweep(prefix: str) -> None:
 
 
 def _remove(folder: Path) -> None:
-    # Whatever goes wrong above, only what lies directly in the temporary folder and bears our mark is removed.
+    # Safety check: remove only directories directly in the temporary directory that contain our lock.
     lock = folder / "lock"
     if folder.is_absolute() and folder.parent == Path(tempfile.gettempdir()) and lock.is_file():
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,43 +1,108 @@
-"""StatefulSets: Pods with names that last, made and replaced in order."""
+"""The StatefulSet controller: Pods with stable names and claims, created, updated and deleted in order."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
-from kubewright.api import AlreadyExists, Meta, from_wire, label_selector
+from kubewright.api import (
+    AlreadyExists,
+    Meta,
+    Object,
+    OwnerReference,
+    from_wire,
+    label_selector,
+    owner_reference,
+    to_wire,
+)
 from kubewright.api.builtin import apps_v1, core_v1
 from kubewright.controller import Change, Context, Controller, Index, Options, Result, needs, owned, watch
 from kubewright.devcluster import clock
-from kubewright.devcluster.claim_retention import are_leaving, bind_to_owners
-from kubewright.devcluster.claims import claim, is_orphaned
-from kubewright.devcluster.leaving import unless_leaving
-from kubewright.devcluster.pods import available_in, counts_anew, is_ready, pod_from, pods_by_family
+from kubewright.devcluster.namespaces import ignore_terminating_namespace
 from kubewright.devcluster.revisions import HASH_LABEL, History, forget_old, record
+from kubewright.devcluster.workloads import (
+    affects_pod_counts,
+    claim_children,
+    is_orphaned,
+    is_ready,
+    pod_from_template,
+    pods_by_controller,
+    time_until_available,
+)
 
 NAME = "statefulset-controller"
 POD_NAME = "statefulset.kubernetes.io/pod-name"
 POD_INDEX = "apps.kubernetes.io/pod-index"
-
 sets_by_namespace: Index[apps_v1.StatefulSet] = Index(
     apps_v1.StatefulSet, lambda item: [item.metadata.namespace]
 )
 
 
+def claim_names(owner: apps_v1.StatefulSet, pod: str) -> list[str]:
+    """Return the names of the claims of a Pod."""
+    return [f"{item.metadata.name}-{pod}" for item in owner.spec.volume_claim_templates]
+
+
+def claim_owners(owner: apps_v1.StatefulSet, *, surplus: bool) -> tuple[bool, bool]:
+    """Return whether a claim is owned by its StatefulSet, and whether by its Pod, according to the retention policy."""
+    policy = owner.spec.persistent_volume_claim_retention_policy
+    if policy is None:
+        return False, False
+    with_pod = policy.when_scaled == "Delete" and surplus
+    return policy.when_deleted == "Delete" and not with_pod, with_pod
+
+
+async def set_claim_owners(
+    owner: apps_v1.StatefulSet, pod: core_v1.Pod, ctx: Context, *, surplus: bool
+) -> None:
+    """Set the owner references of a Pod's claims according to the retention policy; the garbage collector deletes them."""
+    with_set, with_pod = claim_owners(owner, surplus=surplus)
+    for name in claim_names(owner, pod.metadata.name):
+        claim = await ctx.find(core_v1.PersistentVolumeClaim, name)
+        if claim is None:
+            continue
+        known = claim.metadata.owner_references
+        changes = [*_owner_patch(known, owner, with_set), *_owner_patch(known, pod, with_pod)]
+        if changes:
+            patch = {"metadata": {"uid": claim.metadata.uid, "ownerReferences": changes}}
+            await ctx.patch(claim, patch, type="strategic")
+
+
+async def claims_await_deletion(owner: apps_v1.StatefulSet, pod: str, ctx: Context) -> bool:
+    """Return True if claims of this Pod's predecessor are still to be deleted, so that the Pod must wait."""
+    for name in claim_names(owner, pod):
+        claim = await ctx.find(core_v1.PersistentVolumeClaim, name)
+        if claim is not None and any(
+            (item.kind, item.name) == ("Pod", pod) for item in claim.metadata.owner_references
+        ):
+            return True
+    return False
+
+
+def _owner_patch(known: Sequence[OwnerReference], owner: Object, desired: bool) -> list[dict[str, Any]]:
+    uid = owner.metadata.uid
+    there = any(item.uid == uid for item in known)
+    if desired and not there:
+        return [to_wire(owner_reference(owner))]
+    return [{"$patch": "delete", "uid": uid}] if there and not desired else []
+
+
 def ordinal_of(pod: core_v1.Pod) -> int:
-    """Read a Pod's number off its name; -1 where it has none."""
+    """Return the ordinal in a Pod's name, or -1 if it has none."""
     text = pod.metadata.name.rpartition("-")[2]
     return int(text) if text.isdigit() else -1
 
 
-def wanted_ordinals(owner: apps_v1.StatefulSet) -> range:
-    """Give the numbers of the Pods that are wanted."""
+def desired_ordinals(owner: apps_v1.StatefulSet) -> range:
+    """Return the ordinals of the desired Pods."""
     first = owner.spec.ordinals.start if owner.spec.ordinals is not None else 0
     return range(first, first + (1 if owner.spec.replicas is None else owner.spec.replicas))
 
 
 def pod_of(owner: apps_v1.StatefulSet, ordinal: int, revision: apps_v1.ControllerRevision) -> core_v1.Pod:
-    """Make the Pod of a number as a revision wants it."""
+    """Build the Pod of an ordinal from a revision."""
     name = f"{owner.metadata.name}-{ordinal}"
-    template = from_wire(core_v1.PodTemplateSpec, _template_wire(revision))
-    pod = pod_from(template, name=name, namespace=owner.metadata.namespace)
+    template = from_wire(core_v1.PodTemplateSpec, _template_data(revision))
+    pod = pod_from_template(template, name=name, namespace=owner.metadata.namespace)
     pod.metadata.labels.update({POD_NAME: name, POD_INDEX: str(ordinal), HASH_LABEL: revision.metadata.name})
     pod.metadata.generate_name = f"{owner.metadata.name}-"
     pod.spec.hostname, pod.spec.subdomain = name, owner.spec.service_name
@@ -54,13 +119,13 @@ def pod_of(owner: apps_v1.StatefulSet, ordinal: int, revision: apps_v1.Controlle
     return pod
 
 
-def _template_wire(revision: apps_v1.ControllerRevision) -> dict[str, object]:
+def _template_data(revision: apps_v1.ControllerRevision) -> dict[str, object]:
     data = revision.data or {}
     return {key: value for key, value in data["spec"]["template"].items() if key != "$patch"}
 
 
-def claims_of(owner: apps_v1.StatefulSet, ordinal: int) -> list[core_v1.PersistentVolumeClaim]:
-    """Make the claims of a Pod's number."""
+def claims_for_ordinal(owner: apps_v1.StatefulSet, ordinal: int) -> list[core_v1.PersistentVolumeClaim]:
+    """Build the claims of an ordinal."""
     pod = f"{owner.metadata.name}-{ordinal}"
     return [
         core_v1.PersistentVolumeClaim(
@@ -76,8 +141,8 @@ def claims_of(owner: apps_v1.StatefulSet, ordinal: int) -> list[core_v1.Persiste
     ]
 
 
-class Pass:
-    """One pass over one StatefulSet and its Pods."""
+class StatefulSetSync:
+    """One reconcile of a StatefulSet and its Pods."""
 
     def __init__(
         self, owner: apps_v1.StatefulSet, pods: list[core_v1.Pod], history: History, ctx: Context
@@ -87,30 +152,30 @@ class Pass:
         self._parallel = owner.spec.pod_management_policy == "Parallel"
         self.update: apps_v1.ControllerRevision = history.latest
         self.current: apps_v1.ControllerRevision = history.named(owner.status.current_revision) or self.update
-        wanted = wanted_ordinals(owner)
-        self.members: dict[int, core_v1.Pod] = {
-            ordinal_of(pod): pod for pod in pods if ordinal_of(pod) in wanted
+        desired = desired_ordinals(owner)
+        self.pods: dict[int, core_v1.Pod] = {
+            ordinal_of(pod): pod for pod in pods if ordinal_of(pod) in desired
         }
         self.surplus: list[core_v1.Pod] = sorted(
-            (pod for pod in pods if ordinal_of(pod) not in wanted), key=ordinal_of, reverse=True
+            (pod for pod in pods if ordinal_of(pod) not in desired), key=ordinal_of, reverse=True
         )
 
     async def step(self) -> None:
-        """Make missing Pods, take surplus ones away, then replace outdated ones: each in order."""
-        for pod in self.members.values():
-            await bind_to_owners(self._owner, pod, self._ctx, surplus=False)
+        """Create missing Pods, delete surplus ones, then replace outdated ones, each in order."""
+        for pod in self.pods.values():
+            await set_claim_owners(self._owner, pod, self._ctx, surplus=False)
         for pod in self.surplus:
-            await bind_to_owners(self._owner, pod, self._ctx, surplus=True)
-        if not await self._fill():
+            await set_claim_owners(self._owner, pod, self._ctx, surplus=True)
+        if not await self._create_missing():
             return
-        if not await self._shrink():
+        if not await self._delete_surplus():
             return
-        await self._replace()
+        await self._update_outdated()
 
-    async def _fill(self) -> bool:
-        """Tell whether all wanted Pods are there and healthy, as far as the next step needs it."""
-        for ordinal in wanted_ordinals(self._owner):
-            pod = self.members.get(ordinal)
+    async def _create_missing(self) -> bool:
+        """Create missing Pods; return True if the desired Pods are healthy enough for the next step."""
+        for ordinal in desired_ordinals(self._owner):
+            pod = self.pods.get(ordinal)
             if pod is not None and pod.status.phase in ("Succeeded", "Failed"):
                 if pod.metadata.deletion_timestamp is None:
                     await self._delete(pod)
@@ -125,7 +190,7 @@ class Pass:
                 return False
         return True
 
-    async def _shrink(self) -> bool:
+    async def _delete_surplus(self) -> bool:
         for pod in self.surplus:
             if pod.metadata.deletion_timestamp is None:
                 await self._delete(pod)
@@ -133,12 +198,12 @@ class Pass:
                 return False
         return True
 
-    async def _replace(self) -> None:
+    async def _update_outdated(self) -> None:
         strategy = self._owner.spec.update_strategy
         if strategy.type == "OnDelete":
             return
-        for ordinal in reversed(wanted_ordinals(self._owner)):
-            pod = self.members.get(ordinal)
+        for ordinal in reversed(desired_ordinals(self._owner)):
+            pod = self.pods.get(ordinal)
             if pod is None or ordinal < self._partition:
                 return
             if _revision(pod) != self.update.metadata.name and pod.metadata.deletion_timestamp is None:
@@ -150,49 +215,49 @@ class Pass:
     @property
     def _partition(self) -> int:
         rolling = self._owner.spec.update_strategy.rolling_update
-        first = wanted_ordinals(self._owner).start
+        first = desired_ordinals(self._owner).start
         return first + (rolling.partition or 0 if rolling is not None else 0)
 
     def _revision_for(self, ordinal: int) -> apps_v1.ControllerRevision:
-        """Choose the revision of a Pod made now: the old one below the partition and while the update is under way."""
+        """Return the revision for a new Pod: the current one below the partition and for Pods that are not updated yet."""
         if self._owner.spec.update_strategy.type != "RollingUpdate":
             return self.update
-        first = wanted_ordinals(self._owner).start
+        first = desired_ordinals(self._owner).start
         untouched = ordinal - first < self._owner.status.current_replicas
         return self.current if ordinal < self._partition or untouched else self.update
 
     async def _create(self, ordinal: int) -> None:
         owner, ctx = self._owner, self._ctx
-        if await are_leaving(owner, f"{owner.metadata.name}-{ordinal}", ctx):
+        if await claims_await_deletion(owner, f"{owner.metadata.name}-{ordinal}", ctx):
             return
-        for wanted in claims_of(owner, ordinal):
+        for desired in claims_for_ordinal(owner, ordinal):
             try:
-                made = await ctx.create(wanted, owned=False)
+                made = await ctx.create(desired, owned=False)
             except AlreadyExists:
                 continue
             name = f"{owner.metadata.name}-{ordinal}"
-            told = (
+            message = (
                 f"Create Claim {made.metadata.name} Pod {name} in StatefulSet {owner.metadata.name} success"
             )
-            ctx.event("SuccessfulCreate", told)
+            ctx.event("SuccessfulCreate", message)
         try:
             pod = await ctx.create(pod_of(owner, ordinal, self._revision_for(ordinal)))
         except AlreadyExists:
-            # The last of this name is still on its way out: its end leads here again.
+            # The previous Pod of this name is still terminating; its deletion triggers another reconcile.
             return
-        self.members[ordinal] = pod
-        told = f"Create Pod {pod.metadata.name} in StatefulSet {owner.metadata.name} successful"
-        ctx.event("SuccessfulCreate", told)
+        self.pods[ordinal] = pod
+        message = f"Create Pod {pod.metadata.name} in StatefulSet {owner.metadata.name} successful"
+        ctx.event("SuccessfulCreate", message)
 
     async def _delete(self, pod: core_v1.Pod) -> None:
         await self._ctx.delete(pod)
-        told = f"Delete Pod {pod.metadata.name} in StatefulSet {self._owner.metadata.name} successful"
-        self._ctx.event("SuccessfulDelete", told)
+        message = f"Delete Pod {pod.metadata.name} in StatefulSet {self._owner.metadata.name} successful"
+        self._ctx.event("SuccessfulDelete", message)
 
     def status(self, now: datetime) -> apps_v1.StatefulSetStatus:
-        """Count the Pods by revision and readiness."""
+        """Return the status, counted by revision and readiness."""
         owner = self._owner
-        pods = [*self.members.values(), *self.surplus]
+        pods = [*self.pods.values(), *self.surplus]
         least = owner.spec.min_ready_seconds
         staying = [pod for pod in pods if pod.metadata.deletion_timestamp is None]
         current, update = self.current.metadata.name, self.update.metadata.name
@@ -201,7 +266,7 @@ class Pass:
             replicas=len(pods),
             ready_replicas=sum(_is_running(pod) and is_ready(pod) for pod in pods),
             available_replicas=sum(
-                _is_running(pod) and available_in(pod, least, now) == timedelta(0) for pod in pods
+                _is_running(pod) and time_until_available(pod, least, now) == timedelta(0) for pod in pods
             ),
             current_replicas=sum(_revision(pod) == current for pod in staying),
             updated_replicas=sum(_revision(pod) == update for pod in staying),
@@ -216,8 +281,8 @@ class Pass:
         return status
 
     def used(self) -> set[str]:
-        """Name the revisions that Pods or the status refer to."""
-        pods = [*self.members.values(), *self.surplus]
+        """Return the names of the revisions in use."""
+        pods = [*self.pods.values(), *self.surplus]
         return {self.current.metadata.name, self.update.metadata.name, *map(_revision, pods)}
 
 
@@ -233,35 +298,35 @@ def _is_healthy(pod: core_v1.Pod) -> bool:
     return _is_running(pod) and is_ready(pod) and pod.metadata.deletion_timestamp is None
 
 
-def _is_gone(change: Change[core_v1.PersistentVolumeClaim]) -> bool:
-    """Predicate: pass the end of claims, for which the next Pod of a name may wait."""
+def _is_deleted(change: Change[core_v1.PersistentVolumeClaim]) -> bool:
+    """Return True for deleted claims, for which a new Pod of the same name may wait."""
     return change.new is None
 
 
-@unless_leaving
+@ignore_terminating_namespace
 async def reconcile(owner: apps_v1.StatefulSet, ctx: Context) -> Result | None:
-    """Move the Pods one step on, in order."""
-    pods = await claim(owner, label_selector(owner.spec.selector), pods_by_family, ctx)
+    """Move the Pods one step towards the desired state, in order."""
+    pods = await claim_children(owner, label_selector(owner.spec.selector), pods_by_controller, ctx)
     if owner.metadata.deletion_timestamp is not None:
         return None
     history = await record(owner, owner.spec.template, owner.spec.template.metadata.labels, ctx)
-    work = Pass(owner, pods, history, ctx)
-    await work.step()
+    sync = StatefulSetSync(owner, pods, history, ctx)
+    await sync.step()
     now = clock.now()
-    await ctx.patch_status(owner, work.status(now))
-    await forget_old(history, work.used(), owner.spec.revision_history_limit, ctx)
-    waits = [available_in(pod, owner.spec.min_ready_seconds, now) for pod in work.members.values()]
+    await ctx.patch_status(owner, sync.status(now))
+    await forget_old(history, sync.used(), owner.spec.revision_history_limit, ctx)
+    waits = [time_until_available(pod, owner.spec.min_ready_seconds, now) for pod in sync.pods.values()]
     pending = [wait for wait in waits if wait]
     return Result(after=min(pending)) if pending else None
 
 
 def controller() -> Controller[apps_v1.StatefulSet]:
-    """Declare the controller."""
+    """Declare the StatefulSet controller."""
     return Controller(
         apps_v1.StatefulSet,
         reconcile,
         name=NAME,
-        owns=[owned(core_v1.Pod, when=counts_anew), owned(apps_v1.ControllerRevision)],
+        owns=[owned(core_v1.Pod, when=affects_pod_counts), owned(apps_v1.ControllerRevision)],
         watches=[
             watch(
                 core_v1.Pod,
@@ -273,7 +338,7 @@ def controller() -> Controller[apps_v1.StatefulSet]:
                 core_v1.PersistentVolumeClaim,
                 via=sets_by_namespace,
                 key=lambda item: item.metadata.namespace,
-                when=_is_gone,
+                when=_is_deleted,
             ),
         ],
         needs=[

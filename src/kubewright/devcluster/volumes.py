@@ -1,14 +1,14 @@
-"""The controllers of volumes and claims: binding, phases, and the finalizers that keep both while in use."""
+"""The controllers of PersistentVolumes and claims: binding, phases, and protection while in use."""
 
 from collections.abc import Iterable
 
 from kubewright.api import ApiError, Object, ObjectKey, Quantity, label_selector
 from kubewright.api.builtin import core_v1, storage_v1
 from kubewright.controller import Change, Context, Controller, Index, Options, needs, watch
-from kubewright.devcluster.storage import DEFAULT, PROVISIONED_BY, PROVISIONER, SELECTED_NODE
+from kubewright.devcluster.provisioner import DEFAULT, PROVISIONED_BY, PROVISIONER, SELECTED_NODE
 
 BINDER = "persistentvolume-controller"
-BOUND_BY_US = "pv.kubernetes.io/bound-by-controller"
+BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 BETA_PROVISIONER = "volume.beta.kubernetes.io/storage-provisioner"
 CLAIM_PROTECTION = "kubernetes.io/pvc-protection"
@@ -25,7 +25,7 @@ pods_by_claim: Index[core_v1.Pod] = Index(
 
 
 def claims_of(pod: core_v1.Pod) -> list[str]:
-    """Name the claims that a Pod mounts."""
+    """Return the names of the claims that a Pod mounts."""
     return [
         volume.persistent_volume_claim.claim_name
         for volume in pod.spec.volumes
@@ -34,7 +34,7 @@ def claims_of(pod: core_v1.Pod) -> list[str]:
 
 
 def is_claimed_by(volume: core_v1.PersistentVolume, claim: core_v1.PersistentVolumeClaim) -> bool:
-    """Tell whether a volume is reserved for a claim."""
+    """Return True if the volume is reserved for the claim."""
     reference = volume.spec.claim_ref
     return (
         reference is not None
@@ -43,13 +43,13 @@ def is_claimed_by(volume: core_v1.PersistentVolume, claim: core_v1.PersistentVol
     )
 
 
-def suits(volume: core_v1.PersistentVolume, claim: core_v1.PersistentVolumeClaim) -> bool:
-    """Tell whether a volume has what a claim asks for."""
-    wanted = claim.spec.resources.requests.get("storage", _ZERO)
+def satisfies(volume: core_v1.PersistentVolume, claim: core_v1.PersistentVolumeClaim) -> bool:
+    """Return True if the volume meets the claim's requirements."""
+    desired = claim.spec.resources.requests.get("storage", _ZERO)
     labels = label_selector(claim.spec.selector) if claim.spec.selector is not None else None
     return (
         volume.spec.storage_class_name == (claim.spec.storage_class_name or "")
-        and volume.spec.capacity.get("storage", _ZERO) >= wanted
+        and volume.spec.capacity.get("storage", _ZERO) >= desired
         and set(claim.spec.access_modes) <= set(volume.spec.access_modes)
         and (volume.spec.volume_mode or "Filesystem") == (claim.spec.volume_mode or "Filesystem")
         and (labels is None or labels.matches(volume.metadata.labels))
@@ -57,11 +57,11 @@ def suits(volume: core_v1.PersistentVolume, claim: core_v1.PersistentVolumeClaim
     )
 
 
-def choose(
+def find_volume(
     volumes: Iterable[core_v1.PersistentVolume], claim: core_v1.PersistentVolumeClaim
 ) -> core_v1.PersistentVolume | None:
-    """Give the volume reserved for a claim, else the smallest free one that suits it."""
-    found = [volume for volume in volumes if suits(volume, claim)]
+    """Return the volume reserved for the claim, else the smallest matching free one, or None."""
+    found = [volume for volume in volumes if satisfies(volume, claim)]
     reserved = [volume for volume in found if is_claimed_by(volume, claim)]
     free = [volume for volume in found if volume.spec.claim_ref is None]
     best = sorted(reserved or free, key=lambda item: (item.spec.capacity["storage"], item.metadata.name))
@@ -69,7 +69,7 @@ def choose(
 
 
 async def bind(claim: core_v1.PersistentVolumeClaim, ctx: Context) -> None:
-    """Find a claim its volume, or have one made."""
+    """Bind a claim to a volume, or request one from its provisioner."""
     if claim.metadata.deletion_timestamp is not None:
         await _unprotect_claim(claim, ctx)
         return
@@ -83,13 +83,13 @@ async def bind(claim: core_v1.PersistentVolumeClaim, ctx: Context) -> None:
                 )
             return
         if volume.spec.claim_ref is None or is_claimed_by(volume, claim):
-            await _join(claim, volume, ctx)
+            await _bind_both_sides(claim, volume, ctx)
         return
     if claim.spec.storage_class_name is None and (chosen := await _default_class(ctx)):
         await ctx.patch(claim, {"spec": {"storageClassName": chosen}})
         return
     storage = await _class_of(claim, ctx)
-    volume = choose(await ctx.list(core_v1.PersistentVolume), claim)
+    volume = find_volume(await ctx.list(core_v1.PersistentVolume), claim)
     reserved = volume is not None and is_claimed_by(volume, claim)
     waits = storage is not None and storage.volume_binding_mode == "WaitForFirstConsumer"
     if waits and not reserved and SELECTED_NODE not in claim.metadata.annotations:
@@ -98,7 +98,7 @@ async def bind(claim: core_v1.PersistentVolumeClaim, ctx: Context) -> None:
             ctx.event("WaitForFirstConsumer", text)
         return
     if volume is not None:
-        await _join(claim, volume, ctx)
+        await _bind_both_sides(claim, volume, ctx)
     elif storage is None and claim.spec.storage_class_name:
         missing = f'storageclass.storage.k8s.io "{claim.spec.storage_class_name}" not found'
         ctx.warn("ProvisioningFailed", missing)
@@ -106,11 +106,11 @@ async def bind(claim: core_v1.PersistentVolumeClaim, ctx: Context) -> None:
         text = "no persistent volumes available for this claim and no storage class is set"
         ctx.event("FailedBinding", text)
     else:
-        await _ask_for_volume(claim, storage.provisioner, ctx)
+        await _request_volume(claim, storage.provisioner, ctx)
 
 
 async def _default_class(ctx: Context) -> str:
-    """Name the newest of the default storage classes, if there is any."""
+    """Return the name of the newest default StorageClass, or an empty string."""
     marked = [
         item
         for item in await ctx.list(storage_v1.StorageClass)
@@ -125,11 +125,11 @@ async def _class_of(claim: core_v1.PersistentVolumeClaim, ctx: Context) -> stora
     return await ctx.find(storage_v1.StorageClass, name, "") if name else None
 
 
-async def _ask_for_volume(claim: core_v1.PersistentVolumeClaim, provisioner: str, ctx: Context) -> None:
-    wanted = {PROVISIONER: provisioner, BETA_PROVISIONER: provisioner}
-    if wanted.items() <= claim.metadata.annotations.items():
+async def _request_volume(claim: core_v1.PersistentVolumeClaim, provisioner: str, ctx: Context) -> None:
+    desired = {PROVISIONER: provisioner, BETA_PROVISIONER: provisioner}
+    if desired.items() <= claim.metadata.annotations.items():
         return
-    await ctx.patch(claim, {"metadata": {"annotations": wanted}})
+    await ctx.patch(claim, {"metadata": {"annotations": desired}})
     ctx.event(
         "ExternalProvisioning",
         f"Waiting for a volume to be created either by the external provisioner '{provisioner}' or manually "
@@ -141,11 +141,11 @@ async def _ask_for_volume(claim: core_v1.PersistentVolumeClaim, provisioner: str
 async def reserve(
     claim: core_v1.PersistentVolumeClaim, volume: core_v1.PersistentVolume, ctx: Context
 ) -> core_v1.PersistentVolume:
-    """Set the claim reference of a volume to the claim, unless it is set."""
+    """Set the volume's claimRef to the claim unless it is set."""
     reference = volume.spec.claim_ref
     if reference is not None and reference.uid == claim.metadata.uid:
         return volume
-    bond = {
+    claim_ref = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
         "namespace": claim.metadata.namespace,
@@ -153,23 +153,25 @@ async def reserve(
         "uid": claim.metadata.uid,
         "resourceVersion": claim.metadata.resource_version,
     }
-    # Only this version of the volume: by now it may have been reserved for another claim.
+    # Patch only this version of the volume: it may have been reserved for another claim.
     metadata: dict[str, object] = {"resourceVersion": volume.metadata.resource_version}
     if reference is None:
-        metadata["annotations"] = {BOUND_BY_US: "yes"}
-    return await ctx.patch(volume, {"metadata": metadata, "spec": {"claimRef": bond}})
+        metadata["annotations"] = {BOUND_BY_CONTROLLER: "yes"}
+    return await ctx.patch(volume, {"metadata": metadata, "spec": {"claimRef": claim_ref}})
 
 
-async def _join(claim: core_v1.PersistentVolumeClaim, volume: core_v1.PersistentVolume, ctx: Context) -> None:
-    """Write both sides of the bond; each only where it is missing."""
+async def _bind_both_sides(
+    claim: core_v1.PersistentVolumeClaim, volume: core_v1.PersistentVolume, ctx: Context
+) -> None:
+    """Write both sides of the binding, each only if it is missing."""
     volume = await reserve(claim, volume, ctx)
     if volume.status.phase != "Bound":
         await ctx.patch(volume, {"status": {"phase": "Bound"}}, subresource="status")
     if not claim.spec.volume_name or BIND_COMPLETED not in claim.metadata.annotations:
-        notes = {BIND_COMPLETED: "yes"}
+        annotations = {BIND_COMPLETED: "yes"}
         if not claim.spec.volume_name:
-            notes[BOUND_BY_US] = "yes"
-        change = {"metadata": {"annotations": notes}, "spec": {"volumeName": volume.metadata.name}}
+            annotations[BOUND_BY_CONTROLLER] = "yes"
+        change = {"metadata": {"annotations": annotations}, "spec": {"volumeName": volume.metadata.name}}
         claim = await ctx.patch(claim, change)
     await ctx.patch_status(
         claim,
@@ -183,7 +185,7 @@ async def _unprotect_claim(claim: core_v1.PersistentVolumeClaim, ctx: Context) -
     """Remove the finalizer of a terminating claim that no Pod uses, neither in the cache nor on the server."""
     if any(_uses(pod, claim) for pod in await ctx.list(pods_by_claim, str(claim.key))):
         return
-    # A Pod that uses it may be too new for the cache; its event brings the claim here again when it ends.
+    # A Pod that uses the claim may be too new for the cache; its next event triggers another reconcile.
     if any(_uses(pod, claim) for pod in await ctx.live.list(core_v1.Pod, namespace=claim.metadata.namespace)):
         return
     await _drop_finalizer(claim, CLAIM_PROTECTION, ctx)
@@ -205,7 +207,7 @@ async def _drop_finalizer(obj: Object, finalizer: str, ctx: Context) -> None:
             raise
 
 
-async def follow(volume: core_v1.PersistentVolume, ctx: Context) -> None:
+async def sync_volume(volume: core_v1.PersistentVolume, ctx: Context) -> None:
     """Set the phase of a volume: Available, Bound, or Released once its claim is gone."""
     phase = await _phase(volume, ctx)
     if volume.metadata.deletion_timestamp is not None:
@@ -219,7 +221,7 @@ async def follow(volume: core_v1.PersistentVolume, ctx: Context) -> None:
 
 
 async def _reclaim(volume: core_v1.PersistentVolume, ctx: Context) -> None:
-    """Delete a volume that was made by hand; what it stands for is left alone. Others are their provisioners'."""
+    """Delete a released volume that was created manually, but not the data behind it."""
     source = volume.spec.host_path
     if PROVISIONED_BY not in volume.metadata.annotations and source and source.path.startswith("/tmp/"):
         await ctx.delete(volume)
@@ -262,7 +264,7 @@ def _pending(_: object) -> str:
 
 
 def controllers() -> tuple[Controller[core_v1.PersistentVolumeClaim], Controller[core_v1.PersistentVolume]]:
-    """Declare the binder of claims and the follower of volumes."""
+    """Declare the controllers of claims and of volumes."""
     claims = Controller(
         core_v1.PersistentVolumeClaim,
         bind,
@@ -282,7 +284,7 @@ def controllers() -> tuple[Controller[core_v1.PersistentVolumeClaim], Controller
     )
     volumes = Controller(
         core_v1.PersistentVolume,
-        follow,
+        sync_volume,
         name="persistentvolume-follower",
         watches=[watch(core_v1.PersistentVolumeClaim, map=_volume_of)],
         needs=[needs(core_v1.PersistentVolume, "patch", "delete")],

@@ -1,7 +1,8 @@
-"""A process with all that it starts: its streams, its terminal, its end."""
+"""A child process in its own process group, with its pipes or its terminal."""
 
 import asyncio
 import contextlib
+import errno
 import os
 import struct
 import sys
@@ -10,7 +11,6 @@ from pathlib import Path
 from signal import SIGKILL, Signals
 from typing import Self
 
-from kubewright.processpods.descriptors import Descriptor
 from kubewright.processpods.reaper import Reaper
 from kubewright.processpods.streaming.requests import OutputStream, Size
 
@@ -19,21 +19,72 @@ if sys.platform != "win32":
     import pty
     import termios
 
-# A terminal must be taken by the process itself, in a session of its own.
+_PIECE = 64 * 1024
+# The process must open its controlling terminal itself, in its own session.
 _WITH_TERMINAL = "import os, sys; os.login_tty(0); os.execvp(sys.argv[1], sys.argv[1:])"
 _SIGNALLED = 128
-_LAST_WORDS = 1.0
-"""Seconds to read the rest of the pipes: a process that left the process group can keep them open forever."""
-
+_DRAIN_SECONDS = 1.0
+"""Seconds to read remaining output: a process that left the process group may keep the pipes open."""
 Sink = Callable[[OutputStream, bytes], Awaitable[None]]
 
 
+class Descriptor:
+    """A non-blocking pipe or terminal file descriptor."""
+
+    def __init__(self, number: int) -> None:
+        os.set_blocking(number, False)
+        self.number = number
+        self._closed = False
+
+    def close(self) -> None:
+        """Close the file descriptor."""
+        if not self._closed:
+            self._closed = True
+            os.close(self.number)
+
+    async def read(self) -> bytes:
+        """Return the next data, waiting for it; empty at the end."""
+        while not self._closed:
+            try:
+                return os.read(self.number, _PIECE)
+            except BlockingIOError:
+                await self._wait(reading=True)
+            except OSError as error:
+                # On Linux, reading from a terminal without users fails with EIO.
+                if error.errno == errno.EIO:
+                    return b""
+                raise
+        return b""
+
+    async def write(self, data: bytes) -> None:
+        """Write all data; raise BrokenPipeError if there is no reader."""
+        rest = memoryview(data)
+        while rest and not self._closed:
+            try:
+                rest = rest[os.write(self.number, rest) :]
+            except BlockingIOError:
+                await self._wait(reading=False)
+
+    async def _wait(self, *, reading: bool) -> None:
+        loop = asyncio.get_running_loop()
+        due: asyncio.Future[None] = loop.create_future()
+        add, remove = (
+            (loop.add_reader, loop.remove_reader) if reading else (loop.add_writer, loop.remove_writer)
+        )
+        add(self.number, lambda: due.done() or due.set_result(None))
+        try:
+            await due
+        finally:
+            if not self._closed:
+                remove(self.number)
+
+
 class StartError(RuntimeError):
-    """A command cannot be started; the message has the reason."""
+    """A command cannot be started; the message says why."""
 
 
 class Child:
-    """One process that runs, in a process group of its own."""
+    """A running process in its own process group."""
 
     def __init__(
         self,
@@ -60,11 +111,13 @@ class Child:
         stdin: bool = False,
         tty: bool = False,
     ) -> Self:
-        """Start a command, with a terminal or with pipes."""
+        """Start a command with a terminal or with pipes."""
         await asyncio.to_thread(reaper.restart_if_dead)
-        with contextlib.ExitStack() as theirs, contextlib.ExitStack() as ours:
-            streams = _terminal(theirs, ours) if tty else _pipes(theirs, ours, stdin=stdin)
-            numbers, outputs, given = streams
+        with contextlib.ExitStack() as child_side, contextlib.ExitStack() as parent_side:
+            streams = (
+                _terminal(child_side, parent_side) if tty else _pipes(child_side, parent_side, stdin=stdin)
+            )
+            numbers, outputs, input_pipe = streams
             wrapped = [sys.executable, "-I", "-S", "-c", _WITH_TERMINAL, *command] if tty else list(command)
             try:
                 process = await asyncio.create_subprocess_exec(
@@ -79,27 +132,27 @@ class Child:
             except OSError as error:
                 raise StartError(f"{command[0]}: {error.strerror or error}") from None
             except ValueError as error:
-                # No word and no variable of a process can hold a zero byte.
+                # Arguments and variables cannot contain a zero byte.
                 raise StartError(f"{command[0]}: {error}") from None
-            ours.pop_all()
-        return cls(process, reaper, outputs, given if stdin else None)
+            parent_side.pop_all()
+        return cls(process, reaper, outputs, input_pipe if stdin else None)
 
     async def run(self, sink: Sink) -> int:
-        """Pass its output on until it ends; return the exit code as a shell reports it."""
+        """Copy the output to the sink until the process exits; return the exit code as a shell reports it."""
         try:
             async with asyncio.TaskGroup() as group:
                 copies = [group.create_task(self._copy(name, sink)) for name in self._outputs]
                 code = await self._process.wait()
-                # What it left running ends with it, as everything in a container does.
+                # Kill its remaining child processes, as happens when a container exits.
                 self.kill()
-                _, late = await asyncio.wait(copies, timeout=_LAST_WORDS)
+                _, late = await asyncio.wait(copies, timeout=_DRAIN_SECONDS)
                 for copy in late:
                     copy.cancel()
         finally:
-            await self._clear()
+            await self._close()
         return code if code >= 0 else _SIGNALLED - code
 
-    async def _clear(self) -> None:
+    async def _close(self) -> None:
         if self._process.returncode is None:
             self.kill()
             await self._process.wait()
@@ -111,7 +164,7 @@ class Child:
     async def _copy(self, stream: OutputStream, sink: Sink) -> None:
         while data := await self._outputs[stream].read():
             await sink(stream, data)
-            # A process that prints without end always has more: yield to the others.
+            # Yield to other tasks: a process that prints endlessly always has data to read.
             await asyncio.sleep(0)
 
     def send(self, number: Signals) -> None:
@@ -120,17 +173,17 @@ class Child:
             self._process.send_signal(number)
 
     def kill(self) -> None:
-        """End the process and all that it started, at once; its number is another's when that has happened."""
+        """Kill the process and its process group; do nothing once it has exited, because its PID may be reused."""
         if self.ended.is_set():
             return
         if self._process.returncode is None:
-            # With a terminal it has no group yet before it runs.
+            # A process with a terminal has no process group until it runs.
             self.send(SIGKILL)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, SIGKILL)
 
     async def terminate(self, number: Signals, grace: float) -> None:
-        """Ask it to end, and make it end when the grace is over."""
+        """Send a signal, and kill the process after the grace period."""
         if grace > 0:
             self.send(number)
             with contextlib.suppress(TimeoutError):
@@ -140,13 +193,13 @@ class Child:
         await self.ended.wait()
 
     async def write(self, data: bytes) -> None:
-        """Write to its standard input; data after the reader has closed it is lost."""
+        """Write to standard input; data for a closed input is discarded."""
         if self._stdin is not None:
             with contextlib.suppress(BrokenPipeError, OSError):
                 await self._stdin.write(data)
 
     async def end_input(self) -> None:
-        """End its standard input; in a terminal by the key for it."""
+        """Close standard input; on a terminal, send the end-of-file character."""
         if self._stdin is None:
             return
         if self._stdin in self._outputs.values():
@@ -155,7 +208,7 @@ class Child:
             self._stdin.close()
 
     def resize(self, size: Size) -> None:
-        """Set the size of its terminal."""
+        """Set the size of the terminal."""
         terminal = self._outputs.get("stdout")
         if terminal is not None:
             with contextlib.suppress(OSError):
@@ -167,27 +220,27 @@ class Child:
 _Streams = tuple[tuple[int, int, int], dict[OutputStream, Descriptor], Descriptor | None]
 
 
-def _terminal(theirs: contextlib.ExitStack, ours: contextlib.ExitStack) -> _Streams:
+def _terminal(child_side: contextlib.ExitStack, parent_side: contextlib.ExitStack) -> _Streams:
     master, slave = pty.openpty()
-    theirs.callback(os.close, slave)
+    child_side.callback(os.close, slave)
     end = Descriptor(master)
-    ours.callback(end.close)
+    parent_side.callback(end.close)
     return (slave, slave, slave), {"stdout": end}, end
 
 
-def _pipes(theirs: contextlib.ExitStack, ours: contextlib.ExitStack, *, stdin: bool) -> _Streams:
+def _pipes(child_side: contextlib.ExitStack, parent_side: contextlib.ExitStack, *, stdin: bool) -> _Streams:
     outputs: dict[OutputStream, Descriptor] = {}
     numbers: list[int] = []
     for name in ("stdout", "stderr"):
         reading, writing = os.pipe()
-        theirs.callback(os.close, writing)
+        child_side.callback(os.close, writing)
         outputs[name] = Descriptor(reading)
-        ours.callback(outputs[name].close)
+        parent_side.callback(outputs[name].close)
         numbers.append(writing)
     if not stdin:
         return (asyncio.subprocess.DEVNULL, numbers[0], numbers[1]), outputs, None
     reading, writing = os.pipe()
-    theirs.callback(os.close, reading)
-    given = Descriptor(writing)
-    ours.callback(given.close)
-    return (reading, numbers[0], numbers[1]), outputs, given
+    child_side.callback(os.close, reading)
+    input_pipe = Descriptor(writing)
+    parent_side.callback(input_pipe.close)
+    return (reading, numbers[0], numbers[1]), outputs, input_pipe

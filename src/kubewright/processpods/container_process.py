@@ -1,4 +1,4 @@
-"""One container as a process: prepared, started, probed, started again when it ends, stopped."""
+"""A container that runs as a process: prepare, start, probe, restart and stop it."""
 
 import asyncio
 import signal
@@ -8,27 +8,26 @@ from datetime import datetime, timedelta
 from kubewright.api import KubewrightError
 from kubewright.api.builtin import core_v1
 from kubewright.devcluster import clock
-from kubewright.devcluster.containers import (
+from kubewright.devcluster.pod_lifecycle import (
     CRASH_LOOP,
-    Note,
-    back_off_told,
+    PodEvent,
     backoff,
+    crash_loop_backoff,
     may_restart,
-    start_notes,
+    start_events,
 )
 from kubewright.processpods.child import Child, StartError
-from kubewright.processpods.container_state import ContainerRecord, Ending
-from kubewright.processpods.folders import last_words
-from kubewright.processpods.health import Health
-from kubewright.processpods.orphans import kill_orphans
+from kubewright.processpods.container_state import ContainerExit, ContainerRecord
+from kubewright.processpods.environment import ContainerConfigError
 from kubewright.processpods.output import Output
 from kubewright.processpods.preparation import PodPreparation, Prepared
-from kubewright.processpods.probes import ProbeError, check_command, check_http
-from kubewright.processpods.values import Unprepared
+from kubewright.processpods.probes import Health, ProbeError, check_command, check_http
+from kubewright.processpods.reaper import kill_orphans
+from kubewright.processpods.volumes import termination_message
 
 RETRY_SECONDS = 10.0
-WELL = timedelta(minutes=10)
-"""A container that ran so long is started again as if it had never failed."""
+BACKOFF_RESET = timedelta(minutes=10)
+"""A container that ran this long is restarted without backoff."""
 _CANNOT_START = 128
 _MESSAGE_LINES, _MESSAGE_BYTES = 80, 2048
 
@@ -46,7 +45,7 @@ class ContainerProcess:
     ) -> None:
         self.container = container
         self.record = record
-        self.notes: list[Note] = []
+        self.events: list[PodEvent] = []
         self.output: Output = Output()
         self.previous: Output | None = None
         self.child: Child | None = None
@@ -58,23 +57,23 @@ class ContainerProcess:
         self._failures = 0
         self._stopping = asyncio.Event()
 
-    async def keep(self) -> None:
-        """Run it until it is stopped, or has ended and is not to be started again."""
-        if self.record.ending is not None:
+    async def run_until_stopped(self) -> None:
+        """Run the container, with restarts, until it is stopped or has exited for good."""
+        if self.record.final_exit is not None:
             return
-        while not self._stopping.is_set() and await self._once():
+        while not self._stopping.is_set() and await self._run_once():
             pass
         self.started.set()
 
     async def stop(self, grace: float) -> None:
-        """Stop it: with a signal first, by force when the grace is over."""
+        """Stop the container: send its stop signal, and kill it after the grace period."""
         self._stopping.set()
         if self.child is not None:
-            self.notes.append(Note("Killing", f"Stopping container {self.container.name}"))
+            self.events.append(PodEvent("Killing", f"Stopping container {self.container.name}"))
             await self._terminate(self.child, grace)
 
     async def execute(self, command: Sequence[str]) -> tuple[int, str]:
-        """Run a command beside it; return exit code and what was printed."""
+        """Run a command next to the container; return the exit code and the output."""
         assert self.prepared is not None
         printed = Output()
         try:
@@ -86,7 +85,7 @@ class ContainerProcess:
         return code, printed.last(_MESSAGE_LINES, _MESSAGE_BYTES)
 
     async def start(self, command: Sequence[str], *, stdin: bool = False, tty: bool = False) -> Child:
-        """Start a command with the container's environment in its folder."""
+        """Start a command with the container's environment and working directory."""
         assert self.prepared is not None
         return await Child.start(
             command,
@@ -97,36 +96,36 @@ class ContainerProcess:
             tty=tty,
         )
 
-    async def _once(self) -> bool:
-        """Start it and wait for its end; return True if it must be restarted."""
+    async def _run_once(self) -> bool:
+        """Run the container once; return True if it should be restarted."""
         try:
             self.prepared = await self._preparation.prepare(self.container)
-        except (Unprepared, KubewrightError, OSError, ValueError) as error:
-            self._wait_because(
-                "CreateContainerConfigError", str(error), Note("Failed", f"Error: {error}", True)
+        except (ContainerConfigError, KubewrightError, OSError, ValueError) as error:
+            self._set_waiting(
+                "CreateContainerConfigError", str(error), PodEvent("Failed", f"Error: {error}", True)
             )
             return not await self._stopped_within(RETRY_SECONDS)
-        ending = await self._run(self.prepared)
+        exit_ = await self._run(self.prepared)
         record = self.record
-        record.since, record.started, record.ready = None, False, False
-        if self._stopping.is_set() or not may_restart(self._policy, ending.code):
-            record.ending = ending
+        record.running_since, record.started, record.ready = None, False, False
+        if self._stopping.is_set() or not may_restart(self._policy, exit_.code):
+            record.final_exit = exit_
             self._changed()
             return False
-        record.last = ending
-        if ending.ended - ending.began >= WELL:
+        record.last_exit = exit_
+        if exit_.ended - exit_.began >= BACKOFF_RESET:
             self._failures = 0
         if self._failures:
-            text, note = back_off_told(self._preparation.pod, self.container, self._failures)
-            self._wait_because(CRASH_LOOP, text, note)
+            text, event = crash_loop_backoff(self._preparation.pod, self.container, self._failures)
+            self._set_waiting(CRASH_LOOP, text, event)
             if await self._stopped_within(backoff(self._failures).total_seconds()):
-                record.ending = ending
+                record.final_exit = exit_
                 return False
         self._failures += 1
         record.restarts += 1
         return True
 
-    async def _run(self, prepared: Prepared) -> Ending:
+    async def _run(self, prepared: Prepared) -> ContainerExit:
         began = _now()
         if self.record.has_run:
             self.previous = self.output
@@ -136,39 +135,43 @@ class ContainerProcess:
                 prepared.command, stdin=self.container.stdin, tty=self.container.tty
             )
         except StartError as error:
-            self.notes.append(Note("Failed", f"Error: {error}", warning=True))
+            self.events.append(PodEvent("Failed", f"Error: {error}", warning=True))
             self.output.end()
-            return Ending(_CANNOT_START, began, began, "StartError", str(error))
-        self.notes += start_notes(self.container)
+            return ContainerExit(_CANNOT_START, began, began, "StartError", str(error))
+        self.events += start_events(self.container)
         health = Health(self.container, self._preparation.address, self.execute)
-        self.record.since = began
-        self._feel(health)
+        self.record.running_since = began
+        self._publish_health(health)
         if self._stopping.is_set():
             child.kill()
         async with asyncio.TaskGroup() as group:
-            care = group.create_task(self._care(child, health))
+            supervisor = group.create_task(self._supervise(child, health))
             code = await child.run(self.output.feed)
-            care.cancel()
+            supervisor.cancel()
         self.child = None
         self.output.end()
-        message = await asyncio.to_thread(_cleared, prepared)
-        return Ending(code, began, _now(), message=message or self._last_lines(code))
+        message = await asyncio.to_thread(_clean_up, prepared)
+        return ContainerExit(code, began, _now(), message=message or self._last_lines(code))
 
-    async def _care(self, child: Child, health: Health) -> None:
-        """Run the start hook, then the probes; end the process where they want that."""
+    async def _supervise(self, child: Child, health: Health) -> None:
+        """Run the postStart hook and the probes; terminate the process if they fail."""
         hook = self.container.lifecycle.post_start if self.container.lifecycle is not None else None
-        if hook is not None and (trouble := await self._hook(hook)):
-            self.notes.append(Note("FailedPostStartHook", f"PostStartHook failed: {trouble}", warning=True))
+        if hook is not None and (problem := await self._hook(hook)):
+            self.events.append(
+                PodEvent("FailedPostStartHook", f"PostStartHook failed: {problem}", warning=True)
+            )
             await self._terminate(child, self._grace())
             return
-        verdict = await health.watch(lambda: self._feel(health), self.notes.append)
-        self.notes.append(
-            Note("Killing", f"Container {self.container.name} failed {verdict} probe, will be restarted")
+        probe_name = await health.watch(lambda: self._publish_health(health), self.events.append)
+        self.events.append(
+            PodEvent(
+                "Killing", f"Container {self.container.name} failed {probe_name} probe, will be restarted"
+            )
         )
         self._changed()
         await self._terminate(child, self._grace())
 
-    def _feel(self, health: Health) -> None:
+    def _publish_health(self, health: Health) -> None:
         self.record.started, self.record.ready = health.started, health.ready
         if health.started:
             self.started.set()
@@ -177,18 +180,20 @@ class ContainerProcess:
     async def _terminate(self, child: Child, grace: float) -> None:
         life = self.container.lifecycle
         if grace > 0 and life is not None and life.pre_stop is not None:
-            begun = asyncio.get_running_loop().time()
+            started_status = asyncio.get_running_loop().time()
             try:
                 async with asyncio.timeout(grace):
-                    trouble = await self._hook(life.pre_stop)
+                    problem = await self._hook(life.pre_stop)
             except TimeoutError:
-                trouble = "it took longer than the grace"
-            if trouble:
-                self.notes.append(Note("FailedPreStopHook", f"PreStopHook failed: {trouble}", warning=True))
-            grace = max(grace - (asyncio.get_running_loop().time() - begun), 1.0)
-        wanted = life.stop_signal if life is not None else None
-        known = signal.Signals.__members__
-        await child.terminate(known.get(wanted or "", signal.SIGTERM), grace)
+                problem = "it took longer than the grace"
+            if problem:
+                self.events.append(
+                    PodEvent("FailedPreStopHook", f"PreStopHook failed: {problem}", warning=True)
+                )
+            grace = max(grace - (asyncio.get_running_loop().time() - started_status), 1.0)
+        stop_signal = life.stop_signal if life is not None else None
+        signals = signal.Signals.__members__
+        await child.terminate(signals.get(stop_signal or "", signal.SIGTERM), grace)
 
     async def _hook(self, hook: core_v1.LifecycleHandler) -> str:
         try:
@@ -210,9 +215,9 @@ class ContainerProcess:
             return self.output.last(_MESSAGE_LINES, _MESSAGE_BYTES)
         return ""
 
-    def _wait_because(self, reason: str, message: str, note: Note) -> None:
-        self.record.waits = (reason, message)
-        self.notes.append(note)
+    def _set_waiting(self, reason: str, message: str, event: PodEvent) -> None:
+        self.record.waiting = (reason, message)
+        self.events.append(event)
         self._changed()
 
     async def _stopped_within(self, seconds: float) -> bool:
@@ -223,10 +228,10 @@ class ContainerProcess:
         return True
 
 
-def _cleared(prepared: Prepared) -> str:
-    """End what the container left behind, commands beside it included; return the message that it left."""
+def _clean_up(prepared: Prepared) -> str:
+    """Kill processes that the container left behind, and return its termination message."""
     kill_orphans(prepared.mark)
-    return last_words(prepared.last_words)
+    return termination_message(prepared.termination_message)
 
 
 def _now() -> datetime:

@@ -1,22 +1,31 @@
-"""The state of containers that run as processes, and the Pod status that a kubelet reports for it."""
+"""The state of containers that run as processes, and the Pod status derived from it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from kubewright.api.builtin import core_v1
-from kubewright.devcluster.containers import Life, Note, begun, container_id, finished, step, waiting
-from kubewright.devcluster.fates import Fate
-from kubewright.devcluster.places import Place
-from kubewright.devcluster.stages import Stage, conditions_of, has_ended, status_at
+from kubewright.devcluster.addresses import PodAddresses
+from kubewright.devcluster.pod_lifecycle import (
+    PodEvent,
+    PodUpdate,
+    conditions_of,
+    container_id,
+    has_ended,
+    started_status,
+    status_at,
+    terminated_status,
+    waiting_status,
+)
+from kubewright.devcluster.pod_scenarios import ContainerInput, PodScenario, advance_container
 
 INITIALIZING = "PodInitializing"
 CREATING = "ContainerCreating"
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
-    """How one start of a container ended."""
+class ContainerExit:
+    """How one run of a container ended."""
 
     code: int
     began: datetime
@@ -25,7 +34,7 @@ class Ending:
     message: str = ""
 
     def state(self, name: str) -> core_v1.ContainerState:
-        """Put it as a status does."""
+        """Return the terminated container state."""
         usual = "Completed" if self.code == 0 else "Error"
         return core_v1.ContainerState(
             terminated=core_v1.ContainerStateTerminated(
@@ -44,61 +53,61 @@ class ContainerRecord:
     """The state of one container."""
 
     restarts: int = 0
-    since: datetime | None = None
-    """It runs, since then."""
-    ending: Ending | None = None
-    """It has ended, and will not be started again."""
-    last: Ending | None = None
-    """How it ended before this start."""
-    waits: tuple[str, str] = (CREATING, "")
-    """Reason and message, while it does not run."""
+    running_since: datetime | None = None
+    """When the running process started; None if none is running."""
+    final_exit: ContainerExit | None = None
+    """How the container ended, if it will not be restarted."""
+    last_exit: ContainerExit | None = None
+    """How the previous run ended."""
+    waiting: tuple[str, str] = (CREATING, "")
+    """Reason and message while the container is waiting."""
     started: bool = False
     ready: bool = False
 
     @property
     def has_run(self) -> bool:
-        """Return True if it was ever started."""
-        return self.since is not None or self.ending is not None or self.last is not None
+        """Return True if the container was ever started."""
+        return self.running_since is not None or self.final_exit is not None or self.last_exit is not None
 
 
 def container_status(
     pod: core_v1.Pod, container: core_v1.Container, record: ContainerRecord
 ) -> core_v1.ContainerStatus:
-    """Return the status of a container."""
+    """Build the status of a container."""
     name = container_id(pod, container, record.restarts)
     if not record.has_run:
-        status = waiting(container, *record.waits)
+        status = waiting_status(container, *record.waiting)
         status.restart_count = record.restarts
         return status
-    if record.since is not None:
-        state = core_v1.ContainerState(running=core_v1.ContainerStateRunning(started_at=record.since))
-    elif record.ending is not None:
-        state = record.ending.state(name)
+    if record.running_since is not None:
+        state = core_v1.ContainerState(running=core_v1.ContainerStateRunning(started_at=record.running_since))
+    elif record.final_exit is not None:
+        state = record.final_exit.state(name)
     else:
-        reason, message = record.waits
+        reason, message = record.waiting
         state = core_v1.ContainerState(waiting=core_v1.ContainerStateWaiting(reason=reason, message=message))
-    status = begun(pod, container, record.restarts, state)
+    status = started_status(pod, container, record.restarts, state)
     status.started, status.ready = record.started, record.ready
-    if record.last is not None:
+    if record.last_exit is not None:
         before = container_id(
-            pod, container, max(record.restarts - 1, 0) if record.since else record.restarts
+            pod, container, max(record.restarts - 1, 0) if record.running_since else record.restarts
         )
-        status.last_state = record.last.state(before)
+        status.last_state = record.last_exit.state(before)
     return status
 
 
-def stage_of(
+def pod_update(
     pod: core_v1.Pod,
-    place: Place,
+    addresses: PodAddresses,
     now: datetime,
     records: Mapping[str, ContainerRecord],
-    notes: list[Note],
+    events: list[PodEvent],
     *,
     stopping: bool = False,
-) -> Stage:
-    """Return the stage of a Pod some or all of whose containers are processes; the others pretend to run.
+) -> PodUpdate:
+    """Build the status of a Pod with containers that run as processes; the other containers are simulated.
 
-    Facts are known of all init containers; `stopping`: the Pod is being deleted.
+    `records` must include all init containers; `stopping` means that the Pod is terminating.
     """
     moment = now.replace(microsecond=0)
     before = {
@@ -107,29 +116,33 @@ def stage_of(
     inits = [container_status(pod, item, records[item.name]) for item in pod.spec.init_containers]
     unfinished = [
         item.name
-        for item, told in zip(pod.spec.init_containers, inits, strict=True)
-        if not _passed(item, told)
+        for item, init in zip(pod.spec.init_containers, inits, strict=True)
+        if not _passed(item, init)
     ]
     statuses: list[core_v1.ContainerStatus] = []
-    again: datetime | None = None
+    requeue_at: datetime | None = None
     for item in pod.spec.containers:
         if item.name in records:
             statuses.append(container_status(pod, item, records[item.name]))
         elif stopping:
-            statuses.append(finished(pod, item, moment, before.get(item.name)))
+            statuses.append(terminated_status(pod, item, moment, before.get(item.name)))
         elif unfinished:
-            statuses.append(waiting(item, INITIALIZING))
+            statuses.append(waiting_status(item, INITIALIZING))
         else:
-            made = step(Life(pod, item, before.get(item.name), Fate.RUN, pod.spec.restart_policy, now))
+            made = advance_container(
+                ContainerInput(
+                    pod, item, before.get(item.name), PodScenario.RUN, pod.spec.restart_policy, now
+                )
+            )
             statuses.append(made.status)
-            notes += made.notes
-            again = min(filter(None, (again, made.again)), default=None)
-    status = status_at(pod, place, phase_of(inits, statuses, unfinished), moment)
+            events += made.events
+            requeue_at = min(filter(None, (requeue_at, made.requeue_at)), default=None)
+    status = status_at(pod, addresses, phase_of(inits, statuses, unfinished), moment)
     status.init_container_statuses, status.container_statuses = inits, statuses
     if has_ended(status.phase):
         unfinished = []
     status.conditions = conditions_of(pod, moment, status, unfinished)
-    return Stage(status, again, notes)
+    return PodUpdate(status, requeue_at, events)
 
 
 def _passed(container: core_v1.Container, status: core_v1.ContainerStatus) -> bool:
@@ -142,7 +155,7 @@ def _passed(container: core_v1.Container, status: core_v1.ContainerStatus) -> bo
 def phase_of(
     inits: list[core_v1.ContainerStatus], statuses: list[core_v1.ContainerStatus], unfinished: list[str]
 ) -> str:
-    """Return the phase of a Pod; containers that are terminated here are not restarted."""
+    """Return the phase of a Pod whose terminated containers are not restarted."""
     if unfinished:
         ended = (item.state.terminated is not None for item in inits if item.name in unfinished)
         return "Failed" if any(ended) else "Pending"

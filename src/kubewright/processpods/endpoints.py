@@ -1,4 +1,4 @@
-"""The log, exec, attach and portforward subresources of Pods that run as processes, over WebSocket as kubectl speaks it."""
+"""The Pod subresources log, exec, attach and portforward of process Pods, over WebSocket as kubectl uses it."""
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -7,11 +7,10 @@ from datetime import UTC, datetime, timedelta
 from kubewright.api import FieldError, JsonObject, problems
 from kubewright.devserver import Endpoint, EndpointRequest, StatusError, choose_container
 from kubewright.http.server import BodyWriter, Request, Response, Stream, Upgrade
-from kubewright.processpods.streaming.frames import accept_key
 from kubewright.processpods.streaming.requests import CommandRequest, LogRequest, OutputStream, Run, Terminal
 from kubewright.processpods.streaming.session import PROTOCOLS, Session
 from kubewright.processpods.streaming.tunnel import PROTOCOL, Tunnel
-from kubewright.processpods.streaming.websocket import WebSocket
+from kubewright.processpods.streaming.websocket import WebSocket, accept_key
 from kubewright.processpods.streams import ProcessContainers
 
 PLAIN = "text/plain"
@@ -21,25 +20,25 @@ _log = logging.getLogger("kubewright.devserver")
 
 
 def pod_endpoints(containers: ProcessContainers) -> Mapping[str, Endpoint]:
-    """Return the subresources of Pods that a kubelet would answer, by name."""
+    """Return the handlers of the Pod subresources, by name."""
 
     async def log(call: EndpointRequest) -> Response | Stream:
         pod = call.api.get("", "pods", call.namespace, call.name)
         container = choose_container(pod, call.request.one("container"))
-        wanted = log_request(call.request, call.clock.now())
+        options = log_request(call.request, call.clock.now())
         if not pod["spec"].get("nodeName"):
             return Response(204, b"", "")
-        pieces = containers.logs(pod, container, wanted)
+        pieces = containers.logs(pod, container, options)
         return Stream(lambda writer: _copy(pieces, writer), PLAIN)
 
     async def execute(call: EndpointRequest) -> Upgrade:
-        pod, container, request = _asked(call)
+        pod, container, request = _command_request(call)
         if not request.command:
             raise StatusError.bad_request("you must specify at least 1 command for the container")
         return _session(call.request, containers.execute(pod, container, request))
 
     async def attach(call: EndpointRequest) -> Upgrade:
-        pod, container, request = _asked(call)
+        pod, container, request = _command_request(call)
         return _session(call.request, containers.attach(pod, container, request))
 
     async def forward(call: EndpointRequest) -> Upgrade:
@@ -51,19 +50,19 @@ def pod_endpoints(containers: ProcessContainers) -> Mapping[str, Endpoint]:
     return {"log": log, "exec": execute, "attach": attach, "portforward": forward}
 
 
-def _asked(call: EndpointRequest) -> tuple[JsonObject, str, CommandRequest]:
+def _command_request(call: EndpointRequest) -> tuple[JsonObject, str, CommandRequest]:
     call.authorize_create()
     pod = call.api.get("", "pods", call.namespace, call.name)
     container = choose_container(pod, call.request.one("container"))
     if not pod["spec"].get("nodeName"):
         raise StatusError.bad_request(f"pod {call.name} does not have a host assigned")
-    asked = call.request
+    query_request = call.request
     request = CommandRequest(
-        tuple(asked.query.get("command", ())),
-        stdin=asked.flag("stdin"),
-        stdout=asked.flag("stdout"),
-        stderr=asked.flag("stderr"),
-        tty=asked.flag("tty"),
+        tuple(query_request.query.get("command", ())),
+        stdin=query_request.flag("stdin"),
+        stdout=query_request.flag("stdout"),
+        stderr=query_request.flag("stderr"),
+        tty=query_request.flag("tty"),
     )
     if not (request.stdin or request.stdout or request.stderr):
         raise StatusError.bad_request("you must specify at least one of stdin, stdout, stderr")
@@ -108,7 +107,7 @@ def _upgrade(
 
 
 async def _outcome(run: Run, terminal: Terminal) -> JsonObject:
-    """Run a command; return the Status that reports its exit code."""
+    """Run a command and return the Status with its exit code."""
     try:
         code = await run(terminal)
     except StatusError as error:
@@ -133,7 +132,7 @@ async def _copy(pieces: AsyncIterator[bytes], writer: BodyWriter) -> None:
 
 
 def log_request(request: Request, now: datetime) -> LogRequest:
-    """Return the options of a log request, or raise Invalid."""
+    """Parse the options of a log request; raise StatusError if they are invalid."""
     errors: list[FieldError] = []
     tail = _number(request, "tailLines", errors, 0, "must be greater than or equal to 0")
     limit = _number(request, "limitBytes", errors, 1, "must be greater than 0")
@@ -174,7 +173,7 @@ def _moment(request: Request) -> datetime | None:
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
-        raise _unreadable(text) from None
+        raise _decode_error(text) from None
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
@@ -185,10 +184,10 @@ def _read(request: Request, name: str, convert: Callable[[str], int]) -> int | N
     try:
         return convert(text)
     except ValueError:
-        raise _unreadable(text) from None
+        raise _decode_error(text) from None
 
 
-def _unreadable(text: str) -> StatusError:
+def _decode_error(text: str) -> StatusError:
     return StatusError.bad_request(
         f"unable to decode the log options: {problems.quoted(text)} is not a value"
     )

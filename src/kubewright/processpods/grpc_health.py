@@ -1,4 +1,4 @@
-"""The health check of gRPC: one call, with as much of HTTP/2 as that takes."""
+"""A gRPC health check (grpc.health.v1) over a minimal HTTP/2 client."""
 
 import asyncio
 import contextlib
@@ -15,33 +15,33 @@ _STATUSES = ("UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN")
 _LARGEST = 1 << 20
 
 
-class NoHealth(RuntimeError):
-    """The server returned no health status; the message has the reason."""
+class HealthCheckError(RuntimeError):
+    """The server gave no health status; the message says why."""
 
 
 class _Frame(NamedTuple):
-    sort: int
+    kind: int
     flags: int
     stream: int
     body: bytes
 
 
 async def health_status(host: str, port: int, service: str) -> str:
-    """Return the grpc.health.v1 status of a service."""
+    """Return the health status of a service, such as SERVING."""
     reader, writer = await asyncio.open_connection(host, port)
     try:
         writer.write(_PREFACE + _frame(_SETTINGS, 0, 0, b"") + _request(f"{host}:{port}", service))
         answer = bytearray()
         async for frame in _frames(reader):
-            if frame.sort in (_SETTINGS, _PING) and not frame.flags & _ACK:
-                writer.write(_frame(frame.sort, _ACK, 0, frame.body if frame.sort == _PING else b""))
-            elif frame.sort == _GO_AWAY or (frame.sort == _RST_STREAM and frame.stream == _CALL):
-                raise NoHealth("the server ended the call")
-            elif frame.stream == _CALL and frame.sort in (_DATA, _HEADERS):
-                answer += _content(frame) if frame.sort == _DATA else b""
+            if frame.kind in (_SETTINGS, _PING) and not frame.flags & _ACK:
+                writer.write(_frame(frame.kind, _ACK, 0, frame.body if frame.kind == _PING else b""))
+            elif frame.kind == _GO_AWAY or (frame.kind == _RST_STREAM and frame.stream == _CALL):
+                raise HealthCheckError("the server ended the call")
+            elif frame.stream == _CALL and frame.kind in (_DATA, _HEADERS):
+                answer += _content(frame) if frame.kind == _DATA else b""
                 if frame.flags & _END_STREAM:
                     return _status(bytes(answer))
-        raise NoHealth("the server closed the connection")
+        raise HealthCheckError("the server closed the connection")
     finally:
         writer.close()
         with contextlib.suppress(OSError):
@@ -58,7 +58,7 @@ def _request(authority: str, service: str) -> bytes:
         "content-type": "application/grpc",
         "user-agent": "kube-probe/1.36",
     }
-    # Each field as it is: not compressed, and nothing for the server to remember.
+    # Header fields are literal, uncompressed and not indexed.
     head = b"".join(b"\0" + _text(name) + _text(value) for name, value in fields.items())
     name = service.encode()
     message = b"\x0a" + _number(len(name)) + name if name else b""
@@ -79,8 +79,8 @@ def _number(value: int) -> bytes:
     return bytes([*made, value])
 
 
-def _frame(sort: int, flags: int, stream: int, body: bytes) -> bytes:
-    return len(body).to_bytes(3, "big") + struct.pack("!BBI", sort, flags, stream) + body
+def _frame(kind: int, flags: int, stream: int, body: bytes) -> bytes:
+    return len(body).to_bytes(3, "big") + struct.pack("!BBI", kind, flags, stream) + body
 
 
 async def _frames(reader: asyncio.StreamReader) -> AsyncIterator[_Frame]:
@@ -89,11 +89,11 @@ async def _frames(reader: asyncio.StreamReader) -> AsyncIterator[_Frame]:
             head += await reader.readexactly(8)
             size = int.from_bytes(head[:3], "big")
             if size > _LARGEST:
-                raise NoHealth("the answer is not HTTP/2")
-            sort, flags, stream = struct.unpack("!BBI", head[3:])
-            yield _Frame(sort, flags, stream & 0x7FFFFFFF, await reader.readexactly(size))
+                raise HealthCheckError("the answer is not HTTP/2")
+            kind, flags, stream = struct.unpack("!BBI", head[3:])
+            yield _Frame(kind, flags, stream & 0x7FFFFFFF, await reader.readexactly(size))
         except asyncio.IncompleteReadError:
-            raise NoHealth("the answer is not HTTP/2") from None
+            raise HealthCheckError("the answer is not HTTP/2") from None
 
 
 def _content(frame: _Frame) -> bytes:
@@ -103,10 +103,10 @@ def _content(frame: _Frame) -> bytes:
 
 
 def _status(answer: bytes) -> str:
-    """Decode a HealthCheckResponse: a prefix of five bytes with the length, then field 1, which defaults to 0."""
+    """Parse a HealthCheckResponse: a five-byte prefix, then field 1, which is 0 if omitted."""
     if len(answer) < 5:
-        # The reason is in compressed trailers: a server without a health service responds this way.
-        raise NoHealth("the server does not tell of this service by grpc.health.v1.Health")
+        # The reason is in compressed trailers; a server without the health service answers like this.
+        raise HealthCheckError("the server does not report this service through grpc.health.v1.Health")
     message = answer[5:]
     number = message[1] if len(message) >= 2 and message[0] == 0x08 else 0
     return _STATUSES[number] if number < len(_STATUSES) else str(number)

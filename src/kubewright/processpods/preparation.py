@@ -1,4 +1,4 @@
-"""What the processes of one Pod are given: environment, folders, the cluster's address and their account."""
+"""Prepares containers to start: environment, volumes, and a kubeconfig with the Pod's ServiceAccount token."""
 
 import asyncio
 import json
@@ -10,29 +10,29 @@ from urllib.parse import urlsplit
 from kubewright.api import KubewrightError
 from kubewright.api.builtin import core_v1
 from kubewright.client import Client
-from kubewright.devcluster.places import Place
-from kubewright.processpods.commands import (
+from kubewright.devcluster.addresses import PodAddresses
+from kubewright.processpods.environment import (
+    ContainerConfigError,
     Images,
+    ReferenceResolver,
     at_own_address,
     can_bind,
     command_of,
+    environment,
     folder_of,
 )
-from kubewright.processpods.environment import environment
-from kubewright.processpods.folders import MOUNTS, Content, Sandbox, content
-from kubewright.processpods.orphans import MARK
-from kubewright.processpods.reaper import Reaper
-from kubewright.processpods.values import Unprepared, Values
+from kubewright.processpods.reaper import MARK, Reaper
+from kubewright.processpods.volumes import MOUNTS, Sandbox, VolumeContent, volume_content
 
 ACCOUNT = "var/run/secrets/kubernetes.io/serviceaccount"
 CLAIMS, PODS = "claims", "pods"
 _DISPLAY = "DISPLAY"
-"""The variable in which `:99` is a display and not a port."""
+"""A variable whose value `:99` is a display, not a port."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What all Pods share: this machine, and the cluster they belong to."""
+    """What all Pods share: the cluster, the commands of images, and the working directory."""
 
     client: Client
     url: str
@@ -43,73 +43,74 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A command that is ready to be started."""
+    """A command that is ready to start."""
 
     command: list[str]
     environment: dict[str, str]
     folder: Path
     mark: str
-    last_words: Path
-    """Where the container may leave a message about its end."""
+    termination_message: Path
+    """The file for the container's termination message."""
 
 
 class PodPreparation:
-    """What one Pod's processes find around them."""
+    """Prepares the containers of one Pod."""
 
-    def __init__(self, machine: Machine, pod: core_v1.Pod, place: Place) -> None:
+    def __init__(self, machine: Machine, pod: core_v1.Pod, addresses: PodAddresses) -> None:
         self.machine = machine
         self.pod = pod
-        self.address: str = place.host_ip if pod.spec.host_network else place.pod_ip
-        self._values = Values(machine.client, pod, place)
+        self.address: str = addresses.host_ip if pod.spec.host_network else addresses.pod_ip
+        self._resolver = ReferenceResolver(machine.client, pod, addresses)
         self._sandbox = Sandbox(machine.folder / PODS / pod.metadata.uid)
 
     @property
     def mark(self) -> str:
-        """What the marks of all its processes begin with."""
+        """Prefix of the process marks of this Pod."""
         return f"{self.machine.reaper.name}/{self.pod.metadata.uid}/"
 
     async def prepare(self, container: core_v1.Container) -> Prepared:
-        """Lay out what a container needs; raise Unprepared while something is missing."""
+        """Write the volumes and build the environment of a container; raise ContainerConfigError if something is
+        missing."""
         mounted = {item.name for item in container.volume_mounts}
         await self._fill((item for item in self.pod.spec.volumes if item.name in mounted), tokens=True)
         mounts = await asyncio.to_thread(self._mount, container)
-        last_words = await asyncio.to_thread(self._sandbox.last_words, container)
+        termination_message = await asyncio.to_thread(self._sandbox.termination_message, container)
         mark = f"{self.mark}{container.name}"
-        variables = await environment(self._values, container, self._given(mounts))
+        variables = await environment(self._resolver, container, self._given(mounts))
         folder = await asyncio.to_thread(folder_of, container, mounts)
         command = command_of(container, self.machine.images, variables)
         if not command:
-            raise Unprepared(f"the image {container.image} stands for no command")
+            raise ContainerConfigError(f"the image {container.image} stands for no command")
         if not self.pod.spec.host_network and can_bind(self.address):
             for name in {item.name for item in container.env} & variables.keys() - {_DISPLAY}:
                 variables[name] = at_own_address(variables[name], self.address)
             command = [at_own_address(word, self.address) for word in command]
-        # Last, so that a container cannot call itself another and outlive its Pod.
+        # Set last, so that a container cannot override its mark and outlive its Pod.
         variables[MARK] = mark
-        return Prepared(command, variables, folder, mark, last_words)
+        return Prepared(command, variables, folder, mark, termination_message)
 
     async def refresh(self, *, tokens: bool) -> bool:
-        """Bring files of the cluster up to date: ConfigMaps and Secrets change, tokens expire.
+        """Update files from ConfigMaps, Secrets and tokens; return True if all are up to date.
 
-        What one volume misses does not keep the others from it; return True if all is up to date.
+        A failure in one volume does not prevent the update of the others.
         """
         whole = True
         for volume in self.pod.spec.volumes:
             try:
                 await self._fill([volume], tokens=tokens)
-            except (Unprepared, KubewrightError, OSError, ValueError):
+            except (ContainerConfigError, KubewrightError, OSError, ValueError):
                 whole = False
         return whole
 
     async def clear(self) -> None:
-        """Remove the Pod's folder."""
+        """Remove the Pod's directory."""
         await asyncio.to_thread(self._sandbox.remove)
 
     async def _fill(self, volumes: Iterable[core_v1.Volume], *, tokens: bool) -> None:
         claims = self.machine.folder / CLAIMS
         for volume in volumes:
-            holds: Content = await content(self._values, volume, claims, tokens=tokens)
-            await asyncio.to_thread(self._sandbox.fill, volume.name, holds)
+            found: VolumeContent = await volume_content(self._resolver, volume, claims, tokens=tokens)
+            await asyncio.to_thread(self._sandbox.fill, volume.name, found)
 
     def _mount(self, container: core_v1.Container) -> Path:
         mounts = self._sandbox.mount(container)
@@ -126,8 +127,9 @@ class PodPreparation:
             "KUBERNETES_SERVICE_HOST": server.hostname or "",
             "KUBERNETES_SERVICE_PORT": port,
             "KUBERNETES_SERVICE_PORT_HTTPS": port,
-            # Programs look for their account at a path that only containers have; a kubeconfig they all read.
-            # Without a ServiceAccount the file does not exist: the process must not use the user's own kubeconfig.
+            # Client libraries look for the ServiceAccount at a fixed path, which only containers have,
+            # but all read KUBECONFIG. Without a token the file does not exist, so that the user's own
+            # kubeconfig is never used instead.
             "KUBECONFIG": str(_kubeconfig_path(mounts)),
             MOUNTS: str(mounts),
         }

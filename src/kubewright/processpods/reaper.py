@@ -1,16 +1,21 @@
-"""A helper process that kills all process groups of its owner when the owner ends, even by SIGKILL."""
+"""Ends orphaned processes: those that left their process group, and all of them when this program dies."""
 
 import contextlib
+import os
 import secrets
+import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import Self
 
-from kubewright.processpods.orphans import MARK
-
-# It knows all living process groups, and its standard input ends with its owner. Processes that left their group have
-# inherited the owner's mark (where there is a /proc to see that).
+MARK = "KUBEWRIGHT_CONTAINER"
+"""Environment variable that marks the processes of a container: `CLUSTER/POD/CONTAINER`."""
+_ROUNDS = 10
+_PROCESSES = Path("/proc")
+# The helper receives all live process groups on standard input, which closes when its owner dies. It finds processes
+# that left their group by the mark in their environment, if /proc exists.
 _PROGRAM = """
 import os, signal, sys
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -33,59 +38,106 @@ for number in os.listdir("/proc") if os.path.isdir("/proc") else ():
 """
 
 
+def kill_orphans(mark: str) -> None:
+    """Kill processes with the mark, and those that they start meanwhile.
+
+    Blocking. Does nothing without /proc.
+    """
+    if not _PROCESSES.is_dir():
+        return
+    variable = f"{MARK}={mark}".encode()
+    for _ in range(_ROUNDS):
+        numbers = [int(entry.name) for entry in os.scandir(_PROCESSES) if entry.name.isdecimal()]
+        killed = [_carries(number, variable) and _kill(number, variable) for number in numbers]
+        if not any(killed):
+            return
+
+
+def _carries(number: int, variable: bytes) -> bool:
+    try:
+        # The process has ended, or belongs to another user.
+        return variable in Path(_PROCESSES, str(number), "environ").read_bytes().split(b"\0")
+    except OSError:
+        return False
+
+
+def _kill(number: int, variable: bytes) -> bool:
+    """Kill a process if it still has the mark: its PID may have been reused."""
+    try:
+        handle = os.pidfd_open(number)
+    except ProcessLookupError:
+        return False
+    except (OSError, AttributeError):
+        # Without pidfd (old kernels), fall back to the PID.
+        with contextlib.suppress(OSError):
+            os.kill(number, signal.SIGKILL)
+        return True
+    try:
+        if _carries(number, variable):
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+
+
 class Reaper:
-    """Watch over process groups; all that blocks is start, `restart_if_dead` and stop."""
+    """A helper process that kills process groups when this process dies.
+
+    `start`, `restart_if_dead` and `stop` block.
+    """
 
     def __init__(self, process: "subprocess.Popen[bytes]", name: str) -> None:
         self._process = process
-        self._living: set[int] = set()
+        self._running_update: set[int] = set()
         self._replacing = threading.Lock()
         self.name = name
-        """What the marks of all its processes begin with."""
+        """Prefix of the marks of all processes."""
 
     @classmethod
     def start(cls) -> Self:
-        """Start the helper."""
+        """Start the helper process."""
         name = secrets.token_hex(8)
         return cls(_helper(name), name)
 
     def restart_if_dead(self) -> None:
-        """Start another helper if it was killed, and send it all living process groups."""
+        """Replace a helper that was killed, and send it all live process groups."""
         with self._replacing:
             if self._process.poll() is None:
                 return
             self.stop()
             self._process = _helper(self.name)
-            for group in list(self._living):
+            for group in list(self._running_update):
                 self._send(f"+{group}\n")
 
     def stop(self) -> None:
-        """Let it kill the remaining groups, and wait for it."""
+        """End the helper, which kills what is left, and wait for it."""
         with self._process:
             assert self._process.stdin is not None
             self._process.stdin.close()
 
     def add_group(self, group: int) -> None:
         """Register a process group."""
-        self._living.add(group)
+        self._running_update.add(group)
         self._send(f"+{group}\n")
 
     def remove_group(self, group: int) -> None:
         """Unregister a process group that has ended."""
-        self._living.discard(group)
+        self._running_update.discard(group)
         self._send(f"-{group}\n")
 
     def _send(self, line: str) -> None:
         pipe = self._process.stdin
         assert pipe is not None
-        # A helper that was killed is replaced before the next start; one that was stopped has killed all groups.
+        # A killed helper is replaced before the next start, and a stopped one has killed everything.
         if not pipe.closed:
             with contextlib.suppress(BrokenPipeError):
                 pipe.write(line.encode())
 
 
 def _helper(name: str) -> "subprocess.Popen[bytes]":
-    """Start a helper in a session of its own: a Ctrl-C is for its owner."""
+    """Start the helper in its own session, so that Ctrl-C does not reach it."""
     return subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", _PROGRAM, f"{MARK}={name}/"],
         stdin=subprocess.PIPE,

@@ -3,16 +3,79 @@
 import asyncio
 import contextlib
 import functools
+import ipaddress
+import os
 import shutil
-from collections.abc import AsyncIterator, Callable
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 
 from kubewright.api import JsonObject
 from kubewright.devserver import StatusError
 from kubewright.processpods.child import Child, StartError
 from kubewright.processpods.container_process import ContainerProcess
-from kubewright.processpods.listeners import may_listen
 from kubewright.processpods.pod_processes import PodProcesses
+from kubewright.processpods.reaper import MARK
 from kubewright.processpods.streaming.requests import CommandRequest, Dial, LogRequest, Run, Terminal
+
+_PROCESSES = Path("/proc")
+_TABLES = ("tcp", "tcp6")
+_LISTENS = "0A"
+_MAPPED = "0000000000000000FFFF0000"
+"""Prefix of IPv4 addresses in /proc/net/tcp6."""
+
+
+def port_belongs_to_pod(address: str, port: int, mark: str) -> bool:
+    """Return True if a port of the Pod's address belongs to the Pod, or if nothing listens on it.
+
+    A process of another program may listen on all addresses of this machine. Blocking. Returns True without /proc.
+    """
+    tables = [Path(_PROCESSES, "net", name) for name in _TABLES]
+    if not any(table.is_file() for table in tables):
+        return True
+    own = _hexadecimal(address)
+    others: set[str] = set()
+    for where, number in _listening(tables, port):
+        if where in (own, f"{_MAPPED}{own}"):
+            return True
+        if not where.strip("0"):
+            others.add(number)
+    return not others or any(number in others for number in _sockets(mark))
+
+
+def _hexadecimal(address: str) -> str:
+    """Format an IPv4 address as in /proc/net/tcp: hexadecimal in the machine's byte order."""
+    packed = ipaddress.IPv4Address(address).packed
+    return (packed[::-1] if sys.byteorder == "little" else packed).hex().upper()
+
+
+def _listening(tables: list[Path], port: int) -> Iterator[tuple[str, str]]:
+    """Yield the addresses that are listened on for a port, with their socket inodes."""
+    for table in tables:
+        try:
+            lines = table.read_text().splitlines()[1:]
+        except OSError:
+            continue
+        for fields in map(str.split, lines):
+            where, _, number = fields[1].partition(":")
+            if fields[3] == _LISTENS and int(number, 16) == port:
+                yield where, fields[9]
+
+
+def _sockets(mark: str) -> Iterator[str]:
+    """Yield the socket inodes of processes with the mark."""
+    beginning = f"{MARK}={mark}".encode()
+    for number in filter(str.isdecimal, os.listdir(_PROCESSES)):
+        process = _PROCESSES / number
+        try:
+            variables = (process / "environ").read_bytes().split(b"\0")
+            if not any(item.startswith(beginning) for item in variables):
+                continue
+            links = [os.readlink(process / "fd" / name) for name in os.listdir(process / "fd")]
+        except OSError:
+            # The process has ended, or belongs to another user.
+            continue
+        yield from (link[8:-1] for link in links if link.startswith("socket:["))
 
 
 def _not_implemented(message: str) -> StatusError:
@@ -20,13 +83,13 @@ def _not_implemented(message: str) -> StatusError:
 
 
 class ProcessContainers:
-    """The containers of a cluster whose Pods run as processes; `find` returns a Pod's processes by its uid."""
+    """The containers of process Pods; `find` returns a Pod's processes by its uid."""
 
     def __init__(self, find: Callable[[str], PodProcesses | None]) -> None:
         self._find = find
 
     def logs(self, pod: JsonObject, container: str, request: LogRequest) -> AsyncIterator[bytes]:
-        """Return what a container printed since it was started, or before."""
+        """Return the log of a container's current or previous run."""
         process, name = self._process(pod, container), pod["metadata"]["name"]
         if request.previous:
             if process.previous is None:
@@ -36,22 +99,22 @@ class ProcessContainers:
             return process.previous.read(request)
         if not process.record.has_run:
             raise StatusError.bad_request(
-                f'container "{container}" in pod "{name}" is waiting to start: {process.record.waits[0]}'
+                f'container "{container}" in pod "{name}" is waiting to start: {process.record.waiting[0]}'
             )
         return process.output.read(request)
 
     def execute(self, pod: JsonObject, container: str, request: CommandRequest) -> Run:
-        """Run a command beside a container that runs."""
+        """Run a command next to a running container."""
         process = self._running(pod, container)
         return lambda terminal: _execute(process, request, terminal)
 
     def attach(self, pod: JsonObject, container: str, request: CommandRequest) -> Run:
-        """Connect to a container that runs."""
+        """Attach to a running container."""
         process = self._running(pod, container)
         return lambda terminal: _attach(process, request, terminal)
 
     def forward(self, pod: JsonObject) -> Dial:
-        """Connect to ports at the Pod's address."""
+        """Return a function that connects to ports of the Pod."""
         processes = self._find(pod["metadata"]["uid"])
         if processes is None:
             name = pod["metadata"]["name"]
@@ -76,9 +139,9 @@ class ProcessContainers:
 
 
 async def _dial(processes: PodProcesses, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Connect to a port of the Pod itself; a listener on all addresses can be another program of this machine."""
+    """Connect to a port, unless another program of this machine listens on it."""
     if not processes.pod.spec.host_network and not await asyncio.to_thread(
-        may_listen, processes.address, port, processes.mark
+        port_belongs_to_pod, processes.address, port, processes.mark
     ):
         raise ConnectionRefusedError(
             f"no process of the Pod listens on port {port}; what does is another program of this machine"
@@ -90,17 +153,17 @@ async def _execute(process: ContainerProcess, request: CommandRequest, terminal:
     command = request.command
     paths = process.prepared.environment.get("PATH") if process.prepared is not None else None
     if "/" not in command[0] and await asyncio.to_thread(shutil.which, command[0], path=paths) is None:
-        raise _cannot(f'exec: "{command[0]}": executable file not found in $PATH')
+        raise _exec_error(f'exec: "{command[0]}": executable file not found in $PATH')
     try:
         child = await process.start(command, stdin=request.stdin, tty=request.tty)
     except StartError as error:
-        raise _cannot(str(error)) from None
+        raise _exec_error(str(error)) from None
     async with asyncio.TaskGroup() as group:
-        around = [group.create_task(_feed(child, terminal))] if request.stdin else []
+        helpers = [group.create_task(_feed(child, terminal))] if request.stdin else []
         if request.tty:
-            around.append(group.create_task(_resize(child, terminal)))
+            helpers.append(group.create_task(_resize(child, terminal)))
         code = await child.run(terminal.write)
-        for task in around:
+        for task in helpers:
             task.cancel()
     return code
 
@@ -110,13 +173,13 @@ async def _attach(process: ContainerProcess, request: CommandRequest, terminal: 
     if child is None:
         return 0
     async with asyncio.TaskGroup() as group:
-        around = [group.create_task(_feed(child, terminal, end=process.container.stdin_once))]
+        helpers = [group.create_task(_feed(child, terminal, end=process.container.stdin_once))]
         if process.container.tty:
-            around.append(group.create_task(_resize(child, terminal)))
+            helpers.append(group.create_task(_resize(child, terminal)))
         async with contextlib.aclosing(process.output.listen()) as printed:
             async for stream, data in printed:
                 await terminal.write(stream, data)
-        for task in around:
+        for task in helpers:
             task.cancel()
     return 0
 
@@ -133,5 +196,5 @@ async def _resize(child: Child, terminal: Terminal) -> None:
         child.resize(await terminal.resized())
 
 
-def _cannot(why: str) -> StatusError:
+def _exec_error(why: str) -> StatusError:
     return StatusError.internal(f"error executing command in container: {why}")

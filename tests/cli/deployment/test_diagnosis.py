@@ -5,15 +5,15 @@ import pytest
 from kubewright.api import Meta
 from kubewright.api.builtin import apps_v1, core_v1, meta_v1
 from kubewright.cli.deployment.diagnosis import explain, hindrance, pods_of
-from kubewright.devcluster import ANNOTATION, Fate
+from kubewright.devcluster import SCENARIO_ANNOTATION, PodScenario
 from kubewright.testing import Cluster
 
 
-def deployment(fate: Fate) -> apps_v1.Deployment:
+def deployment(scenario: PodScenario) -> apps_v1.Deployment:
     labels = {"app": "web"}
     container = core_v1.Container(name="web", image="registry.example/web:1")
     template = core_v1.PodTemplateSpec(
-        metadata=Meta(labels=labels, annotations={ANNOTATION: fate}),
+        metadata=Meta(labels=labels, annotations={SCENARIO_ANNOTATION: scenario}),
         spec=core_v1.PodSpec(containers=[container]),
     )
     selector = meta_v1.LabelSelector(match_labels=labels)
@@ -37,21 +37,21 @@ async def wait_for_trouble(cluster: Cluster, reason: str) -> apps_v1.Deployment:
 
 
 @pytest.mark.parametrize(
-    ("fate", "reason", "told"),
+    ("scenario", "reason", "told"),
     [
-        (Fate.CRASH_LOOP, "CrashLoopBackOff", "ended with 1"),
-        (Fate.IMAGE_MISSING, "ImagePullBackOff", "ImagePullBackOff"),
+        (PodScenario.CRASH_LOOP, "CrashLoopBackOff", "ended with 1"),
+        (PodScenario.IMAGE_MISSING, "ImagePullBackOff", "ImagePullBackOff"),
     ],
 )
 async def test_what_hinders_a_deployment_is_told(
-    cluster: Cluster, fate: Fate, reason: str, told: str
+    cluster: Cluster, scenario: PodScenario, reason: str, told: str
 ) -> None:
-    await cluster.create(deployment(fate))
+    await cluster.create(deployment(scenario))
     found = await wait_for_trouble(cluster, reason)
     assert reason in hindrance(found, await pods_of(cluster.client, found))
     story = await explain(cluster.client, found)
     assert "container web of pod web-" in story
     assert told in story
-    if fate is Fate.CRASH_LOOP:
+    if scenario is PodScenario.CRASH_LOOP:
         # There is no container behind the Pod, so its log is asked for in vain; that is told, too.
         assert "log" in story

@@ -1,5 +1,5 @@
 """The protocols between kubectl and containers.
 
-Read in this order: `requests` (what a client asks for, and its terminal), `session` (exec and attach: channels over a
-WebSocket), `tunnel` (port-forward: SPDY over a WebSocket, with `spdy`), `websocket` and `frames` (RFC 6455).
+Read in this order: `requests` (the options of a request, and the client's terminal), `session` (exec and attach:
+channels over a WebSocket), `tunnel` (port-forward: SPDY over a WebSocket, with `spdy`), `websocket` (RFC 6455).
 """

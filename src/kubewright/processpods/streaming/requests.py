@@ -1,4 +1,4 @@
-"""What clients ask of containers: a log, a command, a connection to a port."""
+"""The options of log, exec, attach and port-forward requests, and the interfaces to a client."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -27,7 +27,7 @@ class LogRequest:
     tail: int | None = None
     limit_bytes: int | None = None
     stream: OutputStream | None = None
-    """One of the streams; None: both."""
+    """Only one stream, or both if None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class CommandRequest:
 
 
 class Terminal(Protocol):
-    """The client's end of a command."""
+    """The client of a command."""
 
     async def read(self) -> bytes:
         """Return data for standard input; empty at its end."""

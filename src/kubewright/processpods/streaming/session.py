@@ -1,4 +1,4 @@
-"""A client and a command on one WebSocket: channels for the streams, for the terminal's size and for the end."""
+"""Exec and attach over a WebSocket: channels for the streams, the terminal size and the exit status."""
 
 import asyncio
 from collections import deque
@@ -12,9 +12,9 @@ from kubewright.processpods.streaming.websocket import NORMAL, WebSocket
 
 STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
 PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
-_MUCH_INPUT = 256 * 1024
+_INPUT_HIGH_WATER = 256 * 1024
 _MESSAGE_COST = 64
-"""What a message takes up besides its bytes: many small ones are much, too."""
+"""Memory that a message takes besides its data, so that many small messages count too."""
 _OUTPUT: dict[OutputStream, int] = {"stdout": STDOUT, "stderr": STDERR}
 
 
@@ -24,32 +24,32 @@ class _TerminalSize(msgspec.Struct):
 
 
 class Session(WebSocket):
-    """The server's end of the connection, and the command's `Terminal`."""
+    """The server side of an exec or attach connection; implements `Terminal`."""
 
     def __init__(self) -> None:
         super().__init__()
         self._input: deque[bytes] = deque()
         self._waiting = 0
-        # Only the newest size counts: dragging a window sends many.
+        # Only the latest size matters: resizing a window sends many.
         self._sizes: deque[Size] = deque(maxlen=1)
         self._input_ended = False
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
 
     def received(self, data: bytes) -> None:
-        """Dispatch messages to their channels."""
-        self._sort(data[0], data[1:])
+        """Handle a message of a channel."""
+        self._dispatch(data[0], data[1:])
 
     def ended(self) -> None:
-        """End the input of waiting readers."""
+        """End standard input when the connection is lost."""
         self._end_input()
 
-    def _sort(self, channel: int, data: bytes) -> None:
+    def _dispatch(self, channel: int, data: bytes) -> None:
         if channel == STDIN and data and not self._input_ended:
             self._input.append(data)
             self._waiting += len(data) + _MESSAGE_COST
-            self._news.set()
-            if self._waiting > _MUCH_INPUT:
-                self.hold()
+            self._changed.set()
+            if self._waiting > _INPUT_HIGH_WATER:
+                self.pause_reading()
         elif channel == CLOSE and data[:1] == bytes([STDIN]):
             self._end_input()
         elif channel == RESIZE:
@@ -62,14 +62,14 @@ class Session(WebSocket):
             return
         if 0 < size.Width < 65536 and 0 < size.Height < 65536:
             self._sizes.append(Size(size.Width, size.Height))
-            self._news.set()
+            self._changed.set()
 
     def _end_input(self) -> None:
         self._input_ended = True
-        self._news.set()
+        self._changed.set()
 
     async def read(self) -> bytes:
-        """Return what comes for standard input; nothing when it has ended."""
+        """Return data for standard input, waiting for it; empty at the end."""
         while not self._input:
             if self._input_ended:
                 return b""
@@ -77,7 +77,7 @@ class Session(WebSocket):
         found = b"".join(self._input)
         self._input.clear()
         self._waiting = 0
-        self.go_on()
+        self.resume_reading()
         return found
 
     async def resized(self) -> Size:
@@ -87,8 +87,8 @@ class Session(WebSocket):
         return self._sizes.popleft()
 
     async def _wait(self) -> None:
-        self._news.clear()
-        await self._news.wait()
+        self._changed.clear()
+        await self._changed.wait()
 
     async def write(self, stream: OutputStream, data: bytes) -> None:
         """Send output; wait while the client reads slowly."""
@@ -96,8 +96,8 @@ class Session(WebSocket):
         await self.writable()
 
     async def serve(self, run: Callable[["Session"], Awaitable[JsonObject]]) -> None:
-        """Run a command until it ends or the client is gone, then send its Status."""
-        # kubectl waits for a first message to know that the command is under way.
+        """Run a command until it ends or the client disconnects, and send its status."""
+        # kubectl waits for a first message before it treats the command as started.
         self.send(bytes([STDOUT]))
         try:
             async with asyncio.TaskGroup() as group:

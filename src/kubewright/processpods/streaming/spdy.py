@@ -1,6 +1,6 @@
-"""SPDY 3.1 frames as values, as far as port forwarding needs them: streams are opened, carry data, end.
+"""Encoding and decoding of SPDY 3.1 frames, as far as port forwarding needs them.
 
-kubectl speaks it inside a WebSocket and does not use its flow control, so this does not either.
+kubectl sends them inside a WebSocket and does not use flow control, so it is not implemented.
 """
 
 import struct
@@ -14,7 +14,7 @@ _CONTROL, _FIN = 0x80, 0x01
 _CANCEL = 5
 _MOST_HEADERS = 64 * 1024
 
-# Both sides begin with the words that headers of 2011 were likely to have.
+# The initial compression dictionary of SPDY 3.
 _WORDS = """options head post put delete trace accept accept-charset accept-encoding accept-language accept-ranges age
 allow authorization cache-control connection content-base content-encoding content-language content-length
 content-location content-md5 content-range content-type date etag expect expires from host if-match if-modified-since
@@ -40,7 +40,7 @@ DICTIONARY = _dictionary()
 
 
 class SpdyError(ValueError):
-    """What arrived is not SPDY."""
+    """The data is not valid SPDY."""
 
 
 class Opened(NamedTuple):
@@ -51,7 +51,7 @@ class Opened(NamedTuple):
 
 
 class Data(NamedTuple):
-    """A stream carries data; `last`: its sender has no more."""
+    """Data of a stream; `last` means that the sender has no more."""
 
     stream: int
     data: bytes
@@ -59,7 +59,7 @@ class Data(NamedTuple):
 
 
 class Reset(NamedTuple):
-    """A stream is no more."""
+    """A stream was reset."""
 
     stream: int
 
@@ -71,14 +71,14 @@ class Ping(NamedTuple):
 
 
 class SpdyReader:
-    """Cut what a client sends into frames; those that mean nothing to port forwarding are left out."""
+    """Decode frames from a client; frames that port forwarding does not use are skipped."""
 
     def __init__(self) -> None:
         self._waiting = bytearray()
         self._inflate = zlib.decompressobj(zdict=DICTIONARY)
 
     def feed(self, data: bytes) -> Iterator[Opened | Data | Reset | Ping]:
-        """Take bytes, and give the frames that are whole with them."""
+        """Add data and yield the complete frames."""
         self._waiting += data
         while len(self._waiting) >= 8:
             head, flags = bytes(self._waiting[:4]), self._waiting[4]
@@ -94,17 +94,17 @@ class SpdyReader:
             else:
                 yield from self._control(int.from_bytes(head[2:], "big"), flags, body)
 
-    def _control(self, sort: int, flags: int, body: bytes) -> Iterator[Opened | Data | Reset | Ping]:
-        if sort in (_SYN_STREAM, _RST_STREAM, _PING) and len(body) < 4:
+    def _control(self, kind: int, flags: int, body: bytes) -> Iterator[Opened | Data | Reset | Ping]:
+        if kind in (_SYN_STREAM, _RST_STREAM, _PING) and len(body) < 4:
             raise SpdyError("the frame is too short")
         number = int.from_bytes(body[:4], "big")
-        if sort == _SYN_STREAM:
+        if kind == _SYN_STREAM:
             yield Opened(number, self._headers(body[10:]))
             if flags & _FIN:
                 yield Data(number, b"", last=True)
-        elif sort == _RST_STREAM:
+        elif kind == _RST_STREAM:
             yield Reset(number)
-        elif sort == _PING:
+        elif kind == _PING:
             yield Ping(number)
 
     def _headers(self, block: bytes) -> dict[str, str]:
@@ -128,7 +128,7 @@ def _pairs(plain: bytes) -> dict[str, str]:
 
 
 class SpdyWriter:
-    """Encode the frames of a server."""
+    """Encode frames from the server."""
 
     def __init__(self) -> None:
         self._deflate = zlib.compressobj(zdict=DICTIONARY)
@@ -139,7 +139,7 @@ class SpdyWriter:
         return _control_frame(_SYN_REPLY, struct.pack("!I", stream) + block)
 
     def data(self, stream: int, data: bytes, *, last: bool = False) -> bytes:
-        """Send a piece of at most 16 MB; `last`: there is no more."""
+        """Send up to 16 MB of data; `last` means that there is no more."""
         return struct.pack("!IB", stream, _FIN if last else 0) + len(data).to_bytes(3, "big") + data
 
     def reset(self, stream: int) -> bytes:
@@ -151,5 +151,5 @@ class SpdyWriter:
         return _control_frame(_PING, struct.pack("!I", number))
 
 
-def _control_frame(sort: int, body: bytes) -> bytes:
-    return struct.pack("!HHB", 0x8000 | _VERSION, sort, 0) + len(body).to_bytes(3, "big") + body
+def _control_frame(kind: int, body: bytes) -> bytes:
+    return struct.pack("!HHB", 0x8000 | _VERSION, kind, 0) + len(body).to_bytes(3, "big") + body

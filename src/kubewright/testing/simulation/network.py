@@ -13,7 +13,7 @@ from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from kubewright.devcluster.loopback import Handle, Pipe, answer_of, read_request
+from kubewright.devcluster.loopback import Handle, Pipe, client_response, read_request
 from kubewright.devserver.request.info import RequestInfo, request_info
 from kubewright.http.client import (
     ClientResponse,
@@ -221,18 +221,18 @@ class ApiExchange:
         _, served = await self._exchange(head, body, timeout, fence)
         if not isinstance(served, Response):
             raise MalformedResponse("a stream where a whole answer was asked for")
-        return answer_of(served, served.body)
+        return client_response(served, served.body)
 
     async def stream(self, head: bytes, body: bytes, timeout: float) -> tuple[ClientResponse, Pipe]:
         """Return the head of an answer, and its body to be read."""
         subject, served = await self._exchange(head, body, timeout, None)
         if isinstance(served, Response):
-            return answer_of(served, b""), Pipe(served.body, ended=True)
+            return client_response(served, b""), Pipe(served.body, ended=True)
         delivery = _Delivery(self._network, self._endpoint, subject)
         delivery.pipe.task = self._server.spawn(delivery.run(served))
         self._streams[delivery] = None
         delivery.pipe.task.add_done_callback(lambda task: self._ended(delivery, task))
-        return answer_of(served, b""), delivery.pipe
+        return client_response(served, b""), delivery.pipe
 
     async def close(self) -> None:
         """End all streams."""
@@ -370,12 +370,12 @@ class WebhookExchange:
     ) -> ClientResponse:
         """Send a request and return its whole answer."""
         served = await self._exchange(head, body, timeout)
-        return answer_of(served, served.body)
+        return client_response(served, served.body)
 
     async def stream(self, head: bytes, body: bytes, timeout: float) -> tuple[ClientResponse, Pipe]:
         """Return the head of an answer, and its body to be read."""
         served = await self._exchange(head, body, timeout)
-        return answer_of(served, b""), Pipe(served.body, ended=True)
+        return client_response(served, b""), Pipe(served.body, ended=True)
 
     async def close(self) -> None:
         """Nothing is held open."""

@@ -6,7 +6,7 @@ from devcluster_workloads import pod
 
 from kubewright.api import Meta
 from kubewright.api.builtin import core_v1
-from kubewright.devcluster.evictions import patience
+from kubewright.devcluster.node_lifecycle import min_toleration_time
 from kubewright.testing import embedded, virtual_time
 
 TAINT = core_v1.Taint(key="broken", effect="NoExecute")
@@ -17,21 +17,21 @@ def tolerant(*tolerations: core_v1.Toleration) -> core_v1.Pod:
 
 
 def test_a_pod_without_a_toleration_goes_at_once() -> None:
-    assert patience(tolerant(), [TAINT]) == timedelta(0)
+    assert min_toleration_time(tolerant(), [TAINT]) == timedelta(0)
 
 
 def test_a_pod_that_tolerates_a_taint_stays() -> None:
-    assert patience(tolerant(core_v1.Toleration(key="broken", operator="Exists")), [TAINT]) is None
+    assert min_toleration_time(tolerant(core_v1.Toleration(key="broken", operator="Exists")), [TAINT]) is None
 
 
 def test_the_shortest_of_its_tolerations_counts() -> None:
     long = core_v1.Toleration(key="broken", operator="Exists", toleration_seconds=300)
     short = core_v1.Toleration(operator="Exists", toleration_seconds=5)
-    assert patience(tolerant(long, short), [TAINT]) == timedelta(seconds=5)
+    assert min_toleration_time(tolerant(long, short), [TAINT]) == timedelta(seconds=5)
 
 
 def test_a_node_without_such_taints_keeps_everybody() -> None:
-    assert patience(tolerant(), []) is None
+    assert min_toleration_time(tolerant(), []) is None
 
 
 @virtual_time

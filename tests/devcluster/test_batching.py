@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 from kubewright.api import Meta
 from kubewright.api.builtin import core_v1
 from kubewright.controller import Context, Result
-from kubewright.devcluster.pacing import LONGEST, QUIET, paced
+from kubewright.devcluster.batching import LONGEST, QUIET, batched
 
 
 class Desk:
-    """Calls a paced reconciler at moments of its own, and notes when it looks."""
+    """Calls a batched reconciler at moments of its own, and notes when it looks."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0
         self.looks: list[float] = []
         monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: self.now)
-        self._reconcile = paced(self._look)
+        self._reconcile = batched(self._look)
 
     async def _look(self, _: core_v1.ConfigMap, __: Context) -> None:
         self.looks.append(self.now)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from kubewright.api.builtin import core_v1
-from kubewright.processpods.folders import Content, File, Sandbox, last_words
-from kubewright.processpods.values import Unprepared
+from kubewright.processpods.environment import ContainerConfigError
+from kubewright.processpods.volumes import File, Sandbox, VolumeContent, termination_message
 
 
 def container(*mounts: core_v1.VolumeMount) -> core_v1.Container:
@@ -16,8 +16,8 @@ def container(*mounts: core_v1.VolumeMount) -> core_v1.Container:
 
 def test_what_is_mounted_lies_at_its_path_under_the_containers_folder(tmp_path: Path) -> None:
     sandbox = Sandbox(tmp_path / "pod")
-    sandbox.fill("conf", Content({"a/b.txt": File(b"one", 0o640)}))
-    sandbox.fill("work", Content())
+    sandbox.fill("conf", VolumeContent({"a/b.txt": File(b"one", 0o640)}))
+    sandbox.fill("work", VolumeContent())
     mounts = [
         core_v1.VolumeMount(name="conf", mount_path="/etc/conf"),
         core_v1.VolumeMount(name="conf", mount_path="/b.txt", sub_path="a/b.txt"),
@@ -27,40 +27,40 @@ def test_what_is_mounted_lies_at_its_path_under_the_containers_folder(tmp_path: 
     assert (root / "etc/conf/a/b.txt").read_bytes() == b"one"
     assert (root / "b.txt").stat().st_mode & 0o777 == 0o640
     (root / "work/mine").write_text("kept")
-    sandbox.fill("conf", Content({"a/b.txt": File(b"two", 0o640)}))
-    sandbox.fill("work", Content())
+    sandbox.fill("conf", VolumeContent({"a/b.txt": File(b"two", 0o640)}))
+    sandbox.fill("work", VolumeContent())
     assert sandbox.mount(container(*mounts)) == root
     assert (root / "b.txt").read_bytes() == b"two"
     assert (root / "work/mine").read_text() == "kept"
 
 
 def test_a_folder_of_the_machine_is_linked_and_never_removed(tmp_path: Path) -> None:
-    outside, lasting = tmp_path / "outside", tmp_path / "claims" / "one"
+    outside, persistent = tmp_path / "outside", tmp_path / "claims" / "one"
     outside.mkdir()
     (outside / "file").write_text("mine")
     sandbox = Sandbox(tmp_path / "pod")
-    sandbox.fill("host", Content(link=outside))
-    sandbox.fill("claim", Content(link=lasting, lasting=True))
+    sandbox.fill("host", VolumeContent(link=outside))
+    sandbox.fill("claim", VolumeContent(link=persistent, persistent=True))
     root = sandbox.mount(container(core_v1.VolumeMount(name="host", mount_path="/host")))
     assert (root / "host/file").read_text() == "mine"
     sandbox.remove()
     assert (outside / "file").exists()
-    assert lasting.is_dir()
+    assert persistent.is_dir()
     assert not sandbox.root.exists()
 
 
 @pytest.mark.parametrize("name", ["../out", "/etc/passwd", "a/../../out"])
 def test_no_file_lies_outside_its_volume(tmp_path: Path, name: str) -> None:
-    with pytest.raises(Unprepared, match="leads out"):
-        Sandbox(tmp_path / "pod").fill("conf", Content({name: File(b"", 0o600)}))
+    with pytest.raises(ContainerConfigError, match="leads out"):
+        Sandbox(tmp_path / "pod").fill("conf", VolumeContent({name: File(b"", 0o600)}))
 
 
 def test_a_mount_in_a_folder_of_the_machine_leaves_that_folder_as_it_was(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     (outside / "inner").mkdir(parents=True)
     sandbox = Sandbox(tmp_path / "pod")
-    sandbox.fill("host", Content(link=outside))
-    sandbox.fill("conf", Content({"a.txt": File(b"one", 0o640)}))
+    sandbox.fill("host", VolumeContent(link=outside))
+    sandbox.fill("conf", VolumeContent({"a.txt": File(b"one", 0o640)}))
     root = sandbox.mount(
         container(
             core_v1.VolumeMount(name="host", mount_path="/data"),
@@ -76,23 +76,23 @@ def test_a_mount_in_a_folder_of_the_machine_leaves_that_folder_as_it_was(tmp_pat
 
 def test_last_words_are_read_from_a_file_and_from_nothing_else(tmp_path: Path) -> None:
     sandbox, item = Sandbox(tmp_path / "pod"), container()
-    file = sandbox.last_words(item)
+    file = sandbox.termination_message(item)
     file.write_text("it was the disk")
-    assert last_words(file) == "it was the disk"
+    assert termination_message(file) == "it was the disk"
     file.unlink()
     os.mkfifo(file)
-    assert last_words(file) == ""
-    assert last_words(sandbox.last_words(item)) == ""
-    assert sandbox.last_words(item).is_file()
+    assert termination_message(file) == ""
+    assert termination_message(sandbox.termination_message(item)) == ""
+    assert sandbox.termination_message(item).is_file()
 
 
 def test_last_words_never_empty_a_file_of_the_machine(tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside/mine").write_text("kept")
     sandbox = Sandbox(tmp_path / "pod")
-    sandbox.fill("host", Content(link=tmp_path / "outside"))
+    sandbox.fill("host", VolumeContent(link=tmp_path / "outside"))
     item = container(core_v1.VolumeMount(name="host", mount_path="/data"))
     item.termination_message_path = "/data/mine"
     sandbox.mount(item)
-    assert last_words(sandbox.last_words(item)) == ""
+    assert termination_message(sandbox.termination_message(item)) == ""
     assert (tmp_path / "outside/mine").read_text() == "kept"

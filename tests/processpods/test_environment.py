@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from kubewright.api.builtin import core_v1
-from kubewright.processpods.commands import at_own_address, command_of, folder_of, runs_here
-from kubewright.processpods.environment import expanded
+from kubewright.processpods.environment import at_own_address, command_of, expanded, folder_of, runs_here
 
 
 def container(image: str = "registry.example:5000/a/shell:1", **fields: object) -> core_v1.Container:

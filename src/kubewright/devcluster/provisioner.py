@@ -1,4 +1,5 @@
-"""The provisioner: a volume for each claim of our storage class, taken away when its claim is gone."""
+"""The volume provisioner: creates a PersistentVolume for each claim of the default StorageClass, and deletes released
+ones."""
 
 from kubewright.api import AlreadyExists, Meta
 from kubewright.api.builtin import core_v1, storage_v1
@@ -14,7 +15,7 @@ PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 
 
 def storage_class() -> storage_v1.StorageClass:
-    """Make the default storage class."""
+    """Build the default StorageClass."""
     return storage_v1.StorageClass(
         Meta(CLASS, annotations={DEFAULT: "true"}),
         provisioner=NAME,
@@ -27,7 +28,7 @@ def storage_class() -> storage_v1.StorageClass:
 def volume_for(
     claim: core_v1.PersistentVolumeClaim, storage: storage_v1.StorageClass
 ) -> core_v1.PersistentVolume:
-    """Make the volume that a claim asks for."""
+    """Build the volume for a claim."""
     meta = claim.metadata
     name = f"pvc-{meta.uid}"
     return core_v1.PersistentVolume(
@@ -54,7 +55,7 @@ def volume_for(
 
 
 async def provision(claim: core_v1.PersistentVolumeClaim, ctx: Context) -> None:
-    """Make the volume of a claim that waits for us."""
+    """Create the volume of a claim that is assigned to this provisioner."""
     if claim.status.phase == "Bound" or claim.spec.volume_name or claim.metadata.deletion_timestamp:
         return
     if claim.metadata.annotations.get(PROVISIONER) != NAME or claim.spec.storage_class_name is None:
@@ -73,7 +74,7 @@ async def provision(claim: core_v1.PersistentVolumeClaim, ctx: Context) -> None:
 
 
 async def reclaim(volume: core_v1.PersistentVolume, ctx: Context) -> None:
-    """Delete a volume of ours whose claim is gone."""
+    """Delete a volume of this provisioner after its claim is deleted."""
     ours = volume.metadata.annotations.get(PROVISIONED_BY) == NAME
     deletes = volume.spec.persistent_volume_reclaim_policy == "Delete"
     if ours and deletes and volume.status.phase == "Released":
@@ -85,7 +86,7 @@ def _is_pending(change: Change[core_v1.PersistentVolumeClaim]) -> bool:
 
 
 def controllers() -> tuple[Controller[core_v1.PersistentVolumeClaim], Controller[core_v1.PersistentVolume]]:
-    """Declare the provisioner."""
+    """Declare the controllers that provision and delete volumes."""
     making = Controller(
         core_v1.PersistentVolumeClaim,
         provision,

@@ -8,18 +8,18 @@ from hypothesis import strategies as st
 
 from kubewright.api import Meta
 from kubewright.api.builtin import core_v1
-from kubewright.devcluster import ANNOTATION, Fate
-from kubewright.devcluster.containers import backoff
-from kubewright.devcluster.places import Place
-from kubewright.devcluster.stages import advance, stop
+from kubewright.devcluster import SCENARIO_ANNOTATION, PodScenario
+from kubewright.devcluster.addresses import PodAddresses
+from kubewright.devcluster.pod_lifecycle import backoff
+from kubewright.devcluster.pod_scenarios import advance, stop
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-HERE = Place("127.0.0.1", "10.244.0.7")
+HERE = PodAddresses("127.0.0.1", "10.244.0.7")
 SECOND = timedelta(seconds=1)
 
 
-def pod(fate: Fate | None = None, policy: str = "Always", **container: object) -> core_v1.Pod:
-    annotations = {ANNOTATION: str(fate)} if fate is not None else {}
+def pod(scenario: PodScenario | None = None, policy: str = "Always", **container: object) -> core_v1.Pod:
+    annotations = {SCENARIO_ANNOTATION: str(scenario)} if scenario is not None else {}
     spec = core_v1.PodSpec(
         containers=[core_v1.Container(name="main", image="nginx:1.25")], restart_policy=policy
     )
@@ -42,16 +42,16 @@ def condition(subject: core_v1.Pod, name: str) -> str:
 
 def test_a_pod_runs_and_is_ready_at_once() -> None:
     stage = advance(pod(), HERE, NOW)
-    assert (stage.status.phase, stage.status.pod_ip, stage.again) == ("Running", "10.244.0.7", None)
+    assert (stage.status.phase, stage.status.pod_ip, stage.requeue_at) == ("Running", "10.244.0.7", None)
     assert all(item.ready and item.started for item in stage.status.container_statuses)
-    assert [note.reason for note in stage.notes] == ["Pulled", "Created", "Started"]
+    assert [event.reason for event in stage.events] == ["Pulled", "Created", "Started"]
 
 
 def test_readiness_waits_for_the_probes_initial_delay() -> None:
     probe = core_v1.Probe(initial_delay_seconds=5)
     stage = advance(pod(readiness_probe=probe), HERE, NOW)
     assert not stage.status.container_statuses[0].ready
-    assert stage.again == NOW + 5 * SECOND
+    assert stage.requeue_at == NOW + 5 * SECOND
     later = lived(lived(pod(readiness_probe=probe), NOW), NOW + 5 * SECOND)
     assert condition(later, "Ready") == "True"
 
@@ -73,22 +73,22 @@ def test_a_readiness_gate_holds_readiness_back_until_its_condition_is_true() -> 
 
 
 def test_a_crashing_container_restarts_at_once_and_then_after_growing_pauses() -> None:
-    subject, moment, starts = pod(Fate.CRASH_LOOP), NOW, [NOW]
+    subject, moment, starts = pod(PodScenario.CRASH_LOOP), NOW, [NOW]
     for _ in range(60):
         stage = advance(subject, HERE, moment)
         subject = msgspec.structs.replace(subject, status=stage.status)
         running = stage.status.container_statuses[0].state.running
         if running is not None and running.started_at != starts[-1]:
             starts.append(running.started_at or moment)
-        assert stage.again is not None
-        moment = stage.again
+        assert stage.requeue_at is not None
+        moment = stage.requeue_at
     pauses = [(later - earlier).total_seconds() - 1 for earlier, later in pairwise(starts)]
     assert pauses[:8] == [0, 10, 20, 40, 80, 160, 300, 300]
     assert subject.status.container_statuses[0].restart_count == len(starts) - 1
 
 
 def test_the_words_of_a_crash_loop_are_the_kubelets() -> None:
-    subject = pod(Fate.CRASH_LOOP)
+    subject = pod(PodScenario.CRASH_LOOP)
     for seconds in range(3):
         subject = lived(subject, NOW + seconds * SECOND)
     waiting = subject.status.container_statuses[0].state.waiting
@@ -98,16 +98,16 @@ def test_the_words_of_a_crash_loop_are_the_kubelets() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fate", "policy", "phase", "code"),
+    ("scenario", "policy", "phase", "code"),
     [
-        (Fate.SUCCEED, "Never", "Succeeded", 0),
-        (Fate.SUCCEED, "OnFailure", "Succeeded", 0),
-        (Fate.FAIL, "Never", "Failed", 1),
-        (Fate.OUT_OF_MEMORY, "Never", "Failed", 137),
+        (PodScenario.SUCCEED, "Never", "Succeeded", 0),
+        (PodScenario.SUCCEED, "OnFailure", "Succeeded", 0),
+        (PodScenario.FAIL, "Never", "Failed", 1),
+        (PodScenario.OUT_OF_MEMORY, "Never", "Failed", 137),
     ],
 )
-def test_a_pod_that_is_not_restarted_ends(fate: Fate, policy: str, phase: str, code: int) -> None:
-    ended = lived(lived(pod(fate, policy), NOW), NOW + SECOND)
+def test_a_pod_that_is_not_restarted_ends(scenario: PodScenario, policy: str, phase: str, code: int) -> None:
+    ended = lived(lived(pod(scenario, policy), NOW), NOW + SECOND)
     assert ended.status.phase == phase
     state = ended.status.container_statuses[0].state.terminated
     assert state is not None
@@ -117,7 +117,7 @@ def test_a_pod_that_is_not_restarted_ends(fate: Fate, policy: str, phase: str, c
 
 
 def test_a_missing_image_keeps_the_pod_pending() -> None:
-    subject = lived(pod(Fate.IMAGE_MISSING), NOW)
+    subject = lived(pod(PodScenario.IMAGE_MISSING), NOW)
     waiting = subject.status.container_statuses[0].state.waiting
     assert subject.status.phase == "Pending"
     assert waiting is not None
@@ -125,30 +125,30 @@ def test_a_missing_image_keeps_the_pod_pending() -> None:
 
 
 def test_a_mended_fate_lets_the_pod_run() -> None:
-    subject = lived(pod(Fate.IMAGE_MISSING), NOW)
+    subject = lived(pod(PodScenario.IMAGE_MISSING), NOW)
     subject.metadata.annotations.clear()
     assert lived(subject, NOW).status.phase == "Running"
 
 
 def test_a_slow_pull_ends() -> None:
-    slow = advance(pod(Fate.SLOW), HERE, NOW)
-    assert (slow.status.phase, slow.again) == ("Pending", NOW + 30 * SECOND)
-    assert lived(lived(pod(Fate.SLOW), NOW), NOW + 30 * SECOND).status.phase == "Running"
+    slow = advance(pod(PodScenario.SLOW), HERE, NOW)
+    assert (slow.status.phase, slow.requeue_at) == ("Pending", NOW + 30 * SECOND)
+    assert lived(lived(pod(PodScenario.SLOW), NOW), NOW + 30 * SECOND).status.phase == "Running"
 
 
 def test_a_failing_liveness_probe_restarts_the_container() -> None:
     probe = core_v1.Probe(period_seconds=2, failure_threshold=3)
-    young = lived(pod(Fate.UNHEALTHY, liveness_probe=probe), NOW)
+    young = lived(pod(PodScenario.UNHEALTHY, liveness_probe=probe), NOW)
     stage = advance(young, HERE, NOW + 4 * SECOND)
     assert stage.status.container_statuses[0].restart_count == 1
-    assert {note.reason for note in stage.notes} >= {"Unhealthy", "Killing"}
+    assert {event.reason for event in stage.events} >= {"Unhealthy", "Killing"}
 
 
 def test_a_pod_that_ran_too_long_fails() -> None:
     subject = pod()
     subject.spec.active_deadline_seconds = 60
     stage = advance(subject, HERE, NOW)
-    assert stage.again == NOW + 60 * SECOND
+    assert stage.requeue_at == NOW + 60 * SECOND
     ended = lived(lived(subject, NOW), NOW + 60 * SECOND)
     assert (ended.status.phase, ended.status.reason) == ("Failed", "DeadlineExceeded")
 
@@ -169,7 +169,7 @@ def test_a_stopped_pod_is_not_ready_and_has_ended_well() -> None:
     subject = lived(pod(), NOW)
     stage = stop(subject, HERE, NOW + SECOND)
     assert stage.status.phase == "Succeeded"
-    assert [note.text for note in stage.notes] == ["Stopping container main"]
+    assert [event.message for event in stage.events] == ["Stopping container main"]
     assert {item.type: item.status for item in stage.status.conditions}["Ready"] == "False"
 
 
@@ -188,17 +188,19 @@ def test_backoff_grows_to_five_minutes_and_no_further(restarts: int) -> None:
 
 
 @given(
-    fate=st.sampled_from(Fate),
+    scenario=st.sampled_from(PodScenario),
     policy=st.sampled_from(["Always", "OnFailure", "Never"]),
     waits=st.lists(st.floats(0, 400), max_size=20),
 )
-def test_looking_twice_at_one_moment_changes_nothing(fate: Fate, policy: str, waits: list[float]) -> None:
-    subject, moment = pod(fate, policy), NOW
+def test_looking_twice_at_one_moment_changes_nothing(
+    scenario: PodScenario, policy: str, waits: list[float]
+) -> None:
+    subject, moment = pod(scenario, policy), NOW
     for wait in waits:
         moment += timedelta(seconds=wait)
         subject = lived(subject, moment)
         stage = advance(subject, HERE, moment)
-        assert stage.status == subject.status or stage.again is None or stage.again <= moment
-        assert stage.again is None or stage.again > moment
+        assert stage.status == subject.status or stage.requeue_at is None or stage.requeue_at <= moment
+        assert stage.requeue_at is None or stage.requeue_at > moment
         if subject.status.phase in ("Succeeded", "Failed"):
             assert policy != "Always"

@@ -5,16 +5,16 @@ from hypothesis import strategies as st
 from kubewright.api import Meta, ObjectKey, Quantity, encode, raw_object
 from kubewright.api.builtin import core_v1, meta_v1
 from kubewright.controller import Change
-from kubewright.devcluster.ledger import Ledger
-from kubewright.devcluster.nodes import (
-    Place,
-    Tenant,
-    explanation,
+from kubewright.devcluster.node_filters import (
+    AssignedPod,
+    NodeInfo,
+    fit_error_message,
     matches_term,
-    obstacle,
     requests_of,
     tolerates,
+    unschedulable_reason,
 )
+from kubewright.devcluster.scheduler import Allocations
 
 
 def node(**spec: object) -> core_v1.Node:
@@ -39,32 +39,32 @@ def pod(cpu: str = "", **spec: object) -> core_v1.Pod:
     return made
 
 
-def place(where: core_v1.Node, *others: core_v1.Pod) -> Place:
-    ledger = Ledger()
+def place(where: core_v1.Node, *others: core_v1.Pod) -> NodeInfo:
+    allocations = Allocations()
     for number, other in enumerate(others):
         other.metadata.uid = f"other-{number}"
-        ledger.put(Tenant.of(other, where.metadata.name))
-    return ledger.place(where)
+        allocations.put(AssignedPod.of(other, where.metadata.name))
+    return allocations.node_info(where)
 
 
 def test_a_pod_fits_an_empty_node() -> None:
-    assert obstacle(pod("500m"), place(node())) == ""
+    assert unschedulable_reason(pod("500m"), place(node())) == ""
 
 
 def test_requests_of_neighbours_count() -> None:
-    assert obstacle(pod("1500m"), place(node(), pod("1"))) == "Insufficient cpu"
-    assert obstacle(pod(), place(node(), pod(), pod(), pod())) == "Too many pods"
+    assert unschedulable_reason(pod("1500m"), place(node(), pod("1"))) == "Insufficient cpu"
+    assert unschedulable_reason(pod(), place(node(), pod(), pod(), pod())) == "Too many pods"
 
 
 def test_a_pod_that_ends_makes_room() -> None:
-    ledger, here = Ledger(), node()
+    allocations, here = Allocations(), node()
     running = pod("2", node_name="n1")
-    ledger.observe(seen(None, running))
-    assert obstacle(pod("1"), ledger.place(here)) == "Insufficient cpu"
+    allocations.observe(seen(None, running))
+    assert unschedulable_reason(pod("1"), allocations.node_info(here)) == "Insufficient cpu"
     ended = pod("2", node_name="n1")
     ended.status.phase = "Succeeded"
-    ledger.observe(seen(running, ended))
-    assert obstacle(pod("1"), ledger.place(here)) == ""
+    allocations.observe(seen(running, ended))
+    assert unschedulable_reason(pod("1"), allocations.node_info(here)) == ""
 
 
 def seen(old: core_v1.Pod | None, new: core_v1.Pod | None) -> Change[core_v1.Pod]:
@@ -78,7 +78,7 @@ def seen(old: core_v1.Pod | None, new: core_v1.Pod | None) -> Change[core_v1.Pod
     )
 )
 def test_the_account_is_what_the_pods_there_sum_up_to(steps: list[tuple[str, str, str]]) -> None:
-    ledger, present = Ledger(), dict[str, core_v1.Pod]()
+    allocations, present = Allocations(), dict[str, core_v1.Pod]()
     for uid, where, cpu in steps:
         old = present.pop(uid, None)
         new = None
@@ -86,13 +86,13 @@ def test_the_account_is_what_the_pods_there_sum_up_to(steps: list[tuple[str, str
             new = present[uid] = pod(cpu, node_name=where)
             new.metadata.uid = uid
         if old is not None or new is not None:
-            ledger.observe(seen(old, new))
+            allocations.observe(seen(old, new))
     for name in ("n1", "n2"):
         here = node()
         here.metadata.name = name
         there = [item for item in present.values() if item.spec.node_name == name]
-        account = ledger.place(here)
-        assert len(account.tenants) == len(there)
+        account = allocations.node_info(here)
+        assert len(account.pods) == len(there)
         total = sum((requests_of(item)["cpu"] for item in there), Quantity("0"))
         assert account.used.get("cpu", Quantity("0")) == total
 
@@ -110,18 +110,18 @@ def test_init_containers_count_by_their_greediest() -> None:
 
 
 def test_a_cordoned_node_takes_nobody() -> None:
-    assert obstacle(pod(), place(node(unschedulable=True))) == "node(s) were unschedulable"
+    assert unschedulable_reason(pod(), place(node(unschedulable=True))) == "node(s) were unschedulable"
 
 
 def test_a_taint_keeps_pods_out_that_do_not_tolerate_it() -> None:
     tainted = node(taints=[core_v1.Taint(key="dedicated", value="db", effect="NoSchedule")])
-    assert obstacle(pod(), place(tainted)) == "node(s) had untolerated taint {dedicated: db}"
+    assert unschedulable_reason(pod(), place(tainted)) == "node(s) had untolerated taint {dedicated: db}"
     bearing = pod(tolerations=[core_v1.Toleration(key="dedicated", operator="Exists")])
-    assert obstacle(bearing, place(tainted)) == ""
+    assert unschedulable_reason(bearing, place(tainted)) == ""
 
 
 def test_a_node_selector_must_match() -> None:
-    told = obstacle(pod(node_selector={"disk": "hdd"}), place(node()))
+    told = unschedulable_reason(pod(node_selector={"disk": "hdd"}), place(node()))
     assert told == "node(s) didn't match Pod's node affinity/selector"
 
 
@@ -160,8 +160,8 @@ def test_pods_that_repel_each_other_are_kept_apart() -> None:
             )
         )
     )
-    assert obstacle(shy, place(node(), pod())) == "node(s) didn't match pod anti-affinity rules"
-    assert obstacle(shy, place(node())) == ""
+    assert unschedulable_reason(shy, place(node(), pod())) == "node(s) didn't match pod anti-affinity rules"
+    assert unschedulable_reason(shy, place(node())) == ""
 
 
 def test_a_host_port_is_taken_once() -> None:
@@ -169,16 +169,16 @@ def test_a_host_port_is_taken_once() -> None:
     subject.spec.containers[0].ports = [core_v1.ContainerPort(container_port=80, host_port=80)]
     other = pod()
     other.spec.containers[0].ports = subject.spec.containers[0].ports
-    told = obstacle(subject, place(node(), other))
+    told = unschedulable_reason(subject, place(node(), other))
     assert told == "node(s) didn't have free ports for the requested pod ports"
 
 
 def test_the_explanation_is_the_schedulers() -> None:
-    assert explanation(1, {"Insufficient cpu": 1}, hopeless=0) == (
+    assert fit_error_message(1, {"Insufficient cpu": 1}, unresolvable=0) == (
         "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, "
         "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
     )
-    assert explanation(0, {}, hopeless=0) == "no nodes available to schedule pods"
+    assert fit_error_message(0, {}, unresolvable=0) == "no nodes available to schedule pods"
 
 
 effects = st.sampled_from(["NoSchedule", "NoExecute", "PreferNoSchedule"])

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from kubewright.processpods.child import Child, StartError
-from kubewright.processpods.orphans import MARK, kill_orphans
-from kubewright.processpods.reaper import Reaper
+from kubewright.processpods.reaper import MARK, Reaper, kill_orphans
 
 
 @pytest.fixture

@@ -1,4 +1,7 @@
-"""Which node a Pod may run on: room, taints, selectors and affinities, in the scheduler's words."""
+"""The scheduler's filters: whether a Pod fits a node by resources, taints, node selectors and affinity.
+
+The reasons are those of kube-scheduler, word for word.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,15 +17,15 @@ UNRESOLVABLE = frozenset(
         "node(s) didn't match the requested node name",
     }
 )
-"""Obstacles that taking other Pods away would not remove."""
+"""Reasons that deleting other Pods would not resolve."""
 _COUNTED = ("cpu", "memory", "pods")
 _ZERO = Quantity("0")
 _UNSCHEDULABLE = core_v1.Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
 @dataclass(frozen=True, slots=True)
-class Tenant:
-    """A Pod on a node, as far as others must get along with it."""
+class AssignedPod:
+    """The properties of a Pod on a node that matter for scheduling other Pods."""
 
     uid: str
     namespace: str
@@ -33,7 +36,7 @@ class Tenant:
 
     @classmethod
     def of(cls, pod: core_v1.Pod, node: str = "") -> Self:
-        """Take down what counts of a Pod."""
+        """Extract these properties from a Pod."""
         return cls(
             uid=pod.metadata.uid,
             namespace=pod.metadata.namespace,
@@ -45,16 +48,16 @@ class Tenant:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A node, the Pods on it, and what they use together."""
+class NodeInfo:
+    """A node, the Pods on it, and the sum of their requests."""
 
     node: core_v1.Node
-    tenants: Collection[Tenant] = ()
+    pods: Collection[AssignedPod] = ()
     used: Mapping[str, Quantity] = field(default_factory=dict[str, Quantity])
 
 
 def requests_of(pod: core_v1.Pod) -> dict[str, Quantity]:
-    """Sum up what a Pod asks for: its containers together, or the greediest step of its start."""
+    """Return the resource requests of a Pod: the sum of its containers, or the maximum of its init containers if higher."""
     total: dict[str, Quantity] = {}
     for container in pod.spec.containers:
         _add(total, container.resources.requests)
@@ -81,12 +84,12 @@ def _add(total: dict[str, Quantity], more: Mapping[str, Quantity]) -> None:
 
 
 def tolerates(pod: core_v1.Pod, taint: core_v1.Taint) -> bool:
-    """Tell whether a Pod may run in spite of a taint."""
-    return any(covers(toleration, taint) for toleration in pod.spec.tolerations)
+    """Return True if the Pod tolerates the taint."""
+    return any(toleration_matches(toleration, taint) for toleration in pod.spec.tolerations)
 
 
-def covers(toleration: core_v1.Toleration, taint: core_v1.Taint) -> bool:
-    """Tell whether a toleration is about a taint."""
+def toleration_matches(toleration: core_v1.Toleration, taint: core_v1.Taint) -> bool:
+    """Return True if the toleration matches the taint."""
     if toleration.effect not in ("", taint.effect):
         return False
     if toleration.operator == "Exists":
@@ -95,16 +98,16 @@ def covers(toleration: core_v1.Toleration, taint: core_v1.Taint) -> bool:
 
 
 def matches_term(term: core_v1.NodeSelectorTerm, node: core_v1.Node) -> bool:
-    """Tell whether a node is among those that a selector term means; an empty term means none."""
+    """Return True if the node matches a selector term; an empty term matches no node."""
     if not term.match_expressions and not term.match_fields:
         return False
     fields = {"metadata.name": node.metadata.name}
-    return all(_meets(item, node.metadata.labels) for item in term.match_expressions) and all(
-        _meets(item, fields) for item in term.match_fields
+    return all(_matches_requirement(item, node.metadata.labels) for item in term.match_expressions) and all(
+        _matches_requirement(item, fields) for item in term.match_fields
     )
 
 
-def _meets(requirement: core_v1.NodeSelectorRequirement, labels: Mapping[str, str]) -> bool:
+def _matches_requirement(requirement: core_v1.NodeSelectorRequirement, labels: Mapping[str, str]) -> bool:
     value = labels.get(requirement.key)
     match requirement.operator:
         case "In":
@@ -116,12 +119,12 @@ def _meets(requirement: core_v1.NodeSelectorRequirement, labels: Mapping[str, st
         case "DoesNotExist":
             return value is None
         case "Gt" | "Lt" as operator:
-            return _compares(value, operator, requirement.values)
+            return _compare_integers(value, operator, requirement.values)
         case _:
             return False
 
 
-def _compares(value: str | None, operator: str, bounds: Sequence[str]) -> bool:
+def _compare_integers(value: str | None, operator: str, bounds: Sequence[str]) -> bool:
     try:
         number, bound = int(value or ""), int(bounds[0])
     except (ValueError, IndexError):
@@ -130,7 +133,7 @@ def _compares(value: str | None, operator: str, bounds: Sequence[str]) -> bool:
 
 
 def matches_node(pod: core_v1.Pod, node: core_v1.Node) -> bool:
-    """Tell whether the Pod's node selector and required node affinity mean this node."""
+    """Return True if the node matches the Pod's node selector and required node affinity."""
     if not pod.spec.node_selector.items() <= node.metadata.labels.items():
         return False
     affinity = pod.spec.affinity.node_affinity if pod.spec.affinity is not None else None
@@ -138,9 +141,9 @@ def matches_node(pod: core_v1.Pod, node: core_v1.Node) -> bool:
     return required is None or any(matches_term(term, node) for term in required.node_selector_terms)
 
 
-def obstacle(pod: core_v1.Pod, here: Place, everywhere: Sequence[Place] = ()) -> str:
-    """Say why a Pod cannot run on a node, or nothing when it can."""
-    node = here.node
+def unschedulable_reason(pod: core_v1.Pod, info: NodeInfo, all_nodes: Sequence[NodeInfo] = ()) -> str:
+    """Return why the Pod cannot run on a node, or an empty string if it can."""
+    node = info.node
     if node.spec.unschedulable and not tolerates(pod, _UNSCHEDULABLE):
         return "node(s) were unschedulable"
     for taint in node.spec.taints:
@@ -149,9 +152,9 @@ def obstacle(pod: core_v1.Pod, here: Place, everywhere: Sequence[Place] = ()) ->
     if not matches_node(pod, node):
         return "node(s) didn't match Pod's node affinity/selector"
     ports = _host_ports(pod)
-    if ports and any(ports & other.host_ports for other in here.tenants):
+    if ports and any(ports & other.host_ports for other in info.pods):
         return "node(s) didn't have free ports for the requested pod ports"
-    return _shortage(pod, here) or _quarrel(pod, node, everywhere or (here,))
+    return _insufficient_resource(pod, info) or _affinity_conflict(pod, node, all_nodes or (info,))
 
 
 def _host_ports(pod: core_v1.Pod) -> set[tuple[str, int]]:
@@ -163,28 +166,30 @@ def _host_ports(pod: core_v1.Pod) -> set[tuple[str, int]]:
     }
 
 
-def _shortage(pod: core_v1.Pod, here: Place) -> str:
-    room = here.node.status.allocatable or here.node.status.capacity
+def _insufficient_resource(pod: core_v1.Pod, info: NodeInfo) -> str:
+    room = info.node.status.allocatable or info.node.status.capacity
     for name, amount in requests_of(pod).items():
-        short = here.used.get(name, _ZERO) + amount > room.get(name, _ZERO)
+        short = info.used.get(name, _ZERO) + amount > room.get(name, _ZERO)
         if short and (name in room or name in _COUNTED or "/" in name) and amount > _ZERO:
             return "Too many pods" if name == "pods" else f"Insufficient {name}"
     return ""
 
 
-def _quarrel(pod: core_v1.Pod, node: core_v1.Node, everywhere: Sequence[Place]) -> str:
-    """Say which Pods of the same place the Pod must be with, or must not be with."""
+def _affinity_conflict(pod: core_v1.Pod, node: core_v1.Node, all_nodes: Sequence[NodeInfo]) -> str:
+    """Return the reason if required Pod affinity or anti-affinity excludes the node."""
     affinity = pod.spec.affinity
     if affinity is None:
         return ""
     if affinity.pod_affinity is not None:
         for term in affinity.pod_affinity.required_during_scheduling_ignored_during_execution:
-            alone = _selector(term).matches(pod.metadata.labels) and not _any(pod, term, everywhere)
-            if not _near(pod, term, node, everywhere) and not alone:
+            alone = _selector(term).matches(pod.metadata.labels) and not _any_pod_matches(
+                pod, term, all_nodes
+            )
+            if not _matches_topology(pod, term, node, all_nodes) and not alone:
                 return "node(s) didn't match pod affinity rules"
     if affinity.pod_anti_affinity is not None:
         for term in affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution:
-            if _near(pod, term, node, everywhere):
+            if _matches_topology(pod, term, node, all_nodes):
                 return "node(s) didn't match pod anti-affinity rules"
     return ""
 
@@ -193,25 +198,25 @@ def _selector(term: core_v1.PodAffinityTerm) -> LabelMatcher:
     return label_selector(term.label_selector)
 
 
-def _any(pod: core_v1.Pod, term: core_v1.PodAffinityTerm, everywhere: Sequence[Place]) -> bool:
-    return any(_means(pod, term, other) for place in everywhere for other in place.tenants)
+def _any_pod_matches(pod: core_v1.Pod, term: core_v1.PodAffinityTerm, all_nodes: Sequence[NodeInfo]) -> bool:
+    return any(_term_selects(pod, term, other) for info in all_nodes for other in info.pods)
 
 
-def _near(
-    pod: core_v1.Pod, term: core_v1.PodAffinityTerm, node: core_v1.Node, everywhere: Sequence[Place]
+def _matches_topology(
+    pod: core_v1.Pod, term: core_v1.PodAffinityTerm, node: core_v1.Node, all_nodes: Sequence[NodeInfo]
 ) -> bool:
-    here = node.metadata.labels.get(term.topology_key)
-    if here is None:
+    topology = node.metadata.labels.get(term.topology_key)
+    if topology is None:
         return False
     return any(
-        _means(pod, term, other)
-        for place in everywhere
-        if place.node.metadata.labels.get(term.topology_key) == here
-        for other in place.tenants
+        _term_selects(pod, term, other)
+        for info in all_nodes
+        if info.node.metadata.labels.get(term.topology_key) == topology
+        for other in info.pods
     )
 
 
-def _means(pod: core_v1.Pod, term: core_v1.PodAffinityTerm, other: Tenant) -> bool:
+def _term_selects(pod: core_v1.Pod, term: core_v1.PodAffinityTerm, other: AssignedPod) -> bool:
     namespaces = term.namespaces or [pod.metadata.namespace]
     return (
         other.namespace in namespaces
@@ -220,21 +225,22 @@ def _means(pod: core_v1.Pod, term: core_v1.PodAffinityTerm, other: Tenant) -> bo
     )
 
 
-def is_hopeless(pod: core_v1.Pod, here: Place, reason: str) -> bool:
-    """Tell whether an obstacle would stay though all other Pods were taken away."""
+def is_unresolvable(pod: core_v1.Pod, info: NodeInfo, reason: str) -> bool:
+    """Return True if the reason would remain even without any other Pod on the node."""
     tainted = reason.startswith("node(s) had untolerated taint")
-    return reason in UNRESOLVABLE or tainted or bool(_shortage(pod, Place(here.node)))
+    return reason in UNRESOLVABLE or tainted or bool(_insufficient_resource(pod, NodeInfo(info.node)))
 
 
-def explanation(nodes: int, obstacles: Mapping[str, int], hopeless: int) -> str:
-    """Put into words why no node will do; on so many of them it would not help to take other Pods away."""
+def fit_error_message(nodes: int, reasons: Mapping[str, int], unresolvable: int) -> str:
+    """Return kube-scheduler's message for a Pod that fits no node; `unresolvable` counts nodes where preemption cannot
+    help."""
     if not nodes:
         return "no nodes available to schedule pods"
-    reasons = ", ".join(sorted(f"{count} {text}" for text, count in obstacles.items()))
+    details = ", ".join(sorted(f"{count} {text}" for text, count in reasons.items()))
     ends: list[str] = []
-    if nodes - hopeless:
-        ends.append(f"{nodes - hopeless} No preemption victims found for incoming pod")
-    if hopeless:
-        ends.append(f"{hopeless} Preemption is not helpful for scheduling")
+    if nodes - unresolvable:
+        ends.append(f"{nodes - unresolvable} No preemption victims found for incoming pod")
+    if unresolvable:
+        ends.append(f"{unresolvable} Preemption is not helpful for scheduling")
     ending = f"preemption: 0/{nodes} nodes are available: {', '.join(sorted(ends))}."
-    return f"0/{nodes} nodes are available: {reasons}. no new claims to deallocate, {ending}"
+    return f"0/{nodes} nodes are available: {details}. no new claims to deallocate, {ending}"
