@@ -265,10 +265,19 @@ class Faults:
                 self._lags.remove(found)
             found.catch_up()
 
+    def catch_up(self) -> None:
+        """Let every lagging server see the present state, as after a restart of all API servers."""
+        for lag in self._lags:
+            lag.catch_up()
+
     def max_visible_revision(self, context: RequestContext) -> int | None:
         """Return the last revision that a client may see, or None without a limit."""
         found = [revision for match, revision in self._frozen if match(context)]
-        found += [lag.revision for lag in self._lags if lag.match(context) and _from_cache(context)]
+        found += [
+            min(lag.revision, self.store.revision)
+            for lag in self._lags
+            if lag.match(context) and _from_cache(context)
+        ]
         return min(found) if found else None
 
     def around(self, context: RequestContext, proceed: Callable[[], Pending]) -> Pending:

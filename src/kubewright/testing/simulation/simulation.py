@@ -374,6 +374,7 @@ class Simulation:
     def restore(self, backup: Backup) -> None:
         """Put the cluster back to a backup: older objects, an older revision, and all watches cut."""
         self.server.store.restore(backup)
+        self.faults.catch_up()
         self.world.reread()
         self.record("cluster", "fault", f"restored from a backup of revision {backup.revision}")
 
