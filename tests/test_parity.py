@@ -6,9 +6,9 @@ import pytest
 
 from kubewright.api import Meta
 from kubewright.backoff import RETRY_BACKOFF
-from kubewright.cache.watcher import RESET_AFTER, RETRY
+from kubewright.cache.watcher import RETRY
 from kubewright.controller import Context, Controller
-from kubewright.controller.running.instruments import RECONCILE_SECONDS
+from kubewright.controller.running.telemetry import RECONCILE_SECONDS
 from kubewright.election import LeaseTimes
 from kubewright.manager import ManagerOptions
 from kubewright.metrics import Family
@@ -75,7 +75,8 @@ def test_defaults_are_controller_runtimes() -> None:
     assert (options.metrics_bind_address, options.health_probe_bind_address) == (":8080", ":8081")
     assert (options.webhooks.bind_address, options.election) == (":9443", None)
     assert (RETRY_BACKOFF.base, RETRY_BACKOFF.maximum, RETRY_BACKOFF.factor) == (0.005, 1000, 2)
-    assert (RETRY.base, RETRY.maximum, RETRY.jitter, RESET_AFTER) == (0.8, 30, 1.0, 120)
+    # The first delay is client-go's; longer ones are shorter than its 30 s, so that a watch is open soon after an outage.
+    assert (RETRY.base, RETRY.maximum, RETRY.jitter) == (0.8, 5.0, 0.5)
     assert LOW_PRIORITY == -100
     controller = Controller(Box, fine)
     assert (controller.concurrency, controller.resync, controller.name) == (1, timedelta(hours=10), "box")

@@ -5,7 +5,7 @@ was sent. Every other replica waits the whole `leaseDurationSeconds` from when i
 is later than T. As long as `renew_deadline` is shorter than what was written into the record, the first has stopped
 before the second begins. Times are never compared between machines, and the times in the record are never read.
 
-`Leadership` is the fence: every write, every reconcile and every `run_sync` function asks it before it begins, and it
+`Leadership` is the fence: every write, every reconcile and every `run_sync` function checks it before it begins, and it
 counts those that have not ended. `Elector` is the protocol, a coroutine on any event loop. `ElectionThread` runs an
 elector in a thread with its own connection, so that a blocked main loop neither loses the lease by accident nor keeps
 it while it is stuck. If the lease runs out while something that needs it is still running, the thread ends the
@@ -62,7 +62,7 @@ class NotLeading(KubewrightError):
 
 
 def _suspend_aware_clock() -> Clock:
-    """Return a clock that never goes back and goes on while the machine is suspended.
+    """Return a monotonic clock that also counts while the machine is suspended.
 
     `time.monotonic` stops there on Linux and macOS: after a night's sleep a lease would look seconds old.
     """

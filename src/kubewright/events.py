@@ -1,4 +1,10 @@
-"""Events about objects: told at once, sent in the background, repeats counted, floods held back."""
+"""Events about objects: recorded without waiting, sent in the background, aggregated and rate-limited.
+
+`EventRecorder.record` may be called from any thread and never waits. The first Event of an `EventKey` is sent at once;
+repeats are counted in its series, and the count is updated at most once a minute. Each object has a budget of new
+Events, refilled over time, as client-go's EventSourceObjectSpamFilter has. What cannot be sent is retried a few times,
+then dropped and counted.
+"""
 
 import asyncio
 import logging
@@ -64,7 +70,7 @@ class Reference(NamedTuple):
         return {key: value for key, value in found.items() if value}
 
 
-class _Told(NamedTuple):
+class EventKey(NamedTuple):
     """What makes two events the same."""
 
     reporter: str
@@ -77,12 +83,12 @@ class _Told(NamedTuple):
 
 
 class _Series(msgspec.Struct):
-    """How often the same was told, how much of that the server knows, and from when on it may be told more."""
+    """How often an Event was recorded, how many of these the server knows, and when the next update is due."""
 
     name: str
     first_at: MicroTime
     last_at: MicroTime
-    told_at: float
+    recorded_at: float
     count: int = 1
     sent: int = 0
     attempts: int = 0
@@ -105,11 +111,11 @@ class EventRecorder:
         self._client = client
         self._controller = controller
         self._host = host
-        self._series: OrderedDict[_Told, _Series] = OrderedDict()
+        self._series: OrderedDict[EventKey, _Series] = OrderedDict()
         # What is to be sent; each has its series.
-        # Apart, each bounded: repeats that wait for their minute must not keep out what is told for the first time.
-        self._news: dict[_Told, None] = {}
-        self._repeats: dict[_Told, None] = {}
+        # Two bounded queues: repeats that wait for their minute must not keep out new Events.
+        self._new: dict[EventKey, None] = {}
+        self._repeats: dict[EventKey, None] = {}
         self._last_stamp = 0
         self._buckets: OrderedDict[Reference, _Bucket] = OrderedDict()
         self._wake = asyncio.Event()
@@ -121,7 +127,7 @@ class EventRecorder:
         self._flooded = dropped.labels(reason="rate_limit")
         self._overflowed = dropped.labels(reason="queue_full")
         self._failed = dropped.labels(reason="error")
-        self._complained: set[str] = set()
+        self._logged: set[str] = set()
 
     def record(
         self,
@@ -134,20 +140,20 @@ class EventRecorder:
         related: Reference | None = None,
         reporter: str = "",
     ) -> None:
-        """Tell an event; never waits, never fails, may be called from any thread."""
+        """Record an Event; never waits, never fails, may be called from any thread."""
         signed = reporter or self._controller
         done = _within(action or reason, 128)
-        told = _Told(signed, regarding, related, type, _within(reason, 128), done, _within(note, 1024))
+        event = EventKey(signed, regarding, related, type, _within(reason, 128), done, _within(note, 1024))
         if threading.get_ident() == self._thread:
-            self._tell(told)
+            self._record(event)
             return
         try:
-            self._loop.call_soon_threadsafe(self._tell, told)
+            self._loop.call_soon_threadsafe(self._record, event)
         except RuntimeError:
             pass  # the loop is closed: a thread that was left behind has outlived the operator
 
     async def run(self) -> None:
-        """Send what is told until cancelled; then what is still to send, for a short time."""
+        """Send what is recorded until cancelled; then flush for a short time."""
         try:
             while True:
                 await self._send_due(everything=False)
@@ -157,34 +163,34 @@ class EventRecorder:
                 async with asyncio.timeout(FLUSH_TIMEOUT):
                     await self._send_due(everything=True)
             except TimeoutError:
-                self._failed.inc(len(self._news) + len(self._repeats))
+                self._failed.inc(len(self._new) + len(self._repeats))
             raise
 
-    def _tell(self, told: _Told) -> None:
+    def _record(self, event: EventKey) -> None:
         now, moment = self._loop.time(), MicroTime.now()
-        series = self._series.get(told)
-        if series is None or now - series.told_at > SERIES_GAP:
-            if not self._take_token(told.regarding, now):
+        series = self._series.get(event)
+        if series is None or now - series.recorded_at > SERIES_GAP:
+            if not self._take_token(event.regarding, now):
                 self._flooded.inc()
                 return
-            name = _event_name(told.regarding.name, self._stamp())
-            series = self._series[told] = _Series(name, moment, moment, now)
+            name = _event_name(event.regarding.name, self._stamp())
+            series = self._series[event] = _Series(name, moment, moment, now)
             if len(self._series) > MAX_REMEMBERED:
                 self._forget_oldest()
         else:
             series.count += 1
-            series.last_at, series.told_at = moment, now
-        self._series.move_to_end(told)
-        waiting = self._repeats if series.sent else self._news
-        if told not in waiting and len(waiting) >= MAX_PENDING:
+            series.last_at, series.recorded_at = moment, now
+        self._series.move_to_end(event)
+        waiting = self._repeats if series.sent else self._new
+        if event not in waiting and len(waiting) >= MAX_PENDING:
             self._overflowed.inc()
             return
-        waiting[told] = None
+        waiting[event] = None
         self._wake.set()
 
     def _forget_oldest(self) -> None:
         oldest, _ = self._series.popitem(last=False)
-        if oldest in self._news or oldest in self._repeats:
+        if oldest in self._new or oldest in self._repeats:
             self._overflowed.inc()
         self._done_with(oldest)
 
@@ -206,11 +212,11 @@ class EventRecorder:
         return True
 
     async def _wait_until_due(self) -> None:
-        if not self._news and not self._repeats:
+        if not self._new and not self._repeats:
             self._wake.clear()
             await self._wake.wait()
             return
-        due = min(self._series[told].due_at for told in (*self._news, *self._repeats))
+        due = min(self._series[event].due_at for event in (*self._new, *self._repeats))
         self._wake.clear()
         try:
             async with asyncio.timeout_at(due):
@@ -219,83 +225,83 @@ class EventRecorder:
             pass
 
     async def _send_due(self, *, everything: bool) -> None:
-        for told in (*self._news, *self._repeats):
-            series = self._series.get(told)
+        for event in (*self._new, *self._repeats):
+            series = self._series.get(event)
             if series is not None and (everything or series.due_at <= self._loop.time()):
-                await self._send(told, series)
+                await self._send(event, series)
 
-    async def _send(self, told: _Told, series: _Series) -> None:
+    async def _send(self, event: EventKey, series: _Series) -> None:
         count, started = series.count, self._loop.time()
         try:
             if series.sent:
-                await self._update(told, series)
+                await self._update(event, series)
             else:
-                await self._client.raw(requests.create(self._document(told, series), EVENT))
+                await self._client.raw(requests.create(self._document(event, series), EVENT))
         except AlreadyExists:
             # The names are ours alone: it arrived before, and the answer was lost or not waited for.
             pass
         except NotFound:
-            # Events expire; what is told again afterwards starts anew. In a namespace that is gone,
-            # or going, nobody listens.
-            self._forget(told)
+            # Events expire; a repeat after that starts a new series. In a namespace that is gone,
+            # or being deleted, Events cannot be created.
+            self._forget(event)
         except KubewrightError as error:
             # Not even credentials that cannot be had may end the operator: events are the least of its work.
             if isinstance(error, Forbidden) and error.namespace_terminating:
-                self._forget(told)
+                self._forget(event)
             else:
-                self._note_failure(told, series, error)
+                self._note_failure(event, series, error)
                 series.due_at = started + _RETRY.delay(series.attempts)
                 return
         series.sent, series.attempts, series.due_at = count, 0, started + SERIES_INTERVAL
-        self._done_with(told)
-        if series.behind and told in self._series and len(self._repeats) < MAX_PENDING:
-            self._repeats[told] = None
+        self._done_with(event)
+        if series.behind and event in self._series and len(self._repeats) < MAX_PENDING:
+            self._repeats[event] = None
 
-    def _forget(self, told: _Told) -> None:
-        self._series.pop(told, None)
-        self._done_with(told)
+    def _forget(self, event: EventKey) -> None:
+        self._series.pop(event, None)
+        self._done_with(event)
 
-    def _done_with(self, told: _Told) -> None:
-        self._news.pop(told, None)
-        self._repeats.pop(told, None)
+    def _done_with(self, event: EventKey) -> None:
+        self._new.pop(event, None)
+        self._repeats.pop(event, None)
 
-    async def _update(self, told: _Told, series: _Series) -> None:
+    async def _update(self, event: EventKey, series: _Series) -> None:
         patch = {"series": {"count": series.count, "lastObservedTime": series.last_at.to_wire()}}
-        await self._client.raw(requests.patch(EVENT, series.name, _namespace(told), patch, type="merge"))
+        await self._client.raw(requests.patch(EVENT, series.name, _namespace(event), patch, type="merge"))
 
-    def _note_failure(self, told: _Told, series: _Series, error: Exception) -> None:
+    def _note_failure(self, event: EventKey, series: _Series, error: Exception) -> None:
         series.attempts += 1
         lasting = isinstance(error, ApiError) and 400 <= error.status.code < 500 and error.status.code != 429
         if not lasting and series.attempts < MAX_ATTEMPTS:
             return
         self._failed.inc()
-        self._forget(told)
+        self._forget(event)
         kind_of_failure = type(error).__name__
-        if kind_of_failure not in self._complained:
-            self._complained.add(kind_of_failure)
+        if kind_of_failure not in self._logged:
+            self._logged.add(kind_of_failure)
             _log.warning("An event could not be sent; further failures like this are only counted: %s", error)
 
-    def _document(self, told: _Told, series: _Series) -> dict[str, Any]:
+    def _document(self, event: EventKey, series: _Series) -> dict[str, Any]:
         document: dict[str, Any] = {
-            "metadata": {"name": series.name, "namespace": _namespace(told)},
+            "metadata": {"name": series.name, "namespace": _namespace(event)},
             "eventTime": series.first_at.to_wire(),
-            "reportingController": told.reporter,
-            "reportingInstance": f"{told.reporter}-{self._host}"[:128],
-            "action": told.action,
-            "reason": told.reason,
-            "regarding": told.regarding.to_wire(),
-            "note": told.note,
-            "type": told.type,
+            "reportingController": event.reporter,
+            "reportingInstance": f"{event.reporter}-{self._host}"[:128],
+            "action": event.action,
+            "reason": event.reason,
+            "regarding": event.regarding.to_wire(),
+            "note": event.note,
+            "type": event.type,
         }
-        if told.related is not None:
-            document["related"] = told.related.to_wire()
+        if event.related is not None:
+            document["related"] = event.related.to_wire()
         if series.count > 1:
             document["series"] = {"count": series.count, "lastObservedTime": series.last_at.to_wire()}
         return document
 
 
-def _namespace(told: _Told) -> str:
-    return told.regarding.namespace or "default"
+def _namespace(event: EventKey) -> str:
+    return event.regarding.namespace or "default"
 
 
 def _event_name(regarding: str, stamp: int) -> str:

@@ -4,8 +4,8 @@
 `on(...)` make one; `all_of` and `any_of` combine them. A predicate of your own takes a `Change` and returns a bool.
 """
 
-from kubewright.controller.change import Change
 from kubewright.controller.predicates import (
+    Change,
     all_of,
     annotations_changed,
     any_of,

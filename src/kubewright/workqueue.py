@@ -1,4 +1,14 @@
-"""The queue between what happened and who handles it: one entry per key, by priority, delayed, retried."""
+"""A work queue with priorities, delays and rate limits, like client-go's.
+
+A key is in one of four places: ready (a heap by priority, then by order), delayed (a heap by time), in flight (with a
+worker), or both in flight and queued again. `get` moves a ready key to a worker, `done` gives it back.
+
+Invariants:
+
+- No key is handed to two workers at once; a key that is added while it is in flight becomes ready when it is done.
+- A key that was added is handed out at least once after that, however often it was added meanwhile.
+- Merging two adds keeps the higher priority and the earlier time.
+"""
 
 import asyncio
 import heapq
@@ -14,7 +24,7 @@ from kubewright.metrics import Gauge, Registry, exponential_buckets
 K = TypeVar("K", bound=Hashable)
 
 LOW_PRIORITY = -100
-"""The priority of what nobody changed: the initial list and resyncs."""
+"""The priority of keys without a change: the initial list and resyncs."""
 
 _MAX_PRIORITY_LABELS = 25
 _OTHER_PRIORITIES = "exceeded_cardinality_limit"

@@ -9,8 +9,9 @@ from acceptance_gateway import Exchange, Gateway, Right
 from acceptance_samples import Sample
 from acceptance_stories import STORIES, Stage
 
-from kubewright.controller import Operator, registration_rules, rules_for, webhook_rules
+from kubewright.controller import Operator, rules_for
 from kubewright.testing import PATIENCE, Cluster
+from kubewright.webhook import registration_rules, webhook_rules
 
 QUIET = 0.3
 COMPANIONS = {"get": "watch", "list": "watch", "create": "patch"}
@@ -21,7 +22,11 @@ SPARED = ("events", "leases", "tokenreviews", "subjectaccessreviews")
 def rights_of(operator: Operator) -> set[Right]:
     """List the rights of an operator's own roles that it must make use of."""
     # The Secret of the webhooks' certificates is for replicas inside a cluster: one beside it needs none.
-    rules = [*rules_for(operator), *webhook_rules(operator), *registration_rules(operator)]
+    rules = [
+        *rules_for(operator),
+        *webhook_rules(operator.name, operator.webhooks),
+        *registration_rules(operator.name, operator.webhooks),
+    ]
     return {
         Right(group, resource, verb)
         for rule in rules

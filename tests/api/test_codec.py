@@ -21,13 +21,16 @@ from kubewright.api import (
     Resource,
     Status,
     decode,
+    decode_as,
     encode,
     from_wire,
+    kind_of,
     parse,
     status_wire,
     to_wire,
     zero,
 )
+from kubewright.api.builtin import core_v1
 
 
 class Nested(Model):
@@ -280,3 +283,9 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
         decode(Spec, data)
     except DecodeError:
         pass
+
+
+def test_decodes_to_the_class_or_without_one_to_a_json_object() -> None:
+    raw = encode(core_v1.ConfigMap(Meta("one"), data={"a": "1"}))
+    assert decode_as(core_v1.ConfigMap, raw).data == {"a": "1"}
+    assert decode_as(kind_of(core_v1.ConfigMap), raw) == parse(raw)

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubewright.api import ObjectKey
-from kubewright.cache.indexes import IndexTable
+from kubewright.cache.informer import IndexTable
 
 KEYS = st.builds(ObjectKey, st.sampled_from(["", "a"]), st.sampled_from("xyz"))
 VALUES = st.lists(st.sampled_from("1234"), unique=True).map(tuple)

@@ -510,7 +510,7 @@ async def test_a_watch_that_fails_for_long_is_a_problem_until_it_is_open_again(
         assert informer.problems == []
         await asyncio.sleep(20)
         [problem] = informer.problems
-        assert problem.startswith("widgets.example.com: no news for 6")
+        assert problem.startswith("widgets.example.com: the watch has failed for 6")
         assert problem.endswith(" s: slow down")
         await asyncio.sleep(60)
         assert informer.problems == []

@@ -1,4 +1,4 @@
-"""The map is true: each function that it names is in the file that it names beside it."""
+"""The architecture page is true: each function that it names is in the file that it names beside it."""
 
 import re
 from pathlib import Path

@@ -86,7 +86,7 @@ async def test_a_declared_controller_can_still_be_called() -> None:
         (lambda: Controller(cast(Any, int), reconcile), "int is no kind"),
         (lambda: watch(Note), "give either map="),
         (lambda: watch(Note, via=Index(Shell, lambda shell: ["a"])), "via= and key= go together"),
-        (lambda: needs(Note, "fetch"), "'fetch' is no verb"),
+        (lambda: needs(Note, "fetch"), "unknown verb 'fetch'"),
         (lambda: needs(Note), "no verbs given"),
         (lambda: on(cast(Any, "created")), "name one or more of create, update, delete"),
         (lambda: owned(Note, finalizer="a b"), "a b"),

@@ -1,6 +1,6 @@
 import pytest
 
-from kubewright.api import kind_of
+from kubewright.api import PolicyRule, kind_of, lease_rules, review_rules
 from kubewright.api.builtin import core_v1
 from kubewright.controller import (
     Context,
@@ -8,9 +8,7 @@ from kubewright.controller import (
     Operator,
     Permissions,
     UndeclaredAccess,
-    lease_rules,
     needs,
-    review_rules,
     rules_for,
     watch,
 )
@@ -101,3 +99,11 @@ def test_a_kind_that_is_written_and_not_declared_is_owned_first_of_all() -> None
     owned, _, shared = str(refusal.value).partition("; or ")
     assert "add owns=[core_v1.ConfigMap] to its declaration" in owned
     assert shared.startswith('needs=[kw.needs(core_v1.ConfigMap, "get", "create", "patch")] if it is shared')
+
+
+def test_a_rule_without_names_has_no_resource_names() -> None:
+    assert PolicyRule(("",), ("secrets",), ("get",)).to_wire() == {
+        "apiGroups": [""],
+        "resources": ["secrets"],
+        "verbs": ["get"],
+    }

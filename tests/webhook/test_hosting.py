@@ -22,14 +22,14 @@ from kubewright.api.builtin import admissionregistration_v1, core_v1
 from kubewright.backoff import Backoff
 from kubewright.client import Client, ClusterConfig
 from kubewright.client.requests import Request
-from kubewright.controller import Operator, certificate_rules, webhook_rules
+from kubewright.controller import Operator
 from kubewright.generate import Names, crds, webhooks
 from kubewright.http.client import ClientResponse
 from kubewright.manager import ManagerOptions, Reach, WebhookOptions
 from kubewright.metrics import Registry
 from kubewright.serving import Address
 from kubewright.testing import Cluster
-from kubewright.webhook import Lifetimes
+from kubewright.webhook import Lifetimes, certificate_rules, webhook_rules
 from kubewright.webhook.server import (
     HostOptions,
     NotRegistered,
@@ -391,7 +391,11 @@ async def test_a_mounted_certificate_is_followed(
 
 
 def test_the_roles_for_it_are_get_and_patch_by_name() -> None:
-    for rule in (*webhook_rules(operator()), *certificate_rules(operator())):
+    served = operator()
+    for rule in (
+        *webhook_rules(served.name, served.webhooks),
+        *certificate_rules(served.name, served.webhooks),
+    ):
         assert rule.verbs == ("get", "patch")
         assert rule.resource_names
 

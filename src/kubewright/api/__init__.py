@@ -6,7 +6,17 @@ Read in this order: `model` and `resource` (a kind is a class), `fields` (what i
 """
 
 from kubewright.api import names, problems
-from kubewright.api.codec import JsonObject, decode, encode, from_wire, parse, status_wire, to_wire, zero
+from kubewright.api.codec import (
+    JsonObject,
+    decode,
+    decode_as,
+    encode,
+    from_wire,
+    parse,
+    status_wire,
+    to_wire,
+    zero,
+)
 from kubewright.api.conditions import Condition, get_condition, is_condition, set_condition
 from kubewright.api.durations import Duration, format_duration, parse_duration
 from kubewright.api.errors import (
@@ -76,6 +86,7 @@ from kubewright.api.raw import (
     raw_object,
     split_list,
 )
+from kubewright.api.rbac import PolicyRule, lease_rules, review_rules
 from kubewright.api.resource import Object, Resource, owner_reference
 from kubewright.api.scalars import Scalar
 from kubewright.api.selectors import (
@@ -138,6 +149,7 @@ __all__ = [
     "PartialMeta",
     "PatchError",
     "PatchSchema",
+    "PolicyRule",
     "Quantity",
     "QuantityError",
     "RawList",
@@ -163,6 +175,7 @@ __all__ = [
     "check_types",
     "controller_of",
     "decode",
+    "decode_as",
     "decode_event",
     "decode_events",
     "encode",
@@ -179,6 +192,7 @@ __all__ = [
     "json_patch",
     "kind_of",
     "label_selector",
+    "lease_rules",
     "leaves",
     "merge_diff",
     "merge_patch",
@@ -192,6 +206,7 @@ __all__ = [
     "plural_of",
     "problems",
     "raw_object",
+    "review_rules",
     "set_condition",
     "split_list",
     "status_wire",

@@ -14,13 +14,14 @@ from msgspec.structs import astuple
 
 from kubewright.api.annotations import members
 from kubewright.api.errors import DeclarationError, DecodeError
-from kubewright.api.kinds import kind_of
+from kubewright.api.kinds import Kind, kind_of
 from kubewright.api.model import field_info, field_types, is_builtin
 from kubewright.api.resource import Object
 from kubewright.api.scalars import Scalar
 from kubewright.guards import must_propagate, text_of
 
 T = TypeVar("T", bound=msgspec.Struct)
+R = TypeVar("R")
 JsonObject = dict[str, Any]
 """An object or a part of it as JSON has it: names in camelCase, values plain."""
 _PLAIN = frozenset({str, int, float, bool})
@@ -78,6 +79,14 @@ def decode(cls: type[T], data: bytes | str) -> T:
         if isinstance(error, DeclarationError) or must_propagate(error):
             raise
         raise _refused_by_hook(cls, error) from error
+
+
+def decode_as(kind: type[R] | Kind, raw: bytes) -> R:
+    """Decode to the class, or to a JSON object if only a `Kind` is given."""
+    # Any, not casts: those are calls, and each reconcile decodes half a dozen times.
+    form: Any = kind
+    decoded: Any = msgspec.json.decode(raw) if isinstance(kind, Kind) else decode(form, raw)
+    return decoded
 
 
 def from_wire(cls: type[T], wire: Any) -> T:

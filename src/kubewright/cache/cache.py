@@ -1,4 +1,4 @@
-"""All that one operator watches: one feed a selection, counted, started and stopped as it is needed."""
+"""Everything that one operator watches: one feed for each selection, started with its first user, stopped with its last."""
 
 import asyncio
 import gc
@@ -16,12 +16,12 @@ T = TypeVar("T")
 
 
 class Cache:
-    """Watch each selection once, however many use it and as whatever class.
+    """Watch each selection once, however many informers use it and whatever their classes are.
 
     `field_managers` are the managers whose managed fields are kept with the objects. `streaming` fills
-    informers by WatchList where the server has it, instead of lists in pages. `pause_gc` stops
+    informers by WatchList if the server supports it, instead of lists in pages. `pause_gc` stops
     Python's cyclic garbage collector while informers fill: a process that mostly fills a cache spends
-    much of that time in it. It is for programs, not for libraries, to decide that.
+    much of that time in it. Only a program should set it, not a library.
     """
 
     def __init__(
@@ -52,9 +52,9 @@ class Cache:
         self._group: asyncio.TaskGroup | None = None
 
     def informer(self, selection: Selection, cls: type[T]) -> Informer[T]:
-        """Return the informer of this selection, started if the cache runs; `release` gives it back.
+        """Return the informer of this selection, started if the cache runs; call `release` when it is no longer used.
 
-        `cls` is the class of its objects, or `dict` for wire values.
+        `cls` is the class of its objects, or `dict` for JSON objects.
         """
         informer = self._informers.get((selection, cls))
         if informer is None:
@@ -67,7 +67,7 @@ class Cache:
         return cast("Informer[T]", informer)
 
     def release(self, informer: Informer[Any]) -> None:
-        """Give an informer back; when nobody uses its selection any more, that is no longer watched."""
+        """Release an informer; a selection without users is no longer watched."""
         self._users[informer] -= 1
         if self._users[informer] > 0:
             return
@@ -90,11 +90,11 @@ class Cache:
 
     @property
     def problems(self) -> list[str]:
-        """Return what somebody must mend before all objects can be read."""
+        """Return why some objects cannot be read, such as a missing kind or RBAC rule."""
         return [problem for feed in self.feeds for problem in feed.problems]
 
     async def run(self) -> None:
-        """Follow what is watched, what will be too, until cancelled."""
+        """Run all watches, also those that are added later, until cancelled."""
         try:
             async with asyncio.TaskGroup() as group:
                 self._group = group
@@ -106,7 +106,7 @@ class Cache:
             self._tasks.clear()
 
     async def wait_synced(self, timeout: float | None = None) -> None:
-        """Wait until every selection in use has been seen whole once."""
+        """Wait until every selection in use has been read completely once."""
         for feed in self.feeds:
             await feed.wait_synced(timeout)
 
@@ -116,7 +116,7 @@ class Cache:
 
 
 class _CollectorPause:
-    """Hold the cyclic garbage collector off while anybody asks for it."""
+    """Disable the cyclic garbage collector while at least one feed fills."""
 
     def __init__(self) -> None:
         self._holders = 0
@@ -124,7 +124,7 @@ class _CollectorPause:
 
     @contextmanager
     def held(self) -> Generator[None, None, None]:
-        """Keep it off; it runs again, if it did, when the last holder leaves."""
+        """Disable it; it is enabled again, if it was, when the last block ends."""
         if self._holders == 0:
             self._was_enabled = gc.isenabled()
             gc.disable()

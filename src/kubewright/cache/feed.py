@@ -1,4 +1,4 @@
-"""One selection of objects kept up to date as bytes, told to subscribers as changes."""
+"""One selection of objects, held as bytes and kept up to date by one watch; subscribers are notified of each change."""
 
 import asyncio
 import logging
@@ -12,7 +12,6 @@ from kubewright.cache.selection import Selection
 from kubewright.cache.source import Source
 from kubewright.cache.store import Change, Store
 from kubewright.cache.trimming import Trimmer
-from kubewright.cache.undecodable import UndecodableObjects
 from kubewright.cache.watcher import (
     Applied,
     Deleted,
@@ -31,7 +30,7 @@ Subscriber = Callable[[Change], None]
 
 STALE_AFTER = 60.0
 """Seconds after which a failing watch makes the operator unready: its view of the cluster is old."""
-_BREATH = 500
+_YIELD_AFTER = 500
 _LABELS = ("resource", "namespace", "labels", "fields", "content")
 
 _log = logging.getLogger("kubewright.cache")
@@ -41,8 +40,54 @@ class CacheSyncTimeout(KubewrightError):
     """An informer did not get its objects in time; the message says which and what the server answered."""
 
 
+class Undecodable(msgspec.Struct, frozen=True):
+    """Hold an object, and why it could not be decoded, transformed or indexed."""
+
+    key: ObjectKey
+    object: RawObject
+    error: BaseException
+
+
+class UndecodableObjects:
+    """Report each bad state of an object to the listeners once; forget it when the object changes."""
+
+    def __init__(self) -> None:
+        self._known: dict[ObjectKey, Undecodable] = {}
+        self._listeners: list[Callable[[Undecodable], None]] = []
+
+    def report(self, obj: RawObject, error: BaseException) -> None:
+        """Notify the listeners, unless this state was reported before."""
+        key = obj.meta.key
+        known = self._known.get(key)
+        if known is not None and _same_state(known.object, obj):
+            return
+        found = self._known[key] = Undecodable(key, obj, error)
+        for listener in list(self._listeners):
+            listener(found)
+
+    def changed(self, key: ObjectKey, new: RawObject | None) -> None:
+        """Forget what was reported of the object if this is another state of it."""
+        known = self._known.get(key)
+        if known is not None and (new is None or not _same_state(known.object, new)):
+            del self._known[key]
+
+    def listen(self, listener: Callable[[Undecodable], None]) -> Callable[[], None]:
+        """Call this function for each bad state that is known or follows; return a function that ends that."""
+        self._listeners.append(listener)
+        for found in list(self._known.values()):
+            listener(found)
+        return lambda: self._listeners.remove(listener)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+
+def _same_state(one: RawObject, other: RawObject) -> bool:
+    return (one.meta.uid, one.meta.resource_version) == (other.meta.uid, other.meta.resource_version)
+
+
 class FeedOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Hold what all feeds of a cache share."""
+    """Settings that all feeds of a cache share."""
 
     metrics: Registry
     sync_timeout: float = 120.0
@@ -52,7 +97,7 @@ class FeedOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Feed:
-    """Hold a selection's objects as bytes; one watch serves all informers of it, whatever their classes."""
+    """The objects of one selection as bytes; one watch serves all informers of it, whatever their classes."""
 
     def __init__(self, source: Source, selection: Selection, options: FeedOptions) -> None:
         self.selection = selection
@@ -61,12 +106,12 @@ class Feed:
         self._options = options
         self._trimmer = Trimmer(selection, options.field_managers)
         self._store = Store(selection, self._trim)
-        self._keepers: list[Subscriber] = []
+        self._indexers: list[Subscriber] = []
         self._subscribers: list[Subscriber] = []
         self._synced = asyncio.Event()
         self._failure: Failed | None = None
         self._failing_since = 0.0
-        self._complaint = ""
+        self._logged = ""
         for name, text, read in (
             ("kubewright_cache_objects", "Number of objects held", lambda: len(self._store.objects)),
             (
@@ -96,18 +141,18 @@ class Feed:
                     if self._synced.is_set():
                         filling.close()
                     count += len(arrived)
-                    if count >= _BREATH:
-                        # A stream that is always ahead of us would keep every other task waiting.
+                    if count >= _YIELD_AFTER:
+                        # A stream that always has data would keep every other task waiting.
                         count = 0
                         await asyncio.sleep(0)
 
     @property
     def synced(self) -> bool:
-        """Return whether the whole selection has been seen once."""
+        """Return True if the whole selection has been read once."""
         return self._synced.is_set()
 
     async def wait_synced(self, timeout: float | None = None) -> None:
-        """Wait until the whole selection has been seen once; raise CacheSyncTimeout when that takes too long."""
+        """Wait until the whole selection has been read once; raise CacheSyncTimeout if that takes too long."""
         limit = self._options.sync_timeout if timeout is None else timeout
         try:
             async with asyncio.timeout(limit):
@@ -125,22 +170,25 @@ class Feed:
         if failure.refused:
             return [f"{self.selection}: {failure.error}"]
         failed_for = asyncio.get_running_loop().time() - self._failing_since
-        return [f"{self.selection}: no news for {failed_for:.0f} s: {failure.error}"] * (
+        return [f"{self.selection}: the watch has failed for {failed_for:.0f} s: {failure.error}"] * (
             failed_for >= STALE_AFTER
         )
 
     @property
     def objects(self) -> Mapping[ObjectKey, RawObject]:
-        """Return all objects as they are kept."""
+        """Return all objects as they are held."""
         return self._store.objects
 
-    def keep(self, keeper: Subscriber) -> Callable[[], None]:
-        """Tell this function of each change before any subscriber: for what subscribers look things up in."""
-        self._keepers.append(keeper)
-        return lambda: self._keepers.remove(keeper)
+    def add_indexer(self, indexer: Subscriber) -> Callable[[], None]:
+        """Call this function for each change before any subscriber, so that subscribers find indexes up to date.
+
+        The returned function removes it.
+        """
+        self._indexers.append(indexer)
+        return lambda: self._indexers.remove(indexer)
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
-        """Tell this function of what is there, as initial changes, and of all that follows.
+        """Call this function for each object that is held, as initial changes, and for each change that follows.
 
         The returned function ends the subscription.
         """
@@ -150,25 +198,25 @@ class Feed:
         return lambda: self._subscribers.remove(subscriber)
 
     def record_write(self, raw: RawObject) -> None:
-        """Take in the answer to a write of ours, so that it is read from here at once."""
-        # Trimming uses a record up; this one is the caller's, and other feeds may be given it too.
-        self._tell(self._store.record_write(raw.copied()))
+        """Store the answer to a write of ours, so that it can be read at once."""
+        # Trimming changes the record; the caller still uses this one, and may give it to other feeds.
+        self._notify(self._store.record_write(raw.copied()))
 
     def record_delete(self, key: ObjectKey, uid: str, resource_version: str) -> None:
-        """Take in that a delete of ours has ended the object; its last version may be unknown."""
-        self._tell(self._store.record_delete(key, uid, resource_version))
+        """Remove an object that a delete of ours ended; its last version may be unknown."""
+        self._notify(self._store.record_delete(key, uid, resource_version))
 
     def close(self) -> None:
-        """Take this feed out of the metrics."""
+        """Remove this feed from the metrics."""
         for name in ("kubewright_cache_objects", "kubewright_cache_undecodable_objects"):
             self._options.metrics.gauge(name, "", _LABELS).remove(**self._metric_labels())
 
     def _handle(self, event: Event) -> None:
         match event:
             case Applied(obj):
-                self._tell(self._store.apply(obj))
+                self._notify(self._store.apply(obj))
             case Deleted(obj):
-                self._tell(self._store.delete(obj))
+                self._notify(self._store.delete(obj))
             case Progressed(version):
                 self._store.advance(version)
             case Resumed():
@@ -177,7 +225,7 @@ class Feed:
                 self._store.begin_list()
                 return
             case Synced(version):
-                self._tell(self._store.end_list(version))
+                self._notify(self._store.end_list(version))
                 self._synced.set()
             case Failed():
                 self._failed(event)
@@ -187,18 +235,18 @@ class Feed:
 
     def _trim(self, obj: RawObject) -> RawObject:
         def failed(error: BaseException) -> RawObject:
-            # The author's transform failed: better the whole object than none.
+            # The author's transform failed: hold the whole object rather than none.
             self.undecodable.report(obj, error)
             return obj
 
         return attempt(self._trimmer.trim, obj, failed)
 
-    def _tell(self, changes: Sequence[Change]) -> None:
+    def _notify(self, changes: Sequence[Change]) -> None:
         for change in changes:
             if len(self.undecodable):
                 self.undecodable.changed(change.key, change.new)
-            for keeper in self._keepers:
-                self._call(keeper, change)
+            for indexer in self._indexers:
+                self._call(indexer, change)
             for subscriber in self._subscribers:
                 self._call(subscriber, change)
 
@@ -214,20 +262,20 @@ class Feed:
         attempt(subscriber, change, failed)
 
     def _failed(self, failed: Failed) -> None:
-        if not failed.ordinary and self._complaint != str(failed.error):
+        if not failed.ordinary and self._logged != str(failed.error):
             _log.warning(
                 "Cannot read %s, trying again in %.1f s: %s", self.selection, failed.retry_in, failed.error
             )
-            self._complaint = str(failed.error)
+            self._logged = str(failed.error)
         if self._failure is None:
             self._failing_since = asyncio.get_running_loop().time()
         self._failure = failed
 
     def _recovered(self) -> None:
-        if self._complaint:
+        if self._logged:
             failed_for = asyncio.get_running_loop().time() - self._failing_since
             _log.info("Reading %s again after %.1f s", self.selection, failed_for)
-        self._failure, self._complaint = None, ""
+        self._failure, self._logged = None, ""
 
     def _metric_labels(self) -> dict[str, str]:
         chosen = self.selection

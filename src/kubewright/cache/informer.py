@@ -1,56 +1,54 @@
-"""One selection of objects read as one class: decoded afresh for each reader, found by index."""
+"""One selection of objects read as one class: decoded afresh for each read, found by index."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, TypeVar, cast, get_origin
 from weakref import WeakKeyDictionary
 
 from kubewright.api import Index, KubewrightError, ObjectKey, RawObject, decode, parse, parse_labels
-from kubewright.cache.feed import Feed, Subscriber
-from kubewright.cache.indexes import IndexTable
+from kubewright.cache.feed import Feed, Subscriber, Undecodable
 from kubewright.cache.selection import Selection
 from kubewright.cache.store import Change
-from kubewright.cache.undecodable import Undecodable
 from kubewright.guards import attempt
 
 T = TypeVar("T")
 
 
 class Informer(Generic[T]):
-    """Read what a feed holds as objects of one class, or as wire values where that is `dict`."""
+    """Read what a feed holds as objects of one class, or as JSON objects if the class is `dict`."""
 
     def __init__(self, feed: Feed, cls: type[T]) -> None:
         self.feed = feed
         self._cls = cls
         self._typed = (get_origin(cls) or cls) is not dict
-        # An index that was made for one question is not kept for ever after.
+        # Weak: an index that its author no longer references is dropped.
         self._indexes: WeakKeyDictionary[Index[T], IndexTable] = WeakKeyDictionary()
-        self._end_keeping: Callable[[], None] | None = None
+        self._remove_indexer: Callable[[], None] | None = None
 
     @property
     def selection(self) -> Selection:
-        """Return what is held."""
+        """Return the selection that is held."""
         return self.feed.selection
 
     @property
     def synced(self) -> bool:
-        """Return whether the whole selection has been seen once."""
+        """Return True if the whole selection has been read once."""
         return self.feed.synced
 
     async def wait_synced(self, timeout: float | None = None) -> None:
-        """Wait until the whole selection has been seen once; raise CacheSyncTimeout when that takes too long."""
+        """Wait until the whole selection has been read once; raise CacheSyncTimeout if that takes too long."""
         await self.feed.wait_synced(timeout)
 
     @property
     def problems(self) -> Sequence[str]:
-        """Return what somebody must mend before the objects can be read: a missing kind, a missing rule."""
+        """Return why objects cannot be read, such as a missing kind or RBAC rule."""
         return self.feed.problems
 
     def covers(self, key: ObjectKey) -> bool:
-        """Return whether an object of this key, if there is one, is surely and wholly here."""
+        """Return True if an object of this key, should it exist, is certain to be held, and whole."""
         return self.selection.covers(key)
 
     def get(self, key: ObjectKey) -> T | None:
-        """Return the object, decoded afresh; raise DecodeError when it does not fit its class."""
+        """Return the object decoded afresh, or None; raise DecodeError if it does not fit its class."""
         raw = self.feed.objects.get(key)
         if raw is None:
             return None
@@ -61,7 +59,7 @@ class Informer(Generic[T]):
             raise
 
     def get_raw(self, key: ObjectKey) -> RawObject | None:
-        """Return the object as it is kept."""
+        """Return the object as it is held, or None."""
         return self.feed.objects.get(key)
 
     def keys(self) -> Sequence[ObjectKey]:
@@ -79,11 +77,11 @@ class Informer(Generic[T]):
         )
 
     def add_index(self, index: Index[T]) -> None:
-        """Keep this index from now on."""
+        """Maintain this index from now on."""
         if index in self._indexes:
             return
-        if self._end_keeping is None:
-            self._end_keeping = self.feed.keep(self._note)
+        if self._remove_indexer is None:
+            self._remove_indexer = self.feed.add_indexer(self._index)
         table = self._indexes[index] = IndexTable()
         for key, raw in self.feed.objects.items():
             table.put(key, self._index_values(index, raw, self._decode_or_report(raw)))
@@ -97,31 +95,31 @@ class Informer(Generic[T]):
         return self._decoded(self.feed.objects[key] for key in self._indexes[index].find(value))
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
-        """Tell this function of what is there, as initial changes, and of all that follows.
+        """Call this function for each object that is held, as initial changes, and for each change that follows.
 
         The returned function ends the subscription.
         """
         return self.feed.subscribe(subscriber)
 
     def on_undecodable(self, listener: Callable[[Undecodable], None]) -> Callable[[], None]:
-        """Tell this function once of each state of an object that does not fit its class."""
+        """Call this function once for each state of an object that does not fit its class."""
         return self.feed.undecodable.listen(listener)
 
     def record_write(self, raw: RawObject) -> None:
-        """Take in the answer to a write of ours, so that it is read from here at once."""
+        """Store the answer to a write of ours, so that it can be read at once."""
         self.feed.record_write(raw)
 
     def record_delete(self, key: ObjectKey, uid: str, resource_version: str) -> None:
-        """Take in that a delete of ours has ended the object; its last version may be unknown."""
+        """Remove an object that a delete of ours ended; its last version may be unknown."""
         self.feed.record_delete(key, uid, resource_version)
 
     def close(self) -> None:
-        """Keep no index any more."""
-        if self._end_keeping is not None:
-            self._end_keeping()
-            self._end_keeping = None
+        """Stop maintaining indexes."""
+        if self._remove_indexer is not None:
+            self._remove_indexer()
+            self._remove_indexer = None
 
-    def _note(self, change: Change) -> None:
+    def _index(self, change: Change) -> None:
         if not self._indexes:
             return
         if change.new is None:
@@ -159,3 +157,33 @@ class Informer(Generic[T]):
     def _decoded(self, raws: Iterable[RawObject]) -> Sequence[T]:
         decoded = (self._decode_or_report(raw) for raw in raws)
         return [obj for obj in decoded if obj is not None]
+
+
+class IndexTable:
+    """The keys of one index by value."""
+
+    def __init__(self) -> None:
+        self._keys: dict[str, dict[ObjectKey, None]] = {}
+        self._values: dict[ObjectKey, tuple[str, ...]] = {}
+
+    def put(self, key: ObjectKey, values: tuple[str, ...]) -> None:
+        """Put the key under these values and no others."""
+        if self._values.get(key, ()) == values:
+            return
+        self.remove(key)
+        if values:
+            self._values[key] = values
+        for value in values:
+            self._keys.setdefault(value, {})[key] = None
+
+    def remove(self, key: ObjectKey) -> None:
+        """Remove the key from all values."""
+        for value in self._values.pop(key, ()):
+            keys = self._keys[value]
+            keys.pop(key, None)
+            if not keys:
+                del self._keys[value]
+
+    def find(self, value: str) -> list[ObjectKey]:
+        """Return the keys under this value, in the order in which they were added."""
+        return list(self._keys.get(value, ()))

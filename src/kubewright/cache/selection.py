@@ -15,9 +15,9 @@ _field_selector = lru_cache(maxsize=256)(parse_fields)
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """Name what to watch; equal selections share one informer.
+    """What to watch; equal selections share one feed.
 
-    `transform` is given each object's wire value before it is kept, and returns what to keep.
+    `transform` is called with each object's JSON object before it is stored, and returns what to store.
     """
 
     kind: Kind
@@ -29,19 +29,19 @@ class Selection(msgspec.Struct, frozen=True):
 
     @property
     def covers_all(self) -> bool:
-        """Return whether every object of the kind is surely, and wholly, in the selection."""
+        """Return True if every object of the kind is certain to be in the selection, and whole."""
         return not (self.namespace or self.labels or self.fields or self.metadata_only)
 
     def covers(self, key: ObjectKey) -> bool:
-        """Return whether every object of this key is surely, and wholly, in the selection."""
+        """Return True if an object of this key is certain to be in the selection, and whole."""
         return self.admits(key) and not (self.labels or self.fields or self.metadata_only)
 
     def admits(self, key: ObjectKey) -> bool:
-        """Return whether an object of this key can be in the selection."""
+        """Return True if an object of this key can be in the selection."""
         return not self.namespace or key.namespace == self.namespace
 
     def selects(self, obj: RawObject) -> bool:
-        """Return whether the server would count this object in."""
+        """Return True if the server would include this object in the selection."""
         if not self.admits(obj.meta.key):
             return False
         if self.labels and not _label_selector(self.labels).matches(obj.meta.labels):
@@ -62,7 +62,7 @@ class Selection(msgspec.Struct, frozen=True):
 
 
 class _FieldReader:
-    """Give the text of a field by its path; the body is parsed only when a selector needs it."""
+    """Return the text of a field by its path; the body is parsed only if a selector needs it."""
 
     def __init__(self, obj: RawObject) -> None:
         self._obj = obj

@@ -1,4 +1,4 @@
-"""What a cache needs of a client: lists and watches, as bytes with their metadata read."""
+"""What a cache needs of a client: lists and watches of objects as bytes, with metadata decoded."""
 
 from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol
@@ -36,8 +36,8 @@ class Source(Protocol):
         initial_events: bool = False,
         metadata_only: bool = False,
     ) -> AsyncGenerator[Sequence[WatchEvent], None]:
-        """Yield events, as many at once as have arrived, until the server ends the stream; raise when it breaks or stalls.
+        """Yield events, as many at once as have arrived, until the server ends the stream; raise if it breaks or stalls.
 
-        Nothing, an empty sequence, is yielded first: as soon as the server has accepted the watch.
+        The first yield is an empty sequence, as soon as the server has accepted the watch.
         """
         ...

@@ -1,4 +1,4 @@
-"""A timeout for each of many quick waits, nearly free while they are quick."""
+"""A timeout for each of many short waits, with one timer for all of them."""
 
 import asyncio
 from types import TracebackType
@@ -40,11 +40,11 @@ class StallTimeout:
             raise Stalled from error
 
     def begin_wait(self) -> None:
-        """Note that a wait begins."""
+        """Start a wait."""
         self._waiting_since = self._loop.time()
 
     def end_wait(self) -> None:
-        """Note that the wait is over."""
+        """End the wait."""
         self._waiting_since = None
 
     def _check(self) -> None:

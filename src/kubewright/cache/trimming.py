@@ -49,7 +49,7 @@ class Trimmer:
         self._metadata_only = selection.metadata_only
 
     def trim(self, obj: RawObject) -> RawObject:
-        """Return the object as it shall be kept; the one given is used up."""
+        """Return what to store of the object; the given record must not be used any more."""
         if self._metadata_only:
             # A write's answer is whole although the watch brings metadata only.
             obj = raw_object(b'{"metadata":' + bytes(_body.decode(obj.raw).metadata) + b"}")
@@ -97,7 +97,7 @@ def keep_managers(obj: RawObject, managers: frozenset[str]) -> RawObject:
 
 
 def _is_only_place(raw: bytes, end: int) -> bool:
-    """Return whether the fields found first, ending here, are surely those of the object itself."""
+    """Return True if the fields found first, ending here, are certain to be those of the object itself."""
     # Where metadata is the first struct of the body, as servers write it, nothing nested comes before.
     brace = raw.find(b"{", 1)
     return raw.endswith(_METADATA, 0, brace) or raw.find(_FIELD, end) < 0

@@ -1,4 +1,4 @@
-"""One selection followed for ever: listed, watched, resumed, listed again when history is lost.
+"""Follow one selection without end: list, watch, resume, and list again if history is lost.
 
 The watcher is in one of three states. `Streaming` and `Listing` read the present state, the one from the first
 events of a watch (WatchList), the other from a list in pages. `Watching` follows changes from a version on. A
@@ -10,7 +10,7 @@ Invariants:
 - Everything that happens to the selection after `Synced` is reported, or a fresh start reports the difference.
 - A version that is not of the server's present history is noticed. A cluster that was restored from a backup
   answers a watch from a later revision with silence, so after a lost connection, and after a watch that ended
-  without an event or bookmark, the present revision is asked for first. If it lies below ours, we start afresh.
+  without an event or bookmark, the present revision is read first. If it is below ours, we start again with a list.
 - The watch is open again within 10 s of the server's return: pauses are at most 8 s, and failures of one sort
   do not lengthen the pauses after another sort.
 """
@@ -29,20 +29,20 @@ from kubewright.backoff import Backoff
 from kubewright.cache.selection import Selection
 from kubewright.cache.source import Source
 from kubewright.cache.stalls import Stalled, StallTimeout
-from kubewright.cache.versions import compare
+from kubewright.cache.store import compare_versions
 from kubewright.metrics import Registry
 
 PAGE_SIZE = 500
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 INITIAL_EVENTS_TIMEOUT = 10.0
-"""Seconds without any event after which a server surely does not know WatchList."""
+"""Seconds without any event after which a server is taken not to support WatchList."""
 SHORT_WATCH = 1.0
 
 RETRY = Backoff(base=0.8, maximum=5.0, jitter=0.5)
 RETRY_REFUSED = Backoff(base=0.8, maximum=10.0, jitter=0.25)
-"""For a kind that is not served or not allowed: an administrator who fixes that should not wait for long."""
+"""For a kind that is not served or not allowed: the watch should open soon after an administrator fixed that."""
 MAX_RETRY_AFTER = 6.0
-"""Seconds; a longer Retry-After of the server would leave the cache without news, and nothing shows it."""
+"""Seconds; a longer Retry-After of the server would leave the cache stale without a sign of it."""
 
 _EXPIRED = 410
 _REFUSED = frozenset({401, 403, 404})
@@ -134,7 +134,7 @@ class HistoryReplaced(KubewrightError):
 
 
 class InitialEventsMissing(KubewrightError):
-    """The server opened a watch and ignored that it was asked for the present state."""
+    """The server opened a watch and ignored sendInitialEvents."""
 
 
 class _Sort(Enum):
@@ -333,12 +333,12 @@ class _Watcher:
         return translated
 
     def _check_bookmark(self, event: Event) -> None:
-        """Raise HistoryReplaced if a bookmark goes back: only another history does."""
+        """Raise HistoryReplaced if a bookmark is older than the last version: only a restored server sends that."""
         if isinstance(event, Progressed) and isinstance(self._state, Watching):
             self._check_revision(event.resource_version, self._state.resource_version)
 
     def _check_revision(self, present: str, seen: str) -> None:
-        if compare(present, seen) < 0:
+        if compare_versions(present, seen) < 0:
             raise HistoryReplaced(
                 f"{self._selection}: the server is at revision {present} and we have seen {seen}: "
                 "its data was restored from a backup, everything is read again"
@@ -382,9 +382,9 @@ class _Watcher:
 
     def _pause(self, error: KubewrightError, sort: _Sort) -> float:
         delay = (RETRY_REFUSED if sort is _Sort.REFUSED else RETRY).delay(self._failures)
-        asked = getattr(error, "retry_after", None)
-        if isinstance(asked, int | float):
-            delay = max(delay, min(asked, MAX_RETRY_AFTER) * random.uniform(1.0, 1.25))
+        retry_after = getattr(error, "retry_after", None)
+        if isinstance(retry_after, int | float):
+            delay = max(delay, min(retry_after, MAX_RETRY_AFTER) * random.uniform(1.0, 1.25))
         self._failures += 1
         return delay
 

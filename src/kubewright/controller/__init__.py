@@ -1,19 +1,26 @@
 """Controllers: what an author declares.
 
-Everything here is data and pure functions; importing it loads no HTTP library and declaring it touches
-nothing outside. `kubewright.controller.running` is the other half: the worker loop, the body of the
-context and the writes. The manager imports it, an author never does.
+Everything here is data and pure functions; importing it loads no HTTP library and contacts nothing.
+`kubewright.controller.running` is the other half, which does the I/O: the worker loop, the context's implementation
+and the writes. The manager imports it, an author's program does not.
 
-In reading order: `declaration` (a controller), `operator` (several of them) and its `workload`, `watches` (what leads to a
-reconcile), `filters` and `change`, `context` (what a reconciler is given), `result` and `errors` (what it
-answers), `needs` and `permissions` (what it may do). `applying` (must an apply be sent?), `managed_fields`,
-`children`, `conditions` and `finalizers` are the pure part of writing.
+In reading order: `declaration` (a controller, its options and results) and `operator` (several controllers),
+`watches` and `predicates` (what triggers a reconcile), `context` (what a reconciler is given), `errors`, and
+`permissions` (what a controller may do). The pure part of writing: `writes` (the documents and patches that are sent),
+`applying` and `managed_fields` (must an apply be sent?).
 """
 
 from kubewright.api import Index
-from kubewright.controller.change import Cause, Change
 from kubewright.controller.context import Context, Reader
-from kubewright.controller.declaration import Controller, Options, Reconciler, controller
+from kubewright.controller.declaration import (
+    Controller,
+    Needs,
+    Options,
+    Reconciler,
+    Result,
+    controller,
+    needs,
+)
 from kubewright.controller.errors import (
     CannotOwn,
     ChildVanishes,
@@ -24,19 +31,14 @@ from kubewright.controller.errors import (
     TerminalError,
     UndeclaredAccess,
 )
-from kubewright.controller.needs import Needs, needs
 from kubewright.controller.operator import Operator
 from kubewright.controller.permissions import (
     Permissions,
-    PolicyRule,
-    certificate_rules,
-    lease_rules,
-    registration_rules,
-    review_rules,
     rules_for,
-    webhook_rules,
 )
 from kubewright.controller.predicates import (
+    Cause,
+    Change,
     Predicate,
     all_of,
     annotations_changed,
@@ -46,7 +48,6 @@ from kubewright.controller.predicates import (
     on,
     with_labels,
 )
-from kubewright.controller.result import Result
 from kubewright.controller.watches import Owned, Selector, Source, Watch, owned, source, watch
 
 __all__ = [
@@ -65,7 +66,6 @@ __all__ = [
     "Owned",
     "OwnedByAnother",
     "Permissions",
-    "PolicyRule",
     "Predicate",
     "Reader",
     "Reconciler",
@@ -79,19 +79,14 @@ __all__ = [
     "all_of",
     "annotations_changed",
     "any_of",
-    "certificate_rules",
     "controller",
     "generation_changed",
     "labels_changed",
-    "lease_rules",
     "needs",
     "on",
     "owned",
-    "registration_rules",
-    "review_rules",
     "rules_for",
     "source",
     "watch",
-    "webhook_rules",
     "with_labels",
 ]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from kubewright.api import Index, JsonObject, Kind, Model, Object
-from kubewright.controller.change import Cause
+from kubewright.controller.predicates import Cause
 
 P = ParamSpec("P")
 R = TypeVar("R")

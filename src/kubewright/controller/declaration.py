@@ -1,4 +1,4 @@
-"""A controller as data: one kind, its reconciler, and what leads to it. Declaring touches nothing outside."""
+"""A controller as data: its kind, its reconciler, what triggers it, how it runs, and what it returns."""
 
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
@@ -10,13 +10,31 @@ import msgspec
 from kubewright.api import DeclarationError, Kind, Object, check_types, kind_of, names
 from kubewright.backoff import RETRY_BACKOFF, Backoff
 from kubewright.controller.context import Context
-from kubewright.controller.needs import Needs
 from kubewright.controller.predicates import Predicate
-from kubewright.controller.result import Result
 from kubewright.controller.watches import EVERYWHERE, Owned, Selector, Source, Watch, check_finalizer, owned
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
+
+VERBS = frozenset({"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"})
+_SPECIAL_VERBS = frozenset({"bind", "escalate", "impersonate", "use", "approve", "sign", "attest"})
+
+
+class Result(msgspec.Struct, frozen=True):
+    """When to reconcile the object again; a reconciler that returns None is called on the next change.
+
+    Up to a tenth of the delay is added at random, so that objects created together are not reconciled together.
+    """
+
+    after: timedelta
+    priority: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.after <= timedelta(0):
+            raise ValueError(
+                f"Result(after={self.after!r}): the delay must be positive; return None when done"
+            )
+
 
 ReconcileFunction = Callable[[T, Context], Awaitable[Result | None]]
 FinalizeFunction = Callable[[T, Context], Awaitable[None]]
@@ -26,7 +44,7 @@ class Reconciler(Protocol[T_contra]):
     """An object that reconciles; one that also has `finalize` cleans up what the cluster cannot."""
 
     def reconcile(self, subject: T_contra, ctx: Context, /) -> Awaitable[Result | None]:
-        """Make the world as the object says."""
+        """Bring the cluster to the desired state of the object."""
         ...
 
 
@@ -50,6 +68,24 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     field_manager: str = ""
     former_field_managers: tuple[str, ...] = ()
     drift: Literal["metric", "event"] = "metric"
+
+
+class Needs(msgspec.Struct, frozen=True):
+    """Verbs on a kind; made by `needs`."""
+
+    kind: Kind
+    verbs: frozenset[str]
+    subresource: str = ""
+
+
+def needs(kind: type[Any] | Kind, *verbs: str, subresource: str = "") -> Needs:
+    """Declare verbs on a kind: `needs(core_v1.ConfigMap, "get")`."""
+    known = kind_of(kind)
+    wrong = sorted(set(verbs) - VERBS - _SPECIAL_VERBS)
+    if wrong or not verbs:
+        problem = f"unknown verb {wrong[0]!r}" if wrong else "no verbs given"
+        raise DeclarationError(f"needs({known.kind}): {problem}; use {', '.join(sorted(VERBS))}")
+    return Needs(known, frozenset(verbs), subresource)
 
 
 DEFAULT_OPTIONS = Options()
@@ -99,7 +135,7 @@ class Controller(Generic[T]):
             watched for watched in watches if isinstance(watched, Watch)
         )
         self.sources: tuple[Source[Any], ...] = tuple(
-            outside for outside in watches if isinstance(outside, Source)
+            source for source in watches if isinstance(source, Source)
         )
         self.needs: tuple[Needs, ...] = tuple(needs)
         self.when = when
@@ -129,7 +165,7 @@ class Controller(Generic[T]):
             await self._finalize(subject, ctx)
 
     def finalizer(self, name: str) -> Callable[[FinalizeFunction[T]], FinalizeFunction[T]]:
-        """Declare the function that cleans up before an object goes; raising in it keeps the object."""
+        """Declare the function that cleans up before an object is deleted; if it raises, the object stays."""
 
         def declare(function: FinalizeFunction[T]) -> FinalizeFunction[T]:
             if self._finalize is not None:

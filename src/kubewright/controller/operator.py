@@ -1,4 +1,4 @@
-"""An operator as data: controllers, webhooks, what lives as long as it runs, what its Deployment is given."""
+"""An operator as data: controllers, webhooks, a lifespan, and the settings of its Deployment."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -17,9 +17,8 @@ class Operator:
 
     The lifespan is entered before the controllers start and left after they stopped; declaring,
     rendering and installing never enter it. `planning` is entered in its place by `kubewright plan`: it must
-    leave the outside world alone. `kinds` names what the operator brings to a cluster beside
-    the kinds that it reconciles; a kind that it only owns or watches belongs to somebody else. `env` and
-    `workload` say what its Deployment looks like.
+    not change external systems. `kinds` lists kinds whose CRDs the operator installs beside those that it reconciles;
+    a kind that it only owns or watches is installed by another operator. `env` and `workload` describe its Deployment.
     """
 
     def __init__(

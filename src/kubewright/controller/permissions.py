@@ -1,21 +1,17 @@
-"""What a declaration may do, as RBAC rules: the least that suffices, enforced by the context, rendered into roles."""
+"""What a controller may do: verbs by resource from its declaration, enforced by the context and rendered as RBAC rules."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import msgspec
-
-from kubewright.api import Kind, kind_of
+from kubewright.api import Kind, PolicyRule, kind_of
 from kubewright.controller.declaration import Controller
 from kubewright.controller.errors import UndeclaredAccess
 from kubewright.controller.operator import Operator
 from kubewright.guards import calling_line
-from kubewright.webhook import WebhookNames
 
 READ = frozenset({"get", "list", "watch"})
 OWN = READ | {"create", "patch"}
-_ADMISSION = ("admissionregistration.k8s.io",)
 
 
 class GroupResource(NamedTuple):
@@ -23,22 +19,6 @@ class GroupResource(NamedTuple):
 
     group: str
     resource: str
-
-
-class PolicyRule(msgspec.Struct, frozen=True):
-    """One rule of a role."""
-
-    api_groups: tuple[str, ...]
-    resources: tuple[str, ...]
-    verbs: tuple[str, ...]
-    resource_names: tuple[str, ...] = ()
-
-    def to_wire(self) -> dict[str, Any]:
-        """Return the rule as a Role or ClusterRole holds it."""
-        rule: dict[str, Any] = {"apiGroups": list(self.api_groups), "resources": list(self.resources)}
-        if self.resource_names:
-            rule["resourceNames"] = list(self.resource_names)
-        return rule | {"verbs": list(self.verbs)}
 
 
 class Permissions:
@@ -91,53 +71,6 @@ def rules_for(operator: Operator) -> list[PolicyRule]:
     return _rules(grants)
 
 
-def lease_rules(name: str) -> list[PolicyRule]:
-    """Return the rules for leader election, for a Role in the lease's namespace."""
-    # A create cannot be limited by name: the server does not know the name when it authorizes it.
-    return [
-        PolicyRule(("coordination.k8s.io",), ("leases",), ("create",)),
-        PolicyRule(("coordination.k8s.io",), ("leases",), ("get", "update"), (name,)),
-    ]
-
-
-def webhook_rules(operator: Operator) -> list[PolicyRule]:
-    """Return the rules to keep the webhooks reachable and trusted, for a ClusterRole: these kinds have no namespace."""
-    names, webhooks, verbs = WebhookNames(operator.name), operator.webhooks, ("get", "patch")
-    rules: list[PolicyRule] = []
-    if webhooks.mutating:
-        rules.append(PolicyRule(_ADMISSION, ("mutatingwebhookconfigurations",), verbs, (names.mutating,)))
-    if webhooks.validating:
-        rules.append(PolicyRule(_ADMISSION, ("validatingwebhookconfigurations",), verbs, (names.validating,)))
-    if webhooks.conversions:
-        resources = ("customresourcedefinitions",)
-        rules.append(PolicyRule(("apiextensions.k8s.io",), resources, verbs, webhooks.converted))
-    return rules
-
-
-def certificate_rules(operator: Operator) -> list[PolicyRule]:
-    """Return the rules for the webhooks' certificates, for a Role in the operator's namespace."""
-    if not operator.webhooks:
-        return []
-    return [PolicyRule(("",), ("secrets",), ("get", "patch"), (WebhookNames(operator.name).secret,))]
-
-
-def registration_rules(operator: Operator) -> list[PolicyRule]:
-    """Return what a run beside the API server needs on top, to bring its webhooks and to take them away."""
-    return [
-        PolicyRule(rule.api_groups, rule.resources, ("create", "delete"), rule.resource_names)
-        for rule in webhook_rules(operator)
-        if rule.api_groups == _ADMISSION
-    ]
-
-
-def review_rules() -> list[PolicyRule]:
-    """Return the rules to authenticate and authorize whoever asks for metrics."""
-    return [
-        PolicyRule(("authentication.k8s.io",), ("tokenreviews",), ("create",)),
-        PolicyRule(("authorization.k8s.io",), ("subjectaccessreviews",), ("create",)),
-    ]
-
-
 def _grants_of(controller: Controller[Any]) -> dict[GroupResource, frozenset[str]]:
     grants: defaultdict[GroupResource, frozenset[str]] = defaultdict(frozenset)
     own = kind_of(controller.kind)
@@ -148,7 +81,7 @@ def _grants_of(controller: Controller[Any]) -> dict[GroupResource, frozenset[str
         grants[_resource(own, "status")] |= {"patch"}
     for child in controller.owns:
         grants[_resource(kind_of(child.kind))] |= OWN
-        # OwnerReferencesPermissionEnforcement asks this of whoever sets blockOwnerDeletion.
+        # OwnerReferencesPermissionEnforcement requires this of a client that sets blockOwnerDeletion.
         grants[_resource(own, "finalizers")] |= {"update"}
     for watched in controller.watches:
         grants[_resource(kind_of(watched.kind))] |= READ

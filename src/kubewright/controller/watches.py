@@ -1,4 +1,4 @@
-"""What leads to a reconcile: watched kinds, owned children, events from external systems. All of it data."""
+"""What triggers a reconcile, as data: watched kinds, owned children, events of external systems."""
 
 from collections.abc import AsyncIterable, Callable, Iterable
 from functools import partial
@@ -19,8 +19,7 @@ from kubewright.api import (
     parse_fields,
     parse_labels,
 )
-from kubewright.controller.change import Change
-from kubewright.controller.predicates import Predicate
+from kubewright.controller.predicates import Change, Predicate
 from kubewright.guards import attempt
 
 T = TypeVar("T")
@@ -62,10 +61,10 @@ def _no_keys(report: Report, state: RawObject, error: BaseException) -> set[Obje
 
 
 class Selector(msgspec.Struct, frozen=True, kw_only=True):
-    """Narrow what is watched: fewer objects in memory, fewer events; reads outside go to the server.
+    """Narrow what is watched: fewer objects in memory, fewer events; reads of other objects go to the server.
 
-    `transform` is given each object's wire value before it is kept and returns what to keep of it; it must
-    leave the names, uid and version in the metadata. Reads from the cache then see no more than that.
+    `transform` is called with each object's JSON object before it is stored and returns what to store; it must
+    leave name, namespace, uid and resourceVersion in the metadata. Reads from the cache see no more than that.
     """
 
     namespace: str = ""
@@ -82,7 +81,7 @@ EVERYWHERE = Selector()
 
 
 class Watch(msgspec.Struct, Generic[T], frozen=True, eq=False, kw_only=True):
-    """Another kind whose changes lead to reconciles; made by `watch`."""
+    """Another kind whose changes trigger reconciles; made by `watch`."""
 
     kind: type[T] | Kind
     map: Callable[[T], Iterable[ObjectKey]] | None
@@ -164,7 +163,7 @@ def watch(
     """Reconcile on changes of another kind: by `map=` to keys, or `via=` an index and a `key=` into it.
 
     `metadata_only=True` has the server send metadata alone: a fraction of the memory where the kind is big and
-    only names, labels or owners matter. The functions are given an `Object`; reads of the kind ask the server.
+    only names, labels or owners matter. The functions are called with an `Object`; reads of the kind go to the server.
     """
     name = kind_of(kind).kind
     if (map is None) == (via is None):
@@ -182,7 +181,7 @@ def watch(
 
 
 class Owned(msgspec.Struct, Generic[T], frozen=True, eq=False, kw_only=True):
-    """A kind of children: their changes lead to their owner; made by `owned`."""
+    """A kind of children: their changes trigger a reconcile of their owner; made by `owned`."""
 
     kind: type[T] | Kind
     finalizer: str = ""
@@ -198,7 +197,7 @@ class Owned(msgspec.Struct, Generic[T], frozen=True, eq=False, kw_only=True):
 
     def requests(self, change: Change[T], owner: Kind, report: Report) -> set[ObjectKey]:
         """Return the keys of the owners before and after; versions of the owner's kind do not matter."""
-        # Metadata is at hand; what a predicate looks at may have to be decoded.
+        # Owners first: metadata is decoded already, what a predicate reads may not be.
         found = {key for meta in change.metas for key in self.owners(meta, owner)}
         if found and (self._needs_release(change) or passes(self.when, change, report)):
             return found
@@ -270,7 +269,7 @@ def owned(
     selector: Selector = EVERYWHERE,
     metadata_only: bool = False,
 ) -> Owned[Any]:
-    """Own children of a kind; `finalizer=` keeps each until the controller has seen it go.
+    """Own children of a kind; with `finalizer=` each stays until the controller has seen its deletion.
 
     `metadata_only=True` holds the children's metadata alone: each apply then reads the child from the server.
     """
@@ -288,7 +287,7 @@ def owned(
 
 
 class Source(msgspec.Struct, Generic[E], frozen=True, eq=False):
-    """Events from outside the cluster; made by `source`."""
+    """Events of an external system; made by `source`."""
 
     events: Callable[[], AsyncIterable[E]]
     map: Callable[[E], Iterable[ObjectKey]]
@@ -299,7 +298,7 @@ def source(
     *,
     map: Callable[[E], Iterable[ObjectKey]],  # noqa: A002 (the author's word)
 ) -> Source[E]:
-    """Reconcile on events from outside; give a function where the stream can be opened anew after a failure."""
+    """Reconcile on events of an external system; pass a function if the stream can be opened again after a failure."""
     if isinstance(events, AsyncIterable):
         stream = cast("AsyncIterable[E]", events)
         return Source(lambda: stream, map)
@@ -307,7 +306,7 @@ def source(
 
 
 def check_finalizer(name: str, where: str) -> None:
-    """Refuse a finalizer that the API server would refuse."""
+    """Raise DeclarationError for a finalizer that the API server would refuse."""
     problems = names.qualified_name(name)
     if problems:
         raise DeclarationError(f'{where}: finalizer {name!r}: {problems[0]}; write it as "example.com/name"')

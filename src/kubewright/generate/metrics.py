@@ -1,7 +1,6 @@
 """Who may read an operator's metrics, and how Prometheus finds them."""
 
-from kubewright.api import JsonObject
-from kubewright.controller import review_rules
+from kubewright.api import JsonObject, review_rules
 from kubewright.generate.names import Names
 from kubewright.generate.rbac import GROUP, RBAC, granted, named
 

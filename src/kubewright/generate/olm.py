@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kubewright.api import JsonObject
-from kubewright.controller import Operator, PolicyRule, lease_rules, review_rules, rules_for
+from kubewright.api import JsonObject, PolicyRule, lease_rules, review_rules
+from kubewright.controller import Operator, rules_for
 from kubewright.generate.capability import Capability
 from kubewright.generate.crds import crds
 from kubewright.generate.deployment import deployment

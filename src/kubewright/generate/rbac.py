@@ -5,17 +5,10 @@ from typing import Literal
 
 from msgspec import structs
 
-from kubewright.api import JsonObject, Kind, kind_of
-from kubewright.controller import (
-    Operator,
-    PolicyRule,
-    certificate_rules,
-    lease_rules,
-    registration_rules,
-    rules_for,
-    webhook_rules,
-)
+from kubewright.api import JsonObject, Kind, PolicyRule, kind_of, lease_rules
+from kubewright.controller import Operator, rules_for
 from kubewright.generate.names import Names
+from kubewright.webhook import certificate_rules, registration_rules, webhook_rules
 
 GROUP = "rbac.authorization.k8s.io"
 RBAC = f"{GROUP}/v1"
@@ -36,8 +29,10 @@ def rbac(
     cluster does; its certificates are in a file then, not in a Secret.
     """
     outside_cluster = webhook_reach == "url"
-    rules, webhooks = rules_for(operator), webhook_rules(operator)
-    cluster_wide = _wire([*webhooks, *registration_rules(operator)] if outside_cluster else webhooks)
+    rules, webhooks = rules_for(operator), webhook_rules(operator.name, operator.webhooks)
+    cluster_wide = _wire(
+        [*webhooks, *registration_rules(operator.name, operator.webhooks)] if outside_cluster else webhooks
+    )
     documents: list[JsonObject] = [
         _namespace(names),
         named("v1", "ServiceAccount", names.account, names, names.namespace),
@@ -53,7 +48,7 @@ def rbac(
     else:
         documents += granted("ClusterRole", names.role, [*_wire(rules), *cluster_wide], names)
     documents += granted("Role", names.lease_role, _wire(lease_rules(operator.name)), names, names.namespace)
-    if not outside_cluster and (certificates := _wire(certificate_rules(operator))):
+    if not outside_cluster and (certificates := _wire(certificate_rules(operator.name, operator.webhooks))):
         documents += granted("Role", names.webhook_role, certificates, names, names.namespace)
     return documents
 

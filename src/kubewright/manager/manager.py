@@ -21,7 +21,7 @@ from kubewright.controller.running import (
     MalformedObjects,
     Runner,
     RunnerStatistics,
-    Surroundings,
+    RuntimeDependencies,
     Traces,
     Views,
 )
@@ -118,7 +118,7 @@ class Manager:
         )
         self._traces = Traces(options.tracer or await installed_tracer())
         self._runners = tuple(
-            Runner(controller, self._surroundings(controller, client, cache, recorder))
+            Runner(controller, self._dependencies(controller, client, cache, recorder))
             for controller in self.operator.controllers
         )
         self.readiness.add("caches", self._cache_problem)
@@ -219,14 +219,14 @@ class Manager:
                 task.cancel()
             await asyncio.wait(late)
 
-    def _surroundings(
+    def _dependencies(
         self, controller: Controller[Any], client: Client, cache: Cache, recorder: EventRecorder
-    ) -> Surroundings:
+    ) -> RuntimeDependencies:
         leadership = Leadership.unlimited()
         if self._election is not None and controller.options.needs_leader_election:
             leadership = self._election.leadership
             client = client.fenced(leadership.check)
-        return Surroundings(
+        return RuntimeDependencies(
             client=self._traces.of_writes(client),
             cache=cache,
             recorder=recorder,

@@ -18,7 +18,7 @@ _log = logging.getLogger("kubewright.manager")
 
 
 class ServedWebhooks(Protocol):
-    """Webhooks that are asked from now on."""
+    """Webhooks that are being served."""
 
     port: int
 

@@ -5,18 +5,11 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from kubewright.api import Forbidden, Meta
+from kubewright.api import Forbidden, Meta, PolicyRule, lease_rules
 from kubewright.api.builtin import authorization_v1, core_v1, rbac_v1
 from kubewright.client import Client, ClusterConfig
-from kubewright.controller import (
-    Operator,
-    PolicyRule,
-    certificate_rules,
-    lease_rules,
-    registration_rules,
-    rules_for,
-    webhook_rules,
-)
+from kubewright.controller import Operator, rules_for
+from kubewright.webhook import certificate_rules, registration_rules, webhook_rules
 
 _POLL, _PATIENCE = 0.02, 30.0
 _LIFETIME = timedelta(days=3650)
@@ -31,7 +24,10 @@ async def grant(client: Client, config: ClusterConfig, operator: Operator, names
     name = _account(operator)
     account = core_v1.ServiceAccount(Meta(name, namespace=namespace))
     await client.apply(account, field_manager="kubewright-testing")
-    rules, own = _rules(operator), [*lease_rules(operator.name), *certificate_rules(operator)]
+    rules, own = (
+        _rules(operator),
+        [*lease_rules(operator.name), *certificate_rules(operator.name, operator.webhooks)],
+    )
     await _bind(client, f"{namespace}-{name}", rules, account, cluster=True)
     await _bind(client, f"{name}-own-objects", own, account, cluster=False)
     for granted in (rules, own):
@@ -59,7 +55,11 @@ def _account(operator: Operator) -> str:
 
 def _rules(operator: Operator) -> list[PolicyRule]:
     # Tests run beside their API server, so webhooks are registered by the operator itself.
-    return [*rules_for(operator), *webhook_rules(operator), *registration_rules(operator)]
+    return [
+        *rules_for(operator),
+        *webhook_rules(operator.name, operator.webhooks),
+        *registration_rules(operator.name, operator.webhooks),
+    ]
 
 
 async def _wait(

@@ -2,7 +2,7 @@
 
 In reading order: `declaration` (`validating_webhook`, `mutating_webhook`) and `findings` (what they return), `request` (what
 they are called with), `conversion` (versions of one kind), `authentication` (the users of tokens), `endpoints` (all of an operator's, with paths and names),
-`admission` and `conversion_review` (a review in, a review out), `naming` and `selectors`. `configurations`
+`admission` and `conversion_review` (a review in, a review out), `naming`, `selectors` and `permissions`. `configurations`
 renders the documents that make the API server ask. `kubewright.webhook.server` is the other half: HTTP,
 certificates, registration. The manager loads it for operators that have webhooks, an author never does.
 """
@@ -34,6 +34,7 @@ from kubewright.webhook.envelope import BadReview
 from kubewright.webhook.findings import AuditAnnotation, Denial, Problem, Warned, audit, denied, warning
 from kubewright.webhook.naming import WebhookNames
 from kubewright.webhook.options import Lifetimes, Reach, WebhookOptions
+from kubewright.webhook.permissions import certificate_rules, registration_rules, webhook_rules
 from kubewright.webhook.request import AdmissionRequest, GroupVersionResource, Operation, User
 
 __all__ = [
@@ -64,6 +65,7 @@ __all__ = [
     "WebhookOptions",
     "audit",
     "authenticates",
+    "certificate_rules",
     "conversion_failure",
     "denied",
     "duplicate",
@@ -75,6 +77,7 @@ __all__ = [
     "not_supported",
     "read_admission",
     "read_token",
+    "registration_rules",
     "required",
     "review_admission",
     "review_conversion",
@@ -84,4 +87,5 @@ __all__ = [
     "validating_webhook",
     "versions_of",
     "warning",
+    "webhook_rules",
 ]

@@ -11,8 +11,7 @@ from kubewright.controller import Context, Controller, Options
 from kubewright.controller.applying import Mismatch
 from kubewright.controller.errors import ContestedField
 from kubewright.controller.running.drift import FREE_CORRECTIONS, QUIET_SECONDS, DriftControl
-from kubewright.controller.running.instruments import Instruments
-from kubewright.controller.running.reporting import FIELDS, controller_log
+from kubewright.controller.running.telemetry import FIELDS, Instruments, controller_log
 from kubewright.manager import Manager
 from kubewright.metrics import Registry
 
@@ -187,7 +186,7 @@ class Recorder:
     def __init__(self) -> None:
         self.events: list[str] = []
 
-    def tell(self, kind: object, about: object, type: str, reason: str, note: str) -> None:  # noqa: A002 (the field's name)
+    def publish_event(self, kind: object, about: object, type: str, reason: str, note: str) -> None:  # noqa: A002 (the field's name)
         self.events.append(reason)
 
 

@@ -244,7 +244,7 @@ async def test_an_operator_whose_watches_are_refused_for_long_is_not_ready() -> 
         with server.faults.add(match=ours(verbs=("watch", "list")), fail=429, retry_after=3600):
             server.faults.cut_watches(ours(), how="reset")
             await asyncio.sleep(120)
-            assert "no news for" in str(manager.readiness.failures())
+            assert "the watch has failed for" in str(manager.readiness.failures())
         await asyncio.sleep(30)
         assert manager.readiness.failures() == {}
 

@@ -9,8 +9,8 @@ from kubewright.api import Meta, ObjectKey, encode, raw_object
 from kubewright.api.builtin import core_v1
 from kubewright.cache import Change
 from kubewright.controller import TerminalError, UndeclaredAccess
+from kubewright.controller.running.dependencies import Views
 from kubewright.controller.running.reconciliation import is_terminal
-from kubewright.controller.running.surroundings import Views
 from kubewright.controller.running.threads import WorkerThreads
 
 

@@ -273,7 +273,7 @@ async def test_events_from_outside_lead_to_reconciles_and_a_broken_stream_is_ope
         async def three() -> bool:
             return (
                 len(opened) == 3
-                and (Cause("", ObjectKey(cluster.namespace, "a"), "outside"),) in recorder.causes
+                and (Cause("", ObjectKey(cluster.namespace, "a"), "external"),) in recorder.causes
             )
 
         await cluster.eventually(three)

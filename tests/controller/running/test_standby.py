@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from kubewright.api import Meta, ObjectKey
 from kubewright.cache import Cache
 from kubewright.controller import Context, Controller
-from kubewright.controller.running import Runner, Surroundings
+from kubewright.controller.running import Runner, RuntimeDependencies
 from kubewright.election import Leadership, LeaseTimes, NotLeading
 from kubewright.events import EventRecorder
 from kubewright.metrics import Registry
@@ -23,7 +23,7 @@ async def standing_by(
     metrics = Registry()
     cache = Cache(cluster.client, metrics=metrics)
     recorder = EventRecorder(cluster.client, controller="boxes", host="here", metrics=metrics)
-    around = Surroundings(
+    dependencies = RuntimeDependencies(
         client=cluster.client,
         cache=cache,
         recorder=recorder,
@@ -31,7 +31,7 @@ async def standing_by(
         leadership=leadership or Leadership.unlimited(),
         namespaces=(cluster.namespace,),
     )
-    runner = Runner(controller, around)
+    runner = Runner(controller, dependencies)
     runner.subscribe()
     async with asyncio.TaskGroup() as group:
         following = group.create_task(cache.run())

@@ -5,7 +5,14 @@ from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
 
-from kubewright.api import CUSTOM_RESOURCE_DEFINITION, Forbidden, JsonObject, KubewrightError, NotFound
+from kubewright.api import (
+    CUSTOM_RESOURCE_DEFINITION,
+    Forbidden,
+    JsonObject,
+    KubewrightError,
+    NotFound,
+    PolicyRule,
+)
 from kubewright.api.builtin import (
     admissionregistration_v1,
     apiextensions_v1,
@@ -19,10 +26,10 @@ from kubewright.cli.doctor.rights import check_rights, places_of, questions
 from kubewright.cli.doctor.webhooks import check_webhooks
 from kubewright.cli.documents import diff
 from kubewright.client import Client
-from kubewright.controller import Operator, PolicyRule, registration_rules, rules_for, webhook_rules
+from kubewright.controller import Operator, rules_for
 from kubewright.generate import Names, crds
 from kubewright.schema import compare
-from kubewright.webhook import WebhookNames
+from kubewright.webhook import WebhookNames, registration_rules, webhook_rules
 
 INSTALLING = (
     PolicyRule(("apiextensions.k8s.io",), ("customresourcedefinitions",), ("create", "get", "patch")),
@@ -36,7 +43,10 @@ async def check_operator(
     client: Client, operator: Operator, target: str, namespaces: Sequence[str] = ()
 ) -> list[Finding]:
     """Look at all that one operator needs in the cluster, limited to namespaces where it is."""
-    running = questions((*rules_for(operator), *webhook_rules(operator)), places_of(operator, namespaces))
+    running = questions(
+        (*rules_for(operator), *webhook_rules(operator.name, operator.webhooks)),
+        places_of(operator, namespaces),
+    )
     return [
         *await _definitions(client, operator, target),
         await check_rights(
@@ -57,7 +67,7 @@ async def check_operator(
 
 async def _rights_to_register(client: Client, operator: Operator, target: str) -> list[Finding]:
     """Check what only `kubewright run` outside the cluster needs: there no manifest brings the webhooks."""
-    rules = registration_rules(operator)
+    rules = registration_rules(operator.name, operator.webhooks)
     if not rules:
         return []
     remedy = f"apply what `kubewright manifests {target} --only rbac --webhook-reach url` prints"

@@ -4,11 +4,11 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from kubewright.api import kind_of
+from kubewright.api import PolicyRule, kind_of
 from kubewright.api.builtin import authorization_v1
 from kubewright.cli.doctor.finding import Finding, doubtful, well
 from kubewright.client import Client
-from kubewright.controller import Operator, PolicyRule
+from kubewright.controller import Operator
 
 EVERYWHERE = frozenset({""})
 Resource = tuple[str, str]

@@ -4,18 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kubewright.api import kind_of
+from kubewright.api import PolicyRule, kind_of, lease_rules
 from kubewright.client.recording import Access
-from kubewright.controller import (
-    Controller,
-    Operator,
-    PolicyRule,
-    certificate_rules,
-    lease_rules,
-    registration_rules,
-    rules_for,
-    webhook_rules,
-)
+from kubewright.controller import Controller, Operator, rules_for
+from kubewright.webhook import certificate_rules, registration_rules, webhook_rules
 
 READING = frozenset({"get", "list", "watch"})
 """One right for our purpose: which of them is used depends on the server and on what is cached."""
@@ -57,7 +49,9 @@ def judge(operator: Operator, accesses: Iterable[Access]) -> Verdict:
     asked = list(accesses)
     used = {_right(access) for access in asked if not access.denied}
     used |= set(_implied(operator, used))
-    granted = dict(_granted(operator, (*rules_for(operator), *webhook_rules(operator))))
+    granted = dict(
+        _granted(operator, (*rules_for(operator), *webhook_rules(operator.name, operator.webhooks)))
+    )
     granted = {right: why for right, why in granted.items() if right.group not in OWN_GROUPS}
     unused = [(right, why) for right, why in sorted(granted.items()) if right not in used]
     # A test may take a right away to see what happens: the rules have it all the same.
@@ -79,9 +73,9 @@ def all_rules(operator: Operator) -> list[PolicyRule]:
     """Give every rule an operator may be given, with those for what kubewright does on its behalf."""
     return [
         *rules_for(operator),
-        *webhook_rules(operator),
-        *certificate_rules(operator),
-        *registration_rules(operator),
+        *webhook_rules(operator.name, operator.webhooks),
+        *certificate_rules(operator.name, operator.webhooks),
+        *registration_rules(operator.name, operator.webhooks),
         *lease_rules(operator.name),
     ]
 

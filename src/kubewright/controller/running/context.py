@@ -1,4 +1,4 @@
-"""The body of what a reconciler is given."""
+"""The implementation of what a reconciler is given, and what it works with."""
 
 import builtins
 import contextvars
@@ -9,13 +9,20 @@ from typing import Any, ParamSpec, TypeVar
 
 import msgspec
 
-from kubewright.api import JsonObject, Kind, Model, Object, PartialMeta, RawObject
-from kubewright.controller.change import Cause
+from kubewright.api import JsonObject, Model, Object, PartialMeta, RawObject, kind_of
 from kubewright.controller.context import Context, PatchType, Propagation, Reader
-from kubewright.controller.running.reading import CachedReader, Holdings, LiveReader
-from kubewright.controller.running.reporting import FieldLog
-from kubewright.controller.running.shelves import AnyShelf
-from kubewright.controller.running.surroundings import Surroundings, reference_to
+from kubewright.controller.declaration import Controller
+from kubewright.controller.predicates import Cause
+from kubewright.controller.running.dependencies import RuntimeDependencies, reference_to
+from kubewright.controller.running.reading import (
+    AnyInformerSet,
+    CacheReader,
+    LiveReader,
+    found_or_raise,
+    key_to_read,
+    namespace_to_list,
+)
+from kubewright.controller.running.telemetry import FieldLog
 from kubewright.controller.running.threads import WorkerThreads
 from kubewright.controller.running.writer import Writer
 from kubewright.events import EventType, Reference
@@ -26,15 +33,14 @@ W = TypeVar("W", bound=Object | dict[str, Any])
 
 
 class Services(msgspec.Struct, frozen=True, kw_only=True):
-    """What all reconciles of one controller share."""
+    """What all reconciles of one controller share; `dependencies` is what it shares with the other controllers."""
 
-    kind: Kind
-    surroundings: Surroundings
-    holdings: Holdings
-    shelves: Sequence[AnyShelf]
+    controller: Controller[Any]
+    dependencies: RuntimeDependencies
+    informer_sets: Sequence[AnyInformerSet]
+    reader: CacheReader
     writer: Writer
     threads: WorkerThreads
-    reporter: str
 
 
 class RunningContext(Context):
@@ -58,25 +64,28 @@ class RunningContext(Context):
     @property
     def live(self) -> Reader:
         """Read from the server, past the cache."""
-        return LiveReader(self._services.holdings, self._meta.namespace)
+        return LiveReader(self._services.reader, self._meta.namespace)
 
     @property
     def client(self) -> Any:
-        """Return the client, for verbs that have no door here."""
-        return self._services.surroundings.client
+        """Return the client, for requests that have no method here."""
+        return self._services.dependencies.client
 
     @property
     def leading(self) -> bool:
         """Return True if this replica may act now."""
-        return self._services.surroundings.leadership.valid
+        return self._services.dependencies.leadership.valid
 
     async def get(self, kind: Any, name: str, namespace: str | None = None) -> Any:
         """Return one object; raise NotFound if it does not exist."""
-        return await self._cached.get(kind, name, namespace)
+        described = kind_of(kind)
+        key = key_to_read(described, name, namespace, self._meta.namespace)
+        return found_or_raise(await self._services.reader.find(kind, key), described, key)
 
     async def find(self, kind: Any, name: str, namespace: str | None = None) -> Any:
         """Return one object, or None if it does not exist."""
-        return await self._cached.find(kind, name, namespace)
+        key = key_to_read(kind_of(kind), name, namespace, self._meta.namespace)
+        return await self._services.reader.find(kind, key)
 
     async def list(
         self,
@@ -89,18 +98,16 @@ class RunningContext(Context):
         labels: str = "",
     ) -> builtins.list[Any]:
         """Return the objects of a kind, or those that an index holds under a value."""
-        cached: Any = self._cached  # its overloads tell a kind from an index, which are one argument here
-        return await cached.list(
-            kind, value, namespace=namespace, all_namespaces=all_namespaces, labels=labels
-        )
+        chosen = namespace_to_list(kind, namespace, all_namespaces, self._meta.namespace)
+        return await self._services.reader.list(kind, value, chosen, labels)
 
     async def apply(self, child: W, *, owned: bool | None = None, force: bool = True) -> W:
-        """Make the child so by server-side apply and return what is there."""
+        """Apply the child with server-side apply and return the live object."""
         writer = self._services.writer
         return await writer.apply(self._meta, writer.subject(child), owned=owned, force=force)
 
     async def create(self, child: W, *, owned: bool | None = None) -> W:
-        """Create the child; raises AlreadyExists where there is one."""
+        """Create the child; raise AlreadyExists if it exists."""
         writer = self._services.writer
         return await writer.create(self._meta, writer.subject(child), owned=owned)
 
@@ -133,7 +140,7 @@ class RunningContext(Context):
         propagation: Propagation = "",
         grace_period_seconds: int | None = None,
     ) -> None:
-        """Delete this very object (by uid)."""
+        """Delete the object with this uid."""
         writer = self._services.writer
         await writer.delete(
             writer.subject(target),
@@ -142,18 +149,18 @@ class RunningContext(Context):
         )
 
     def event(self, reason: str, note: str, *, action: str = "", related: Object | None = None) -> None:
-        """Tell about the reconciled object in an Event."""
-        self._tell("Normal", reason, note, action, related)
+        """Record an Event of type Normal about the reconciled object."""
+        self._publish("Normal", reason, note, action, related)
 
     def warn(self, reason: str, note: str, *, action: str = "", related: Object | None = None) -> None:
-        """Tell about the reconciled object in an Event of type Warning."""
-        self._tell("Warning", reason, note, action, related)
+        """Record an Event of type Warning about the reconciled object."""
+        self._publish("Warning", reason, note, action, related)
 
     async def run_sync(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run a blocking function in one of the controller's threads."""
         call: Callable[[], R] = functools.partial(function, *args, **kwargs)
         context = contextvars.copy_context()
-        leadership = self._services.surroundings.leadership
+        leadership = self._services.dependencies.leadership
 
         def run() -> R:
             # It may have waited for a free thread, and it goes on when the reconcile is cancelled.
@@ -162,11 +169,7 @@ class RunningContext(Context):
 
         return await self._services.threads.run(run)
 
-    @property
-    def _cached(self) -> CachedReader:
-        return CachedReader(self._services.holdings, self._meta.namespace)
-
-    def _tell(
+    def _publish(
         self,
         type: EventType,  # noqa: A002 (the field's name)
         reason: str,
@@ -174,13 +177,13 @@ class RunningContext(Context):
         action: str,
         related: Object | None,
     ) -> None:
-        self._services.surroundings.recorder.record(
-            reference_to(self._services.kind, self._meta),
+        self._services.dependencies.recorder.record(
+            reference_to(kind_of(self._services.controller.kind), self._meta),
             type,
             reason,
             note,
             action=action,
-            reporter=self._services.reporter,
+            reporter=self._services.controller.options.reporter,
             related=None if related is None else self._reference(related),
         )
 

@@ -1,4 +1,4 @@
-"""Drift, and the brake for field managers that fight over a field.
+"""Writes that something else undoes, and the backoff for them: fields that are changed, children that are deleted.
 
 Drift is a field that this controller applied and another manager changed since: the next apply corrects it. Each
 correction is counted and logged at debug level, with the field, its value and its manager.
@@ -8,25 +8,33 @@ once; after that each one waits for a backoff, in which `ctx.apply` raises `Cont
 fight is reported once, in an Event, a log line and a metric. The desired state is never dropped: the key is in the
 work queue for the end of the backoff before the error is raised, whatever the reconciler does with that. A field that
 needed no correction for `QUIET_SECONDS` is no longer contested.
+
+Children vanish because a cached owner may be out of date: its watch is cut while that of its children is not. If the
+owner was deleted, the garbage collector deletes each child that is created for it, the deletion enqueues the owner, and
+the reconcile of the stale owner would create the child again, without end. So an owner is read from the server before a
+child is created a second time, and children that vanish quickly again and again are created with backoff (`Creations`).
 """
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 
-from kubewright.api import Kind, PartialMeta
+from kubewright.api import Kind, ObjectKey, PartialMeta
 from kubewright.backoff import Backoff
 from kubewright.controller.applying import Mismatch
 from kubewright.controller.errors import ContestedField
-from kubewright.controller.running.instruments import Instruments
-from kubewright.controller.running.reporting import FieldLog
-from kubewright.controller.running.surroundings import Surroundings
+from kubewright.controller.running.dependencies import RuntimeDependencies
+from kubewright.controller.running.telemetry import FieldLog, Instruments
 
 FREE_CORRECTIONS = 3
 BRAKE = Backoff(base=1.0, maximum=300.0, jitter=0.1)
 QUIET_SECONDS = 900.0
+QUICK_SECONDS = 60.0
+"""A child that lived longer did not vanish because it was created."""
+RECREATION = Backoff(base=1.0, maximum=60.0, jitter=0.1)
 CAPACITY = 10_000
 UNKNOWN = "an unknown manager"
 
@@ -40,12 +48,12 @@ class _Corrections(msgspec.Struct):
 
 
 class DriftControl:
-    """Count what one controller corrects, and slow down where that is in vain."""
+    """Count what one controller corrects, and apply a backoff to fields that keep being changed."""
 
     def __init__(
         self,
         manager: str,
-        surroundings: Surroundings,
+        dependencies: RuntimeDependencies,
         instruments: Instruments,
         log: FieldLog,
         clock: Callable[[], float],
@@ -53,7 +61,7 @@ class DriftControl:
         events: bool,
     ) -> None:
         self._manager = manager
-        self._surroundings = surroundings
+        self._dependencies = dependencies
         self._instruments = instruments
         self._log = log
         self._clock = clock
@@ -79,14 +87,14 @@ class DriftControl:
         known = self._next(meta, drift.text)
         self._instruments.drift(kind.kind).inc()
         fields: dict[str, Any] = {"kind": kind.kind, "object": str(meta.key), "field": drift.text}
-        # What a Secret holds is not written anywhere else.
+        # The content of a Secret must not get into logs.
         value = "(not shown)" if (kind.group, kind.kind) == ("", "Secret") else drift.live
         self._log.debug("Correcting drift", extra={**fields, "value": value, "manager": others})
         if known.count == FREE_CORRECTIONS:
             self._report_conflict(kind, meta, drift.text, others, fields)
         elif known.count < FREE_CORRECTIONS and self._events:
             note = f"{drift.text} was changed by {others} and is applied again by {self._manager}"
-            self._surroundings.tell(kind, meta, "Normal", "DriftCorrected", note)
+            self._dependencies.publish_event(kind, meta, "Normal", "DriftCorrected", note)
 
     def _next(self, meta: PartialMeta, field: str) -> _Corrections:
         key, now = (meta.uid, field), self._clock()
@@ -110,7 +118,71 @@ class DriftControl:
             f"Field managers {self._manager} and {others} change {field} in turns: "
             f"remove the field from one of them. {self._manager} applies it with backoff until then"
         )
-        self._surroundings.tell(kind, meta, "Warning", "FieldConflict", note)
+        self._dependencies.publish_event(kind, meta, "Warning", "FieldConflict", note)
         self._log.warning(
             "Field conflict: %s", note, extra={**fields, "fieldManager": self._manager, "manager": others}
         )
+
+
+class _Created(msgspec.Struct):
+    owner_uid: str
+    at: float
+    vanished: int
+    """How often in a row it vanished quickly."""
+    not_before: float | None = None
+    """When it may be created again, once it is known to have vanished."""
+
+
+class Creations:
+    """Remember which children one controller created, for which owner, and how often they vanished quickly."""
+
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        self._capacity = capacity
+        self._created: OrderedDict[tuple[str, str, ObjectKey], _Created] = OrderedDict()
+        self._last: OrderedDict[tuple[str, str, str], tuple[ObjectKey, str]] = OrderedDict()
+
+    def is_repeated(self, kind: Kind, key: ObjectKey, owner_uid: str) -> bool:
+        """Return True if a child of this key was created for this owner before."""
+        known = self._created.get((kind.group, kind.kind, key))
+        return known is not None and known.owner_uid == owner_uid
+
+    def delay(self, kind: Kind, key: ObjectKey) -> float:
+        """Return the seconds to wait before the child, which has vanished, may be created again."""
+        known = self._created.get((kind.group, kind.kind, key))
+        if known is None:
+            return 0.0
+        now = _now()
+        if known.not_before is None:
+            known.vanished = known.vanished + 1 if now - known.at < QUICK_SECONDS else 0
+            # The first time is free: children are deleted by hand, too.
+            known.not_before = known.at + RECREATION.delay(known.vanished - 2) if known.vanished > 1 else now
+        return max(0.0, known.not_before - now)
+
+    def note(self, kind: Kind, key: ObjectKey, owner_uid: str) -> None:
+        """Note that the child was created now."""
+        place = (kind.group, kind.kind, key)
+        known = self._created.pop(place, None)
+        vanished = known.vanished if known is not None and known.owner_uid == owner_uid else 0
+        self._created[place] = _Created(owner_uid, _now(), vanished)
+        if len(self._created) > self._capacity:
+            self._created.popitem(last=False)
+
+    def last(self, kind: Kind, owner_uid: str) -> tuple[ObjectKey, str] | None:
+        """Return key and uid of the child of the kind that was last created for the owner under a new name."""
+        return self._last.get((kind.group, kind.kind, owner_uid))
+
+    def note_last(self, kind: Kind, owner_uid: str, created: PartialMeta) -> None:
+        """Note that the child was created now, under a new name."""
+        place = (kind.group, kind.kind, owner_uid)
+        self._last.pop(place, None)
+        self._last[place] = (created.key, created.uid)
+        if len(self._last) > self._capacity:
+            self._last.popitem(last=False)
+
+    def forget(self, kind: Kind, key: ObjectKey) -> None:
+        """Forget the child: the controller itself deletes it."""
+        self._created.pop((kind.group, kind.kind, key), None)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,194 +1,312 @@
-"""Reads of a reconcile: from the cache where it surely holds the answer, else from the server."""
+"""Reads of one controller: from its informers if they are certain to hold the answer, else from the server.
+
+A cached read passes through three objects. The context resolves the namespace, `CacheReader` chooses the informer that
+covers the key, and the informer decodes the object from its store. An informer *covers* a key if an object of that key,
+should it exist, is certain to be in it and whole: a watch that is narrowed by labels, fields or to metadata covers
+nothing, so those reads are sent to the server.
+
+An `InformerSet` holds the informers of one declared kind, one for each namespace that the operator watches.
+"""
 
 import builtins
-from collections.abc import Sequence
-from typing import Any, cast
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Generic, TypeVar, cast
+from weakref import WeakSet
 
 from kubewright.api import (
     InvalidRequest,
     Kind,
     LabelMatcher,
     NotFound,
+    Object,
     ObjectKey,
     RawObject,
     Status,
     StatusDetails,
+    decode_as,
     kind_of,
     parse_labels,
     raw_object,
 )
-from kubewright.cache import Index
+from kubewright.cache import Cache, Change, Index, Informer, Selection, Undecodable
 from kubewright.client import Client, requests
-from kubewright.controller.change import decode_as
 from kubewright.controller.context import Reader
 from kubewright.controller.permissions import Permissions
-from kubewright.controller.running.shelves import AnyShelf
+from kubewright.controller.watches import Selector
+
+T = TypeVar("T")
 
 
-class Holdings:
-    """What one controller has at hand; what that does not surely hold is asked of the server."""
+class InformerSet(Generic[T]):
+    """The informers of one declared kind and selector, one for each watched namespace."""
+
+    def __init__(
+        self,
+        cache: Cache,
+        kind: type[T] | Kind,
+        selector: Selector,
+        namespaces: Sequence[str],
+        *,
+        metadata_only: bool = False,
+    ) -> None:
+        self.kind: Kind = kind_of(kind)
+        self.form: type[T] | Kind = kind
+        """What objects are decoded to: a class, or the kind for JSON objects."""
+        self.whole: bool = not metadata_only and selector.transform is None
+        """True if objects are held as the server has them, so that a write may build on them."""
+        self._indexes: WeakSet[Index[T]] = WeakSet()
+        cls: Any = Object if metadata_only else dict if isinstance(kind, Kind) else kind
+        self.informers: tuple[Informer[T], ...] = tuple(
+            cache.informer(
+                Selection(
+                    self.kind, namespace, selector.labels, selector.fields, metadata_only, selector.transform
+                ),
+                cls,
+            )
+            for namespace in _namespaces(self.kind, selector, namespaces)
+        )
+
+    def covering(self, key: ObjectKey) -> Informer[T] | None:
+        """Return the informer that holds the object of this key if there is one, or None if that is not certain."""
+        for informer in self.informers:
+            if informer.covers(key):
+                return informer
+        return None
+
+    def covers_namespace(self, namespace: str) -> bool:
+        """Return True if every object of a namespace (of all watched ones if it is empty) is held here."""
+        chosen = [informer.selection for informer in self.informers]
+        if any(one.labels or one.fields or one.metadata_only for one in chosen):
+            return False
+        return not namespace or self.covering(ObjectKey(namespace, "")) is not None
+
+    def get_raw(self, key: ObjectKey) -> RawObject | None:
+        """Return the object as it is held, or None if it is not held."""
+        for informer in self.informers:
+            found = informer.get_raw(key)
+            if found is not None:
+                return found
+        return None
+
+    def all_keys(self) -> Iterator[ObjectKey]:
+        """Yield the keys of all objects."""
+        for informer in self.informers:
+            yield from informer.keys()
+
+    def list(self, namespace: str = "", labels: str = "") -> "list[T]":
+        """Return the objects, of one namespace or all, with these labels or any."""
+        return [found for informer in self.informers for found in informer.list(namespace, labels)]
+
+    def keys_by_index(self, index: Index[T], value: str) -> "list[ObjectKey]":
+        """Return the keys under a value; an index is maintained from its first use on."""
+        self.add_index(index)
+        return [key for informer in self.informers for key in informer.keys_by_index(index, value)]
+
+    def by_index(self, index: Index[T], value: str) -> "list[T]":
+        """Return the objects under a value; an index is maintained from its first use on."""
+        self.add_index(index)
+        return [found for informer in self.informers for found in informer.by_index(index, value)]
+
+    def add_index(self, index: Index[T]) -> None:
+        """Maintain an index from now on."""
+        if index not in self._indexes:
+            self._indexes.add(index)
+            for informer in self.informers:
+                informer.add_index(index)
+
+    def subscribe(self, subscriber: Callable[[Change], None]) -> None:
+        """Call the function for each object that is held, and for each change that follows."""
+        for informer in self.informers:
+            informer.subscribe(subscriber)
+
+    def on_undecodable(self, listener: Callable[[Undecodable], None]) -> None:
+        """Call the function once for each state of an object that does not fit its class."""
+        for informer in self.informers:
+            informer.on_undecodable(listener)
+
+    async def wait_synced(self) -> None:
+        """Wait until all informers are filled; raise CacheSyncTimeout if that takes too long."""
+        for informer in self.informers:
+            await informer.wait_synced()
+
+
+def _namespaces(kind: Kind, selector: Selector, namespaces: Sequence[str]) -> Sequence[str]:
+    if not kind.namespaced:
+        return ("",)
+    if selector.namespace:
+        return (selector.namespace,)
+    # A namespace that is named twice must not be watched, nor listed, twice.
+    return tuple(dict.fromkeys(namespaces)) or ("",)
+
+
+AnyInformerSet = InformerSet[Any]
+
+
+class CacheReader:
+    """Read objects of the kinds that one controller declares: from its informers, else from the server."""
 
     def __init__(
         self,
         client: Client,
         permissions: Permissions,
-        shelves: Sequence[AnyShelf],
+        informer_sets: Sequence[AnyInformerSet],
         namespaces: Sequence[str] = (),
     ) -> None:
-        self.client = client
         self.permissions = permissions
-        self._shelves = shelves
+        self._client = client
+        self._informer_sets = informer_sets
         self._namespaces = tuple(dict.fromkeys(namespaces))
 
-    async def get_raw(self, kind: Kind, key: ObjectKey) -> RawObject | None:
-        """Return one object as the server has it, or None where there is none."""
-        shelf = self.covering(kind, key)
-        if shelf is None or not shelf.whole:
-            return await self.ask(kind, key)
-        return shelf.get_raw(key)
+    async def find(self, kind: Any, key: ObjectKey) -> Any:
+        """Return one object decoded afresh, or None if it does not exist."""
+        described = kind_of(kind)
+        held = self._covering(described, key)
+        if held is None:
+            return await self.find_live(kind, key)
+        form, informer = held
+        if form == kind:
+            return informer.get(key)
+        raw = informer.get_raw(key)
+        return None if raw is None else decode_as(kind, raw.raw)
 
-    async def ask(self, kind: Kind, key: ObjectKey) -> RawObject | None:
-        """Ask the server for one object; None where there is none."""
+    async def find_live(self, kind: Any, key: ObjectKey) -> Any:
+        """Read one object from the server; return None if it does not exist."""
+        raw = await self.read(kind_of(kind), key)
+        return None if raw is None else decode_as(kind, raw.raw)
+
+    async def list(self, kind: Any, value: str | None, namespace: str, labels: str) -> "list[Any]":
+        """Return the objects of a kind, or those that an index holds under a value; no namespace means all watched."""
+        index, form = _index_and_form(kind)
+        held = next(
+            (one for one in self._informer_sets if one.form == form and one.covers_namespace(namespace)), None
+        )
+        if held is None:
+            return await self.list_live(kind, value, namespace, labels)
+        if index is None:
+            return held.list(namespace, labels)
+        found = held.by_index(index, value or "")
+        if not namespace and not labels:
+            return found
+        matcher = parse_labels(labels)
+        return [one for one in found if _is_listed(one, namespace, matcher)]
+
+    async def list_live(self, kind: Any, value: str | None, namespace: str, labels: str) -> "list[Any]":
+        """List from the server like `list`."""
+        index, form = _index_and_form(kind)
+        described = kind_of(form)
+        self.permissions.require(described, "list")
+        watched = self._namespaces if described.namespaced else ()
+        # The operator's roles may be limited to the namespaces that it watches.
+        chosen = (namespace,) if namespace or not watched else watched
+        listed = [
+            found for one in chosen for found in await self._client.list(form, namespace=one, labels=labels)
+        ]
+        if index is None:
+            return listed
+        return [found for found in listed if value in tuple(index.values(found))]
+
+    async def get_raw(self, kind: Kind, key: ObjectKey) -> RawObject | None:
+        """Return one object as the server has it, or None if it does not exist; a write may build on it."""
+        held = self._covering(kind, key, whole=True)
+        return await self.read(kind, key) if held is None else held[1].get_raw(key)
+
+    async def read(self, kind: Kind, key: ObjectKey) -> RawObject | None:
+        """Read one object from the server; return None if it does not exist."""
         self.permissions.require(kind, "get")
         try:
-            answer = await self.client.raw(requests.get(kind, key.name, key.namespace))
+            answer = await self._client.raw(requests.get(kind, key.name, key.namespace))
         except NotFound as missing:
             if missing.kind_missing:
                 raise
             return None
         return raw_object(answer.body)
 
-    async def ask_for_all(self, kind: Any, namespace: str, labels: str) -> list[Any]:
-        """Ask the server for the objects of a namespace; if none is named, of all that the operator looks at."""
-        described = kind_of(kind)
-        self.permissions.require(described, "list")
-        all_looked_at = self._namespaces if described.namespaced else ()
-        # Its roles may be of these namespaces alone, and what lies in others is not its business.
-        chosen = (namespace,) if namespace or not all_looked_at else all_looked_at
-        return [
-            found for one in chosen for found in await self.client.list(kind, namespace=one, labels=labels)
-        ]
-
     def is_gone(self, kind: Kind, key: ObjectKey, uid: str) -> bool:
         """Return True if the kind is watched and no informer holds this object."""
-        watched = [one for one in self._shelves if (one.kind.group, one.kind.kind) == (kind.group, kind.kind)]
+        watched = [
+            one for one in self._informer_sets if (one.kind.group, one.kind.kind) == (kind.group, kind.kind)
+        ]
         held = (one.get_raw(key) for one in watched)
         return bool(watched) and not any(found is not None and found.meta.uid == uid for found in held)
 
-    def covering(self, kind: Kind, key: ObjectKey) -> AnyShelf | None:
-        """Return the shelf that surely holds an object of this key, if there is one; best a whole one."""
-        found: AnyShelf | None = None
-        for shelf in self._shelves:
-            if shelf.kind.gvk == kind.gvk and shelf.covers(key):
-                if shelf.whole:
-                    return shelf
-                found = found or shelf
+    def _covering(
+        self, kind: Kind, key: ObjectKey, *, whole: bool = False
+    ) -> tuple[type[Any] | Kind, Informer[Any]] | None:
+        """Return the informer that covers this key, and the form of its objects; prefer one that holds them whole."""
+        found: tuple[type[Any] | Kind, Informer[Any]] | None = None
+        for one in self._informer_sets:
+            if one.kind.gvk == kind.gvk and (informer := one.covering(key)) is not None:
+                if one.whole:
+                    return one.form, informer
+                if not whole:
+                    found = found or (one.form, informer)
         return found
-
-    def listing(self, form: Any, namespace: str) -> AnyShelf | None:
-        """Return the shelf that surely holds all objects of a namespace, or of all that are watched, in this form."""
-        return next((one for one in self._shelves if one.form == form and one.lists(namespace)), None)
 
 
 class LiveReader(Reader):
-    """Read from the server."""
+    """Read from the server, past the cache: `ctx.live`."""
 
-    def __init__(self, holdings: Holdings, namespace: str) -> None:
-        self._holdings = holdings
+    def __init__(self, reader: CacheReader, namespace: str) -> None:
+        self._reader = reader
         self._namespace = namespace
 
     async def get(self, kind: Any, name: str, namespace: str | None = None) -> Any:
         """Return one object; raise NotFound if it does not exist."""
-        found = await self.find(kind, name, namespace)
-        if found is None:
-            described = kind_of(kind)
-            raise not_found(described, self.key(described, name, namespace))
+        key = key_to_read(kind_of(kind), name, namespace, self._namespace)
+        return found_or_raise(await self._reader.find_live(kind, key), kind_of(kind), key)
+
+    async def find(self, kind: Any, name: str, namespace: str | None = None) -> Any:
+        """Return one object, or None if it does not exist."""
+        return await self._reader.find_live(
+            kind, key_to_read(kind_of(kind), name, namespace, self._namespace)
+        )
+
+    async def list(
+        self,
+        kind: Any,
+        value: str | None = None,
+        /,
+        *,
+        namespace: str | None = None,
+        all_namespaces: bool = False,
+        labels: str = "",
+    ) -> builtins.list[Any]:
+        """Return the objects of a kind, or those that an index holds under a value."""
+        chosen = namespace_to_list(kind, namespace, all_namespaces, self._namespace)
+        return await self._reader.list_live(kind, value, chosen, labels)
+
+
+def key_to_read(kind: Kind, name: str, namespace: str | None, default: str) -> ObjectKey:
+    """Return the key to read, by default in the reconciled object's namespace."""
+    if not kind.namespaced:
+        return ObjectKey("", name)
+    return ObjectKey(default if namespace is None else namespace, name)
+
+
+def namespace_to_list(given: Any, namespace: str | None, all_namespaces: bool, default: str) -> str:
+    """Return the namespace to list, empty for all of them; raise InvalidRequest if none is implied."""
+    kind = kind_of(_index_and_form(given)[1])
+    if namespace and all_namespaces:
+        raise InvalidRequest(f"list {kind.resource}: pass namespace= or all_namespaces=True, not both")
+    if all_namespaces or not kind.namespaced:
+        return ""
+    chosen = default if namespace is None else namespace
+    if not chosen:
+        raise InvalidRequest(
+            f"list {kind.resource}: the reconciled object is cluster-scoped: "
+            'pass namespace="..." or all_namespaces=True'
+        )
+    return chosen
+
+
+def found_or_raise(found: Any, kind: Kind, key: ObjectKey) -> Any:
+    """Return what was found; raise the NotFound that the API server answers if that is None."""
+    if found is not None:
         return found
-
-    async def find(self, kind: Any, name: str, namespace: str | None = None) -> Any:
-        """Return one object, or None if it does not exist."""
-        raw = await self._holdings.ask(kind_of(kind), self.key(kind_of(kind), name, namespace))
-        return None if raw is None else decode_as(kind, raw.raw)
-
-    async def list(
-        self,
-        kind: Any,
-        value: str | None = None,
-        /,
-        *,
-        namespace: str | None = None,
-        all_namespaces: bool = False,
-        labels: str = "",
-    ) -> builtins.list[Any]:
-        """Return the objects of a kind, or those that an index holds under a value."""
-        index, form = _index_and_form(kind)
-        chosen = self.namespace_to_list(kind_of(form), namespace, all_namespaces)
-        listed = await self._holdings.ask_for_all(form, chosen, labels)
-        if index is None:
-            return listed
-        return [found for found in listed if value in tuple(index.values(found))]
-
-    def key(self, kind: Kind, name: str, namespace: str | None) -> ObjectKey:
-        """Return the key to read: by default in the reconciled object's namespace."""
-        if not kind.namespaced:
-            return ObjectKey("", name)
-        return ObjectKey(self._namespace if namespace is None else namespace, name)
-
-    def namespace_to_list(self, kind: Kind, namespace: str | None, all_namespaces: bool) -> str:
-        """Return the namespace to list, empty for all of them; raise InvalidRequest if none is implied."""
-        if namespace and all_namespaces:
-            raise InvalidRequest(f"list {kind.resource}: pass namespace= or all_namespaces=True, not both")
-        if all_namespaces or not kind.namespaced:
-            return ""
-        chosen = self._namespace if namespace is None else namespace
-        if not chosen:
-            raise InvalidRequest(
-                f"list {kind.resource}: the reconciled object is cluster-scoped: "
-                'pass namespace="..." or all_namespaces=True'
-            )
-        return chosen
-
-
-class CachedReader(LiveReader):
-    """Read from the cache where it is certain to hold the answer, else from the server."""
-
-    async def find(self, kind: Any, name: str, namespace: str | None = None) -> Any:
-        """Return one object, or None if it does not exist."""
-        described = kind_of(kind)
-        key = self.key(described, name, namespace)
-        shelf = self._holdings.covering(described, key)
-        if shelf is None:
-            return await super().find(kind, name, namespace)
-        if shelf.form == kind:
-            return shelf.get(key)
-        raw = shelf.get_raw(key)
-        return None if raw is None else decode_as(kind, raw.raw)
-
-    async def list(
-        self,
-        kind: Any,
-        value: str | None = None,
-        /,
-        *,
-        namespace: str | None = None,
-        all_namespaces: bool = False,
-        labels: str = "",
-    ) -> builtins.list[Any]:
-        """Return the objects of a kind, or those that an index holds under a value."""
-        index, form = _index_and_form(kind)
-        chosen = self.namespace_to_list(kind_of(form), namespace, all_namespaces)
-        shelf = self._holdings.listing(form, chosen)
-        if shelf is None:
-            return await super().list(
-                kind, value, namespace=namespace, all_namespaces=all_namespaces, labels=labels
-            )
-        if index is None:
-            return shelf.list(chosen, labels)
-        found = shelf.by_index(index, value or "")
-        if not chosen and not labels:
-            return found
-        matcher = parse_labels(labels)
-        return [one for one in found if _is_listed(one, chosen, matcher)]
+    details = StatusDetails(name=key.name, group=kind.group, kind=kind.resource)
+    message = f'{kind.resource} "{key.name}" not found'
+    status = Status(status="Failure", message=message, reason="NotFound", details=details, code=404)
+    raise NotFound(status, verb="get", object=f"{kind.resource} {key}")
 
 
 def _index_and_form(given: Any) -> tuple[Index[Any] | None, Any]:
@@ -196,14 +314,6 @@ def _index_and_form(given: Any) -> tuple[Index[Any] | None, Any]:
         index = cast("Index[Any]", given)
         return index, index.kind
     return None, given
-
-
-def not_found(kind: Kind, key: ObjectKey) -> NotFound:
-    """Return the error that the API server answers for an object that does not exist."""
-    details = StatusDetails(name=key.name, group=kind.group, kind=kind.resource)
-    message = f'{kind.resource} "{key.name}" not found'
-    status = Status(status="Failure", message=message, reason="NotFound", details=details, code=404)
-    return NotFound(status, verb="get", object=f"{kind.resource} {key}")
 
 
 def _is_listed(found: Any, namespace: str, labels: LabelMatcher) -> bool:

@@ -1,4 +1,4 @@
-"""One key at a time: deletion first, then the author's reconciler."""
+"""The reconcile of one key: finalizers and deletion first, then the author's reconciler."""
 
 import inspect
 from collections.abc import Callable
@@ -13,23 +13,23 @@ from kubewright.api import (
     OwnerReference,
     PartialMeta,
     RawObject,
+    decode_as,
     from_wire,
     kind_of,
 )
 from kubewright.cache import Index
-from kubewright.controller.change import Cause, decode_as
-from kubewright.controller.declaration import Controller
+from kubewright.controller.declaration import Result
 from kubewright.controller.errors import TerminalError, UndeclaredAccess
-from kubewright.controller.result import Result
+from kubewright.controller.predicates import Cause
 from kubewright.controller.running.context import RunningContext, Services
-from kubewright.controller.running.reporting import FieldLog, ReconcileLog
-from kubewright.controller.running.shelves import AnyShelf
+from kubewright.controller.running.reading import AnyInformerSet
+from kubewright.controller.running.telemetry import FieldLog, ReconcileLog
 from kubewright.controller.watches import Owned
 from kubewright.guards import text_of
 
 T = TypeVar("T")
 
-Report = Callable[[AnyShelf, RawObject, DecodeError], None]
+Report = Callable[[AnyInformerSet, RawObject, DecodeError], None]
 
 
 class MalformedObject(TerminalError):
@@ -41,12 +41,12 @@ class Reconciliation(Generic[T]):
 
     def __init__(
         self,
-        controller: Controller[T],
         services: Services,
-        own: AnyShelf,
+        own: AnyInformerSet,
         log: FieldLog,
         report_malformed: Report,
     ) -> None:
+        controller = services.controller
         self._controller = controller
         self._kind = kind_of(controller.kind)
         self._services = services
@@ -54,11 +54,11 @@ class Reconciliation(Generic[T]):
         self._log = log
         self._report_malformed = report_malformed
         self._finalized_children = [
-            _Children(child, shelf, self._kind)
+            _Children(child, informers, self._kind)
             for child in controller.owns
             if child.finalizer
-            for shelf in services.shelves
-            if shelf.kind == kind_of(child.kind)
+            for informers in services.informer_sets
+            if informers.kind == kind_of(child.kind)
         ]
 
     def log_of(self, key: ObjectKey) -> FieldLog:
@@ -66,7 +66,7 @@ class Reconciliation(Generic[T]):
         return ReconcileLog(self._log, self._kind, key)
 
     def concerns(self, key: ObjectKey) -> bool:
-        """Tell whether a reconcile of the key would find anything to do, as far as is known."""
+        """Return True if a reconcile of the key would find anything to do, as far as is known."""
         return self._own.get_raw(key) is not None or any(
             children.of(key) for children in self._finalized_children
         )
@@ -74,7 +74,7 @@ class Reconciliation(Generic[T]):
     async def reconcile(
         self, key: ObjectKey, log: FieldLog, causes: tuple[Cause, ...], deadline: float | None
     ) -> Result | None:
-        """Bring the world in line with the object under this key, or with its absence."""
+        """Bring the cluster to the state that the object of this key describes, or clean up if it is gone."""
         state = self._own.get_raw(key)
         if self._finalized_children:
             await self._free_children(key, state)
@@ -92,7 +92,9 @@ class Reconciliation(Generic[T]):
         if finalizer and not terminating and finalizer not in state.meta.finalizers:
             state = await self._services.writer.add_finalizer(self._kind, state, finalizer)
             if state is None:
-                return None  # without it nothing may be begun; what became of the object leads here again
+                return (
+                    None  # without its finalizer no work may begin; the object's next change leads here again
+                )
             subject = self._decoded(state)
         context = RunningContext(self._services, state, log=log, causes=causes, deadline=deadline)
         return _checked(await self._controller.reconcile(subject, context), self._controller.name)
@@ -127,7 +129,7 @@ class Reconciliation(Generic[T]):
             for child in children.of(key):
                 if owner is None or child.meta.deletion_timestamp is not None:
                     await self._services.writer.remove_finalizer(
-                        children.shelf.kind,
+                        children.informers.kind,
                         child,
                         children.finalizer,
                         when=None if key.name else children.declared.is_orphan,
@@ -157,19 +159,19 @@ class Reconciliation(Generic[T]):
 class _Children:
     """The children of one kind that carry our finalizer, found by their owner."""
 
-    def __init__(self, child: Owned[Any], shelf: AnyShelf, owner: Kind) -> None:
-        self.shelf = shelf
+    def __init__(self, child: Owned[Any], informers: AnyInformerSet, owner: Kind) -> None:
+        self.informers = informers
         self.declared = child
         self.finalizer = child.finalizer
         self._index: Index[Any] = Index(
             child.form,  # pyright: ignore[reportArgumentType]  (a Kind stands for a class here)
             lambda found: [str(key) for key in _owner_keys(found, child, owner)],
         )
-        shelf.add_index(self._index)
+        informers.add_index(self._index)
 
     def of(self, owner: ObjectKey) -> list[RawObject]:
         """Return the owner's children that carry the finalizer."""
-        found = (self.shelf.get_raw(key) for key in self.shelf.keys_by_index(self._index, str(owner)))
+        found = (self.informers.get_raw(key) for key in self.informers.keys_by_index(self._index, str(owner)))
         return [child for child in found if child is not None and self.finalizer in child.meta.finalizers]
 
 
@@ -187,7 +189,7 @@ def _owner_keys(found: Any, child: Owned[Any], owner: Kind) -> set[ObjectKey]:
 
 
 def _checked(result: Any, controller: str) -> Result | None:
-    """Refuse an answer that is none, such as a coroutine that nobody awaited."""
+    """Raise TerminalError if the reconciler returned anything but None or a Result, such as a coroutine."""
     if result is None or isinstance(result, Result):
         return result
     if inspect.iscoroutine(result):
@@ -199,7 +201,7 @@ def _checked(result: Any, controller: str) -> Result | None:
 
 
 def is_terminal(error: BaseException) -> bool:
-    """Tell whether trying again cannot help: the error, what caused it, or all of its group say so."""
+    """Return True if a retry cannot help: the error, its cause, or all errors of its group are terminal."""
     if isinstance(error, BaseExceptionGroup):
         return all(is_terminal(one) for one in cast("BaseExceptionGroup[BaseException]", error).exceptions)
     seen: BaseException | None = error

@@ -1,8 +1,8 @@
-"""A declared controller at work: changes become keys, keys become reconciles.
+"""The worker loop of one controller: changes become keys, keys become reconciles.
 
-Runner.enqueue(change)  a change of its kind, of a child or of a watched object, mapped to keys (never waits)
-WorkQueue.add(key)      once per key, however often
-|| Runner._work         takes keys, one at a time per worker, never one key twice at once
+Runner.enqueue(keys)    a change of its kind, of a child or of a watched object, mapped to keys (never waits)
+WorkQueue.add(key)      queued once per key, however often it is added
+|| Runner._work         takes keys, one at a time per worker, never the same key twice at once
 Runner._handle(item)    -> Reconciliation.reconcile(key) -> the author's function; then forget, delay or retry
 """
 
@@ -27,23 +27,20 @@ from kubewright.api import (
 )
 from kubewright.cache import Change as CacheChange
 from kubewright.cache import Index
-from kubewright.controller.change import Cause
-from kubewright.controller.declaration import Controller
+from kubewright.controller.declaration import Controller, Result
 from kubewright.controller.errors import ChildVanishes, ContestedField
 from kubewright.controller.permissions import Permissions
-from kubewright.controller.result import Result
+from kubewright.controller.predicates import Cause
 from kubewright.controller.running.context import Services
-from kubewright.controller.running.instruments import Instruments
-from kubewright.controller.running.outside import follow
-from kubewright.controller.running.reading import Holdings
+from kubewright.controller.running.dependencies import RuntimeDependencies
+from kubewright.controller.running.reading import AnyInformerSet, CacheReader, InformerSet
 from kubewright.controller.running.reconciliation import (
     MalformedObject,
     Reconciliation,
     is_terminal,
 )
-from kubewright.controller.running.reporting import FieldLog, controller_log
-from kubewright.controller.running.shelves import AnyShelf, Shelf
-from kubewright.controller.running.surroundings import Surroundings
+from kubewright.controller.running.sources import follow
+from kubewright.controller.running.telemetry import FieldLog, Instruments, controller_log
 from kubewright.controller.running.threads import WorkerThreads
 from kubewright.controller.running.writer import Writer
 from kubewright.controller.watches import Report, Source, checked_keys, passes
@@ -61,7 +58,7 @@ MAX_CAUSES = 5
 
 
 class RunnerStatistics(msgspec.Struct, frozen=True):
-    """Count what one controller did and has to do."""
+    """Counts of what one controller did and has queued."""
 
     controller: str
     queue: QueueStatistics
@@ -72,54 +69,55 @@ class RunnerStatistics(msgspec.Struct, frozen=True):
 class Runner(Generic[T]):
     """Run one controller: `subscribe`, `wait_synced`, then `run` until `stop`."""
 
-    def __init__(self, controller: Controller[T], surroundings: Surroundings) -> None:
+    def __init__(self, controller: Controller[T], dependencies: RuntimeDependencies) -> None:
         self.controller = controller
         self._kind = kind_of(controller.kind)
-        self._surroundings = surroundings
+        self._dependencies = dependencies
         self._log = controller_log(controller.name, self._kind)
-        self._instruments = Instruments(surroundings.metrics, controller.name)
+        self._instruments = Instruments(dependencies.metrics, controller.name)
         self.queue: WorkQueue[ObjectKey] = WorkQueue(
-            backoff=controller.options.backoff, name=controller.name, metrics=surroundings.metrics
+            backoff=controller.options.backoff, name=controller.name, metrics=dependencies.metrics
         )
         self._causes: dict[ObjectKey, list[Cause]] = {}
         self._awaited: dict[ObjectKey, int] | None = {}
-        """Keys and their priorities until `run`, of what there is: a replica may stand by for weeks."""
+        """Keys and their priorities until `run`, of objects that exist: a replica may stand by for weeks."""
         self._awaited_deletions: dict[str, set[ObjectKey]] = {}
         """Keys to reconcile once the object of this uid is gone, whatever filters and maps say."""
         self._threads = WorkerThreads(controller.name, controller.options.threads)
-        cache, namespaces = surroundings.cache, surroundings.namespaces
-        self._own: AnyShelf = Shelf(cache, controller.kind, controller.selector, namespaces)
-        self._children: list[AnyShelf] = [
-            Shelf(cache, child.kind, child.selector, namespaces, metadata_only=child.metadata_only)
+        cache, namespaces = dependencies.cache, dependencies.namespaces
+        self._own: AnyInformerSet = InformerSet(cache, controller.kind, controller.selector, namespaces)
+        self._children: list[AnyInformerSet] = [
+            InformerSet(cache, child.kind, child.selector, namespaces, metadata_only=child.metadata_only)
             for child in controller.owns
         ]
-        self._watched: list[AnyShelf] = [
-            Shelf(cache, watched.kind, watched.selector, namespaces, metadata_only=watched.metadata_only)
+        self._watched: list[AnyInformerSet] = [
+            InformerSet(
+                cache, watched.kind, watched.selector, namespaces, metadata_only=watched.metadata_only
+            )
             for watched in controller.watches
         ]
-        holdings = Holdings(surroundings.client, Permissions(controller), self._shelves, namespaces)
+        reader = CacheReader(dependencies.client, Permissions(controller), self._informer_sets, namespaces)
         services = Services(
-            kind=self._kind,
-            surroundings=surroundings,
-            holdings=holdings,
-            shelves=self._shelves,
+            controller=controller,
+            dependencies=dependencies,
+            informer_sets=self._informer_sets,
+            reader=reader,
             writer=Writer(
                 controller,
-                surroundings,
-                holdings,
+                dependencies,
+                reader,
                 self._instruments,
                 self._wake_on_deletion,
                 lambda key, after: self.queue.add(key, after=after),
             ),
             threads=self._threads,
-            reporter=controller.options.reporter,
         )
-        self._reconciliation = Reconciliation(
-            controller, services, self._own, self._log, self._report_malformed
+        self._reconciliation: Reconciliation[T] = Reconciliation(
+            services, self._own, self._log, self._report_malformed
         )
 
     @property
-    def _shelves(self) -> list[AnyShelf]:
+    def _informer_sets(self) -> list[AnyInformerSet]:
         return [self._own, *self._children, *self._watched]
 
     @property
@@ -128,39 +126,41 @@ class Runner(Generic[T]):
         return self._threads.running
 
     def subscribe(self) -> None:
-        """Have every change of the declared kinds lead here."""
-        show = self._surroundings.views.of
+        """Subscribe to the changes of all declared kinds."""
+        show = self._dependencies.views.of
         for watched in self.controller.watches:
             if watched.via is not None:
                 self._own.add_index(watched.via)
         self._own.subscribe(self._subscriber(self._own, self._own_requests))
-        for child, shelf in zip(self.controller.owns, self._children, strict=True):
-            shelf.subscribe(
+        for child, informers in zip(self.controller.owns, self._children, strict=True):
+            informers.subscribe(
                 self._subscriber(
-                    shelf,
+                    informers,
                     lambda change, report, child=child: child.requests(
                         show(child.form, change), self._kind, report
                     ),
                 )
             )
-        for watched, shelf in zip(self.controller.watches, self._watched, strict=True):
-            shelf.subscribe(
+        for watched, informers in zip(self.controller.watches, self._watched, strict=True):
+            informers.subscribe(
                 self._subscriber(
-                    shelf,
+                    informers,
                     lambda change, report, watched=watched: watched.requests(
                         show(watched.form, change), self._lookup, report
                     ),
                 )
             )
-        for shelf in self._shelves:
-            shelf.on_undecodable(
-                lambda found, shelf=shelf: self._report_malformed(shelf, found.object, found.error)
+        for informers in self._informer_sets:
+            informers.on_undecodable(
+                lambda found, informers=informers: self._report_malformed(
+                    informers, found.object, found.error
+                )
             )
 
     async def wait_synced(self) -> None:
-        """Wait until everything that the controller looks at is at hand, and has led here."""
-        for shelf in self._shelves:
-            await shelf.wait_synced()
+        """Wait until all informers are filled and their objects are enqueued."""
+        for informers in self._informer_sets:
+            await informers.wait_synced()
 
     async def run(self) -> None:
         """Reconcile until stopped or cancelled."""
@@ -172,7 +172,7 @@ class Runner(Generic[T]):
         try:
             await self._work_until_stopped()
         finally:
-            # Not when told to stop: what is in flight has its time to end, and may need them for that.
+            # Not in `stop`: reconciles in flight may still need threads to end.
             self._threads.close()
         self._log.info("All workers finished")
 
@@ -181,12 +181,12 @@ class Runner(Generic[T]):
         self.queue.shutdown()
 
     def statistics(self) -> RunnerStatistics:
-        """Return what was done and what is to do."""
+        """Return counts of what was done and what is queued."""
         outcomes = {name: int(counter.value) for name, counter in self._instruments.outcomes.items()}
         return RunnerStatistics(self.controller.name, self.queue.statistics(), outcomes, self.threads_running)
 
     def enqueue(self, keys: Iterable[ObjectKey], cause: Cause, *, low: bool = False) -> None:
-        """Put keys into the queue, or keep them for it until there are workers, and remember why."""
+        """Put keys into the queue, or hold them until the workers run, and remember the cause."""
         priority, awaited = LOW_PRIORITY if low else 0, self._awaited
         for key in keys:
             if awaited is not None and not self._reconciliation.concerns(key):
@@ -201,25 +201,25 @@ class Runner(Generic[T]):
             else:
                 awaited[key] = max(priority, awaited.get(key, LOW_PRIORITY))
 
-    def _subscriber(self, shelf: AnyShelf, requests: Requests) -> Callable[[CacheChange], None]:
+    def _subscriber(self, informers: AnyInformerSet, requests: Requests) -> Callable[[CacheChange], None]:
         """Return a subscriber that enqueues what a change is mapped to."""
-        report = partial(self._report_failure, shelf)
+        report = partial(self._report_failure, informers)
 
         def subscriber(change: CacheChange) -> None:
             if self._awaited_deletions and change.new is None and change.old is not None:
                 awaited = self._awaited_deletions.pop(change.old.meta.uid, ())
-                self.enqueue(awaited, _cause(shelf.kind, change))
+                self.enqueue(awaited, _cause(informers.kind, change))
             if keys := requests(change, report):
-                self.enqueue(keys, _cause(shelf.kind, change), low=_is_low(change))
+                self.enqueue(keys, _cause(informers.kind, change), low=_is_low(change))
 
         return subscriber
 
     def _wake_on_deletion(self, kind: Kind, meta: PartialMeta, key: ObjectKey) -> bool:
         """Enqueue the key when this object is deleted; return False if no informer of ours holds it."""
-        for shelf in self._shelves:
-            if (shelf.kind.group, shelf.kind.kind) != (kind.group, kind.kind):
+        for informers in self._informer_sets:
+            if (informers.kind.group, informers.kind.kind) != (kind.group, kind.kind):
                 continue
-            held = shelf.get_raw(meta.key)
+            held = informers.get_raw(meta.key)
             if held is not None and held.meta.uid == meta.uid:
                 self._awaited_deletions.setdefault(meta.uid, set()).add(key)
                 return True
@@ -230,7 +230,7 @@ class Runner(Generic[T]):
         if (
             when is None
             or _begins_deletion(change)
-            or passes(when, self._surroundings.views.of(self.controller.kind, change), report)
+            or passes(when, self._dependencies.views.of(self.controller.kind, change), report)
         ):
             return (change.key,)
         return ()
@@ -244,10 +244,10 @@ class Runner(Generic[T]):
             background = [group.create_task(self._resync(), name=f"{name} resync")]
             background += [
                 group.create_task(
-                    follow(outside, partial(self._take, outside), self.controller.options.backoff, self._log),
+                    follow(source, partial(self._take, source), self.controller.options.backoff, self._log),
                     name=f"{name} source",
                 )
-                for outside in self.controller.sources
+                for source in self.controller.sources
             ]
             workers = [
                 group.create_task(self._work(), name=f"{name} worker {number}")
@@ -270,7 +270,7 @@ class Runner(Generic[T]):
 
     async def _handle(self, item: Item[ObjectKey]) -> None:
         try:
-            with self._surroundings.leadership.activity():
+            with self._dependencies.leadership.activity():
                 await self._reconcile(item)
         except NotLeading:
             # The process is about to end. Should the lease come back after all, the key is not lost.
@@ -283,7 +283,7 @@ class Runner(Generic[T]):
         started = loop.time()
         self._instruments.active_workers.inc()
         try:
-            with self._surroundings.traces.reconcile(log, causes):
+            with self._dependencies.traces.reconcile(log, causes):
                 result = await self._bounded(item.key, log, causes)
         except BaseException as error:
             if must_propagate(error):
@@ -339,7 +339,7 @@ class Runner(Generic[T]):
             self.queue.add_rate_limited(item.key, priority=item.priority)
         if isinstance(error, MalformedObject):
             return
-        # Our own errors say what to do; anything else is the author's code, where the line matters.
+        # Our own errors name the remedy; for an error of the author's code the traceback matters.
         trace = None if isinstance(error, KubewrightError) else error
         text = text_of(error)
         log.error("Reconciler error: %s", text, exc_info=trace, extra={"error": text, "terminal": terminal})
@@ -363,39 +363,41 @@ class Runner(Generic[T]):
             for key in self._own.all_keys():
                 self.queue.add(key, priority=LOW_PRIORITY, after=random.uniform(0, JITTER * period))
 
-    def _take(self, outside: Source[Any], event: Any) -> None:
+    def _take(self, source: Source[Any], event: Any) -> None:
         def failed(error: BaseException) -> set[ObjectKey]:
             self._instruments.mapping_errors.inc()
             self._log.error("The map of a source failed on an event: %s", text_of(error), exc_info=error)
             return set()
 
         for key in attempt(
-            lambda event: checked_keys(outside.map(event), "the map of a source"), event, failed
+            lambda event: checked_keys(source.map(event), "the map of a source"), event, failed
         ):
-            self.enqueue((key,), Cause("", key, "outside"))
+            self.enqueue((key,), Cause("", key, "external"))
 
-    def _report_failure(self, shelf: AnyShelf, state: RawObject, error: BaseException) -> None:
+    def _report_failure(self, informers: AnyInformerSet, state: RawObject, error: BaseException) -> None:
         """Report an object on which a filter or map of the author failed."""
         if not isinstance(error, DecodeError):
             self._instruments.mapping_errors.inc()
-        self._report_malformed(shelf, state, error)
+        self._report_malformed(informers, state, error)
 
-    def _report_malformed(self, shelf: AnyShelf, state: RawObject, error: BaseException) -> None:
+    def _report_malformed(self, informers: AnyInformerSet, state: RawObject, error: BaseException) -> None:
         """Report an object that the author's classes or functions fail on: once for each of its states."""
-        if not self._surroundings.malformed.is_new(shelf.kind, state.meta):
+        if not self._dependencies.malformed.is_new(informers.kind, state.meta):
             return
         self._instruments.malformed.inc()
         raised = error.__cause__ if isinstance(error, DecodeError) else error
-        # What the class's own types refuse is said in the message; for the author's code the line matters.
+        # The message names a value that the types refuse; for an error of the author's code the traceback matters.
         trace = None if isinstance(raised, msgspec.MsgspecError | UnicodeDecodeError) else raised
         text = text_of(error)
         reason = text if isinstance(error, KubewrightError) else f"{type(error).__name__}: {text}"
-        self._log.error("%s %s cannot be read: %s", shelf.kind.kind, state.meta.key, reason, exc_info=trace)
-        self._surroundings.tell(shelf.kind, state.meta, "Warning", "Malformed", reason)
+        self._log.error(
+            "%s %s cannot be read: %s", informers.kind.kind, state.meta.key, reason, exc_info=trace
+        )
+        self._dependencies.publish_event(informers.kind, state.meta, "Warning", "Malformed", reason)
 
 
 def _begins_deletion(change: CacheChange) -> bool:
-    """Tell whether the object was just marked for deletion: no filter may hide that from a finalizer."""
+    """Return True if the object was just marked for deletion: no predicate may hide that from a finalizer."""
     if change.new is None or change.new.meta.deletion_timestamp is None:
         return False
     return change.old is None or change.old.meta.deletion_timestamp is None

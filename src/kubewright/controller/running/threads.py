@@ -12,7 +12,7 @@ R = TypeVar("R")
 class WorkerThreads:
     """Run functions in a bounded number of threads, and know how many still run.
 
-    A cancelled reconcile cannot end a thread: whoever gives up leadership must know that one is left.
+    Cancelling a reconcile cannot end its thread, so the lease is released only when `running` is 0.
     """
 
     def __init__(self, name: str, limit: int) -> None:

@@ -17,6 +17,7 @@ from kubewright.api import (
     ObjectKey,
     PartialMeta,
     RawObject,
+    decode_as,
     kind_of,
     parse,
     raw_object,
@@ -24,20 +25,27 @@ from kubewright.api import (
     utc_now,
 )
 from kubewright.client import requests
-from kubewright.controller import finalizers, managed_fields
+from kubewright.controller import managed_fields
 from kubewright.controller.applying import ApplyMemory, Mismatch, applied_part, may_change_again, mismatches
-from kubewright.controller.change import decode_as
-from kubewright.controller.children import check_controllable, sent_form, with_finalizer, with_owner
-from kubewright.controller.conditions import stamped
 from kubewright.controller.declaration import Controller
 from kubewright.controller.errors import ChildVanishes, ObjectTerminating, StaleObject, UndeclaredAccess
-from kubewright.controller.running.creations import Creations
-from kubewright.controller.running.drift import DriftControl
-from kubewright.controller.running.instruments import Instruments
-from kubewright.controller.running.reading import Holdings
-from kubewright.controller.running.reporting import controller_log
-from kubewright.controller.running.subjects import Subject, observes_generation, status_of, status_wire
-from kubewright.controller.running.surroundings import Surroundings
+from kubewright.controller.running.dependencies import RuntimeDependencies
+from kubewright.controller.running.drift import Creations, DriftControl
+from kubewright.controller.running.reading import CacheReader
+from kubewright.controller.running.telemetry import Instruments, controller_log
+from kubewright.controller.writes import (
+    Subject,
+    check_controllable,
+    child_document,
+    desired_status,
+    finalizer_added,
+    finalizer_removed,
+    live_status,
+    observes_generation,
+    stamp_conditions,
+    with_finalizer,
+    with_owner,
+)
 
 RACES = 5
 """How often a write that carries a version is repeated on the newer version when raced."""
@@ -58,8 +66,8 @@ class Writer:
     def __init__(
         self,
         controller: Controller[Any],
-        surroundings: Surroundings,
-        holdings: Holdings,
+        dependencies: RuntimeDependencies,
+        reader: CacheReader,
         instruments: Instruments,
         wake_on_deletion: WakeOnDeletion,
         requeue: Requeue,
@@ -71,15 +79,15 @@ class Writer:
         self._kind = kind_of(controller.kind)
         self._manager = controller.field_manager
         self._formers = controller.options.former_field_managers
-        self._surroundings = surroundings
-        self._client = surroundings.client
-        self._holdings = holdings
-        self._permissions = holdings.permissions
+        self._dependencies = dependencies
+        self._client = dependencies.client
+        self._reader = reader
+        self._permissions = reader.permissions
         self._instruments = instruments
         self._applied = ApplyMemory(self._manager)
         self._drift = DriftControl(
             self._manager,
-            surroundings,
+            dependencies,
             instruments,
             controller_log(controller.name, self._kind),
             lambda: asyncio.get_running_loop().time(),
@@ -117,7 +125,7 @@ class Writer:
         kind = child.kind
         self._permissions.require(kind, "get", "create", "patch")
         desired, key = self._desired(owner, child, owned)
-        live = await self._holdings.get_raw(kind, key)
+        live = await self._reader.get_raw(kind, key)
         if live is not None:
             if self._is_owned(kind, owned):
                 check_controllable(live.meta, kind, owner)
@@ -139,7 +147,7 @@ class Writer:
             self._creations.note(kind, key, owner.uid)
         if self._applied.learn(kind, desired, answer):
             self._report_altered(kind, applied_part(desired), answer)
-        self._surroundings.record_write(kind, answer)
+        self._dependencies.record_write(kind, answer)
         if answer.meta.deletion_timestamp is not None:
             self._expect_deletion(owner, kind, answer.meta)
         return decode_as(child.form, answer.raw)
@@ -151,17 +159,17 @@ class Writer:
         desired, _ = self._desired(owner, child, owned)
         # With generateName each child has another name, so the last one of the kind stands for all.
         last = self._creations.last(kind, owner.uid)
-        if last is not None and self._holdings.is_gone(kind, *last):
+        if last is not None and self._reader.is_gone(kind, *last):
             await self._check_owner(owner)
         answer = await self._client.send(requests.create(desired, kind, field_manager=self._manager))
         self._creations.note_last(kind, owner.uid, answer.meta)
-        self._surroundings.record_write(kind, answer)
+        self._dependencies.record_write(kind, answer)
         return decode_as(child.form, answer.raw)
 
     async def update(self, target: Subject, change: Callable[[Any], None]) -> Any:
         """Change the object by the difference that the function makes; unknown fields survive."""
         self._permissions.require(target.kind, "get", "patch")
-        raw = await self._holdings.get_raw(target.kind, target.key)
+        raw = await self._reader.get_raw(target.kind, target.key)
         attempt = 1
         while True:
             if raw is None:
@@ -218,19 +226,19 @@ class Writer:
         """Apply the status where it differs from the live one; return the target if it is gone."""
         kind, key = target.kind, target.key
         self._permissions.require(kind, "patch", subresource="status")
-        live = await self._holdings.get_raw(kind, key)
+        live = await self._reader.get_raw(kind, key)
         if live is None or (target.uid and live.meta.uid != target.uid):
             # The caller may have read the target from the server, ahead of the cache.
-            live = await self._holdings.ask(kind, key)
+            live = await self._reader.read(kind, key)
         if live is None or (target.uid and live.meta.uid != target.uid):
             return target.given
-        given = status_wire(target, status)
+        given = desired_status(target, status)
         generation = (
             self._reconciled_generation(reconciled, target) if observes_generation(target, status) else None
         )
         # The same status of another generation is another statement.
         asked: JsonObject = {"status": given, "generation": generation}
-        desired = stamped(given, status_of(live), generation, utc_now())
+        desired = stamp_conditions(given, live_status(live), generation, utc_now())
         document: JsonObject = {"metadata": _name(kind, key), "status": desired}
         doubt = self._applied.must_send(kind, document, live, subresource="status", source=asked)
         if doubt is None:
@@ -241,7 +249,7 @@ class Writer:
         try:
             answer = await self._send_apply(request, live, applied_part(document, "status"))
         except NotFound:
-            there = await self._holdings.ask(kind, key)
+            there = await self._reader.read(kind, key)
             if there is None or there.meta.uid != live.meta.uid:
                 return target.given
             raise InvalidRequest(
@@ -250,7 +258,7 @@ class Writer:
             ) from None
         if self._applied.learn(kind, document, answer, subresource="status", source=asked):
             self._report_altered(kind, applied_part(document, "status"), answer)
-        self._surroundings.record_write(kind, answer)
+        self._dependencies.record_write(kind, answer)
         return decode_as(target.form, answer.raw)
 
     async def delete(self, target: Subject, *, propagation: Any, grace_period_seconds: int | None) -> None:
@@ -259,7 +267,7 @@ class Writer:
         self._permissions.require(kind, "delete")
         self._creations.forget(kind, key)
         if not uid:
-            live = await self._holdings.get_raw(kind, key)
+            live = await self._reader.get_raw(kind, key)
             if live is None:
                 return
             uid = live.meta.uid
@@ -281,7 +289,7 @@ class Writer:
             raise
         document: JsonObject = msgspec.json.decode(answer.body)
         if document.get("kind") == "Status":
-            self._surroundings.record_delete(
+            self._dependencies.record_delete(
                 kind, PartialMeta(name=key.name, namespace=key.namespace, uid=uid)
             )
         else:
@@ -293,7 +301,7 @@ class Writer:
         def operations(meta: PartialMeta) -> Sequence[JsonObject]:
             if finalizer in meta.finalizers or meta.deletion_timestamp is not None:
                 return ()
-            return finalizers.adding(meta, finalizer)
+            return finalizer_added(meta, finalizer)
 
         try:
             there = await self._change_finalizers(kind, state, operations)
@@ -313,7 +321,7 @@ class Writer:
         def operations(meta: PartialMeta) -> Sequence[JsonObject]:
             if finalizer not in meta.finalizers or (when is not None and not when(meta)):
                 return ()
-            return finalizers.removing(meta, finalizer)
+            return finalizer_removed(meta, finalizer)
 
         try:
             await self._change_finalizers(kind, state, operations)
@@ -325,11 +333,11 @@ class Writer:
     ) -> RawObject:
         uid, attempt = state.meta.uid, 1
         while True:
-            wanted = operations(state.meta)
-            if not wanted or state.meta.uid != uid:
+            needed = operations(state.meta)
+            if not needed or state.meta.uid != uid:
                 return state
             try:
-                return await self._patch_at(kind, state.meta, wanted)
+                return await self._patch_at(kind, state.meta, needed)
             except Conflict:
                 if attempt == RACES:
                     raise
@@ -371,7 +379,7 @@ class Writer:
         self, owner: PartialMeta, child: Subject, owned: bool | None
     ) -> tuple[JsonObject, ObjectKey]:
         kind = child.kind
-        desired = sent_form(child.wire, kind, owner.namespace)
+        desired = child_document(child.document, kind, owner.namespace)
         if self._is_owned(kind, owned):
             desired = with_owner(desired, kind, owner, self._kind)
             declared = self._owned.get(_group_kind(kind))
@@ -403,7 +411,7 @@ class Writer:
             if found.meta.deletion_timestamp is None or owner.deletion_timestamp is not None:
                 return
             # So that its finalizers run although its watch is behind.
-            self._surroundings.record_write(self._kind, found)
+            self._dependencies.record_write(self._kind, found)
         state = "is being deleted" if found is not None and found.meta.uid == owner.uid else "was deleted"
         raise StaleObject(
             f"{self._kind.kind} {owner.key} (uid {owner.uid}) {state}, which the cache has not seen yet: "
@@ -457,7 +465,7 @@ class Writer:
         entries = managed_fields.read_entries(live.meta.managed_fields)
         if managed_fields.applied_entry(entries, self._manager, subresource) is None:
             # The cache keeps the entries of others only beside one of ours.
-            there = await self._holdings.ask(kind, live.meta.key)
+            there = await self._reader.read(kind, live.meta.key)
             entries = [] if there is None else managed_fields.read_entries(there.meta.managed_fields)
         managers = managed_fields.owners_of(entries, drift.path, apart=self._manager)
         self._drift.correct(kind, live.meta, drift, managers)
@@ -481,15 +489,15 @@ class Writer:
         if found is not None:
             self._instruments.applies_altered.inc()
             note = f"The server did not take {found.text} as controller {self._controller.name} applied it"
-            self._surroundings.tell(kind, answer.meta, "Warning", "ApplyAltered", note)
+            self._dependencies.publish_event(kind, answer.meta, "Warning", "ApplyAltered", note)
 
     def _record(self, kind: Kind, answer: RawObject) -> None:
         """Let an answer enter the store; an object whose last finalizer it took off is gone."""
         meta = answer.meta
         if meta.deletion_timestamp is not None and not meta.finalizers and not _in_grace(answer):
-            self._surroundings.record_delete(kind, meta)
+            self._dependencies.record_delete(kind, meta)
         else:
-            self._surroundings.record_write(kind, answer)
+            self._dependencies.record_write(kind, answer)
 
     async def _read(self, kind: Kind, key: ObjectKey) -> RawObject:
         return await self._client.send(requests.get(kind, key.name, key.namespace))

@@ -4,9 +4,15 @@ import pytest
 
 from kubewright.api import Kind, OwnerReference, PartialMeta, json_patch, kind_of
 from kubewright.controller import CannotOwn, OwnedByAnother
-from kubewright.controller.children import check_controllable, sent_form, with_finalizer, with_owner
-from kubewright.controller.conditions import stamped
-from kubewright.controller.finalizers import adding, removing
+from kubewright.controller.writes import (
+    check_controllable,
+    child_document,
+    finalizer_added,
+    finalizer_removed,
+    stamp_conditions,
+    with_finalizer,
+    with_owner,
+)
 
 from .kinds import Note, Shell, Zone
 
@@ -28,7 +34,7 @@ def test_a_child_is_sent_without_what_the_server_writes_and_into_the_owners_name
         "spec": {"size": 1},
         "status": {"ready": 0},
     }
-    assert sent_form(child, kind_of(Shell), "ns") == {
+    assert child_document(child, kind_of(Shell), "ns") == {
         "apiVersion": "shells.example.com/v1",
         "kind": "Shell",
         "metadata": {"name": "a", "labels": {"k": "v"}, "namespace": "ns"},
@@ -38,7 +44,7 @@ def test_a_child_is_sent_without_what_the_server_writes_and_into_the_owners_name
 
 def test_string_data_is_folded_into_data() -> None:
     secret = {"metadata": {"name": "a"}, "stringData": {"k": "v"}, "data": {"x": "eQ=="}}
-    sent = sent_form(secret, SECRET, "ns")
+    sent = child_document(secret, SECRET, "ns")
     assert sent["data"] == {"x": "eQ==", "k": "dg=="}
     assert "stringData" not in sent
 
@@ -85,10 +91,10 @@ def test_a_childs_finalizer_is_added_once() -> None:
 @pytest.mark.parametrize("before", [[], ["a"], ["a", "b"]])
 def test_a_finalizer_is_added_and_removed_among_others(before: list[str]) -> None:
     document = {"metadata": {"resourceVersion": "7"} | ({"finalizers": before} if before else {})}
-    added = json_patch(document, adding(PartialMeta(resource_version="7", finalizers=before), "x/y"))
+    added = json_patch(document, finalizer_added(PartialMeta(resource_version="7", finalizers=before), "x/y"))
     assert added["metadata"]["finalizers"] == [*before, "x/y"]
     meta = PartialMeta(resource_version="7", finalizers=added["metadata"]["finalizers"])
-    assert json_patch(added, removing(meta, "x/y"))["metadata"]["finalizers"] == before
+    assert json_patch(added, finalizer_removed(meta, "x/y"))["metadata"]["finalizers"] == before
 
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -96,7 +102,9 @@ LIVE = {"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime":
 
 
 def test_a_transition_time_moves_only_with_the_status() -> None:
-    same = stamped({"conditions": [{"type": "Ready", "status": "True", "reason": "New"}]}, LIVE, 4, NOW)
+    same = stamp_conditions(
+        {"conditions": [{"type": "Ready", "status": "True", "reason": "New"}]}, LIVE, 4, NOW
+    )
     assert same["conditions"] == [
         {
             "type": "Ready",
@@ -106,15 +114,15 @@ def test_a_transition_time_moves_only_with_the_status() -> None:
             "observedGeneration": 4,
         }
     ]
-    moved = stamped({"conditions": [{"type": "Ready", "status": "False"}]}, LIVE, 4, NOW)
+    moved = stamp_conditions({"conditions": [{"type": "Ready", "status": "False"}]}, LIVE, 4, NOW)
     assert moved["conditions"][0]["lastTransitionTime"] == "2026-01-02T03:04:05Z"
 
 
 def test_conditions_without_an_observed_generation_are_given_none() -> None:
     progressing = {"conditions": [{"type": "Progressing", "status": "True"}]}
-    assert "observedGeneration" not in stamped(progressing, {}, None, NOW)["conditions"][0]
+    assert "observedGeneration" not in stamp_conditions(progressing, {}, None, NOW)["conditions"][0]
 
 
 def test_a_status_without_conditions_is_left_as_it_is() -> None:
-    assert stamped({"ready": 1}, {}, 1, NOW) == {"ready": 1}
-    assert stamped({"conditions": ["text"]}, {}, 1, NOW) == {"conditions": ["text"]}
+    assert stamp_conditions({"ready": 1}, {}, 1, NOW) == {"ready": 1}
+    assert stamp_conditions({"conditions": ["text"]}, {}, 1, NOW) == {"conditions": ["text"]}

@@ -8,8 +8,8 @@ import pytest
 
 from kubewright.backoff import Backoff
 from kubewright.controller import source
-from kubewright.controller.running.outside import LONGEST_REST, follow
-from kubewright.controller.running.reporting import FieldLog
+from kubewright.controller.running.sources import MAX_DELAY, follow
+from kubewright.controller.running.telemetry import FieldLog
 from kubewright.testing.virtual_time import virtual_time
 
 LOG = FieldLog(logging.getLogger("kubewright.controller"), {})
@@ -60,7 +60,7 @@ async def test_a_stream_that_fails_after_each_first_event_is_opened_ever_less_of
 ) -> None:
     stream = Stream(end)
     assert await stream.followed(3600)
-    assert 3600 / (2 * LONGEST_REST) < stream.opened < 3600 / LONGEST_REST + 20
+    assert 3600 / (2 * MAX_DELAY) < stream.opened < 3600 / MAX_DELAY + 20
     assert len(stream.taken) == stream.opened
 
 
@@ -72,9 +72,9 @@ async def test_a_stream_that_lasts_is_opened_anew_at_once() -> None:
 
 
 @virtual_time
-async def test_a_stream_that_ends_is_told_and_not_opened_again(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_stream_that_ends_is_logged_and_not_opened_again(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     stream = Stream(lambda: None)
     assert not await stream.followed(3600)
     assert stream.opened == 1
-    assert "no more events come from it" in caplog.text
+    assert "Source ended" in caplog.text

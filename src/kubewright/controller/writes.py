@@ -1,0 +1,243 @@
+"""What is sent to the server, as pure functions: children, owner references, finalizers and status conditions.
+
+`Subject` is an object as the author gave it to a writing verb. `child_document` and `with_owner` make the document
+that `ctx.apply` and `ctx.create` send for a child; `check_controllable` refuses a child of another owner.
+`finalizer_added` and `finalizer_removed` are JSON patches, sent with the object's resourceVersion so that a race is
+refused with 409. `stamp_conditions` fills in what Kubernetes expects of conditions: lastTransitionTime changes only
+with the condition's status.
+"""
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import msgspec
+
+from kubewright.api import (
+    JsonObject,
+    Kind,
+    Model,
+    Object,
+    ObjectKey,
+    PartialMeta,
+    RawObject,
+    controller_of,
+    decode,
+    to_wire,
+)
+from kubewright.controller.errors import CannotOwn, OwnedByAnother
+
+Operations = list[dict[str, Any]]
+
+_SERVER_WRITTEN = frozenset(
+    {
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "managedFields",
+        "selfLink",
+    }
+)
+
+
+class Subject:
+    """An object given to a writing verb, and its kind; its JSON object is made when it is first needed."""
+
+    __slots__ = ("_document", "form", "given", "kind")
+
+    def __init__(self, kind: Kind, given: Object | JsonObject) -> None:
+        self.kind: Kind = kind
+        self.given: Object | JsonObject = given
+        self.form: Any = type(given) if isinstance(given, Object) else kind
+        """What its states are decoded to: the class, or the kind for JSON objects."""
+        self._document: JsonObject | None = None
+
+    @property
+    def document(self) -> JsonObject:
+        """Return the object as a JSON object."""
+        if self._document is None:
+            self._document = to_wire(self.given) if isinstance(self.given, Object) else self.given
+        return self._document
+
+    @property
+    def key(self) -> ObjectKey:
+        """Return namespace and name."""
+        if isinstance(self.given, Object):
+            return self.given.key
+        meta = self.given.get("metadata", {})
+        return ObjectKey(meta.get("namespace", ""), meta.get("name", ""))
+
+    @property
+    def uid(self) -> str:
+        """Return the uid that the object was read with, if any."""
+        if isinstance(self.given, Object):
+            return self.given.metadata.uid
+        return self.given.get("metadata", {}).get("uid", "")
+
+    @property
+    def generation(self) -> int:
+        """Return the generation that the object was read with; 0 if it was not read or has none."""
+        if isinstance(self.given, Object):
+            return self.given.metadata.generation
+        return self.given.get("metadata", {}).get("generation", 0)
+
+
+# Children and their owner.
+
+
+def child_document(child: JsonObject, kind: Kind, namespace: str) -> JsonObject:
+    """Return the document to send for a child: without the fields that the server sets, with its namespace."""
+    meta = {key: value for key, value in child.get("metadata", {}).items() if key not in _SERVER_WRITTEN}
+    if kind.namespaced:
+        meta["namespace"] = meta.get("namespace") or namespace
+    else:
+        meta.pop("namespace", None)
+    sent = {**child, "apiVersion": kind.api_version, "kind": kind.kind, "metadata": meta}
+    if kind.status:
+        sent.pop("status", None)
+    return _with_string_data_encoded(sent) if kind.resource == "secrets" else sent
+
+
+def with_owner(child: JsonObject, child_kind: Kind, owner: PartialMeta, owner_kind: Kind) -> JsonObject:
+    """Return the child with its owner as controller; raise CannotOwn if the cluster would not allow it."""
+    meta = child["metadata"]
+    name = ObjectKey(meta.get("namespace", ""), meta.get("name", ""))
+    if owner_kind.namespaced and not child_kind.namespaced:
+        raise CannotOwn(
+            f"{owner_kind.kind} {owner.key} is namespaced and cannot own "
+            f"the cluster-scoped {child_kind.kind} {name}"
+        )
+    if owner_kind.namespaced and meta.get("namespace") != owner.namespace:
+        raise CannotOwn(
+            f"{owner_kind.kind} {owner.key} cannot own {child_kind.kind} {name} in another namespace"
+        )
+    reference = {
+        "apiVersion": owner_kind.api_version,
+        "kind": owner_kind.kind,
+        "name": owner.name,
+        "uid": owner.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    others = [other for other in meta.get("ownerReferences", ()) if other.get("uid") != owner.uid]
+    return child | {"metadata": meta | {"ownerReferences": [*others, reference]}}
+
+
+def with_finalizer(child: JsonObject, finalizer: str) -> JsonObject:
+    """Return the child with the finalizer added."""
+    meta = child["metadata"]
+    finalizers = meta.get("finalizers", [])
+    if finalizer in finalizers:
+        return child
+    return child | {"metadata": meta | {"finalizers": [*finalizers, finalizer]}}
+
+
+def check_controllable(child: PartialMeta, child_kind: Kind, owner: PartialMeta) -> None:
+    """Raise OwnedByAnother if another object controls the child."""
+    holder = controller_of(child)
+    if holder is not None and holder.uid != owner.uid:
+        raise OwnedByAnother(
+            f"{child_kind.kind} {child.key} is controlled by {holder.kind} {holder.name} (uid {holder.uid}): "
+            "give the child another name, or remove that owner reference"
+        )
+
+
+def _with_string_data_encoded(secret: JsonObject) -> JsonObject:
+    """Return a Secret with stringData moved into data, as the server stores it: those are the applied fields."""
+    text: dict[str, str] = secret.get("stringData") or {}
+    if not text:
+        return secret
+    encoded = {key: b64encode(value.encode()).decode() for key, value in text.items()}
+    rest = {key: value for key, value in secret.items() if key != "stringData"}
+    return rest | {"data": {**secret.get("data", {}), **encoded}}
+
+
+# Finalizers.
+
+
+def finalizer_added(meta: PartialMeta, finalizer: str) -> Operations:
+    """Return the JSON patch that adds the finalizer to an object in this state."""
+    if meta.finalizers:
+        return [{"op": "add", "path": "/metadata/finalizers/-", "value": finalizer}]
+    return [{"op": "add", "path": "/metadata/finalizers", "value": [finalizer]}]
+
+
+def finalizer_removed(meta: PartialMeta, finalizer: str) -> Operations:
+    """Return the JSON patch that removes the finalizer from an object in this state."""
+    return [{"op": "remove", "path": f"/metadata/finalizers/{meta.finalizers.index(finalizer)}"}]
+
+
+# Status and its conditions.
+
+
+class _StatusOnly(msgspec.Struct):
+    status: Any = None
+
+
+def live_status(state: RawObject) -> JsonObject:
+    """Return the status as a JSON object; the rest of the object is not decoded."""
+    return decode(_StatusOnly, state.raw).status or {}
+
+
+def desired_status(target: Subject, status: Model | JsonObject | None) -> JsonObject:
+    """Return the given status as a JSON object, or that of the target if none is given."""
+    if isinstance(status, Model):
+        return to_wire(status)
+    return dict(target.document.get("status") or {} if status is None else status)
+
+
+def observes_generation(target: Subject, status: Model | JsonObject | None) -> bool:
+    """Return True if the conditions of the status have a field observedGeneration."""
+    meant: Any = getattr(target.given, "status", None) if status is None else status
+    if isinstance(meant, Model):
+        conditions: list[Any] = getattr(meant, "conditions", None) or []
+        return any(hasattr(condition, "observed_generation") for condition in conditions)
+    conditions = desired_status(target, status).get("conditions") or []
+    return any("observedGeneration" in condition for condition in conditions)
+
+
+def stamp_conditions(
+    status: JsonObject, live: JsonObject, generation: int | None, now: datetime
+) -> dict[str, Any]:
+    """Return the status with each condition's lastTransitionTime and observedGeneration filled in.
+
+    With `generation=None` no observedGeneration is set: conditions such as a Deployment's have none.
+    """
+    desired = status.get("conditions")
+    if not _are_conditions(desired):
+        return dict(status)
+    present = live.get("conditions")
+    before: dict[Any, JsonObject] = {}
+    if _are_conditions(present):
+        before = {known["type"]: known for known in cast("Sequence[JsonObject]", present)}
+    return dict(status) | {
+        "conditions": [
+            _stamp(condition, before.get(condition["type"], {}), generation, now)
+            for condition in cast("Sequence[JsonObject]", desired)
+        ]
+    }
+
+
+def _stamp(
+    condition: JsonObject, before: JsonObject, generation: int | None, now: datetime
+) -> dict[str, Any]:
+    stamped = dict(condition)
+    if before.get("status") == condition.get("status") and before.get("lastTransitionTime"):
+        stamped["lastTransitionTime"] = before["lastTransitionTime"]
+    elif not condition.get("lastTransitionTime"):
+        stamped["lastTransitionTime"] = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    if not condition.get("observedGeneration") and generation:
+        stamped["observedGeneration"] = generation
+    return stamped
+
+
+def _are_conditions(value: Any) -> bool:
+    if not isinstance(value, list):
+        return False
+    return all(
+        isinstance(item, Mapping) and "type" in item and "status" in item for item in cast("list[Any]", value)
+    )
