@@ -37,7 +37,7 @@ def test_help_loads_no_library_for_the_network() -> None:
 
 def test_an_unknown_command_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code("fly") == 2
-    assert "there is no command 'fly'" in capsys.readouterr().err
+    assert "unknown command 'fly'" in capsys.readouterr().err
 
 
 def test_a_users_mistake_is_one_line_and_exit_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -74,7 +74,10 @@ def test_a_directory_that_is_gone_is_one_line(tmp_path: Path, capsys: pytest.Cap
     os.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
     assert exit_code("manifests") == 1
-    assert capsys.readouterr().err == "Error: the current directory is gone: change to another one\n"
+    assert (
+        capsys.readouterr().err
+        == "Error: the current directory does not exist: change to another directory\n"
+    )
 
 
 def test_the_option_tells_the_version_too(capsys: pytest.CaptureFixture[str]) -> None:

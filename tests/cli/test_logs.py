@@ -104,7 +104,7 @@ def test_a_burst_of_equal_errors_is_folded(monkeypatch: pytest.MonkeyPatch) -> N
     assert [folded.filter(record) for _ in range(BURST + 3)] == [True] * BURST + [False] * 3
     now = 200.0
     assert folded.filter(record)
-    assert record.getMessage() == "failed (3 more like this were left out)"
+    assert record.getMessage() == "failed (3 similar messages suppressed)"
 
 
 def test_another_error_is_shown_in_the_middle_of_a_burst() -> None:

@@ -77,7 +77,7 @@ def test_a_server_that_does_not_answer(
     for command in (["install", shell], ["get", "pods"], ["undeploy", shell]):
         line = told(capsys, *command, "--kubeconfig", str(path))
         assert "https://127.0.0.1:1 cannot be reached: Connection refused" in line
-        assert line.endswith("(is it the right cluster? kubewright doctor looks into it)")
+        assert line.endswith("(run `kubewright doctor` to check the cluster and the kubeconfig)")
 
 
 def test_a_kubeconfig_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -165,8 +165,8 @@ async def test_a_rehearsal_names_the_missing_rule_of_every_object(
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["rn"], "there is no command 'rn': did you mean 'run'? (kubewright --help)"),
-        (["nosuch"], "there is no command 'nosuch' (kubewright --help)"),
+        (["rn"], "unknown command 'rn': did you mean 'run'? (kubewright --help)"),
+        (["nosuch"], "unknown command 'nosuch' (kubewright --help)"),
         (
             ["run"],
             "Missing argument 'TARGET': it may be left out only inside a project (kubewright run --help)",
@@ -181,7 +181,7 @@ async def test_a_rehearsal_names_the_missing_rule_of_every_object(
         (["init", "shop", "--domain", "nodot"], "'nodot' is no domain: it has no dot, like example.com"),
         (
             ["manifests", "x.py", "--only", "crds,roles"],
-            "Invalid value for '--only': 'roles' is no part: choose from",
+            "Invalid value for '--only': 'roles' is not a part: choose from",
         ),
         (["rbac"], ""),
     ],

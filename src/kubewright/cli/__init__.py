@@ -1,9 +1,10 @@
 """The `kubewright` command: thin commands over the library, with errors of one line.
 
-`app` names the commands and turns failures into exit codes; each command's module has its `command`.
-Modules at the top are what commands share: `target` finds the operator a command is about, `options` are
-written once, `loops` runs a program, `logs` and `progress` tell what happens, in `colours` where they are wanted,
-`crashes` shows an author's own line first. A folder is what belongs to one command, or to those that work on one thing:
+`app` has the table of commands and turns errors into exit codes; each command's module defines `command`.
+The modules at the top are shared: `target` loads the operator, `options` defines options
+shared by commands, `loops` runs a coroutine until a signal, `logs` and `progress` write output, `colours` decides
+whether it is colored, `crashes` formats exceptions with the user's own line first. Each folder belongs to one command
+or to related ones:
 
     documents    objects by name, from files, compared      (shared)
     definitions  install, uninstall: CRDs

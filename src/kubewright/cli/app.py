@@ -1,4 +1,4 @@
-"""The command's entry: which commands there are, and how their failures end."""
+"""Entry point of the command line: the table of commands, and exit codes for errors."""
 
 import errno
 import gc
@@ -20,7 +20,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
 class Entry(NamedTuple):
-    """Where a command lives and what the help says of it."""
+    """A command's module and its line in the help."""
 
     module: str
     summary: str
@@ -30,38 +30,38 @@ COMMANDS: Mapping[str, Entry] = {
     "dev": Entry("kubewright.cli.dev", "Run an embedded cluster in the foreground."),
     "run": Entry("kubewright.cli.run.command", "Run an operator."),
     "install": Entry("kubewright.cli.definitions.install", "Install an operator's CRDs in the cluster."),
-    "uninstall": Entry("kubewright.cli.definitions.uninstall", "Remove an operator's CRDs from the cluster."),
-    "manifests": Entry(
-        "kubewright.cli.packages.manifests", "Print all that an operator needs in a cluster as YAML."
-    ),
+    "uninstall": Entry("kubewright.cli.definitions.uninstall", "Delete an operator's CRDs from the cluster."),
+    "manifests": Entry("kubewright.cli.packages.manifests", "Print an operator's manifests as YAML."),
     "deploy": Entry(
         "kubewright.cli.deployment.deploy",
-        "Bring an operator to the cluster, or show the difference.",
+        "Deploy an operator and wait until it is available.",
     ),
-    "undeploy": Entry("kubewright.cli.deployment.undeploy", "Take an operator from the cluster."),
-    "get": Entry("kubewright.cli.objects.get", "Show objects of the cluster."),
-    "apply": Entry("kubewright.cli.objects.apply", "Make objects of files so, by server-side apply."),
-    "delete": Entry("kubewright.cli.objects.delete", "Delete objects by name."),
-    "plan": Entry(
-        "kubewright.cli.plan.command", "Show what an operator would do about a change; write nothing."
+    "undeploy": Entry(
+        "kubewright.cli.deployment.undeploy", "Delete an operator's deployment from the cluster."
     ),
-    "rbac": Entry("kubewright.cli.rbac.command", "Prove an operator's roles by its tests."),
-    "doctor": Entry("kubewright.cli.doctor.command", "Find what is wrong, and say how to mend it."),
-    "init": Entry("kubewright.cli.project.init", "Make a new project."),
+    "get": Entry("kubewright.cli.objects.get", "Display one or many objects."),
+    "apply": Entry("kubewright.cli.objects.apply", "Apply manifests with server-side apply."),
+    "delete": Entry("kubewright.cli.objects.delete", "Delete objects by name or from files."),
+    "plan": Entry("kubewright.cli.plan.command", "Show what an operator would create, change and delete."),
+    "rbac": Entry("kubewright.cli.rbac.command", "Verify an operator's RBAC rules with its tests."),
+    "doctor": Entry(
+        "kubewright.cli.doctor.command", "Check the cluster and the operator's setup, and suggest fixes."
+    ),
+    "init": Entry("kubewright.cli.project.init", "Create a new project."),
     "create": Entry("kubewright.cli.project.create", "Add a kind or a webhook to the project."),
-    "build": Entry("kubewright.cli.packages.build", "Build the project's image."),
-    "bundle": Entry("kubewright.cli.packages.bundle", "Make the project a bundle for OLM."),
+    "build": Entry("kubewright.cli.packages.build", "Build the project's container image."),
+    "bundle": Entry("kubewright.cli.packages.bundle", "Generate an OLM bundle for the project."),
     "scorecard": Entry(
-        "kubewright.cli.packages.scorecard", "Judge the bundle, and tell the capability level."
+        "kubewright.cli.packages.scorecard", "Run scorecard checks and report the capability level."
     ),
-    "completion": Entry("kubewright.cli.completion", "Print a script that completes commands in your shell."),
+    "completion": Entry("kubewright.cli.completion", "Print a shell completion script."),
     "version": Entry("kubewright.cli.version", "Print the version."),
 }
 SECTIONS: Mapping[str, Sequence[str]] = {
     "Start": ("init", "create", "dev", "run"),
-    "Prove": ("manifests", "plan", "rbac", "scorecard", "doctor"),
+    "Verify": ("manifests", "plan", "rbac", "scorecard", "doctor"),
     "Ship": ("build", "bundle", "install", "uninstall", "deploy", "undeploy"),
-    "Look": ("get", "apply", "delete"),
+    "Objects": ("get", "apply", "delete"),
 }
 """How the help groups the commands; those that are in no group come last."""
 
@@ -70,7 +70,7 @@ class CommandTable(click.Group):
     """Load a command's module only when it runs, so that help and completion stay quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Name all commands."""
+        """Return the names of all commands."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -81,13 +81,13 @@ class CommandTable(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that was typed, or the one that was meant."""
+        """Find the command; suggest a similar one if it is unknown."""
         # Completion looks at what was typed so far, right or wrong.
         known = not args or args[0] in COMMANDS or args[0].startswith("-")
         if not known and not ctx.resilient_parsing:
             near = get_close_matches(args[0], COMMANDS, n=1)
             hint = f": did you mean {near[0]!r}?" if near else ""
-            raise click.UsageError(f"there is no command {args[0]!r}{hint}", ctx)
+            raise click.UsageError(f"unknown command {args[0]!r}{hint}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -109,8 +109,8 @@ class CommandTable(click.Group):
         ]
 
 
-def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
-    if wanted and not ctx.resilient_parsing:
+def _print_version(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
         ctx.invoke(import_module(COMMANDS["version"].module).command, output="text")
         ctx.exit()
 
@@ -130,12 +130,13 @@ def cli() -> None:
     """Write, run and ship Kubernetes operators in Python.
 
     TARGET is a Python file, a package directory, a module, or module:object; inside a project it may be left
-    out. Every command tells more with --help. Exits with 0 (done), 1 (failed) or 2 (wrong usage).
+    out. Use "kubewright COMMAND --help" for more about a command. Exit codes: 0 (success), 1 (failure),
+    2 (usage error).
     """
 
 
 def _loaded(module: str) -> Any:
-    """Load what stays as long as the process: the garbage collector need not look at it, now or later."""
+    """Import a module and exempt its objects from garbage collection: they live as long as the process."""
     if module not in sys.modules:
         gc.disable()
         try:
@@ -165,18 +166,20 @@ def _exit_code(arguments: list[str] | None) -> int:
         click.echo(f"Error: {error.format_message()}", err=True)
         return FAILED
     except ConnectionFailed as error:
-        click.echo(f"Error: {error} (is it the right cluster? kubewright doctor looks into it)", err=True)
+        click.echo(
+            f"Error: {error} (run `kubewright doctor` to check the cluster and the kubeconfig)", err=True
+        )
         return FAILED
     except KubewrightError as error:
         click.echo(f"Error: {error}", err=True)
         return WRONG_USAGE if isinstance(error, WrongUsage) else FAILED
     except (click.Abort, KeyboardInterrupt):
-        click.echo("Interrupted: what was done stays, and the same command goes on from there", err=True)
+        click.echo("Interrupted: run the same command again to continue", err=True)
         return FAILED
     except OSError as error:
         full = error.filename is None and error.errno in _FULL
-        told = f"cannot write to standard output: {error.strerror}" if full else crash_report(error)
-        click.echo(f"Error: {told}", err=True)
+        message = f"cannot write to standard output: {error.strerror}" if full else crash_report(error)
+        click.echo(f"Error: {message}", err=True)
         return FAILED
     except Exception as error:
         click.echo(f"Error: {crash_report(error)}", err=True)
@@ -185,6 +188,6 @@ def _exit_code(arguments: list[str] | None) -> int:
 
 
 def _usage(error: click.UsageError) -> str:
-    """Say in one line what is wrong, and where the right words stand."""
-    told = error.format_message().rstrip(".")
-    return told if error.ctx is None else f"{told} ({error.ctx.command_path} --help)"
+    """Format a usage error in one line, with the command that prints the help."""
+    message = error.format_message().rstrip(".")
+    return message if error.ctx is None else f"{message} ({error.ctx.command_path} --help)"

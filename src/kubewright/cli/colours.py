@@ -1,9 +1,9 @@
-"""Whether to paint: on a terminal, unless its owner says no by NO_COLOR (no-color.org)."""
+"""Colored output: on a terminal, unless NO_COLOR is set (no-color.org)."""
 
 import os
 from typing import TextIO
 
 
 def painted(stream: TextIO) -> bool:
-    """Tell whether colours are wanted in what is written here."""
+    """Return True if output to this stream may be colored."""
     return stream.isatty() and not os.environ.get("NO_COLOR")

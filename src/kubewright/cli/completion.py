@@ -12,13 +12,13 @@ PROGRAM, VARIABLE = "kubewright", "_KUBEWRIGHT_COMPLETE"
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> None:
-    """Print a script that completes commands, options and files.
+    """Print a shell completion script for commands, options and files.
 
     For bash, add to ~/.bashrc: eval "$(kubewright completion bash)"
     """
     found = get_completion_class(shell)
     if found is None:
-        raise ConfigError(f"commands cannot be completed in {shell} here")
+        raise ConfigError(f"shell completion is not available for {shell}")
     try:
         click.echo(found(ctx.find_root().command, {}, PROGRAM, VARIABLE).source())
     except RuntimeError as error:

@@ -1,4 +1,4 @@
-"""A failure as its author wants to see it: their own line first, the frames of libraries left out."""
+"""Reports of exceptions in the user's code: the user's own line first, without frames of libraries."""
 
 import sysconfig
 import traceback
@@ -10,16 +10,16 @@ import click
 
 from kubewright.api import KubewrightError
 
-# Every command runs inside click: its frames are no more the author's than ours.
+# Every command runs inside click, so its frames are left out too.
 _OURS = (str(Path(__file__).resolve().parents[1]), str(Path(click.__file__).resolve().parent))
 
 
 class WrongUsage(KubewrightError):
-    """What was typed cannot be meant, such as a TARGET that does not exist: the command exits with 2."""
+    """The command line is invalid, for example a TARGET that does not exist: the command exits with 2."""
 
 
 def author_frames(error: BaseException) -> list[traceback.FrameSummary]:
-    """Give the frames of a failure that are neither ours nor Python's; those of the author's own files, if any."""
+    """Return the frames outside kubewright and the standard library; only those of the user's own files, if any."""
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
@@ -31,13 +31,13 @@ def author_frames(error: BaseException) -> list[traceback.FrameSummary]:
 
 
 def place_of(error: BaseException) -> str:
-    """Say where in the author's code a failure came up, as `file.py:12`; nothing where it did not."""
+    """Return the line of the user's code that raised the exception, as `file.py:12`, or an empty string."""
     frames = author_frames(error)
     return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
 
 
 def crash_report(error: BaseException) -> str:
-    """Tell a failure: one line with the author's place, then the author's frames; all of it where none is theirs."""
+    """Format an exception: a line with file and line of the user's code, then the user's frames; without any, all frames."""
     frames = author_frames(error)
     if not frames:
         return "".join(traceback.format_exception(error)).rstrip()
@@ -74,5 +74,5 @@ def _is_standard(filename: str) -> bool:
 
 @cache
 def _folders(*names: str) -> tuple[str, ...]:
-    # Only for who fails: finding them reads Python's build configuration, which each start would pay for.
+    # Computed only on failure: it reads Python's build configuration, which would slow every start.
     return tuple(sysconfig.get_path(name) for name in names)

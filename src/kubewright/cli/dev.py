@@ -19,49 +19,52 @@ from kubewright.devcluster import DevCluster
 from kubewright.processpods import ProcessPods
 
 DEFAULT_KUBECONFIG = Path("~/.kube/kubewright-dev")
-PROCESSES = (
-    "Pods run as processes of this machine, with your rights: whoever has the kubeconfig runs commands as you"
-)
+PROCESSES = "Warning: Pods run as processes on this machine, as your user: anyone with the kubeconfig can run commands as you"
 
 
 @click.command()
 @click.option(
-    "--kubeconfig", type=FILE, default=None, help=f"Where to write the kubeconfig. [{DEFAULT_KUBECONFIG}]"
+    "--kubeconfig",
+    type=FILE,
+    default=None,
+    help=f"File to write the kubeconfig to.  [default: {DEFAULT_KUBECONFIG}]",
 )
-@click.option("--data", type=FILE, default=None, help="Keep the cluster in this file over restarts.")
+@click.option(
+    "--data", type=FILE, default=None, help="File in which to persist the cluster's state across restarts."
+)
 @click.option(
     "--port",
     metavar="PORT",
     type=click.IntRange(0, 65535),
     default=0,
-    help="Port of the API server; 0 picks a free one.",
+    help="Port of the API server; 0 selects a free port.",
 )
 @click.option(
     "--pods",
     type=click.Choice(["pretend", "process"]),
     default="pretend",
     show_default=True,
-    help="Whether containers only pretend to run, or are processes of this machine, run with your rights.",
+    help="pretend: simulate containers. process: run them as processes on this machine, as your user.",
 )
 @click.option(
     "--run",
     "images",
     metavar="IMAGE=COMMAND",
     multiple=True,
-    help="With --pods=process: the command that stands for an image here. Repeatable.",
+    help="With --pods=process, the command to run for an image; repeatable.",
 )
-@click.option("-v", "--verbose", is_flag=True, help="Log more.")
+@click.option("-v", "--verbose", is_flag=True, help="Enable debug logging.")
 def command(
     kubeconfig: Path | None, data: Path | None, port: int, pods: str, images: tuple[str, ...], verbose: bool
 ) -> None:
     """Run an embedded cluster: API server, workload controllers, one node.
 
-    It needs nothing but Python, binds to loopback, and ends with Ctrl-C or SIGTERM.
+    The cluster needs only Python, listens on loopback, and stops on Ctrl-C or SIGTERM.
     """
     if images and pods != "process":
-        raise click.UsageError("--run needs --pods=process: it gives the command that runs for an image")
+        raise click.UsageError("--run requires --pods=process")
     commands = _commands(images) if pods == "process" else None
-    # What its controllers say of their own doings interests only those who look for it.
+    # The cluster's own controllers log only with --verbose.
     set_up("text", level=logging.INFO if verbose else logging.ERROR)
     path = kubeconfig or DEFAULT_KUBECONFIG.expanduser()
     run_program(lambda: until_signalled(_serve(path, data, port, commands)))
@@ -92,7 +95,7 @@ async def _serve(path: Path, data: Path | None, port: int, commands: dict[str, l
             why = os.strerror(error.errno).lower() if error.errno else str(error)
             raise ConfigError(f"cannot listen on port {port}: {why}; choose another with --port") from None
         await asyncio.to_thread(write_kubeconfig, path, cluster.kubeconfig())
-        # What is loaded and kept by now lives as long as the process: the garbage collector need not look again.
+        # Objects that exist now live as long as the process: exempt them from garbage collection.
         gc.freeze()
         click.echo(f"kubewright dev is ready at {cluster.url}: export KUBECONFIG={path}")
         await asyncio.get_running_loop().create_future()

@@ -121,7 +121,7 @@ class FoldedBursts(logging.Filter):
         began, count = self._bursts.get(key, (now, 0))
         if now - began > BURST_SECONDS:
             if (hidden := count - BURST) > 0:
-                record.msg = f"{record.msg} ({hidden} more like this were left out)"
+                record.msg = f"{record.msg} ({hidden} similar messages suppressed)"
             began, count = now, 0
         self._bursts[key] = (began, count + 1)
         if len(self._bursts) > 1000:

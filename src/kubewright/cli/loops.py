@@ -125,6 +125,6 @@ def _ignore(number: int, frame: FrameType | None) -> None:
 
 
 def _end_process(limit: float) -> None:
-    _log.critical("Something still runs %.0f s after the signal to stop: ending the process", limit)
+    _log.critical("Shutdown timed out after %.0f s: exiting", limit)
     logging.shutdown()
     os._exit(1)

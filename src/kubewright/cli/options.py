@@ -38,10 +38,16 @@ def _or_of_project(ctx: click.Context, parameter: click.Parameter, value: str | 
 def cluster_options(function: F) -> F:
     """Take which cluster to talk to."""
     function = click.option(
-        "--context", metavar="NAME", default="", help="Context of the kubeconfig; default: the current one."
+        "--context",
+        metavar="NAME",
+        default="",
+        help="Kubeconfig context to use; default: the current context.",
     )(function)
     return click.option(
-        "--kubeconfig", type=FILE, default=None, help="Kubeconfig; default: as kubectl finds it."
+        "--kubeconfig",
+        type=FILE,
+        default=None,
+        help="Path to the kubeconfig; default: $KUBECONFIG, then ~/.kube/config, then in-cluster.",
     )(function)
 
 
@@ -60,8 +66,8 @@ def dry_run_option(function: F) -> F:
         type=click.Choice(["none", "client", "server"]),
         metavar="[client|server]",
         default="none",
-        help="Change nothing. server (the default with --dry-run): show what would change, by the server's own "
-        "dry run. client: name the objects that would be sent, without asking a server.",
+        help="server (the default for --dry-run without a value): send dry-run requests and print the differences. "
+        "client: only print the objects that would be sent.",
     )(function)
 
 

@@ -1,4 +1,4 @@
-"""What a command tells while it works: a line for each thing done, and what it waits for."""
+"""Progress of a command: a line for each completed step, and what it waits for."""
 
 import shutil
 import sys
@@ -15,18 +15,18 @@ Update = Callable[[str], None]
 
 
 class Progress:
-    """Tell what was done on standard output and what is waited for on standard error.
+    """Print completed steps to standard output and waits to standard error.
 
     A terminal shows a wait only while it lasts; a log gets a line when a wait has gone on for a second and
     whenever its reason changes.
     """
 
     def done(self, text: str) -> None:
-        """Tell what was done."""
+        """Print a completed step."""
         click.echo(text)
 
     def note(self, text: str) -> None:
-        """Tell what the user should know beside."""
+        """Print a note to standard error."""
         click.echo(text, err=True)
 
     @contextmanager
@@ -56,12 +56,12 @@ class _Terminal:
 class _Log:
     def __init__(self) -> None:
         self._since = time.monotonic()
-        self._told = ""
+        self._printed = ""
 
     def update(self, text: str) -> None:
-        if text != self._told and time.monotonic() - self._since >= QUIET_SECONDS:
-            self._told = text
+        if text != self._printed and time.monotonic() - self._since >= QUIET_SECONDS:
+            self._printed = text
             click.echo(text, err=True)
 
     def end(self) -> None:
-        """Leave what was told."""
+        """Leave the printed lines as they are."""

@@ -1,4 +1,4 @@
-"""TARGET: from a file, a package directory, a module or `module:object` to the operator it stands for."""
+"""TARGET: load an operator from a file, a package directory, a module or `module:object`."""
 
 import importlib
 import sys
@@ -15,15 +15,15 @@ DEFAULT_OBJECT = "operator"
 
 
 class TargetError(KubewrightError):
-    """TARGET cannot be loaded, or stands for no operator."""
+    """TARGET cannot be loaded or does not define an operator."""
 
 
 class NoSuchTarget(TargetError, WrongUsage):
-    """TARGET names no file, module or object that exists."""
+    """TARGET is not an existing file, module or object."""
 
 
 class NoOperator(TargetError):
-    """TARGET can be loaded, and declares nothing yet."""
+    """TARGET can be loaded but declares no operator, controllers or webhooks."""
 
 
 def load_operator(target: str) -> Operator:
@@ -39,14 +39,14 @@ def load_operator(target: str) -> Operator:
         if len(operators) > 1:
             named = " and ".join(operators)
             raise TargetError(
-                f"{target} has several operators, {named}: name one, like {target}:{next(iter(operators))}"
+                f"{target} defines several operators ({named}): choose one, for example {target}:{next(iter(operators))}"
             )
         return next(iter(operators.values()))
     controllers, webhooks = _controllers_in(module), _webhooks_in(module)
     if not controllers and not webhooks:
         raise NoOperator(
-            f"{target} has no `{DEFAULT_OBJECT}` and no controllers at its top level, nor webhooks: "
-            "declare one with @kw.controller(...), or name the object as module:object"
+            f"{target} defines no `{DEFAULT_OBJECT}`, controllers or webhooks at module level: "
+            "declare one with @kw.controller(...), or pass the object as module:object"
         )
     name = module.__name__.rpartition(".")[2].replace("_", "-").lower()
     return Operator(*controllers, name=name, webhooks=webhooks)
@@ -62,39 +62,39 @@ def _split(target: str) -> tuple[str, str, str]:
 
 def _load(place: str) -> ModuleType:
     if not place:
-        raise NoSuchTarget("TARGET names neither a file nor a module")
+        raise NoSuchTarget("TARGET is empty: pass a file, a package directory or a module")
     path = Path(place)
     if path.is_file():
         if path.suffix != ".py":
-            raise TargetError(f"{place} is no Python file: its name does not end in .py")
+            raise TargetError(f"{place} is not a Python file: its name does not end in .py")
         return _import(path.stem, path.parent, place)
     if path.is_dir():
         if not (path / "__init__.py").is_file():
-            raise TargetError(f"{place} is no package: it has no __init__.py")
+            raise TargetError(f"{place} is not a package: it has no __init__.py")
         return _import(path.resolve().name, path.resolve().parent, place)
     if place.endswith(".py") or "/" in place:
-        raise NoSuchTarget(f"{place}: there is no such file")
+        raise NoSuchTarget(f"{place}: no such file")
     return _import(place, Path.cwd(), place)
 
 
 def _import(name: str, folder: Path, place: str) -> ModuleType:
     if not all(part.isidentifier() for part in name.split(".")):
-        raise TargetError(f"{place}: {name!r} is no module name: rename it")
+        raise TargetError(f"{place}: {name!r} is not a valid module name: rename the file or directory")
     sys.path.insert(0, str(folder.resolve()))
     importlib.invalidate_caches()
     try:
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name == name.partition(".")[0]:
-            raise NoSuchTarget(f"{place}: there is no such file or module") from None
+            raise NoSuchTarget(f"{place}: no such file or module") from None
         raise TargetError(_user_line(error, place)) from error
     except SyntaxError as error:
         where = f"{error.filename}:{error.lineno}" if error.filename else place
         raise TargetError(f"{where}: {type(error).__name__}: {error.msg}") from None
     except SystemExit as error:
         raise TargetError(
-            f"{place_of(error) or place}: loading it ends the program (SystemExit: {error.code}): "
-            'put what runs it under `if __name__ == "__main__":`'
+            f"{place_of(error) or place}: importing it exits the program (SystemExit: {error.code}): "
+            'move the code that runs it under `if __name__ == "__main__":`'
         ) from None
     except Exception as error:
         raise TargetError(_user_line(error, place)) from error
@@ -103,7 +103,7 @@ def _import(name: str, folder: Path, place: str) -> ModuleType:
 
 
 def _refuse_another(module: ModuleType, folder: Path, name: str, place: str) -> None:
-    """A module of the same name that was loaded before would silently stand in for the user's file."""
+    """Raise TargetError if another module of the same name was loaded instead of the user's file."""
     origin = module.__file__
     if origin is None or Path(place).suffix != ".py":
         return
@@ -133,8 +133,8 @@ def _operator_from(found: Any, target: str, module: ModuleType) -> Operator:
     if isinstance(found, Controller):
         return Operator(cast("Controller[Any]", found))
     raise TargetError(
-        f"{target} in {module.__name__} is of type {type(found).__name__}: it must be an Operator, "
-        "a Controller, or a function that returns one of them"
+        f"{target} in {module.__name__} is of type {type(found).__name__}: expected an Operator, "
+        "a Controller or a function that returns one"
     )
 
 
@@ -160,6 +160,6 @@ def _webhooks_in(module: ModuleType) -> list[Webhook]:
 
 
 def _user_line(error: BaseException, place: str) -> str:
-    """Say where in the user's own code it went wrong; our frames and Python's are not the user's business."""
+    """Format an error with the line of the user's code that raised it."""
     text = str(error) if isinstance(error, KubewrightError) else f"{type(error).__name__}: {error}"
     return f"{place_of(error) or place}: {text}"

@@ -10,9 +10,9 @@ import click
 @click.command()
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def command(output: str) -> None:
-    """Print the version of kubewright and of Python."""
-    told = {"kubewright": version("kubewright"), "python": platform.python_version()}
+    """Print the versions of kubewright and Python."""
+    versions = {"kubewright": version("kubewright"), "python": platform.python_version()}
     if output == "json":
-        click.echo(json.dumps(told, indent=2))
+        click.echo(json.dumps(versions, indent=2))
     else:
-        click.echo(f"kubewright {told['kubewright']} (Python {told['python']})")
+        click.echo(f"kubewright {versions['kubewright']} (Python {versions['python']})")

@@ -104,7 +104,10 @@ async def test_what_is_installed_alone_fails_to_convert_and_loses_nothing(
     capsys: pytest.CaptureFixture[str], cluster: Cluster, name: str, installed: str
 ) -> None:
     told = capsys.readouterr().err
-    assert f"note: nobody converts songs.{name}.example.com: requests in another version than v2 fail" in told
+    assert (
+        f"note: no conversion webhook available for songs.{name}.example.com: requests for versions other than v2 fail"
+        in told
+    )
     service = (await converter(cluster, name)).service
     assert service is not None
     assert (service.namespace, service.name) == (f"{name}-system", f"{name}-webhook-service")
@@ -134,7 +137,7 @@ async def test_what_nobody_can_read_is_not_uninstalled_unasked(
         await cluster.client.get(new, "la", cluster.namespace)
     capsys.readouterr()
     assert await command(cluster, "uninstall", installed) == 1
-    assert "stored in versions which nobody converts now" in capsys.readouterr().err
+    assert "for which no conversion webhook is available" in capsys.readouterr().err
     assert (await converter(cluster, name)).service is not None
     assert await command(cluster, "uninstall", installed, "--with-resources") == 0
     with pytest.raises(NotFound):
@@ -179,7 +182,10 @@ async def test_a_rehearsal_says_so_and_changes_nothing(
     capsys.readouterr()
     assert await command(cluster, "deploy", target, *IMAGE, "--dry-run") == 0
     told = capsys.readouterr()
-    assert f"note: the conversion of songs.{name}.example.com would be taken from a run by URL" in told.err
+    assert (
+        f"note: the conversion webhook of songs.{name}.example.com, registered by `kubewright run`, would be replaced"
+        in told.err
+    )
     assert f"+  name: {name}-controller-manager" in told.out
     assert await command(cluster, "uninstall", target) == 0
 
@@ -189,13 +195,13 @@ async def test_a_deployment_takes_their_place(
 ) -> None:
     definition = f"songs.{name}.example.com"
     assert await command(cluster, "deploy", target, *IMAGE) == 0
-    assert "(conversion) removed: a run by URL had registered it" in capsys.readouterr().out
+    assert "(conversion) deleted: it was registered by `kubewright run`" in capsys.readouterr().out
     config = await converter(cluster, name)
     assert config.service is not None
     assert not config.url
     capsys.readouterr()
     assert await command(cluster, "undeploy", target) == 0
-    assert f"note: nobody converts {definition}" in capsys.readouterr().err
+    assert f"note: no conversion webhook available for {definition}" in capsys.readouterr().err
     assert (await converter(cluster, name)).service == config.service
     assert await command(cluster, "uninstall", target) == 0
     with pytest.raises(NotFound):

@@ -15,13 +15,13 @@ NOTES = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: notes}\n"
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"a: b\nc: \xff\n", r"x\.yaml:2 is not written in UTF-8"),
+        (b"a: b\nc: \xff\n", r"x\.yaml:2 is not valid UTF-8"),
         (b"a: [", "is not valid YAML"),
         (b"", "there are no objects in it"),
         (b"# nothing yet\n---\n", "there are no objects in it"),
-        (b"- 1\n", "no object: it needs apiVersion and kind"),
-        (b"apiVersion: 1\nkind: Pod\n", "no object: it needs apiVersion and kind"),
-        (b"apiVersion: v1\nkind: List\nitems: [1]\n", "no object: it needs apiVersion and kind"),
+        (b"- 1\n", "a document without apiVersion and kind"),
+        (b"apiVersion: 1\nkind: Pod\n", "a document without apiVersion and kind"),
+        (b"apiVersion: v1\nkind: List\nitems: [1]\n", "a document without apiVersion and kind"),
         (b"apiVersion: v1\nkind: Pod\nmetadata: x\n", "a Pod without metadata.name"),
         (
             b"apiVersion: v1\nkind: Pod\nmetadata: {name: 5}\n",

@@ -260,7 +260,7 @@ async def test_a_file_without_objects_is_told(
     path = tmp_path / "list.yaml"
     path.write_text("- 1\n")
     assert await command(cluster, "apply", "-f", str(path)) == 1
-    assert "holds something that is no object" in capsys.readouterr().err
+    assert "contains a document without apiVersion and kind" in capsys.readouterr().err
 
 
 async def test_a_rehearsal_holds_an_object_against_the_definition_beside_it(

@@ -56,7 +56,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 def test_without_a_builder_it_says_so(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code() == 1
     assert capsys.readouterr().err == (
-        "Error: there is none of docker, podman, buildah on PATH: install one to build images\n"
+        "Error: none of docker, podman, buildah found on PATH: install one to build images\n"
     )
 
 
@@ -116,7 +116,7 @@ def test_other_builders_hand_kind_an_archive(machine: Machine, builder: str, tmp
 def test_without_kind_nothing_is_built(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
     machine.install("docker")
     assert exit_code("--load", "kind") == 1
-    assert "there is no kind on PATH" in capsys.readouterr().err
+    assert "kind not found on PATH" in capsys.readouterr().err
     assert machine.called() == []
 
 
@@ -126,7 +126,7 @@ def test_a_failed_build_is_one_line_after_the_builders_own(
     machine.install("docker", code=3)
     assert exit_code("--push") == 1
     assert capsys.readouterr().err.splitlines()[-1] == (
-        "Error: toyshop:0.1.0 was not built (docker ended with 3; see above)"
+        "Error: cannot build toyshop:0.1.0 (docker exited with 3; see its output above)"
     )
     assert len(machine.called()) == 1
 
@@ -143,4 +143,4 @@ def test_a_missing_dockerfile_is_told(
 ) -> None:
     (tmp_path / "toyshop" / "Dockerfile").unlink()
     assert exit_code() == 1
-    assert "is missing" in capsys.readouterr().err
+    assert "not found" in capsys.readouterr().err

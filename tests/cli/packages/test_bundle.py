@@ -60,7 +60,7 @@ def test_a_bundle_is_checked_against_the_declarations(shop: Path, capsys: pytest
 def test_a_dockerfile_of_somebody_elses_stays(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (shop / "bundle.Dockerfile").write_text("FROM mine\n")
     assert exit_code("bundle", *IMAGE) == 1
-    assert "so it stays" in capsys.readouterr().err
+    assert "so it is not overwritten" in capsys.readouterr().err
     assert (shop / "bundle.Dockerfile").read_text() == "FROM mine\n"
     assert not (shop / "bundle").exists()
 
@@ -68,12 +68,12 @@ def test_a_dockerfile_of_somebody_elses_stays(shop: Path, capsys: pytest.Capture
 @pytest.mark.parametrize(
     ("table", "arguments", "message"),
     [
-        ("", ["--version", "one"], "no semantic version"),
-        ('colour = "red"', [], "has 'colour': choose from"),
+        ("", ["--version", "one"], "not a semantic version"),
+        ('colour = "red"', [], "unknown key 'colour': choose from"),
         ('capability = "Everything"', [], "choose from Basic Install"),
         ('icon = "shop.txt"', [], "gif, jpeg, png and svg"),
         ('icon = "none.png"', [], "cannot read the icon"),
-        ('channels = "stable"', [], "where a list of texts is wanted"),
+        ('channels = "stable"', [], "expected a list of strings"),
     ],
 )
 def test_mistakes_are_one_line_and_write_nothing(

@@ -146,7 +146,7 @@ async def test_what_is_pending_anyway_is_told_apart(desk: Desk, capsys: pytest.C
     capsys.readouterr()
     assert await desk.plan(target, words=("red", "green", "blue")) == 0
     shown = capsys.readouterr().out
-    anyway, _, change = shown.partition("# what the change leads to")
+    anyway, _, change = shown.partition("# changes caused by the change")
     assert "+  word: red" in anyway
     assert "+  word: blue" in change
     assert "+  word: red" not in change
@@ -167,7 +167,7 @@ async def test_a_kind_need_not_be_installed_and_a_failure_is_told(
 async def test_an_outside_system_is_left_alone(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
     target = desk.target(", lifespan=outside")
     assert await desk.plan(target, words=("red",)) == 1
-    assert "give it one for planning" in capsys.readouterr().err
+    assert "pass Operator(..., planning=...)" in capsys.readouterr().err
     sys.modules.pop("notes_operator")
     target = desk.target(", lifespan=outside, planning=pretended")
     assert await desk.plan(target, words=("red",)) == 0

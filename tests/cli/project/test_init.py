@@ -39,7 +39,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["init", "1shop"], "'1shop' is no name for a project"),
         (["init", "json"], "a Python module is called 'json' already"),
         (["init", "a", "--domain", "nodot"], "it has no dot"),
-        (["init", "yaml"], "a package called 'yaml' is installed here already"),
+        (["init", "yaml"], "a package named 'yaml' is already installed"),
         (["init"], "Missing argument 'NAME'"),
     ],
 )
@@ -58,7 +58,7 @@ def test_a_folder_that_holds_something_else_stays_as_it_is(
     (tmp_path / "toyshop" / "mine.txt").write_text("mine")
     assert exit_code("init", "toyshop") == 1
     assert capsys.readouterr().err == (
-        "Error: toyshop is there already and is no kubewright project: choose another name\n"
+        "Error: toyshop already exists and is not a kubewright project: choose another name\n"
     )
     assert contents(tmp_path / "toyshop") == {"mine.txt": "mine"}
 
@@ -78,7 +78,7 @@ def test_a_second_run_adds_what_is_missing_and_keeps_what_was_changed(
     capsys.readouterr()
     assert exit_code("init", "toyshop") == 0
     assert (shop / "Dockerfile").read_text() == "FROM mine\n"
-    assert capsys.readouterr().out == "created README.md\nkept 8 files that were there\n"
+    assert capsys.readouterr().out == "created README.md\nkept 8 existing files\n"
 
 
 def test_a_project_of_an_older_version_is_told_what_changed(
@@ -89,7 +89,7 @@ def test_a_project_of_an_older_version_is_told_what_changed(
     assert older != text
     (shop / "pyproject.toml").write_text(older)
     assert exit_code("create", "api", "--version", "v1", "--kind", "Toy") == 0
-    assert "since this project was made: 0.1.0: requirements.lock" in capsys.readouterr().err
+    assert "changed since this project was created: 0.1.0: requirements.lock" in capsys.readouterr().err
     assert (shop / "pyproject.toml").read_text() == text
 
 
@@ -102,8 +102,8 @@ def test_a_project_of_an_older_version_is_told_what_changed(
         (["api", "--version", "v1", "--kind", "Toy", "--plural", "To Ys"], 2, "plural 'To Ys'"),
         (["api", "--version", "v1", "--kind", "Toy", "--group", "toy.k8s.io"], 2, "is Kubernetes' own"),
         (["api", "--version", "v1"], 2, "Missing option '--kind'"),
-        (["webhook", "--kind", "Toy"], 2, "say what for"),
-        (["webhook", "--kind", "Toy", "--validation"], 1, "there is no kind Toy in this project"),
+        (["webhook", "--kind", "Toy"], 2, "specify at least one of"),
+        (["webhook", "--kind", "Toy", "--validation"], 1, "kind Toy not found in this project"),
     ],
 )
 def test_an_addition_that_cannot_be_changes_nothing(
@@ -128,16 +128,16 @@ def test_a_group_needs_a_dot_where_the_project_has_no_domain(
 
 def test_outside_a_project_it_says_how_to_make_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code("create", "api", "--kind", "Toy", "--version", "v1") == 1
-    assert "make one with `kubewright init NAME`" in capsys.readouterr().err
+    assert "create one with `kubewright init NAME`" in capsys.readouterr().err
 
 
 def test_a_kind_is_added_once(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code("create", "api", "--version", "v1", "--kind", "Toy") == 0
     before = contents(shop)
     assert exit_code("create", "api", "--version", "v1", "--kind", "Toy") == 1
-    assert "Toy v1 of toyshop.example.com is in toyshop.toy already" in capsys.readouterr().err
+    assert "Toy v1 of toyshop.example.com already exists in toyshop.toy" in capsys.readouterr().err
     assert exit_code("create", "api", "--version", "v1", "--kind", "Toy", "--group", "other") == 1
-    assert "toyshop/toy.py is there already: nothing was written" in capsys.readouterr().err
+    assert "toyshop/toy.py already exists: nothing was written" in capsys.readouterr().err
     assert contents(shop) == before
 
 
@@ -169,14 +169,14 @@ def test_a_further_version_says_of_the_kind_what_the_first_says(
     [
         (
             ["--kind", "Toy", "--plural", "toyz"],
-            "Toy is there with --plural toys --namespaced, and so is each",
+            "Toy has --plural toys --namespaced, and all its versions",
         ),
-        (["--kind", "Toy", "--cluster"], "Toy is there with --plural toys --namespaced, and so is each"),
-        (["--kind", "ToY"], "toys.toyshop.example.com is the kind Toy of toyshop.toy already"),
-        (["--kind", "ToY", "--group", "other"], "ToY differs from Toy of toyshop.toy only in capitals"),
+        (["--kind", "Toy", "--cluster"], "Toy has --plural toys --namespaced, and all its versions"),
+        (["--kind", "ToY"], "toys.toyshop.example.com already exists as kind Toy in toyshop.toy"),
+        (["--kind", "ToY", "--group", "other"], "ToY differs from Toy in toyshop.toy only in case"),
         (
             ["--kind", "Doll", "--plural", "toys"],
-            "toys.toyshop.example.com is the kind Toy of toyshop.toy already",
+            "toys.toyshop.example.com already exists as kind Toy in toyshop.toy",
         ),
     ],
 )
@@ -253,14 +253,14 @@ def test_settings_that_are_no_table_are_told(
 ) -> None:
     (shop / "pyproject.toml").write_text(f"{text}\n[tool.kubewright]\n" if name == "project" else text)
     assert exit_code("manifests") == 1
-    assert capsys.readouterr().err == f"Error: {shop / 'pyproject.toml'}: {name!r} is no table\n"
+    assert capsys.readouterr().err == f"Error: {shop / 'pyproject.toml'}: {name!r} is not a table\n"
 
 
 def test_a_sample_that_is_no_text_is_told(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code("create", "api", "--version", "v1", "--kind", "Toy") == 0
     (shop / "samples" / "toy.yaml").write_bytes(b"a: \xff\n")
     assert exit_code("bundle", "--image", "toys:1") == 1
-    assert capsys.readouterr().err == f"Error: {shop / 'samples' / 'toy.yaml'} is not written in UTF-8\n"
+    assert capsys.readouterr().err == f"Error: {shop / 'samples' / 'toy.yaml'} is not valid UTF-8\n"
 
 
 def test_a_syntax_error_in_the_project_is_told_with_its_place(

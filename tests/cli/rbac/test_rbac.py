@@ -85,12 +85,12 @@ def test_the_operators_own_tests_prove_its_rules(
         ("delete", "secrets"),
         ("read", "secrets"),
     ]
-    assert "take it from needs=[...] of controller 'crate'" in verdict["unused"][0]["remedy"]
+    assert "remove it from needs=[...] of controller 'crate'" in verdict["unused"][0]["remedy"]
 
 
 def test_rights_that_are_all_used_are_proved(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert verify("crates.py", "--recording", recorded(project, *ALL)) == 0
-    assert capsys.readouterr().out == "crates: all 8 rights were used and no other was asked for\n"
+    assert capsys.readouterr().out == "crates: all 8 rules were used and none is missing\n"
 
 
 def test_what_was_denied_is_told_unless_the_rules_have_it(
@@ -101,23 +101,23 @@ def test_what_was_denied_is_told_unless_the_rules_have_it(
         Access("create", "", "configmaps", "x", "a", denied=True),
     ]
     assert verify("crates.py", "--recording", recorded(project, *ALL, *denied)) == 1
-    assert capsys.readouterr().out == "denied  list pods: declare it with needs=[kw.needs(...)]\n"
+    assert capsys.readouterr().out == "denied  list pods: add it to needs=[kw.needs(...)]\n"
 
 
 def test_a_recording_of_another_operator_proves_nothing(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert verify("crates.py", "--recording", recorded(project, *ALL, operator="other")) == 1
-    assert "nothing ran the operator 'crates'" in capsys.readouterr().err
+    assert "no recorded requests of operator 'crates'" in capsys.readouterr().err
 
 
 def test_a_file_that_is_no_recording_is_told(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "x").write_text("nonsense\n")
     assert verify("crates.py", "--recording", "x") == 1
-    assert "x is no recording" in capsys.readouterr().err
+    assert "x is not a recording" in capsys.readouterr().err
 
 
 def test_a_target_without_tests_is_told(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "tests").rmdir()
     assert verify("crates.py") == 1
-    assert "there are no tests beside crates.py" in capsys.readouterr().err
+    assert "no tests found next to crates.py" in capsys.readouterr().err

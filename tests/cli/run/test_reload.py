@@ -54,7 +54,7 @@ def test_the_operator_starts_again_after_a_change_and_a_mistake_is_waited_out(tm
         try:
             wait_for(process, "Starting workers")
             path.write_text("def f(:\n")
-            wait_for(process, "shoes.py changed: starting again")
+            wait_for(process, "shoes.py changed: restarting")
             wait_for(process, "shoes.py:1: SyntaxError")
             wait_for(process, "waiting for a change")
             path.write_text(OPERATOR.format(name="second"))

@@ -1,4 +1,4 @@
-"""Whether new CRDs break what the cluster holds: asked before anything is changed."""
+"""Compatibility of new CRDs with the stored objects, checked before anything is changed."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ class IncompatibleError(KubewrightError):
 async def check_compatible(
     client: Client, definitions: Sequence[JsonObject], progress: Progress, *, force: bool
 ) -> None:
-    """Refuse changes that break stored objects, all of them in one message; tell of those that break clients."""
+    """Raise IncompatibleError listing changes that break stored objects; print warnings for those that break clients."""
     refused: list[str] = []
     for definition in definitions:
         name: str = definition["metadata"]["name"]
@@ -29,14 +29,14 @@ async def check_compatible(
                 progress.note(_warning(name, change))
     if refused:
         raise IncompatibleError(
-            "objects that are stored in the cluster would break:\n"
+            "the change would break objects stored in the cluster:\n"
             + "\n".join(refused)
-            + "\nkeep the old version beside a new one, or overrule it: `kubewright install` and `deploy` take --force"
+            + "\nadd a new version and keep the old one, or pass --force to `kubewright install` or `kubewright deploy`"
         )
 
 
 async def live_definition(client: Client, name: str) -> JsonObject | None:
-    """Read a CRD of the cluster, if it is there."""
+    """Read a CRD from the cluster; return None if it does not exist."""
     try:
         return await client.get(CUSTOM_RESOURCE_DEFINITION, name)
     except NotFound:
@@ -44,7 +44,7 @@ async def live_definition(client: Client, name: str) -> JsonObject | None:
 
 
 def kind_in(definition: JsonObject) -> Kind:
-    """Give the kind of a CRD, in the first version that is served."""
+    """Return the kind of a CRD, in the first served version."""
     spec = definition["spec"]
     served = [version for version in spec["versions"] if version.get("served", True)]
     return Kind(
@@ -57,13 +57,13 @@ def kind_in(definition: JsonObject) -> Kind:
 
 
 def conversion_in(definition: JsonObject | None) -> JsonObject:
-    """Give how the versions of a CRD are converted, as far as it says."""
+    """Return spec.conversion of a CRD, or an empty object."""
     found: JsonObject | None = definition["spec"].get("conversion") if definition is not None else None
     return found or {}
 
 
 async def _is_empty(client: Client, live: JsonObject) -> bool:
-    """Tell whether no object is stored; who may not look must take it that there are some."""
+    """Return True if no object is stored; assume that there are some without permission to list them."""
     try:
         answer = await client.raw(requests.list_page(kind_in(live), limit=1))
     except NotFound:

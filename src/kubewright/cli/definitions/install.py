@@ -16,14 +16,14 @@ from kubewright.generate import Names, crds
 
 @click.command(cls=DryRunCommand)
 @target_argument
-@click.option("--force", is_flag=True, help="Install CRDs even if stored objects break.")
+@click.option("--force", is_flag=True, help="Install CRDs even if the change breaks stored objects.")
 @dry_run_option
 @cluster_options
 def command(target: str, force: bool, dry_run: str, kubeconfig: Path | None, context: str) -> int:
     """Install the CRDs of TARGET in the cluster and wait until they are served.
 
-    A change that breaks objects which are stored is refused, with the list of what breaks. Versions are
-    converted by the operator: until it runs, requests in another version than the stored one fail.
+    A change that would break stored objects is rejected with a list of the breaking changes. The operator serves the
+    conversion webhook: until it runs, requests for versions other than the storage version fail.
     """
     operator = load_operator(target)
     definitions = crds(operator, Names(operator.name))

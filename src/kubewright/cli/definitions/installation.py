@@ -1,4 +1,4 @@
-"""Bring an operator's CRDs to a cluster."""
+"""Install an operator's CRDs in a cluster."""
 
 import asyncio
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ _POLL = 0.05
 async def install(
     client: Client, definitions: Sequence[JsonObject], progress: Progress, *, force: bool = False
 ) -> list[str]:
-    """Apply CRDs and wait until the server serves them; refuse, before the first, what breaks stored objects.
+    """Apply CRDs and wait until they are served; raise IncompatibleError first if stored objects would break.
 
-    Who converts versions now goes on doing so. Gives what the user should know of the others: until their
-    operator runs, nobody does.
+    Registered conversion webhooks are kept. Returns notes on CRDs without a conversion webhook: it is not available
+    until the operator runs.
     """
     planned = await with_live_conversions(client, definitions)
     await check_compatible(client, planned, progress, force=force)
@@ -34,7 +34,7 @@ async def install(
 
 
 async def install_one(client: Client, definition: JsonObject, progress: Progress) -> None:
-    """Apply one CRD and wait until the server serves it; its versions are converted as it says, if it does."""
+    """Apply one CRD and wait until it is served; keep its live conversion unless it declares one."""
     name = definition["metadata"]["name"]
     await _wait_not_terminating(client, name, progress)
     if "conversion" not in definition["spec"]:
@@ -50,7 +50,7 @@ async def _apply(client: Client, definition: JsonObject, progress: Progress) -> 
 
 
 async def with_live_conversions(client: Client, definitions: Sequence[JsonObject]) -> list[JsonObject]:
-    """Give CRDs with the conversion that they have in the cluster: somebody serves it there, or will again."""
+    """Return CRDs with the conversion webhooks that are registered in the cluster."""
     kept: list[JsonObject] = []
     for definition in definitions:
         spec: JsonObject = definition["spec"]
@@ -63,16 +63,16 @@ async def with_live_conversions(client: Client, definitions: Sequence[JsonObject
 
 
 def unconverted(definition: JsonObject) -> str:
-    """Say what nobody converts means to those who use a kind."""
+    """Return a note that no conversion webhook is available for a CRD."""
     stored = next(version["name"] for version in definition["spec"]["versions"] if version["storage"])
     return (
-        f"note: nobody converts {definition['metadata']['name']}: requests in another version than {stored} "
-        "fail until the operator runs (`kubewright run` or `kubewright deploy`)"
+        f"note: no conversion webhook available for {definition['metadata']['name']}: requests for versions other than "
+        f"{stored} fail until the operator runs (`kubewright run` or `kubewright deploy`)"
     )
 
 
 async def wait_established(client: Client, name: str, progress: Progress) -> None:
-    """Wait until a CRD is served; say why it is not."""
+    """Wait until a CRD is established; raise InstallError with its conditions on timeout."""
     conditions: dict[str, JsonObject] = {}
     try:
         with progress.waiting(f"waiting until {name} is served") as update:
@@ -83,25 +83,25 @@ async def wait_established(client: Client, name: str, progress: Progress) -> Non
                     conditions = {item["type"]: item for item in status.get("conditions") or ()}
                     if conditions.get("Established", {}).get("status") == "True":
                         return
-                    update(f"waiting until {name} is served: {_told(conditions)}")
+                    update(f"waiting until {name} is served: {_format_conditions(conditions)}")
                     await asyncio.sleep(_POLL)
     except TimeoutError:
         raise InstallError(
-            f"CRD {name} was not Established within {ESTABLISHED_WITHIN:.0f} s: {_told(conditions)}"
+            f"CRD {name} was not Established within {ESTABLISHED_WITHIN:.0f} s: {_format_conditions(conditions)}"
         ) from None
 
 
-def _told(conditions: dict[str, JsonObject]) -> str:
+def _format_conditions(conditions: dict[str, JsonObject]) -> str:
     return (
         "; ".join(
             f"{item['type']}={item['status']}: {item.get('message', '')}" for item in conditions.values()
         )
-        or "it has no conditions yet"
+        or "no conditions yet"
     )
 
 
 async def _wait_not_terminating(client: Client, name: str, progress: Progress) -> None:
-    """A CRD on its way out would take what is applied to it now along."""
+    """Wait until a CRD that is being deleted is gone: objects applied to it now would be deleted too."""
     live = await live_definition(client, name)
     if live is not None and "deletionTimestamp" in live["metadata"]:
         await wait_gone(client, live, progress)

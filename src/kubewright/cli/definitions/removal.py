@@ -1,4 +1,4 @@
-"""Take an operator's CRDs from a cluster, with care for the objects they hold."""
+"""Delete an operator's CRDs from a cluster, protecting their objects."""
 
 import asyncio
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ ESTABLISHED_WITHIN = 30.0
 _SHOWN = 5
 _POLL = 0.05
 _READ_WITHIN = 10.0
-"""Seconds after which a server that asks to come again is taken not to get its objects converted."""
+"""Seconds after which a server that asks for retries is assumed to have no conversion webhook available."""
 
 
 class InstallError(KubewrightError):
@@ -22,20 +22,20 @@ class InstallError(KubewrightError):
 
 
 async def refuse_in_use(client: Client, definitions: Sequence[JsonObject]) -> None:
-    """Refuse, before anything is changed, to remove CRDs of which objects exist."""
+    """Raise InstallError if objects of the CRDs exist."""
     for definition in definitions:
         live = await live_definition(client, definition["metadata"]["name"])
         found = await _objects(client, live) if live is not None else []
         resource = kind_in(definition).resource
         if found is None:
             raise InstallError(
-                f"{resource} exist that are stored in versions which nobody converts now: run the operator, "
-                "or run again with --with-resources to delete them unread"
+                f"{resource} exist in stored versions for which no conversion webhook is available: run the operator, "
+                "or pass --with-resources to delete them without reading them"
             )
         if found:
             raise InstallError(
                 f"{len(found)} {resource} exist and would be deleted with their CRD ({_named(found)}): "
-                "delete them first, or run again with --with-resources"
+                "delete them first, or pass --with-resources"
             )
 
 
@@ -45,31 +45,31 @@ async def uninstall(client: Client, definitions: Sequence[JsonObject], progress:
         name = definition["metadata"]["name"]
         live = await live_definition(client, name)
         if live is None:
-            progress.done(f"customresourcedefinition.apiextensions.k8s.io/{name} is not there")
+            progress.done(f"customresourcedefinition.apiextensions.k8s.io/{name} not found")
             continue
         if await _objects(client, live) is None:
-            # The server reads objects before it deletes them: with nobody to convert them it never would.
+            # The server must read objects to delete them, which fails without a conversion webhook.
             patch = {"spec": {"conversion": {"strategy": "None", "webhook": None}}}
             await client.patch(CUSTOM_RESOURCE_DEFINITION, patch, name=name)
         await client.delete(CUSTOM_RESOURCE_DEFINITION, name)
         await wait_gone(client, definition, progress)
-        progress.done(f"customresourcedefinition.apiextensions.k8s.io/{name} removed")
+        progress.done(f"customresourcedefinition.apiextensions.k8s.io/{name} deleted")
 
 
 async def wait_gone(client: Client, definition: JsonObject, progress: Progress) -> None:
-    """Wait until a CRD is gone; say what holds it."""
+    """Wait until a CRD is deleted; raise InstallError with the objects that remain on timeout."""
     name = definition["metadata"]["name"]
     try:
-        with progress.waiting(f"waiting until {name} is gone") as update:
+        with progress.waiting(f"waiting until {name} is deleted") as update:
             async with asyncio.timeout(ESTABLISHED_WITHIN):
                 while await live_definition(client, name) is not None:
-                    update(f"waiting until {name} is gone: its objects go first")
+                    update(f"waiting until {name} is deleted: its objects are deleted first")
                     await asyncio.sleep(_POLL)
     except TimeoutError:
         held = await _holders(client, definition)
         raise InstallError(
             f"CRD {name} is still being deleted after {ESTABLISHED_WITHIN:.0f} s: "
-            f"objects with finalizers hold it{held}; is their operator running?"
+            f"objects with finalizers remain{held}; check that their operator is running"
         ) from None
 
 
@@ -83,7 +83,7 @@ async def _holders(client: Client, definition: JsonObject) -> str:
 
 
 async def _objects(client: Client, definition: JsonObject) -> list[JsonObject] | None:
-    """Read the objects of a CRD as they are stored; None where nobody converts those of other versions."""
+    """List the objects of a CRD in the storage version; return None if no conversion webhook is available."""
     spec = definition["spec"]
     stored = [version["name"] for version in spec["versions"] if version["storage"] and version["served"]]
     kind = kind_in(definition)

@@ -16,12 +16,12 @@ from kubewright.generate import crds
 
 @click.command()
 @target_argument
-@click.option("--with-resources", is_flag=True, help="Delete the objects of these kinds too.")
+@click.option("--with-resources", is_flag=True, help="Delete all objects of these kinds too.")
 @cluster_options
 def command(target: str, with_resources: bool, kubeconfig: Path | None, context: str) -> None:
-    """Remove the CRDs of TARGET from the cluster, and webhooks that a killed run has left there.
+    """Delete the CRDs of TARGET from the cluster, and webhook configurations left by a killed run.
 
-    Refused while objects of these kinds exist: they would be deleted too.
+    The command fails while objects of these kinds exist, because they would be deleted too.
     """
     operator = load_operator(target)
     definitions = crds(operator)
@@ -32,7 +32,7 @@ def command(target: str, with_resources: bool, kubeconfig: Path | None, context:
             progress = Progress()
             if not with_resources:
                 await refuse_in_use(client, definitions)
-            # Who still converts is needed until the last object is gone.
+            # Conversion webhooks are needed until the last object is deleted.
             await clear_url_webhooks(client, operator, progress, conversions=False)
             await uninstall(client, definitions, progress)
 

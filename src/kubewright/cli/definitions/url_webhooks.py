@@ -1,4 +1,4 @@
-"""Webhooks that a run by URL has registered: dead once it was killed, and in the way of a deployment."""
+"""Webhooks that `kubewright run` has registered by URL, and that remain if it is killed."""
 
 from importlib import import_module
 
@@ -14,15 +14,15 @@ WEBHOOK_SERVER = "kubewright.webhook.server"
 async def clear_url_webhooks(
     client: Client, operator: Operator, progress: Progress, *, conversions: bool = True
 ) -> None:
-    """Take them away, each with a line; conversions, if asked for, are led to the operator's Service."""
+    """Delete webhook configurations with URLs; with `conversions`, point CRDs to the operator's Service."""
     if operator.webhooks:
         clear, names = import_module(WEBHOOK_SERVER).clear_leftovers, WebhookNames(operator.name)
         for cleared in await clear(client, operator.webhooks, names, conversions=conversions):
-            progress.done(f"{cleared} removed: a run by URL had registered it")
+            progress.done(f"{cleared} deleted: it was registered by `kubewright run`")
 
 
 async def converted_by_url(client: Client, operator: Operator) -> set[str]:
-    """Name the CRDs whose versions are converted by such a run."""
+    """Return the names of CRDs with a conversion webhook registered by URL."""
     if not operator.webhooks:
         return set()
     find, names = import_module(WEBHOOK_SERVER).find_leftovers, WebhookNames(operator.name)

@@ -1,4 +1,4 @@
-"""An operator brought to a cluster and taken away: `deploy`, `undeploy`, and why one does not start."""
+"""`deploy` and `undeploy`, and the reasons why a Deployment is not available."""
 
 from kubewright.cli.deployment.diagnosis import hindrance, pods_of
 

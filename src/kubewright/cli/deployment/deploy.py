@@ -46,17 +46,17 @@ from kubewright.generate import PARTS, USUAL_PARTS, Names, Settings, manifests
     "namespaces",
     metavar="NAMESPACE",
     multiple=True,
-    help="Limit the operator to a namespace; repeatable.",
+    help="Namespace to which the operator is limited; repeatable.",
 )
 @click.option(
     "--with",
     "further",
     type=click.Choice([part for part in PARTS if part not in USUAL_PARTS]),
     multiple=True,
-    help="Bring this part as well; repeatable.",
+    help="Deploy this optional part too; repeatable.",
 )
 @dry_run_option
-@click.option("--force", is_flag=True, help="Change CRDs even if stored objects break.")
+@click.option("--force", is_flag=True, help="Update CRDs even if the change breaks stored objects.")
 @timeout_option(AVAILABLE_WITHIN, "the Deployment is available")
 @cluster_options
 def command(
@@ -70,9 +70,9 @@ def command(
     kubeconfig: Path | None,
     context: str,
 ) -> int:
-    """Bring TARGET to the cluster: CRDs, roles, webhooks and its Deployment, and wait until it runs.
+    """Deploy TARGET (CRDs, RBAC, webhooks and the Deployment) and wait until it is available.
 
-    Run again, it completes what was interrupted and changes only what differs.
+    The command can be repeated: it completes an interrupted deployment and changes only what differs.
     """
     operator = load_operator(target)
     settings = Settings(image=image, namespaces=namespaces)
@@ -101,7 +101,7 @@ def command(
 
 
 async def _rehearsed(client: Client, operator: Operator, documents: Sequence[JsonObject]) -> Comparison:
-    """Compare; a CRD that a run by URL converts is rehearsed with that conversion, which it would take the place of."""
+    """Compare with a dry run, in which CRDs keep conversion webhooks registered by `kubewright run`."""
     taken = await converted_by_url(client, operator)
     planned: list[JsonObject] = []
     for document in documents:
@@ -109,6 +109,7 @@ async def _rehearsed(client: Client, operator: Operator, documents: Sequence[Jso
         planned += await with_live_conversions(client, [document]) if by_url else [document]
     found = await differences(client, planned, FIELD_MANAGER)
     found.unrehearsed.extend(
-        f"the conversion of {name} would be taken from a run by URL" for name in sorted(taken)
+        f"the conversion webhook of {name}, registered by `kubewright run`, would be replaced"
+        for name in sorted(taken)
     )
     return found

@@ -11,14 +11,14 @@ EVENTS = 3
 
 
 def hindrance(found: apps_v1.Deployment, pods: Sequence[core_v1.Pod]) -> str:
-    """Say in one line what the Deployment waits for now."""
-    told = [*_conditions(found), *(text for pod in pods for text in _containers(pod))]
+    """Return in one line why the Deployment is not available yet."""
+    reasons = [*_conditions(found), *(text for pod in pods for text in _containers(pod))]
     ready = f"{found.status.available_replicas} of {found.spec.replicas or 0} replicas are available"
-    return "; ".join([ready, *dict.fromkeys(told)])
+    return "; ".join([ready, *dict.fromkeys(reasons)])
 
 
 async def pods_of(client: Client, found: apps_v1.Deployment) -> list[core_v1.Pod]:
-    """Read the Deployment's Pods; those who may not see them see none."""
+    """List the Deployment's Pods; return none if they cannot be listed."""
     labels = ",".join(f"{key}={value}" for key, value in found.spec.selector.match_labels.items())
     try:
         return list(await client.list(core_v1.Pod, namespace=found.metadata.namespace, labels=labels))
@@ -27,7 +27,7 @@ async def pods_of(client: Client, found: apps_v1.Deployment) -> list[core_v1.Pod
 
 
 async def explain(client: Client, found: apps_v1.Deployment) -> str:
-    """Tell the whole story in lines of their own: conditions, containers, warnings, the log of what crashed."""
+    """Return conditions, container states, warning events and the log of a crashed container, one per line."""
     pods = await pods_of(client, found)
     lines = [*_conditions(found), *(text for pod in pods for text in _containers(pod))]
     lines += await _warnings(client, found, pods)
@@ -56,7 +56,7 @@ def _containers(pod: core_v1.Pod) -> Iterator[str]:
         if waiting is not None and waiting.reason not in ("", "ContainerCreating", "PodInitializing"):
             yield f"container {item.name} of pod {name}: {waiting.reason}: {waiting.message}".rstrip(": ")
         if ended is not None and ended.exit_code:
-            yield f"container {item.name} of pod {name} ended with {ended.exit_code} ({ended.reason})"
+            yield f"container {item.name} of pod {name} exited with {ended.exit_code} ({ended.reason})"
 
 
 def _crashed(pod: core_v1.Pod) -> core_v1.ContainerStatus | None:
@@ -71,7 +71,7 @@ async def _warnings(client: Client, found: apps_v1.Deployment, pods: Sequence[co
     try:
         events = await client.list(core_v1.Event, namespace=found.metadata.namespace, fields="type=Warning")
     except KubewrightError as error:
-        return [f"events cannot be read: {error}"]
+        return [f"cannot read events: {error}"]
     ours = [
         event
         for event in events
@@ -97,6 +97,6 @@ async def _log(client: Client, pod: core_v1.Pod, container: core_v1.ContainerSta
         ):
             text += piece
     except KubewrightError as error:
-        return [f"its log cannot be read: {error}"]
+        return [f"cannot read its log: {error}"]
     lines = text.decode(errors="replace").splitlines()
     return [f"log of container {container.name} of pod {pod.metadata.name}:", *(f"  | {it}" for it in lines)]

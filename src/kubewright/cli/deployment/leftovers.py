@@ -1,4 +1,4 @@
-"""Objects of an operator that its declarations no longer ask for, found by their labels."""
+"""Objects with an operator's labels that are no longer part of it."""
 
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from kubewright.api import Forbidden, JsonObject, Kind, kind_of
 from kubewright.api.builtin import admissionregistration_v1, core_v1, networking_v1, policy_v1, rbac_v1
 from kubewright.client import Client
 
-# What may come and go with the declarations; never what holds data or is shared.
+# Kinds that are pruned; never those that contain data or are shared.
 _KINDS = tuple(
     kind_of(declared)
     for declared in (
@@ -25,22 +25,26 @@ _KINDS = tuple(
 
 
 class Leftovers(NamedTuple):
-    """What is there and not wanted, and the kinds that could not be looked at."""
+    """Objects to delete, and the kinds that could not be listed."""
 
     found: list[tuple[Kind, JsonObject]]
     unseen: list[Kind]
 
     @property
     def note(self) -> str:
-        """Say what may have stayed; nothing where everything was seen."""
+        """Return a note on kinds that could not be listed, or an empty string."""
         names = ", ".join(kind.plural for kind in self.unseen)
-        return f"note: you may not list {names}: what an earlier version left of them stays" if names else ""
+        return (
+            f"note: not allowed to list {names}: objects left by an earlier version are not deleted"
+            if names
+            else ""
+        )
 
 
-async def leftovers(client: Client, labels: Mapping[str, str], wanted: Collection[JsonObject]) -> Leftovers:
-    """Find what carries the operator's labels and is not wanted."""
+async def leftovers(client: Client, labels: Mapping[str, str], desired: Collection[JsonObject]) -> Leftovers:
+    """Find objects with the operator's labels that are not desired."""
     left = Leftovers([], [])
-    kept = {_key(document) for document in wanted}
+    kept = {_key(document) for document in desired}
     selector = ",".join(f"{key}={value}" for key, value in labels.items())
     for kind in _KINDS:
         try:

@@ -1,4 +1,4 @@
-"""Bring all of an operator to a cluster, and take it away."""
+"""Deploy an operator to a cluster, and delete it."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ _POLL = 0.2
 
 
 class DeployError(KubewrightError):
-    """The operator was sent to the cluster but does not run there, or does not leave it."""
+    """The operator's Deployment is not available, or its namespace is not deleted in time."""
 
 
 async def deploy(
@@ -32,8 +32,8 @@ async def deploy(
 ) -> None:
     """Apply everything in order; wait until CRDs are served and the Deployment is available.
 
-    Everything is stated anew each time, so a deployment that was interrupted is completed by the next; what
-    carries the labels and is no longer asked for is deleted.
+    All objects are applied each time, so the next call completes an interrupted deployment. Objects with the labels
+    that are no longer desired are deleted.
     """
     definitions = [item for item in documents if item["kind"] == "CustomResourceDefinition"]
     await check_compatible(client, definitions, progress, force=force)
@@ -56,7 +56,7 @@ async def deploy(
 async def undeploy(
     client: Client, documents: Sequence[JsonObject], labels: Mapping[str, str], progress: Progress
 ) -> bool:
-    """Delete everything in reverse, and wait until its namespace is gone; say whether there was anything."""
+    """Delete all objects in reverse order and wait until the namespace is deleted; return True if any existed."""
     found = await _prune(client, documents, labels, progress)
     for document in reversed(documents):
         name, namespace = document["metadata"]["name"], document["metadata"].get("namespace", "")
@@ -81,7 +81,7 @@ async def _prune(
     for kind, item in left.found:
         name, namespace = item["metadata"]["name"], item["metadata"].get("namespace", "")
         await client.delete(kind, name, namespace, uid=item["metadata"]["uid"], propagation="Background")
-        progress.done(f"{called(item)} deleted: it is no longer asked for")
+        progress.done(f"{called(item)} deleted: it is no longer part of the operator")
     return bool(left.found)
 
 
@@ -90,7 +90,7 @@ async def _kind_of(client: Client, document: JsonObject) -> Kind:
 
 
 async def _wait_namespace_free(client: Client, name: str, progress: Progress) -> None:
-    """A namespace that an earlier `undeploy` left behind takes nothing new until it is gone."""
+    """Wait until a namespace that is being deleted is gone: it accepts no new objects."""
     try:
         found = await client.get(core_v1.Namespace, name)
     except NotFound:
@@ -100,22 +100,22 @@ async def _wait_namespace_free(client: Client, name: str, progress: Progress) ->
 
 
 async def _wait_namespace_gone(client: Client, name: str, progress: Progress) -> None:
-    told = ""
+    reason = ""
     try:
-        with progress.waiting(f"waiting until namespace {name} is gone") as update:
+        with progress.waiting(f"waiting until namespace {name} is deleted") as update:
             async with asyncio.timeout(GONE_WITHIN):
                 while True:
                     found = await client.get(core_v1.Namespace, name)
-                    told = "; ".join(
+                    reason = "; ".join(
                         item.message for item in found.status.conditions if item.status == "True"
                     )
-                    update(f"waiting until namespace {name} is gone: {told}".rstrip(": "))
+                    update(f"waiting until namespace {name} is deleted: {reason}".rstrip(": "))
                     await asyncio.sleep(_POLL)
     except NotFound:
         return
     except TimeoutError:
         raise DeployError(
-            f"namespace {name} is still being deleted after {GONE_WITHIN:.0f} s: {told}"
+            f"namespace {name} is still being deleted after {GONE_WITHIN:.0f} s: {reason}"
         ) from None
 
 
@@ -135,7 +135,7 @@ async def _wait_available(client: Client, document: JsonObject, progress: Progre
         why = await explain(client, found)
         raise DeployError(
             f"deployment {namespace}/{name} was not available within {timeout:.0f} s"
-            f"{':' if why else ', and nothing in the cluster tells why'}{why}"
+            f"{':' if why else ': no conditions, Pods or events report a reason'}{why}"
         )
 
 
@@ -144,10 +144,10 @@ def _is_current(found: apps_v1.Deployment) -> bool:
 
 
 def _is_available(found: apps_v1.Deployment) -> bool:
-    """Tell whether all replicas run what was just applied: those of an older image do not count."""
-    wanted = 1 if found.spec.replicas is None else found.spec.replicas
+    """Return True if all replicas of the current generation are available."""
+    desired = 1 if found.spec.replicas is None else found.spec.replicas
     available = any(item.type == "Available" and item.status == "True" for item in found.status.conditions)
-    return _is_current(found) and available and found.status.updated_replicas >= wanted
+    return _is_current(found) and available and found.status.updated_replicas >= desired
 
 
 def _has_given_up(found: apps_v1.Deployment) -> bool:

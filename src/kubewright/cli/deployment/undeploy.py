@@ -17,14 +17,16 @@ from kubewright.controller import Controller
 from kubewright.generate import PARTS, Names, crds, manifests
 
 STAYING = ("crds", "samples")
-"""Parts that are users' data, or hold it."""
+"""Parts that contain users' data."""
 
 
 @click.command()
 @target_argument
 @cluster_options
 def command(target: str, kubeconfig: Path | None, context: str) -> None:
-    """Take TARGET from the cluster; its CRDs, and with them all its objects, stay until `uninstall`."""
+    """Delete the deployment of TARGET from the cluster.
+
+    CRDs and their objects are kept: delete them with `kubewright uninstall`."""
     operator = load_operator(target)
     documents = manifests(operator, [part for part in PARTS if part not in STAYING])
     config = load_config(kubeconfig, context or None)
@@ -45,18 +47,18 @@ def command(target: str, kubeconfig: Path | None, context: str) -> None:
 
 
 async def _held(client: Client, controller: Controller[Any]) -> str:
-    """Say what cannot be deleted any more, now that nobody takes the controller's finalizer off."""
+    """Return a note on objects with the controller's finalizer, which now stays on them."""
     kind, finalizer = kind_of(controller.kind), controller.finalizer_name
     if not finalizer:
         return ""
     try:
         found = await client.list(kind)
     except (Forbidden, NotFound):
-        # Who may not look, or took the kind away before, need not be told.
+        # Without permission to list them, or without the CRD, there is nothing to report.
         return ""
     count = sum(finalizer in (item["metadata"].get("finalizers") or ()) for item in found)
     return (
-        f"note: {count} {kind.resource} have the finalizer {finalizer}: they can be deleted only while the operator runs"
+        f"note: {count} {kind.resource} have the finalizer {finalizer}: they can only be deleted while the operator runs"
         if count
         else ""
     )

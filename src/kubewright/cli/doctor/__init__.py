@@ -1,1 +1,1 @@
-"""`kubewright doctor`: findings about this machine, the cluster and an operator, each with its remedy."""
+"""`kubewright doctor`: checks of this machine, the cluster and an operator's setup, with suggested fixes."""

@@ -1,4 +1,4 @@
-"""Is this machine fit, and does the cluster answer? Python, connection, version, identity, clock."""
+"""Checks of this machine and the cluster: Python, connection, version, identity, clock."""
 
 import platform
 import sys
@@ -13,21 +13,21 @@ from kubewright.client import Client, ClientResponse, ClusterConfig, ServerVersi
 
 OLDEST_PYTHON = (3, 11)
 OLDEST_SERVER, NEWEST_SERVER = 31, 36
-"""The minor versions of Kubernetes 1 that kubewright is made for."""
+"""The minor versions of Kubernetes 1 that kubewright supports."""
 TOLERATED_SKEW = 5.0
-"""Seconds; tokens and certificates are judged by both clocks."""
+"""Seconds; both clocks are used to validate tokens and certificates."""
 
 
 def check_python() -> Finding:
-    """Look at the interpreter."""
-    told = f"{platform.python_version()} on {platform.system()}, kubewright {version('kubewright')}"
+    """Check the Python version."""
+    detail = f"{platform.python_version()} on {platform.system()}, kubewright {version('kubewright')}"
     if sys.version_info < OLDEST_PYTHON:
-        return failed("python", told, "use Python 3.11 or newer")
-    return well("python", told)
+        return failed("python", detail, "use Python 3.11 or newer")
+    return well("python", detail)
 
 
 async def check_cluster(client: Client, config: ClusterConfig) -> tuple[list[Finding], bool]:
-    """Look at the cluster; tells, too, whether it answered at all."""
+    """Check the cluster; the second value is False if it did not answer."""
     try:
         answer = await client.raw(requests.get_path("/version"))
         served = await client.server_version()
@@ -44,21 +44,21 @@ async def check_cluster(client: Client, config: ClusterConfig) -> tuple[list[Fin
 
 
 def _version(served: ServerVersion) -> Finding:
-    told = f"Kubernetes {served.git_version}"
+    detail = f"Kubernetes {served.git_version}"
     minor = int("".join(filter(str.isdigit, served.minor)) or 0)
     if served.major == "1" and OLDEST_SERVER <= minor <= NEWEST_SERVER:
-        return well("version", told)
+        return well("version", detail)
     known = f"1.{OLDEST_SERVER} to 1.{NEWEST_SERVER}"
     if minor < OLDEST_SERVER:
-        return failed("version", told, f"kubewright works with {known}: upgrade the cluster")
-    return doubtful("version", told, f"kubewright was tested with {known}: look for a newer kubewright")
+        return failed("version", detail, f"kubewright supports {known}: upgrade the cluster")
+    return doubtful("version", detail, f"kubewright is tested with {known}: check for a newer kubewright")
 
 
 async def _identity(client: Client) -> Finding:
     try:
         answered = await client.create(authentication_v1.SelfSubjectReview())
     except KubewrightError as error:
-        return doubtful("identity", str(error), "have the role system:basic-user bound to you")
+        return doubtful("identity", str(error), "ask for a binding to the ClusterRole system:basic-user")
     user = answered.status.user_info
     return well("identity", f"{user.username} of {', '.join(user.groups)}")
 
@@ -66,12 +66,10 @@ async def _identity(client: Client) -> Finding:
 def _clock(answer: ClientResponse) -> Finding:
     text = answer.headers.get("Date", "")
     if not text:
-        return skipped("clock", "the server tells no time")
-    # The header has whole seconds, so up to one of them is no skew.
+        return skipped("clock", "the server sends no Date header")
+    # The Date header has a resolution of one second.
     skew = (datetime.now(UTC) - parsedate_to_datetime(text)).total_seconds()
     if abs(skew) <= TOLERATED_SKEW:
         return well("clock", f"agrees with the server within {TOLERATED_SKEW:.0f} s")
-    told = f"{abs(skew):.0f} s {'ahead of' if skew > 0 else 'behind'} the server"
-    return failed(
-        "clock", told, "synchronize the clocks (NTP): tokens and certificates are refused otherwise"
-    )
+    detail = f"{abs(skew):.0f} s {'ahead of' if skew > 0 else 'behind'} the server"
+    return failed("clock", detail, "synchronize the clocks (NTP), or tokens and certificates may be rejected")

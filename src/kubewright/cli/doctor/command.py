@@ -1,4 +1,4 @@
-"""`kubewright doctor`: what is wrong between this machine, the cluster and an operator, and how to fix it."""
+"""`kubewright doctor`: check the cluster and the operator's setup, and suggest fixes."""
 
 import json
 import sys
@@ -33,16 +33,15 @@ _COLOURS = {"ok": "green", "warning": "yellow", "failed": "red", "skipped": "bri
     "namespaces",
     metavar="NAMESPACE",
     multiple=True,
-    help="Namespace that the operator is run for, as with `run`; repeatable. Default: as its scopes say.",
+    help="Namespace that the operator watches, as with `kubewright run`; repeatable.",
 )
 @cluster_options
 def command(
     target: str, output: str, namespaces: tuple[str, ...], kubeconfig: Path | None, context: str
 ) -> int:
-    """Examine this machine and the cluster; with TARGET, also what that operator needs there.
+    """Check this machine, the cluster and, with TARGET, the operator's setup, and suggest fixes.
 
-    Inside a project TARGET is the project's operator. Exits with 1 if something must be mended. Nothing is
-    changed.
+    Inside a project, TARGET defaults to the project's operator. Nothing is changed. Exits with 1 if a check fails.
     """
     project = find_project()
     target = target or (project.target if project else "")
@@ -52,7 +51,7 @@ def command(
     try:
         config = load_config(kubeconfig, context or None)
     except KubewrightError as error:
-        findings.append(failed("kubeconfig", str(error), "give --kubeconfig or --context, or fix the file"))
+        findings.append(failed("kubeconfig", str(error), "pass --kubeconfig or --context, or fix the file"))
     else:
         findings += run_program(lambda: _examine(config, operator, target, namespaces))
     click.echo(_shown(findings, output))
@@ -70,7 +69,7 @@ def _operator(target: str) -> Operator | None:
 async def _examine(
     config: ClusterConfig, operator: Operator | None, target: str, namespaces: Sequence[str]
 ) -> list[Finding]:
-    with Progress().waiting(f"asking {config.server}"):
+    with Progress().waiting(f"checking {config.server}"):
         async with Client(config) as client:
             findings, answers = await check_cluster(client, config)
             if answers and operator is not None:

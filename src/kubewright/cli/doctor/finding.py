@@ -1,4 +1,4 @@
-"""One finding of a check-up: what was looked at, how it is, and what to do about it."""
+"""The result of one check: what was checked, its state, and how to fix it."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,7 +8,7 @@ State = Literal["ok", "warning", "failed", "skipped"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """How one thing is; what is not well comes with a remedy."""
+    """The result of one check; a warning or failure has a remedy."""
 
     check: str
     state: State
@@ -17,20 +17,20 @@ class Finding:
 
 
 def well(check: str, detail: str) -> Finding:
-    """Find something as it should be."""
+    """Return a check that passed."""
     return Finding(check, "ok", detail)
 
 
 def doubtful(check: str, detail: str, remedy: str) -> Finding:
-    """Find something that may do harm."""
+    """Return a warning."""
     return Finding(check, "warning", detail, remedy)
 
 
 def failed(check: str, detail: str, remedy: str) -> Finding:
-    """Find something that must be mended."""
+    """Return a check that failed."""
     return Finding(check, "failed", detail, remedy)
 
 
 def skipped(check: str, detail: str) -> Finding:
-    """Leave something out, and say why."""
+    """Return a check that was skipped, with the reason."""
     return Finding(check, "skipped", detail)

@@ -1,4 +1,4 @@
-"""Is an operator at home in the cluster? Its CRDs, its rights, its webhooks' certificates, its Deployment."""
+"""Checks of an operator's setup: CRDs, permissions, webhook certificates, Deployment."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -42,7 +42,7 @@ FIELD_MANAGER = "kubewright"
 async def check_operator(
     client: Client, operator: Operator, target: str, namespaces: Sequence[str] = ()
 ) -> list[Finding]:
-    """Look at all that one operator needs in the cluster, limited to namespaces where it is."""
+    """Check an operator's CRDs, permissions, webhooks and Deployment, limited to its namespaces."""
     running = questions(
         (*rules_for(operator), *webhook_rules(operator.name, operator.webhooks)),
         places_of(operator, namespaces),
@@ -50,14 +50,17 @@ async def check_operator(
     return [
         *await _definitions(client, operator, target),
         await check_rights(
-            client, "rights to run", running, f"bind the roles of `kubewright manifests {target}`"
+            client,
+            "rights to run",
+            running,
+            f"apply the RBAC rules that `kubewright manifests {target} --only rbac` prints and bind them to your user",
         ),
         *await _rights_to_register(client, operator, target),
         await check_rights(
             client,
             "rights to install",
             questions(INSTALLING),
-            f"have what `kubewright manifests {target} --installer YOU` prints applied",
+            f"ask an administrator to apply the output of `kubewright manifests {target} --installer YOU`",
         ),
         await _certificates(client, operator, target),
         *await check_webhooks(client, operator, target),
@@ -66,11 +69,11 @@ async def check_operator(
 
 
 async def _rights_to_register(client: Client, operator: Operator, target: str) -> list[Finding]:
-    """Check what only `kubewright run` outside the cluster needs: there no manifest brings the webhooks."""
+    """Check the permissions to register webhooks, which only `kubewright run` outside the cluster needs."""
     rules = registration_rules(operator.name, operator.webhooks)
     if not rules:
         return []
-    remedy = f"apply what `kubewright manifests {target} --only rbac --webhook-reach url` prints"
+    remedy = f"apply the output of `kubewright manifests {target} --only rbac --webhook-reach url`"
     return [await check_rights(client, "rights to run outside the cluster", questions(rules), remedy)]
 
 
@@ -81,7 +84,7 @@ async def _definitions(client: Client, operator: Operator, target: str) -> list[
         try:
             findings.append(await _definition(client, definition, target))
         except KubewrightError as error:
-            findings.append(failed(f"crd {name}", str(error), "ask for the right to read CRDs"))
+            findings.append(failed(f"crd {name}", str(error), "ask for permission to read CRDs"))
     return findings
 
 
@@ -95,25 +98,25 @@ async def _definition(client: Client, definition: JsonObject, target: str) -> Fi
     conditions: dict[str, JsonObject] = {item["type"]: item for item in status.get("conditions") or ()}
     established = conditions.get("Established", {})
     if established.get("status") != "True":
-        told = "; ".join(f"{item['reason']}: {item['message']}" for item in conditions.values())
-        return failed(check, f"is not served: {told}", "fix what the condition says")
+        detail = "; ".join(f"{item['reason']}: {item['message']}" for item in conditions.values())
+        return failed(check, f"is not served: {detail}", "fix the reported condition")
     if breaking := [change for change in compare(live, definition) if change.harm == "stored objects"]:
-        told = f"differs from the code and breaks stored objects: {breaking[0]}"
-        return failed(check, told, f"{install} --dry-run shows all of it")
+        detail = f"differs from the code and breaks stored objects: {breaking[0]}"
+        return failed(check, detail, f"see all changes with `{install} --dry-run`")
     try:
         (definition,) = await with_live_conversions(client, [definition])
         planned = await client.apply(
             definition, field_manager=FIELD_MANAGER, kind=CUSTOM_RESOURCE_DEFINITION, dry_run=True
         )
     except Forbidden:
-        return skipped(check, "is served; comparing it with the code takes the right to patch CRDs")
+        return skipped(check, "is served; not compared with the code: that needs permission to patch CRDs")
     if _changed(live, planned):
         return doubtful(check, "is served, but differs from the code", install)
-    return well(check, "is served and equal to the code")
+    return well(check, "is served and matches the code")
 
 
 def _changed(live: JsonObject, planned: JsonObject) -> bool:
-    # Which webhook converts versions is decided where the operator runs, not in its code.
+    # The conversion webhook depends on where the operator runs, so it is not compared.
     spec = {name: value for name, value in planned["spec"].items() if name != "conversion"}
     old = {name: value for name, value in live["spec"].items() if name != "conversion"}
     return any(diff("", live | {"spec": old}, planned | {"spec": spec}))
@@ -128,7 +131,7 @@ async def _certificates(client: Client, operator: Operator, target: str) -> Find
         registered = await _registered(client, operator, names)
         if any(config.url for config in registered):
             return skipped(
-                check, "webhooks are asked by URL: who answers there keeps certificates of its own"
+                check, "the webhooks are registered by URL: their server manages its own certificates"
             )
         certificate = x509.load_pem_x509_certificate(secret.data["tls.crt"])
     except NotFound:
@@ -136,21 +139,25 @@ async def _certificates(client: Client, operator: Operator, target: str) -> Find
     except Forbidden as error:
         return skipped(check, str(error))
     except (KeyError, ValueError):
-        remedy = f"delete the Secret {names.secret}: the operator makes a new one"
-        return failed(check, f"Secret {names.secret} holds no certificate", remedy)
+        remedy = f"delete the Secret {names.secret}: the operator creates a new one"
+        return failed(check, f"Secret {names.secret} has no valid certificate", remedy)
     left = certificate.not_valid_after_utc - datetime.now(UTC)
     if left < EXPIRES_SOON:
-        told = f"expire on {certificate.not_valid_after_utc:%Y-%m-%d}, though the operator renews them"
-        return failed(check, told, f"is the operator running? kubewright deploy {target} --image ...")
+        detail = f"expire on {certificate.not_valid_after_utc:%Y-%m-%d} and were not renewed"
+        return failed(
+            check,
+            detail,
+            f"check that the operator is running, or run `kubewright deploy {target} --image ...`",
+        )
     if any(config.ca_bundle != secret.data.get("ca.crt") for config in registered):
         return failed(
-            check, "the API server trusts another authority", "restart the operator: it writes its own anew"
+            check, "the webhook configurations have another CA bundle", "restart the operator to update them"
         )
     return well(check, f"valid until {certificate.not_valid_after_utc:%Y-%m-%d}, trusted by the API server")
 
 
 async def _registered(client: Client, operator: Operator, names: WebhookNames) -> list[_ClientConfig]:
-    """Read how the API server asks each webhook."""
+    """Read the client configuration of each registered webhook."""
     found: list[_ClientConfig] = []
     if operator.webhooks.mutating:
         mutating = await client.get(admissionregistration_v1.MutatingWebhookConfiguration, names.mutating)
@@ -174,10 +181,10 @@ async def _deployment(client: Client, operator: Operator, target: str) -> Findin
     try:
         found = await client.get(apps_v1.Deployment, names.manager, names.namespace)
     except NotFound:
-        return skipped(check, f"the operator is not deployed: kubewright deploy {target} --image ...")
+        return skipped(check, f"the operator is not deployed: run `kubewright deploy {target} --image ...`")
     except Forbidden as error:
         return skipped(check, str(error))
     if any(item.type == "Available" and item.status == "True" for item in found.status.conditions):
         return well(check, f"{names.namespace}/{names.manager} is available")
     why = hindrance(found, await pods_of(client, found))
-    return failed(check, f"{names.namespace}/{names.manager}: {why}", "fix what its Pods report")
+    return failed(check, f"{names.namespace}/{names.manager}: {why}", "check its Pods")

@@ -1,4 +1,4 @@
-"""May you do what an operator does? Asked where it does it: in its namespaces, or in the whole cluster."""
+"""Checks of the user's permissions, in the operator's namespaces or cluster-wide."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ Resource = tuple[str, str]
 
 
 class Question(NamedTuple):
-    """One right; no namespace stands for all of them."""
+    """One permission; an empty namespace means all namespaces."""
 
     verb: str
     group: str
@@ -29,7 +29,7 @@ class Question(NamedTuple):
 
 
 def places_of(operator: Operator, namespaces: Sequence[str] = ()) -> Mapping[Resource, Collection[str]]:
-    """Say in which namespaces an operator meets each kind: those it is run for, or those its scopes name."""
+    """Return the namespaces in which an operator uses each kind: those given, or those of its selectors."""
     found: defaultdict[Resource, set[str]] = defaultdict(set)
     for controller in operator.controllers:
         own = kind_of(controller.kind)
@@ -39,8 +39,8 @@ def places_of(operator: Operator, namespaces: Sequence[str] = ()) -> Mapping[Res
         met += [(kind_of(other.kind), other.selector.namespace) for other in controller.watches]
         met += [(need.kind, home) for need in controller.needs]
         for kind, namespace in met:
-            wanted = namespaces if namespaces and not namespace else (namespace,)
-            found[kind.group, kind.plural].update(wanted if kind.namespaced else EVERYWHERE)
+            watched = namespaces if namespaces and not namespace else (namespace,)
+            found[kind.group, kind.plural].update(watched if kind.namespaced else EVERYWHERE)
         found["events.k8s.io", "events"].update(namespaces or (home,) if own.namespaced else EVERYWHERE)
     return found
 
@@ -48,7 +48,7 @@ def places_of(operator: Operator, namespaces: Sequence[str] = ()) -> Mapping[Res
 def questions(
     rules: Iterable[PolicyRule], places: Mapping[Resource, Collection[str]] | None = None
 ) -> Iterator[Question]:
-    """Take rules apart into single rights, each where it is used."""
+    """Split rules into single permissions, each with the namespaces where it is used."""
     for rule in rules:
         (group,), name = rule.api_groups, (*rule.resource_names, "")[0]
         for resource in rule.resources:
@@ -59,12 +59,12 @@ def questions(
 
 
 async def check_rights(client: Client, check: str, asked: Iterable[Question], remedy: str) -> Finding:
-    """Ask the cluster for each right."""
-    wanted = list(asked)
-    missing = [str(question) for question in wanted if not await _may(client, question)]
+    """Check each permission with a SelfSubjectAccessReview."""
+    required = list(asked)
+    missing = [str(question) for question in required if not await _may(client, question)]
     if not missing:
-        return well(check, f"all {len(wanted)} of them")
-    return doubtful(check, f"you may not {', '.join(missing)}", f"{remedy}, or take another context")
+        return well(check, f"all {len(required)} are allowed")
+    return doubtful(check, f"not allowed: {', '.join(missing)}", f"{remedy}, or use another context")
 
 
 async def _may(client: Client, question: Question) -> bool:

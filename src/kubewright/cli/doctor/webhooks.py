@@ -51,10 +51,8 @@ async def _unanswered(client: Client, operator: Operator, target: str) -> AsyncI
         urls = {hook.client_config.url for hook in live.webhooks if hook.client_config.url}
         for url in sorted(urls):
             if not await listens(url):
-                found = (
-                    f"no process answers at {url}: a run that was killed left it, objects are not validated"
-                )
-                yield doubtful(f"webhook {name}", found, f"kubewright run {target} takes it over")
+                found = f"no process answers at {url}: it was registered by a run that was killed, so objects are not validated"
+                yield doubtful(f"webhook {name}", found, f"run `kubewright run {target}` to take it over")
                 break
 
 

@@ -46,14 +46,14 @@ async def differences(client: Client, documents: Sequence[JsonObject], field_man
     """Compare what is there with what would be, by the server's own dry run.
 
     A server cannot rehearse what goes into a kind or a namespace that it does not have yet: such an object is
-    held against the CRD among the documents, and told of.
+    validated against the CRD among the documents, and reported.
     """
     brought, found = brought_kinds(documents), Comparison([], [], [])
     for document in documents:
         try:
             await _compare(client, document, field_manager, brought, found)
         except Unauthorized:
-            # Who is not let in at all would read the same once for each object.
+            # The same error would repeat for every object.
             raise
         except (ApiError, InvalidDocument) as error:
             found.refused.append(str(error))

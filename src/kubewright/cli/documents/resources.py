@@ -114,22 +114,22 @@ def _unpacked(found: object, path: Path) -> list[JsonObject]:
     """Return the object, or the items of a List; raise ResourceError where a name is missing."""
     document = cast("JsonObject", found) if isinstance(found, dict) else {}
     if not all(isinstance(document.get(name), str) for name in ("apiVersion", "kind")):
-        raise ResourceError(f"{path} holds something that is no object: it needs apiVersion and kind")
+        raise ResourceError(f"{path} contains a document without apiVersion and kind")
     if document["kind"].endswith("List") and isinstance(document.get("items"), list):
         return [item for part in document["items"] for item in _unpacked(part, path)]
     metadata = document.get("metadata")
     name = cast("JsonObject", metadata).get("name") if isinstance(metadata, dict) else None
     if name is None or name == "":
-        raise ResourceError(f"{path} holds a {document['kind']} without metadata.name")
+        raise ResourceError(f"{path} contains a {document['kind']} without metadata.name")
     if not isinstance(name, str):
         raise ResourceError(
-            f"{path} holds a {document['kind']} whose metadata.name is {json.dumps(name)}: put it in quotes"
+            f"{path} contains a {document['kind']} whose metadata.name is {json.dumps(name)}: put it in quotes"
         )
     return [document]
 
 
 def called(document: JsonObject) -> str:
-    """Name an object as messages do: `deployment.apps/web`."""
+    """Return an object's name as shown in messages: `deployment.apps/web`."""
     group = document["apiVersion"].rpartition("/")[0]
     kind = document["kind"].lower()
     return (

@@ -32,16 +32,18 @@ FIELD_MANAGER = "kubewright-cli"
     type=click.Path(path_type=Path, allow_dash=True),
     multiple=True,
     required=True,
-    help="File or folder of YAML or JSON; - is standard input; repeatable.",
+    help="File or directory with YAML or JSON manifests, or - for standard input; repeatable.",
 )
 @click.option(
     "-n",
     "--namespace",
     metavar="NAMESPACE",
     default="",
-    help="Namespace of objects that name none; default: the context's.",
+    help="Namespace for objects without one; default: the context's.",
 )
-@click.option("--force-conflicts", is_flag=True, help="Take fields over that other managers own.")
+@click.option(
+    "--force-conflicts", is_flag=True, help="Take ownership of fields that other field managers own."
+)
 @dry_run_option
 @cluster_options
 def command(
@@ -52,10 +54,10 @@ def command(
     kubeconfig: Path | None,
     context: str,
 ) -> int:
-    """Apply the objects of files with server-side apply; objects may be of a kind whose CRD is in the files.
+    """Apply manifests with server-side apply.
 
-    An object that the server refuses is reported, the others are applied, and the command exits with 1.
-    With --dry-run, an object whose CRD is only in the files is validated against that CRD.
+    The files may contain CRDs together with objects of their kinds. If the server rejects an object, the error is
+    printed, the other objects are still applied, and the command exits with 1. With --dry-run, an object whose CRD is only in the files is validated against that CRD.
     """
     documents = read_documents(files)
     if dry_run == "client":
@@ -76,7 +78,7 @@ def command(
 async def _apply(client: Client, documents: Sequence[JsonObject], namespace: str, *, force: bool) -> int:
     refusals = Refusals()
     for document in documents:
-        with refusals.told(InstallError):
+        with refusals.reported(InstallError):
             kind = await client.resolve(_gvk(document))
             _place(document, kind, namespace)
             await client.apply(document, field_manager=FIELD_MANAGER, force=force, kind=kind)
@@ -93,7 +95,7 @@ async def _rehearse(client: Client, documents: Sequence[JsonObject], namespace: 
             kind = await client.resolve(_gvk(document))
         except NotFound:
             if _gvk(document) not in brought:
-                # The comparison tells of it.
+                # The comparison reports it.
                 continue
             kind = brought[_gvk(document)].kind
         _place(document, kind, namespace)

@@ -19,7 +19,7 @@ Doomed = tuple[Kind, str, str]
 
 
 class StillThere(KubewrightError):
-    """An object does not go."""
+    """An object was not deleted in time."""
 
 
 @click.command()
@@ -30,12 +30,12 @@ class StillThere(KubewrightError):
     "files",
     type=click.Path(path_type=Path, allow_dash=True),
     multiple=True,
-    help="Delete the objects of a file or folder; - is standard input; repeatable.",
+    help="File or directory with the manifests of the objects to delete, or - for standard input; repeatable.",
 )
 @click.option("-n", "--namespace", metavar="NAMESPACE", default="", help="Namespace; default: the context's.")
-@click.option("--ignore-not-found", is_flag=True, help="Count objects that are not there as deleted.")
+@click.option("--ignore-not-found", is_flag=True, help="Treat objects that do not exist as deleted.")
 @click.option(
-    "--wait/--no-wait", "waiting", default=True, show_default=True, help="Wait until they are gone."
+    "--wait/--no-wait", "waiting", default=True, show_default=True, help="Wait until the objects are deleted."
 )
 @cluster_options
 def command(
@@ -47,14 +47,14 @@ def command(
     kubeconfig: Path | None,
     context: str,
 ) -> int:
-    """Delete objects by name, or those of files.
+    """Delete objects by name or from files.
 
-    An object that the server refuses to delete, or does not have, is reported; the others are deleted, and the
-    command exits with 1.
+    If an object does not exist or the server rejects the request, the error is printed, the other objects are still
+    deleted, and the command exits with 1.
     """
     requested = requested_objects(words) if words else []
     if bool(files) == bool(requested) or not all(item.names for item in requested):
-        raise click.UsageError("name the objects as KIND NAME... or KIND/NAME..., or give files with -f")
+        raise click.UsageError("specify objects as KIND NAME... or KIND/NAME..., or files with -f")
     documents = read_documents(files)
     config = load_config(kubeconfig, context or None)
     place = namespace or config.namespace
@@ -67,13 +67,13 @@ def command(
                 kind = (await find_resource(client, item.resource)).kind
                 doomed += [(kind, name, place if kind.namespaced else "") for name in item.names]
             for document in reversed(documents):
-                with refusals.told():
+                with refusals.reported():
                     gvk = GroupVersionKind.parse(document["apiVersion"], document["kind"])
                     kind = await client.resolve(gvk)
                     where = document["metadata"].get("namespace", place) if kind.namespaced else ""
                     doomed.append((kind, document["metadata"]["name"], where))
             for one in doomed:
-                with refusals.told(StillThere):
+                with refusals.reported(StillThere):
                     await _delete(client, one, ignore_not_found=ignore_not_found, waiting=waiting)
         return refusals.exit_code
 
@@ -98,17 +98,21 @@ async def _delete(client: Client, doomed: Doomed, *, ignore_not_found: bool, wai
 async def _wait_gone(client: Client, doomed: Doomed, uid: str, called: str) -> None:
     holders: list[str] = []
     try:
-        with Progress().waiting(f"waiting until {called} is gone") as update:
+        with Progress().waiting(f"waiting until {called} is deleted") as update:
             async with asyncio.timeout(GONE_WITHIN):
                 while True:
                     metadata = (await client.get(*doomed))["metadata"]
                     if metadata["uid"] != uid:
                         return
                     holders = metadata.get("finalizers") or []
-                    update(f"waiting until {called} is gone: {', '.join(holders)}".rstrip(": "))
+                    update(f"waiting until {called} is deleted: {', '.join(holders)}".rstrip(": "))
                     await asyncio.sleep(_POLL)
     except NotFound:
         return
     except TimeoutError:
-        why = f": finalizers hold it ({', '.join(holders)}); is their operator running?" if holders else ""
-        raise StillThere(f"{called} is still there after {GONE_WITHIN:.0f} s{why}") from None
+        why = (
+            f": it has finalizers ({', '.join(holders)}); check that their controller is running"
+            if holders
+            else ""
+        )
+        raise StillThere(f"{called} was not deleted within {GONE_WITHIN:.0f} s{why}") from None

@@ -53,10 +53,10 @@ class _View(NamedTuple):
     "--selector",
     metavar="LABELS",
     default="",
-    help="Show only objects with these labels, such as app=web.",
+    help="Label selector, for example app=web.",
 )
 @click.option("-o", "--output", type=click.Choice(OUTPUTS), default="table", show_default=True)
-@click.option("-w", "--watch", is_flag=True, help="After listing them, watch for changes until interrupted.")
+@click.option("-w", "--watch", is_flag=True, help="After listing the objects, watch for changes.")
 @cluster_options
 def command(
     words: tuple[str, ...],
@@ -76,7 +76,7 @@ def command(
     requested = requested_objects(words)
     named = any(item.names for item in requested)
     if named and (selector or all_namespaces):
-        raise click.UsageError("names exclude --selector and --all-namespaces")
+        raise click.UsageError("names cannot be combined with --selector or --all-namespaces")
     if watch and (len(requested) > 1 or len(requested[0].names) > 1):
         raise click.UsageError("--watch takes one KIND, or one object")
     config = load_config(kubeconfig, context or None)
@@ -108,7 +108,7 @@ async def _show(client: Client, requested: Sequence[tuple[ApiResource, Requested
     for found, item in requested:
         answers: list[JsonObject] = []
         for name in item.names or ("",):
-            with refusals.told():
+            with refusals.reported():
                 answers.append(
                     await read_objects(
                         client, found, name, view.place_of(found), view.selector, table=view.as_table
@@ -244,5 +244,5 @@ class _Watch:
             raise failed.error
         text = str(failed.error)
         if not failed.ordinary and text != self._failure:
-            click.echo(f"Error: {text}; trying again", err=True)
+            click.echo(f"Error: {text}; retrying", err=True)
             self._failure = text

@@ -1,4 +1,4 @@
-"""What goes on when an object is refused: the others, as with kubectl."""
+"""Errors of single objects, which do not stop a command, as in kubectl."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -9,16 +9,16 @@ from kubewright.api import ApiError, KubewrightError, Unauthorized
 
 
 class Refusals:
-    """Tell each refusal as it comes, and remember that there was one."""
+    """Print errors of single objects as they occur, and remember that there was one."""
 
     def __init__(self) -> None:
         self.exit_code: int = 0
 
     @contextmanager
-    def told(self, *further: type[KubewrightError]) -> Generator[None]:
-        """Tell what the server says of one object, and these errors, instead of raising it.
+    def reported(self, *further: type[KubewrightError]) -> Generator[None]:
+        """Print API errors of one object, and errors of the types given, instead of raising them.
 
-        Who is not let in at all, or reaches no server, would read the same once for each object.
+        Unauthorized and connection errors are raised: they would repeat for every object.
         """
         try:
             yield

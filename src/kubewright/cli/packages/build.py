@@ -9,7 +9,7 @@ import click
 
 from kubewright.api import ConfigError, KubewrightError
 from kubewright.cli.project import Project, the_project
-from kubewright.cli.project.additions import tell_changes
+from kubewright.cli.project.additions import print_changes
 
 BUILDERS = ("docker", "podman", "buildah")
 """In the order in which they are looked for."""
@@ -17,29 +17,39 @@ DOCKERFILE = "Dockerfile"
 
 
 class BuildError(KubewrightError):
-    """The image could not be built or brought to where it is wanted."""
+    """The image could not be built, pushed or loaded."""
 
 
 @click.command()
 @click.option(
     "--image", metavar="IMAGE", default="", help="Name of the image; default: the project's name and version."
 )
-@click.option("--push", is_flag=True, help="Push it to its registry.")
-@click.option("--load", type=click.Choice(["kind"]), default=None, help="Load it into a local cluster.")
+@click.option("--push", is_flag=True, help="Push the image to its registry.")
+@click.option(
+    "--load", type=click.Choice(["kind"]), default=None, help="Load the image into a local cluster."
+)
 @click.option(
     "--cluster", metavar="NAME", default="kind", show_default=True, help="Name of the kind cluster."
 )
 @click.option(
-    "--platform", metavar="OS/ARCH", default="", help="Platform, like linux/arm64; default: this machine's."
+    "--platform",
+    metavar="OS/ARCH",
+    default="",
+    help="Target platform, for example linux/arm64; default: this machine's.",
 )
 @click.option(
     "--build-arg",
     "build_args",
     metavar="NAME=VALUE",
     multiple=True,
-    help="Argument of the Dockerfile; repeatable.",
+    help="Build argument for the Dockerfile; repeatable.",
 )
-@click.option("--builder", type=click.Choice(BUILDERS), default=None, help="Builder; default: what is there.")
+@click.option(
+    "--builder",
+    type=click.Choice(BUILDERS),
+    default=None,
+    help="Build tool; default: the first one that is installed.",
+)
 def command(
     image: str,
     push: bool,
@@ -49,24 +59,26 @@ def command(
     build_args: Sequence[str],
     builder: str | None,
 ) -> None:
-    """Build the image of the project around the current directory from its Dockerfile."""
+    """Build the project's container image from its Dockerfile."""
     project = the_project()
-    tell_changes(project)
+    print_changes(project)
     if not (project.root / DOCKERFILE).is_file():
         raise ConfigError(
-            f"{project.root / DOCKERFILE} is missing: `kubewright init {project.name}` beside it brings one"
+            f"{project.root / DOCKERFILE} not found: create it with `kubewright init {project.name}` in the parent directory"
         )
     image = image or f"{project.name}:{project.version}"
     tool = _builder(builder)
     kind = _program("kind", "install it, or load the image by hand") if load else ""
-    _run([tool, "build", *_options(image, platform, build_args), "."], project.root, f"{image} was not built")
+    _run([tool, "build", *_options(image, platform, build_args), "."], project.root, f"cannot build {image}")
     if push:
         _run(
-            [tool, "push", image], project.root, f"{image} was not pushed: are you logged in to its registry?"
+            [tool, "push", image],
+            project.root,
+            f"cannot push {image}: check that you are logged in to its registry",
         )
     if kind:
         for line in _loading(tool, kind, image, cluster, project):
-            _run(line, project.root, f"{image} was not loaded into the kind cluster {cluster!r}")
+            _run(line, project.root, f"cannot load {image} into the kind cluster {cluster!r}")
     done = [
         f"built {image} with {tool}",
         *(["pushed"] if push else []),
@@ -83,12 +95,12 @@ def _options(image: str, platform: str, build_args: Sequence[str]) -> Iterator[s
         yield from ("--build-arg", argument)
 
 
-def _builder(wanted: str | None) -> str:
-    if wanted is not None:
-        return _program(wanted, "install it, or leave --builder out")
+def _builder(chosen: str | None) -> str:
+    if chosen is not None:
+        return _program(chosen, "install it, or omit --builder")
     there = [name for name in BUILDERS if shutil.which(name)]
     if not there:
-        raise ConfigError(f"there is none of {', '.join(BUILDERS)} on PATH: install one to build images")
+        raise ConfigError(f"none of {', '.join(BUILDERS)} found on PATH: install one to build images")
     # A client whose engine does not run builds nothing; if that is all there is, it says so best itself.
     return next(filter(_answers, there), there[0])
 
@@ -102,12 +114,12 @@ def _answers(name: str) -> bool:
 
 def _program(name: str, way: str) -> str:
     if shutil.which(name) is None:
-        raise ConfigError(f"there is no {name} on PATH: {way}")
+        raise ConfigError(f"{name} not found on PATH: {way}")
     return name
 
 
 def _loading(tool: str, kind: str, image: str, cluster: str, project: Project) -> Iterator[list[str]]:
-    """kind reads docker's images itself; from another builder it takes an archive."""
+    """Yield the commands that load the image: kind reads docker's images, other builders export an archive."""
     if tool == "docker":
         yield [kind, "load", "docker-image", image, "--name", cluster]
         return
@@ -125,6 +137,6 @@ def _run(line: list[str], folder: Path, failure: str) -> None:
     try:
         done = subprocess.run(line, cwd=folder, check=False)
     except OSError as error:
-        raise BuildError(f"{line[0]} could not be run: {error.strerror}") from None
+        raise BuildError(f"cannot run {line[0]}: {error.strerror}") from None
     if done.returncode:
-        raise BuildError(f"{failure} ({line[0]} ended with {done.returncode}; see above)")
+        raise BuildError(f"{failure} ({line[0]} exited with {done.returncode}; see its output above)")

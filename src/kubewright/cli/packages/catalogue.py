@@ -1,4 +1,4 @@
-"""What a catalogue is told of a project: from pyproject.toml, its tables [project] and [tool.kubewright.bundle]."""
+"""Metadata for an OLM catalog, from the tables [project] and [tool.kubewright.bundle] of pyproject.toml."""
 
 import base64
 import mimetypes
@@ -27,11 +27,11 @@ CAPABILITIES: tuple[str, ...] = get_args(Capability)
 
 
 def package_of(project: Project, *, version: str = "", replaces: str = "") -> Package:
-    """Read what there is to say of a project; refuse what no catalogue takes."""
+    """Read the catalog metadata of a project; raise ConfigError if it is invalid."""
     table: Mapping[str, Any] = project.settings.get("bundle", {})
     known = {*_TEXTS, *_LISTS, "icon", "maintainers", "links"}
     if unknown := sorted(set(table) - known):
-        raise ConfigError(f"{_WHERE} has {unknown[0]!r}: choose from {', '.join(sorted(known))}")
+        raise ConfigError(f"{_WHERE}: unknown key {unknown[0]!r}: choose from {', '.join(sorted(known))}")
     about: dict[str, Any] = {"description": str(project.package.get("description", ""))}
     about |= {name: str(table[name]) for name in _TEXTS if name in table}
     about |= {"keywords": _texts(project.package.get("keywords", []))}
@@ -47,7 +47,7 @@ def package_of(project: Project, *, version: str = "", replaces: str = "") -> Pa
     chosen = version or project.version
     if not _SEMVER.fullmatch(chosen):
         raise ConfigError(
-            f"version {chosen!r} is no semantic version like 1.2.3, which OLM asks for: give --version"
+            f"version {chosen!r} is not a semantic version such as 1.2.3, as OLM requires: pass --version"
         )
     if "icon" in table:
         about |= _icon(project.root / str(table["icon"]))
@@ -56,7 +56,7 @@ def package_of(project: Project, *, version: str = "", replaces: str = "") -> Pa
 
 def _texts(values: Sequence[Any]) -> list[str]:
     if isinstance(values, str):
-        raise ConfigError(f"{_WHERE}: {values!r} stands where a list of texts is wanted")
+        raise ConfigError(f"{_WHERE}: expected a list of strings, got {values!r}")
     return [str(value) for value in values]
 
 
@@ -78,7 +78,7 @@ def _urls(project: Project) -> list[dict[str, str]]:
 def _icon(path: Path) -> dict[str, str]:
     kind = mimetypes.guess_type(path.name)[0] or ""
     if kind not in ("image/gif", "image/jpeg", "image/png", "image/svg+xml"):
-        raise ConfigError(f"{_WHERE} icon = {path.name!r}: a catalogue takes gif, jpeg, png and svg")
+        raise ConfigError(f"{_WHERE} icon = {path.name!r}: supported formats are gif, jpeg, png and svg")
     try:
         return {"icon": base64.b64encode(path.read_bytes()).decode(), "icon_type": kind}
     except OSError as error:

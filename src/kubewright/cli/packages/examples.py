@@ -1,4 +1,4 @@
-"""Examples of an operator's kinds that somebody wrote: the folder `samples` of its package or project."""
+"""Samples of an operator's kinds written by its author, in the directory `samples` of its package or project."""
 
 from pathlib import Path
 from typing import cast
@@ -30,5 +30,5 @@ def _documents(path: Path) -> list[JsonObject]:
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise ConfigError(f"{path} is not written in UTF-8") from None
+        raise ConfigError(f"{path} is not valid UTF-8") from None
     return [cast("JsonObject", document) for document in found if isinstance(document, dict)]

@@ -34,7 +34,7 @@ FORMATS = ("yaml", "kustomize", "helm")
 
 
 class Stale(KubewrightError):
-    """Files are not what the declarations say."""
+    """Generated files are out of date."""
 
 
 def render(
@@ -44,7 +44,7 @@ def render(
     namespaces: Sequence[str] = (),
     image: str = DEFAULT_IMAGE,
 ) -> list[dict[str, Any]]:
-    """Render the chosen parts in the order in which a cluster must be given them."""
+    """Render the chosen parts in the order in which they must be applied."""
     return manifests(operator, parts, Settings(image=image, namespaces=namespaces))
 
 
@@ -52,7 +52,7 @@ def _parts(ctx: click.Context, parameter: click.Parameter, value: str) -> Sequen
     chosen = [part.strip() for part in value.split(",") if part.strip()]
     for part in chosen:
         if part not in PARTS:
-            raise click.BadParameter(f"{part!r} is no part: choose from {', '.join(PARTS)}")
+            raise click.BadParameter(f"{part!r} is not a part: choose from {', '.join(PARTS)}")
     return chosen
 
 
@@ -65,7 +65,7 @@ def _namespaces(ctx: click.Context, parameter: click.Parameter, value: Sequence[
 
 def _account(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
     if value and value.count("/") != 1:
-        raise click.BadParameter(f"{value!r} is no NAMESPACE/NAME of a ServiceAccount")
+        raise click.BadParameter(f"{value!r} is not a NAMESPACE/NAME of a ServiceAccount")
     return value
 
 
@@ -83,10 +83,15 @@ def _subject(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
     callback=_parts,
     default=",".join(USUAL_PARTS),
     show_default=True,
-    help="Parts to render.",
+    help="Parts to print, separated by commas.",
 )
 @click.option(
-    "--with", "further", metavar="PARTS", callback=_parts, default="", help="Parts to render as well."
+    "--with",
+    "further",
+    metavar="PARTS",
+    callback=_parts,
+    default="",
+    help="Optional parts to add, separated by commas.",
 )
 @click.option("--format", "form", type=click.Choice(FORMATS), default="yaml", show_default=True)
 @click.option(
@@ -94,9 +99,11 @@ def _subject(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
     "output",
     type=click.Path(path_type=Path, file_okay=False),
     default=None,
-    help="Write files to this directory.",
+    help="Directory to write files to.",
 )
-@click.option("--check", is_flag=True, help="Write nothing; fail if the files of --output-dir are stale.")
+@click.option(
+    "--check", is_flag=True, help="Do not write files; fail if those in --output-dir are out of date."
+)
 @click.option(
     "-n",
     "--namespace",
@@ -104,7 +111,7 @@ def _subject(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
     metavar="NAMESPACE",
     multiple=True,
     callback=_namespaces,
-    help="Limit the operator to a namespace; repeatable.",
+    help="Namespace to which the operator is limited; repeatable.",
 )
 @click.option(
     "--image", metavar="IMAGE", default=DEFAULT_IMAGE, show_default=True, help="Image of the operator."
@@ -114,7 +121,7 @@ def _subject(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
     metavar="NUMBER",
     type=click.IntRange(min=0),
     default=None,
-    help="Replicas; default: as declared.",
+    help="Number of replicas; default: the declared number.",
 )
 @click.option(
     "--installer",
@@ -122,21 +129,21 @@ def _subject(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
     callback=_subject,
     default="",
     metavar="SUBJECT",
-    help="Print instead what lets a user, or NAMESPACE/NAME of a ServiceAccount, install it.",
+    help="Print the RBAC rules that this user, or ServiceAccount NAMESPACE/NAME, needs to install the operator.",
 )
 @click.option(
     "--webhook-reach",
     type=click.Choice(get_args(WebhookReach)),
     default="service",
     show_default=True,
-    help="url: let the account also register its webhooks, for a run outside the cluster. With --only rbac.",
+    help="url: also grant the right to register webhooks, for an operator that runs outside the cluster; requires --only rbac.",
 )
 @click.option(
     "--metrics-reader",
     callback=_account,
     default="",
     metavar="NAMESPACE/NAME",
-    help="ServiceAccount that may read the metrics, with the part monitoring.",
+    help="ServiceAccount to grant access to the metrics; requires the part monitoring.",
 )
 def command(
     target: str,
@@ -152,15 +159,15 @@ def command(
     subject: str,
     webhook_reach: WebhookReach,
 ) -> None:
-    """Print what TARGET needs in a cluster as YAML, or write it to files.
+    """Print the manifests of TARGET as YAML, or write them to files.
 
-    Parts: crds, rbac, webhooks, deployment; monitoring (a ServiceMonitor), network (a NetworkPolicy) and
-    samples come when asked for. A kustomize tree and a Helm chart hold all parts.
-    --installer prints what an administrator grants first to whoever applies them, server-side.
+    The parts are crds, rbac, webhooks and deployment, and the optional monitoring (a ServiceMonitor), network (a
+    NetworkPolicy) and samples. Kustomize and Helm output contains all parts. --installer prints the RBAC rules that
+    a user needs to apply the manifests, for an administrator to grant.
     """
     if subject and (output or check or form != "yaml" or further):
         raise click.UsageError(
-            "--installer prints plain YAML for all parts: give it with -n and --image only"
+            "--installer prints plain YAML for all parts: it can be combined with -n and --image only"
         )
     if output is None and (check or form != "yaml"):
         raise click.UsageError(f"{'--check' if check else f'--format {form}'} needs --output-dir DIRECTORY")
@@ -193,7 +200,7 @@ def command(
     for line in found:
         click.echo(line)
     if found:
-        raise Stale(f"{output} is not what the declarations say: run the same command without --check")
+        raise Stale(f"{output} is out of date: run the same command without --check")
 
 
 def _tree(form: str, operator: Operator, parts: Sequence[str], settings: Settings) -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""`kubewright scorecard`: what a catalogue would say of the operator, without a cluster."""
+"""`kubewright scorecard`: operator-sdk's scorecard checks that need no cluster."""
 
 import ast
 import json
@@ -32,10 +32,10 @@ ANNOTATIONS = "bundle/metadata/annotations.yaml"
 @click.command()
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def command(output: str) -> int:
-    """Run operator-sdk's basic and OLM checks on the project, and tell its capability level.
+    """Run operator-sdk's basic and OLM scorecard checks and report the capability level.
 
-    The checks are those that need no cluster. The level, 1 to 5, is what declarations and tests support; with
-    it comes what is missing for the next. Ends with 1 where a check fails.
+    Only the checks that need no cluster are run. The capability level (1 to 5) is derived from declarations and tests;
+    the output lists what is missing for the next level. Exits with 1 if a check fails.
     """
     project = the_project()
     operator = load_operator(project.target)
@@ -65,7 +65,7 @@ def command(output: str) -> int:
 
 
 def tested_kinds(project: Project, operator: Operator) -> set[str]:
-    """Name the kinds that tests show at work: a module with a test on a cluster that uses the kind's class."""
+    """Return the kinds that tests use: a module with a test on a cluster that uses the kind's class."""
     classes = {declared.__name__: kind_of(declared).kind for declared in operator.kinds}
     return {
         classes[name] for path in _tests(project.root) for name in _used_on_cluster(path) if name in classes

@@ -1,4 +1,4 @@
-"""What became of objects: created, changed, deleted; pure functions on two states of a cluster."""
+"""Differences between two states of a cluster: objects created, changed and deleted (pure functions)."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ State = Mapping[Key, JsonObject]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One object that would not be as it is."""
+    """One object that would be created, changed or deleted."""
 
     action: Action
     name: str
@@ -37,19 +37,19 @@ class Change:
 
 
 def state_of(objects: Iterable[JsonObject]) -> dict[Key, JsonObject]:
-    """Lay objects out by their keys."""
+    """Return objects by their keys."""
     return {key_of(obj): obj for obj in objects}
 
 
 def key_of(obj: JsonObject) -> Key:
-    """Say which object it is."""
+    """Return the key of an object."""
     group = obj["apiVersion"].rpartition("/")[0]
     metadata = obj["metadata"]
     return Key(group, obj["kind"], metadata.get("namespace", ""), metadata["name"])
 
 
 def changes(before: State, after: State) -> list[Change]:
-    """Compare two states; what goes with its last owner is deleted, too."""
+    """Compare two states; objects whose last owner is gone count as deleted."""
     after = _without_orphans(before, after)
     return [
         change
@@ -68,7 +68,7 @@ def _change(before: JsonObject | None, after: JsonObject | None) -> Change | Non
 
 
 def _without_orphans(before: State, after: State) -> State:
-    """No garbage collector runs in a rehearsal: it would take owners for gone that were only not copied."""
+    """Drop objects whose owners were deleted: no garbage collector runs on the copy, where owners may not be copied."""
     gone = {_uid(obj) for key, obj in before.items() if _uid(after.get(key, {})) != _uid(obj)}
     left = dict(after)
     while orphans := [key for key, obj in left.items() if _is_orphan(obj, gone)]:

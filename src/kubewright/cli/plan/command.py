@@ -22,11 +22,11 @@ FIELD_MANAGER = "kubewright-cli"
 
 
 class Outcome:
-    """What a plan found."""
+    """The result of a plan."""
 
     def __init__(self, pending: list[Change], changes: list[Change], failures: list[str]) -> None:
         self.pending = pending
-        """What the operator would do anyway, without the change."""
+        """Changes that the operator would make without the change."""
         self.changes = changes
         self.failures = failures
 
@@ -35,7 +35,7 @@ def _deletions(ctx: click.Context, parameter: click.Parameter, value: Sequence[s
     for item in value:
         kind, slash, name = item.partition("/")
         if not (kind and slash and name):
-            raise click.BadParameter(f"{item!r} is no KIND/NAME")
+            raise click.BadParameter(f"{item!r} is not of the form KIND/NAME")
     return value
 
 
@@ -47,10 +47,15 @@ def _deletions(ctx: click.Context, parameter: click.Parameter, value: Sequence[s
     "files",
     type=click.Path(path_type=Path, allow_dash=True),
     multiple=True,
-    help="Objects to apply: file or folder of YAML or JSON; - is standard input; repeatable.",
+    help="File or directory with the manifests to apply, or - for standard input; repeatable.",
 )
 @click.option(
-    "--delete", "deletions", metavar="KIND/NAME", multiple=True, callback=_deletions, help="Object to delete."
+    "--delete",
+    "deletions",
+    metavar="KIND/NAME",
+    multiple=True,
+    callback=_deletions,
+    help="Object to delete; repeatable.",
 )
 @click.option(
     "-n",
@@ -58,7 +63,7 @@ def _deletions(ctx: click.Context, parameter: click.Parameter, value: Sequence[s
     "namespaces",
     metavar="NAMESPACE",
     multiple=True,
-    help="Look only at this namespace; repeatable. The first is that of objects that name none.",
+    help="Namespace to copy; repeatable. Objects without a namespace are created in the first. Default: all.",
 )
 @click.option("-o", "--output", type=click.Choice(["diff", "json"]), default="diff", show_default=True)
 @timeout_option(SETTLED_WITHIN, "the operator is done")
@@ -73,23 +78,24 @@ def command(
     kubeconfig: Path | None,
     context: str,
 ) -> int:
-    """Show what TARGET would create, change and delete if a change were applied; nothing is written.
+    """Show what TARGET would create, change and delete if a change were applied.
 
-    The operator runs here, on a copy of what it may see in the cluster. Workloads do not run in the copy:
-    what it would do only after Pods have started is not shown. Exits with 1 if a reconcile fails.
+    The operator runs on this machine, against an in-memory copy of the cluster's objects; nothing is written to the
+    cluster. Workloads do not run in the copy, so actions that depend on running Pods are not shown. Exits with 1 if
+    a reconcile fails.
     """
     operator = load_operator(target)
     if operator.lifespan is not None and operator.planning is None:
         raise RehearsalError(
-            f"operator {operator.name!r} has a lifespan, so it may touch an outside system: "
-            "give it one for planning, Operator(..., planning=...), that leaves that system alone"
+            f"operator {operator.name!r} has a lifespan, which may access an external system: "
+            "pass Operator(..., planning=...) with a lifespan that does not change that system"
         )
     if not files and not deletions:
-        raise click.UsageError("name a change: -f FILE or --delete KIND/NAME")
+        raise click.UsageError("specify a change with -f FILE or --delete KIND/NAME")
     documents = read_documents(files)
     config = load_config(kubeconfig, context or None)
     outcome = run_program(lambda: _plan(operator, config, documents, deletions, namespaces, timeout))
-    _tell(outcome, output)
+    _print_outcome(outcome, output)
     return int(bool(outcome.failures))
 
 
@@ -109,11 +115,11 @@ async def _plan(
             copied = await copy_state(client, operator, (*kinds, *doomed), namespaces)
         writes = Writes()
         async with rehearsing(operator, copied, writes, namespaces) as rehearsal:
-            update("rehearsing without the change")
+            update("running the operator without the change")
             before = await rehearsal.state()
             await rehearsal.settle(writes, timeout)
             settled = await rehearsal.state()
-            update("rehearsing the change")
+            update("running the operator with the change")
             for document, kind in zip(documents, kinds, strict=True):
                 await _apply(rehearsal, document, kind, place)
             for kind, item in zip(doomed, deletions, strict=True):
@@ -142,7 +148,7 @@ async def _apply(rehearsal: Rehearsal, document: JsonObject, kind: Kind, namespa
     await rehearsal.client.apply(document, field_manager=FIELD_MANAGER, kind=kind)
 
 
-def _tell(outcome: Outcome, output: str) -> None:
+def _print_outcome(outcome: Outcome, output: str) -> None:
     if output == "json":
         document = {
             "pending": [_wire(change) for change in outcome.pending],
@@ -152,9 +158,9 @@ def _tell(outcome: Outcome, output: str) -> None:
         click.echo(json.dumps(document, indent=2))
         return
     if outcome.pending:
-        click.echo("# what the operator would do anyway, without the change")
+        click.echo("# changes that the operator would make without the change")
         show(line for change in outcome.pending for line in change.lines)
-        click.echo("# what the change leads to")
+        click.echo("# changes caused by the change")
     show(line for change in outcome.changes for line in change.lines)
     for failure in outcome.failures:
         click.echo(f"failed: {failure}", err=True)
@@ -162,8 +168,8 @@ def _tell(outcome: Outcome, output: str) -> None:
         action: sum(change.action == action for change in outcome.changes)
         for action in ("create", "change", "delete")
     }
-    told = ", ".join(f"{count} to {action}" for action, count in counts.items())
-    click.echo(f"plan: {told}; nothing was written")
+    summary = ", ".join(f"{count} to {action}" for action, count in counts.items())
+    click.echo(f"plan: {summary}; nothing was written")
 
 
 def _wire(change: Change) -> JsonObject:

@@ -1,4 +1,4 @@
-"""Run an operator on a copy of a cluster's state, inside this process: nothing outside is written."""
+"""Run an operator on a copy of a cluster's state, inside this process: nothing is written to the cluster."""
 
 import asyncio
 import copy
@@ -26,16 +26,16 @@ _POLL = 0.02
 _OFF = "0"
 _ANY_PORT = "127.0.0.1:0"
 _NAMESPACES = kind_of(core_v1.Namespace)
-# Nobody makes ServiceAccounts or readies nodes in a rehearsal.
+# No controller creates ServiceAccounts or marks nodes ready in the copy.
 _DISABLED = ("ServiceAccount", "TaintNodesByCondition")
 
 
 class RehearsalError(KubewrightError):
-    """An operator cannot be tried on a copy."""
+    """An operator cannot run on a copy of the cluster's state."""
 
 
 def kinds_of(operator: Operator) -> list[Kind]:
-    """Give the kinds that an operator reads or writes, its own first."""
+    """Return the kinds that an operator reads or writes, its own first."""
     found: dict[tuple[str, str], Kind] = {}
     for controller in operator.controllers:
         own = [kind_of(controller.kind)]
@@ -59,9 +59,9 @@ class Copy:
 async def copy_state(
     client: Client, operator: Operator, further: Iterable[Kind], namespaces: Sequence[str]
 ) -> Copy:
-    """Read what the operator may see, and the further kinds, in some namespaces or in all.
+    """Read the objects of the operator's kinds and of `further` kinds, in these namespaces or in all.
 
-    Raises Forbidden where the operator would read what the user may not: a plan would take it for missing.
+    Raise Forbidden if the user may not read a kind that the operator reads: the plan would treat its objects as missing.
     """
     seen = _read_kinds(operator)
     kinds = {(kind.group, kind.plural): kind for kind in (*kinds_of(operator), *further)}
@@ -86,7 +86,7 @@ def _read_kinds(operator: Operator) -> set[tuple[str, str]]:
 
 
 async def _namespaces(client: Client, chosen: Sequence[str]) -> list[JsonObject]:
-    """Read the namespaces; who may not is believed that the chosen ones are there."""
+    """Read the namespaces; without permission to list them, assume that the chosen ones exist."""
     try:
         return await _read(client, _NAMESPACES, ())
     except Forbidden:
@@ -120,12 +120,12 @@ def _plain_definition(live: JsonObject) -> JsonObject:
 
 
 class Rehearsal:
-    """An operator at work on a copy."""
+    """An operator that runs on a copy of the cluster's state."""
 
     def __init__(self, client: Client, manager: Manager, kinds: Sequence[Kind]) -> None:
         self.client = client
         self.failures: dict[str, None] = {}
-        """What went wrong in reconciles, each told once."""
+        """Errors of reconciles, without duplicates."""
         self._manager = manager
         self._kinds = kinds
 
@@ -137,7 +137,7 @@ class Rehearsal:
         return state_of(objects)
 
     async def settle(self, writes: "Writes", timeout: float) -> None:
-        """Wait until the operator has nothing left to do now; what it wants to do later is left to later."""
+        """Wait until the operator has nothing left to do now; reconciles scheduled for later are not awaited."""
         loop = asyncio.get_running_loop()
         since, seen = loop.time(), (-1, False)
         try:
@@ -151,18 +151,18 @@ class Rehearsal:
                         since, seen = loop.time(), now
         except TimeoutError:
             raise RehearsalError(
-                f"the operator still works after {timeout:.0f} s: does it write something new each time?"
+                f"the operator did not settle within {timeout:.0f} s: check that reconcile does not write a new value each time, or raise --timeout"
             ) from None
 
 
 class Writes:
-    """Count what the operator wrote: give `observe` to its configuration as observer."""
+    """Count the operator's writes: pass `observe` as the observer of its configuration."""
 
     def __init__(self) -> None:
         self.count: int = 0
 
     def observe(self, request: Request, code: int, refusal: ApiError | None) -> None:
-        """Take note of a request."""
+        """Count a request if it is a successful write."""
         if request.method != "GET" and refusal is None:
             self.count += 1
 
@@ -171,7 +171,7 @@ class Writes:
 async def rehearsing(
     operator: Operator, copied: Copy, writes: Writes, namespaces: Sequence[str]
 ) -> AsyncGenerator[Rehearsal, None]:
-    """Run an operator on a copy while the context is open; its lifespan is the one for planning."""
+    """Run an operator on a copy while the context is open, with its lifespan for planning."""
     stand_in = copy.copy(operator)
     stand_in.lifespan = operator.planning
     options = ManagerOptions(
@@ -190,7 +190,7 @@ async def rehearsing(
             server.load(copied.objects)
             manager = Manager(stand_in, replace(config, observer=writes.observe), options)
             rehearsal = Rehearsal(client, manager, copied.kinds)
-            with _told_failures(rehearsal.failures):
+            with _recorded_failures(rehearsal.failures):
                 async with asyncio.TaskGroup() as group:
                     work = group.create_task(manager.run())
                     ready = group.create_task(manager.ready.wait())
@@ -202,10 +202,10 @@ async def rehearsing(
 
 class _Silent(Progress):
     def done(self, text: str) -> None:
-        """Say nothing: what is installed in the copy is no news."""
+        """Print nothing: installing CRDs in the copy is an internal step."""
 
     def note(self, text: str) -> None:
-        """Say nothing."""
+        """Print nothing."""
 
 
 class _Failures(logging.Handler):
@@ -214,15 +214,15 @@ class _Failures(logging.Handler):
         self._failures = failures
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep what was told, once."""
+        """Record the error once."""
         cause = record.exc_info[1] if record.exc_info else None
         place = place_of(cause) if cause else ""
         text = f"{place}: {type(cause).__name__}: {cause}" if place else record.getMessage()
         self._failures[text] = None
 
 
-class _told_failures:  # noqa: N801 (reads as a word in `with`)
-    """Keep what the operator's controllers complain of, and keep it off the terminal."""
+class _recorded_failures:  # noqa: N801 (reads as a word in `with`)
+    """Record errors that the operator's controllers log instead of printing them."""
 
     def __init__(self, failures: dict[str, None]) -> None:
         self._handler = _Failures(failures)

@@ -1,4 +1,4 @@
-"""Additions to a project: whole or not at all, never in place of anything; what changed since it was made is told."""
+"""Additions to a project: all files are written or none, and existing files are never replaced."""
 
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
@@ -23,18 +23,18 @@ from kubewright.scaffold import (
 )
 
 
-def tell_changes(project: Project) -> None:
-    """Tell what is different since the project was last written to."""
+def print_changes(project: Project) -> None:
+    """Print what changed in kubewright since the project was last updated."""
     now = version("kubewright")
     if not project.made_with:
         return
     if is_newer(project.made_with, now):
         click.echo(
-            f"this project was made with kubewright {project.made_with}, newer than this one ({now})",
+            f"this project was last updated by kubewright {project.made_with}, which is newer than the installed {now}",
             err=True,
         )
     for line in changes_between(project.made_with, now):
-        click.echo(f"since this project was made: {line}", err=True)
+        click.echo(f"changed since this project was created: {line}", err=True)
 
 
 def declared_kinds(project: Project) -> list[Declared]:
@@ -73,12 +73,12 @@ def _example(declared: type[Any]) -> Mapping[str, Any]:
 
 
 def add(project: Project, additions: Sequence[Addition], edited: dict[str, str] | None = None) -> None:
-    """Write new files and tell the operator of them; `edited` are other files of the user's with their new text."""
+    """Write new files and register them with the operator; `edited` maps other files to their new text."""
     files = dict(edited or {})
     for addition in additions:
         for name, text in addition.files.items():
             if (project.root / name).exists():
-                raise ConfigError(f"{name} is there already: nothing was written")
+                raise ConfigError(f"{name} already exists: nothing was written")
             files[name] = text
     package = f"{project.module}/__init__.py"
     todo: list[str] = []
@@ -96,7 +96,7 @@ def add(project: Project, additions: Sequence[Addition], edited: dict[str, str] 
 
 
 def recorded(project: Project) -> dict[str, str]:
-    """Give pyproject.toml with this version of kubewright written down, where that is another one."""
+    """Return pyproject.toml with the installed version of kubewright recorded, if it differs."""
     now = version("kubewright")
     if project.made_with == now or is_newer(project.made_with, now):
         return {}
@@ -120,7 +120,7 @@ def _with_additions(project: Project, package: str, additions: Sequence[Addition
 
 
 def _by_hand(package: str, additions: Sequence[Addition]) -> list[str]:
-    lines = [f"{package} is yours: tell its Operator of what is new:"]
+    lines = [f"{package} cannot be edited automatically: add these to its Operator:"]
     for addition in additions:
         lines.append(f"    from {addition.module} import {', '.join(addition.names)}")
         lines += [f"    Operator({name}, ...)" for name in addition.controllers]

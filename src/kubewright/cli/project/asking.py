@@ -1,4 +1,4 @@
-"""What a command must know: from its options, else by asking where somebody sits at a terminal."""
+"""Values of options, asked for at a terminal where they are missing."""
 
 import sys
 from collections.abc import Callable
@@ -9,20 +9,20 @@ Trouble = Callable[[str], str]
 
 
 def known(value: str | None, option: str, question: str, trouble: Trouble, default: str | None = None) -> str:
-    """Return what an option says, or ask; say what is wrong with it."""
-    if value is None and not _somebody():
+    """Return the option's value, or prompt for it; raise UsageError if it is invalid."""
+    if value is None and not _is_interactive():
         if default is None:
             what = "option" if option.startswith("-") else "argument"
             raise click.UsageError(f"Missing {what} '{option}'")
         value = default
     if value is not None:
-        if told := trouble(value):
-            raise click.UsageError(told)
+        if problem := trouble(value):
+            raise click.UsageError(problem)
         return value
-    while told := trouble(value := str(click.prompt(question, default=default, err=True))):
-        click.echo(told, err=True)
+    while problem := trouble(value := str(click.prompt(question, default=default, err=True))):
+        click.echo(problem, err=True)
     return value
 
 
-def _somebody() -> bool:
+def _is_interactive() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()

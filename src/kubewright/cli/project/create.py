@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from kubewright.api import ConfigError, plural_of
-from kubewright.cli.project.additions import add, declared_kinds, tell_changes
+from kubewright.cli.project.additions import add, declared_kinds, print_changes
 from kubewright.cli.project.asking import known
 from kubewright.cli.project.settings import Project, the_project
 from kubewright.scaffold import (
@@ -26,7 +26,7 @@ from kubewright.scaffold import (
 
 @click.group()
 def command() -> None:
-    """Add a kind or a webhook to the project around the current directory."""
+    """Add a kind or a webhook to the current project."""
 
 
 @command.command()
@@ -34,18 +34,18 @@ def command() -> None:
     "--group",
     metavar="GROUP",
     default=None,
-    help="API group; the project's domain is added to one without a dot.",
+    help="API group; the project's domain is appended to a group without a dot.",
 )
-@click.option("--version", metavar="VERSION", default=None, help="Version, like v1 or v1alpha1.")
+@click.option("--version", metavar="VERSION", default=None, help="API version, for example v1 or v1alpha1.")
 @click.option("--kind", metavar="KIND", default=None, help="Kind in CamelCase.")
-@click.option("--plural", metavar="NAME", default="", help="Plural, where the usual one is wrong.")
-@click.option("--namespaced/--cluster", default=None, help="Whether its objects lie in namespaces.")
+@click.option("--plural", metavar="NAME", default="", help="Plural name; default: derived from the kind.")
+@click.option("--namespaced/--cluster", default=None, help="Scope of the kind.  [default: namespaced]")
 def api(
     group: str | None, version: str | None, kind: str | None, plural: str, namespaced: bool | None
 ) -> None:
-    """Add a kind with its controller, a test and a sample; or a further version of a kind that is there."""
+    """Add a kind with a controller, a test and a sample, or a new version of an existing kind."""
     project = the_project()
-    tell_changes(project)
+    print_changes(project)
     kind = known(kind, "--kind", "Kind", kind_trouble)
     version = known(version, "--version", "Version", version_trouble, default="v1" if group else None)
     if plural and (trouble := plural_trouble(plural)):
@@ -59,7 +59,9 @@ def api(
     )
     same = [each for each in there if each.group == group]
     if any(each.version == version for each in same):
-        raise ConfigError(f"{kind} {version} of {group} is in {same[0].module} already: nothing was written")
+        raise ConfigError(
+            f"{kind} {version} of {group} already exists in {same[0].module}: nothing was written"
+        )
     if same:
         _refuse_another_face(same[0], plural, namespaced)
         _add_version(project, version, same)
@@ -78,54 +80,54 @@ def api(
 
 
 def _refuse_another_face(first: Declared, plural: str, namespaced: bool | None) -> None:
-    """All versions of a kind have its plural and its scope."""
+    """Raise ConfigError if plural or scope differ from those of the existing versions."""
     if plural not in ("", first.plural) or namespaced not in (None, first.namespaced):
         scope = "--namespaced" if first.namespaced else "--cluster"
         raise ConfigError(
-            f"{first.kind} is there with --plural {first.plural} {scope}, and so is each of its versions: "
-            "leave them out"
+            f"{first.kind} has --plural {first.plural} {scope}, and all its versions must have the same: "
+            "omit these options"
         )
 
 
 def _refuse_taken(kind: str, plural: str, group: str, declared: list[Declared]) -> None:
-    """Two kinds cannot share a CRD's name, nor a controller's, which is the kind's in lower case."""
+    """Raise ConfigError if the name of the CRD or of the controller is already used."""
     for each in declared:
         if (each.plural, each.group) == (plural, group):
             raise ConfigError(
-                f"{plural}.{group} is the kind {each.kind} of {each.module} already: choose another kind or --plural"
+                f"{plural}.{group} already exists as kind {each.kind} in {each.module}: choose another kind or --plural"
             )
         if each.kind.lower() == kind.lower() and each.kind != kind:
             raise ConfigError(
-                f"{kind} differs from {each.kind} of {each.module} only in capitals: choose another kind"
+                f"{kind} differs from {each.kind} in {each.module} only in case: choose another kind"
             )
 
 
 @command.command()
-@click.option("--kind", metavar="KIND", default=None, help="Kind that is there.")
+@click.option("--kind", metavar="KIND", default=None, help="Existing kind in the project.")
 @click.option(
-    "--version", metavar="VERSION", default="", help="Its version; default: the one that is stored."
+    "--version", metavar="VERSION", default="", help="Version of the kind; default: the storage version."
 )
-@click.option("--defaulting", is_flag=True, help="Complete objects before they are stored.")
-@click.option("--validation", is_flag=True, help="Judge objects before they are stored.")
-@click.option("--conversion", is_flag=True, help="Convert between its versions.")
+@click.option("--defaulting", is_flag=True, help="Add a defaulting webhook.")
+@click.option("--validation", is_flag=True, help="Add a validating webhook.")
+@click.option("--conversion", is_flag=True, help="Add a conversion webhook.")
 def webhook(kind: str | None, version: str, defaulting: bool, validation: bool, conversion: bool) -> None:
     """Add webhooks for a kind, each with its test."""
     if not (defaulting or validation or conversion):
-        raise click.UsageError("say what for: --defaulting, --validation, --conversion")
+        raise click.UsageError("specify at least one of --defaulting, --validation and --conversion")
     project = the_project()
-    tell_changes(project)
+    print_changes(project)
     kind = known(kind, "--kind", "Kind", kind_trouble)
     there = [each for each in declared_kinds(project) if each.kind == kind]
     if not there:
-        raise ConfigError(f"there is no kind {kind} in this project: add it with `kubewright create api`")
+        raise ConfigError(f"kind {kind} not found in this project: add it with `kubewright create api`")
     chosen = [each for each in there if each.version == version] if version else there
     if not chosen:
         raise ConfigError(
-            f"{kind} has no version {version}, only {', '.join(each.version for each in there)}"
+            f"{kind} has no version {version}: choose from {', '.join(each.version for each in there)}"
         )
     additions: list[Addition] = []
-    for what, wanted in (("defaulting", defaulting), ("validation", validation)):
-        if wanted:
+    for what, enabled in (("defaulting", defaulting), ("validation", validation)):
+        if enabled:
             additions.append(admission_files(project.module, project.name, what, chosen[0]))
     if conversion:
         additions.append(conversion_files(project.module, there[0], _spoke(there, version)))
@@ -140,17 +142,17 @@ def _whole(group: str, project: Project) -> str:
     return group if "." in group or not project.domain else f"{group}.{project.domain}"
 
 
-def _spoke(versions: list[Declared], wanted: str) -> Declared:
+def _spoke(versions: list[Declared], version: str) -> Declared:
     hub, *spokes = versions
     if not spokes:
         raise ConfigError(
             f"{hub.kind} has one version: add another with `kubewright create api --kind {hub.kind} --version V`"
         )
-    chosen = [each for each in spokes if each.version == wanted] if wanted else spokes
+    chosen = [each for each in spokes if each.version == version] if version else spokes
     if len(chosen) != 1:
         names = ", ".join(each.version for each in spokes)
         raise ConfigError(
-            f"{hub.kind} {hub.version} is stored: say with --version which of {names} to convert"
+            f"{hub.kind} {hub.version} is the storage version: choose the version to convert with --version ({names})"
         )
     return chosen[0]
 
@@ -158,9 +160,7 @@ def _spoke(versions: list[Declared], wanted: str) -> Declared:
 def _add_version(project: Project, version: str, there: list[Declared]) -> None:
     old = there[0]
     if not (old.spec and old.status):
-        raise ConfigError(
-            f"{old.class_name} has no spec and status of its own: write version {version} by hand"
-        )
+        raise ConfigError(f"{old.class_name} has no spec and status classes: add version {version} by hand")
     path = f"{old.module.replace('.', '/')}.py"
     edited: dict[str, str] = {}
     try:
@@ -168,7 +168,7 @@ def _add_version(project: Project, version: str, there: list[Declared]) -> None:
         addition = version_files(project.module, version=version, old=old, source=source)
     except (Unclear, UnicodeDecodeError, OSError):
         raise ConfigError(
-            f"{path}: the class {old.class_name} was not found there: write version {version} by hand"
+            f"{path}: class {old.class_name} not found: add version {version} by hand"
         ) from None
     if len(there) == 1:
         # Of several versions one is stored: the one whose objects are there already.
@@ -176,6 +176,6 @@ def _add_version(project: Project, version: str, there: list[Declared]) -> None:
             edited[path] = add_class_keyword(source, old.class_name, "stored", "True")
         except Unclear:
             raise ConfigError(
-                f"{path}: say stored=True in the class {old.class_name} first: of two versions one is stored"
+                f"{path}: add stored=True to class {old.class_name} first: it must be the storage version"
             ) from None
     add(project, [addition], edited)

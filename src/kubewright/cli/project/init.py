@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from kubewright.api import ConfigError
-from kubewright.cli.project.additions import recorded, tell_changes
+from kubewright.cli.project.additions import print_changes, recorded
 from kubewright.cli.project.asking import known
 from kubewright.cli.project.settings import Project, read_project
 from kubewright.cli.project.trees import write_tree
@@ -20,18 +20,18 @@ from kubewright.scaffold import domain_trouble, package_name, project_files, pro
     "--domain",
     metavar="DOMAIN",
     default=None,
-    help="Domain of its API groups, like example.com; may come with each group.",
+    help="Domain for the project's API groups, for example example.com.",
 )
 def command(name: str | None, domain: str | None) -> None:
-    """Make the project NAME in a folder of that name.
+    """Create the project NAME in a new directory of that name.
 
-    In a project that is there already, what it lacks is added; nothing is ever replaced.
+    In an existing project, add missing files; existing files are never replaced.
     """
     name = known(name, "NAME", "Name of the project", project_trouble)
     folder = Path(name)
     project = _there(folder)
     if project is not None:
-        tell_changes(project)
+        print_changes(project)
         _complete(project)
         return
     _refuse_installed(name)
@@ -41,7 +41,9 @@ def command(name: str | None, domain: str | None) -> None:
     for path in files:
         click.echo(f"created {folder / path}")
     group = "" if domain else f" --group {name}.example.com"
-    click.echo(f"\nNow add a kind:\n  cd {name}\n  kubewright create api{group} --version v1 --kind Example")
+    click.echo(
+        f"\nNext, add a kind:\n  cd {name}\n  kubewright create api{group} --version v1 --kind Example"
+    )
 
 
 def _domain_or_none(domain: str) -> str:
@@ -49,24 +51,24 @@ def _domain_or_none(domain: str) -> str:
 
 
 def _there(folder: Path) -> Project | None:
-    """Find the project of a folder; refuse a folder that holds something else."""
+    """Return the project in a directory; raise ConfigError if the directory has other content."""
     try:
         if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
             return None
     except OSError as error:
-        raise ConfigError(f"cannot look into {folder}: {error.strerror}") from None
+        raise ConfigError(f"cannot read {folder}: {error.strerror}") from None
     project = read_project(folder.resolve()) if folder.is_dir() else None
     if project is None:
-        raise ConfigError(f"{folder} is there already and is no kubewright project: choose another name")
+        raise ConfigError(f"{folder} already exists and is not a kubewright project: choose another name")
     return project
 
 
 def _refuse_installed(name: str) -> None:
-    """A package that hides one of its own dependencies' cannot run, nor its tests."""
+    """Raise UsageError if the package would hide an installed one, which may be a dependency."""
     package = package_name(name)
     if find_spec(package) is not None:
         raise click.UsageError(
-            f"{name!r} is no name for a project: a package called {package!r} is installed here already"
+            f"{name!r} cannot be the project's name: a package named {package!r} is already installed"
         )
 
 
@@ -76,4 +78,4 @@ def _complete(project: Project) -> None:
     write_tree(project.root, {**missing, **recorded(project)})
     for path in missing:
         click.echo(f"created {path}")
-    click.echo(f"kept {len(files) - len(missing)} files that were there")
+    click.echo(f"kept {len(files) - len(missing)} existing files")

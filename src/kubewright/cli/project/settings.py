@@ -24,42 +24,42 @@ class Project:
 
     @property
     def name(self) -> str:
-        """Give the project's name."""
+        """The project's name."""
         return str(self.package.get("name") or self.root.name)
 
     @property
     def version(self) -> str:
-        """Give the project's own version."""
+        """The project's version."""
         return str(self.package.get("version", "0.0.0"))
 
     @property
     def domain(self) -> str:
-        """Give the domain of its API groups."""
+        """The domain of the project's API groups."""
         return str(self.settings.get("domain", ""))
 
     @property
     def made_with(self) -> str:
-        """Give the version of kubewright that last wrote to it."""
+        """The version of kubewright that last updated the project."""
         return str(self.settings.get("version", ""))
 
     @property
     def module(self) -> str:
-        """Give the package that declares the operator."""
+        """The package that declares the operator."""
         return str(self.settings.get("target") or self.name.replace("-", "_"))
 
     @property
     def target(self) -> str:
-        """Give the TARGET that commands use when they are given none."""
+        """The default TARGET of commands."""
         place = self.root / self.module
         return str(place) if place.exists() else self.module
 
 
 def find_project(start: Path | None = None) -> Project | None:
-    """Look for a project here and in the folders above."""
+    """Return the project of the directory or its parents, or None."""
     try:
         here = (start or Path.cwd()).resolve()
     except FileNotFoundError:
-        raise ConfigError("the current directory is gone: change to another one") from None
+        raise ConfigError("the current directory does not exist: change to another directory") from None
     for folder in (here, *here.parents):
         if (found := read_project(folder)) is not None:
             return found
@@ -86,15 +86,15 @@ def read_project(folder: Path) -> Project | None:
 def _table(document: Table, name: str, path: Path) -> Table:
     found = document.get(name, {})
     if not isinstance(found, dict):
-        raise ConfigError(f"{path}: {name!r} is no table")
+        raise ConfigError(f"{path}: {name!r} is not a table")
     return cast("Table", found)
 
 
 def the_project() -> Project:
-    """Look for a project here and in the folders above; say what to do where there is none."""
+    """Return the project of the current directory or its parents; raise ConfigError if there is none."""
     found = find_project()
     if found is None:
         raise ConfigError(
-            "there is no kubewright project here or above: make one with `kubewright init NAME`, or change to its folder"
+            "no kubewright project found in the current directory or its parents: create one with `kubewright init NAME`"
         )
     return found

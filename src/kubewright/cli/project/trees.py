@@ -1,4 +1,4 @@
-"""Several files written as one: all of them are there afterwards, or none."""
+"""Write several files atomically: all of them or none."""
 
 import contextlib
 import os
@@ -10,9 +10,9 @@ from kubewright.api import ConfigError
 
 
 def write_tree(root: Path, files: Mapping[str, str], *, remove: Iterable[str] = ()) -> None:
-    """Write files, by their path under root, and remove others; on any failure nothing has changed.
+    """Write files by their path under root, and remove others; on failure, nothing is changed.
 
-    Whether a file may be replaced is for the caller to know.
+    Existing files are replaced: the caller checks whether that is allowed.
     """
     try:
         if root.exists():
@@ -20,13 +20,13 @@ def write_tree(root: Path, files: Mapping[str, str], *, remove: Iterable[str] = 
         else:
             _bring(root, files)
     except OSError as error:
-        # A draft's name says nothing to who asked for the folder.
+        # Do not report the name of a temporary file.
         place = error.filename if root.exists() and error.filename else root
         raise ConfigError(f"cannot write {place}: {error.strerror}; nothing was changed") from None
 
 
 def _bring(root: Path, files: Mapping[str, str]) -> None:
-    """A folder that is not there yet appears with all its files at one moment."""
+    """Create a new directory with all its files by renaming a draft."""
     root.parent.mkdir(parents=True, exist_ok=True)
     draft = root.with_name(f".{root.name}.{os.getpid()}.new")
     try:

@@ -1,4 +1,4 @@
-"""`kubewright rbac verify`: the generated rules, proved by the operator's own tests."""
+"""`kubewright rbac verify`: check the generated RBAC rules with the operator's own tests."""
 
 import json
 import os
@@ -12,7 +12,7 @@ import click
 
 from kubewright.api import KubewrightError
 from kubewright.cli.options import FILE, target_argument
-from kubewright.cli.rbac.rights import Verdict, judge
+from kubewright.cli.rbac.rights import Verification, compare_rules
 from kubewright.cli.target import load_operator
 from kubewright.client.recording import VARIABLE, Access, read_recordings
 from kubewright.controller import Operator
@@ -22,12 +22,12 @@ NO_TESTS = 5
 
 
 class RecordingError(KubewrightError):
-    """There is nothing to judge the rules by."""
+    """There are no recorded requests to check the rules against."""
 
 
 @click.group()
 def command() -> None:
-    """Prove the rules that an operator's declarations become."""
+    """Verify an operator's generated RBAC rules."""
 
 
 @command.command()
@@ -38,17 +38,20 @@ def command() -> None:
     type=click.Choice(["embedded", "real", "existing"]),
     default="embedded",
     show_default=True,
-    help="API server on which the tests run.",
+    help="API server to run the tests against.",
 )
 @click.option(
-    "--recording", type=FILE, default=None, help="Judge by this recording of `run --record-access` instead."
+    "--recording",
+    type=FILE,
+    default=None,
+    help="Check this recording of `kubewright run --record-access` instead of running tests.",
 )
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def verify(target: str, tests: Sequence[str], server: str, recording: Path | None, output: str) -> int:
-    """Run the tests of TARGET with only its generated rules; list what was denied and what never used.
+    """Run the tests of TARGET with its generated RBAC rules, and list missing and unused rules.
 
-    TESTS are what pytest takes; default: the tests beside TARGET. Get, list and watch count as one right.
-    Exits with 1 if a right is missing, unused, or a test fails.
+    TESTS are passed to pytest; default: the tests next to TARGET. The verbs get, list and watch count as one. Exits
+    with 1 if a rule is missing or unused, or if a test fails.
     """
     operator = load_operator(target)
     if recording is not None:
@@ -59,21 +62,21 @@ def verify(target: str, tests: Sequence[str], server: str, recording: Path | Non
             path.touch()
             code = _run_tests(tests or _tests_of(target), server, path)
             accesses = _recorded(path, operator)
-    verdict = judge(operator, accesses)
-    click.echo(_shown(operator, verdict, output))
+    result = compare_rules(operator, accesses)
+    click.echo(_shown(operator, result, output))
     if code:
         click.echo(f"Error: the tests failed (pytest exited with {code})", err=True)
-    return int(bool(code) or not verdict.proved)
+    return int(bool(code) or not result.proved)
 
 
 def _run_tests(tests: Sequence[str], server: str, path: Path) -> int:
     arguments = [sys.executable, "-m", "pytest", "-q", "--server", server, *tests]
-    # What pytest says is news for people: standard output belongs to the verdict.
+    # pytest's output goes to standard error: standard output is for the result.
     done = subprocess.run(
         arguments, env={**os.environ, VARIABLE: str(path)}, stdout=sys.stderr.fileno(), check=False
     )
     if done.returncode == NO_TESTS:
-        raise RecordingError(f"pytest finds no tests in {' '.join(tests)}: name them after TARGET")
+        raise RecordingError(f"pytest found no tests in {' '.join(tests)}: pass their paths after TARGET")
     return done.returncode
 
 
@@ -87,7 +90,7 @@ def _tests_of(target: str) -> Sequence[str]:
             return [str(parent / "tests")]
         if (parent / "pyproject.toml").is_file():
             break
-    raise RecordingError(f"there are no tests beside {target}: name them after TARGET")
+    raise RecordingError(f"no tests found next to {target}: pass their paths after TARGET")
 
 
 def _recorded(path: Path, operator: Operator) -> list[Access]:
@@ -96,36 +99,36 @@ def _recorded(path: Path, operator: Operator) -> list[Access]:
     except OSError as error:
         raise RecordingError(f"cannot read {path}: {error.strerror}") from None
     except ValueError as error:
-        raise RecordingError(f"{path} is no recording: {error}") from None
+        raise RecordingError(f"{path} is not a recording of API requests: {error}") from None
     if not found:
         raise RecordingError(
-            f"nothing ran the operator {operator.name!r} as its ServiceAccount: "
-            "tests do so with `async with cluster.running(operator)`"
+            f"no recorded requests of operator {operator.name!r}: run it with its ServiceAccount, "
+            "in tests with `async with cluster.running(operator)`"
         )
     return [access for run in found for access in run.accesses]
 
 
-def _shown(operator: Operator, verdict: Verdict, output: str) -> str:
+def _shown(operator: Operator, result: Verification, output: str) -> str:
     if output == "json":
         document = {
             "operator": operator.name,
-            "proved": verdict.proved,
-            "used": verdict.used,
+            "proved": result.proved,
+            "used": result.used,
             "denied": [
-                {"verb": item.verb, "group": item.group, "resource": item.resource} for item in verdict.denied
+                {"verb": item.verb, "group": item.group, "resource": item.resource} for item in result.denied
             ],
             "unused": [
                 {"verb": right.verb, "group": right.group, "resource": right.resource, "remedy": why}
-                for right, why in verdict.unused
+                for right, why in result.unused
             ],
         }
         return json.dumps(document, indent=2)
     lines = [
         f"denied  {item.verb} {item.resource}{f' of {item.group}' if item.group else ''}: "
-        "declare it with needs=[kw.needs(...)]"
-        for item in verdict.denied
+        "add it to needs=[kw.needs(...)]"
+        for item in result.denied
     ]
-    lines += [f"unused  {right}: {why}" for right, why in verdict.unused]
-    if verdict.proved:
-        lines.append(f"{operator.name}: all {verdict.used} rights were used and no other was asked for")
+    lines += [f"unused  {right}: {why}" for right, why in result.unused]
+    if result.proved:
+        lines.append(f"{operator.name}: all {result.used} rules were used and none is missing")
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Which rights an operator was denied, and which it has but never used: pure functions on what was recorded."""
+"""Missing and unused RBAC rules of an operator: pure functions on recorded API requests."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from kubewright.controller import Controller, Operator, rules_for
 from kubewright.webhook import certificate_rules, registration_rules, webhook_rules
 
 READING = frozenset({"get", "list", "watch"})
-"""One right for our purpose: which of them is used depends on the server and on what is cached."""
+"""Counted as one verb: which of them is used depends on the server and on what is cached."""
 
 OWN_GROUPS = frozenset({"events.k8s.io"})
-"""What kubewright needs for itself, to tell of what goes wrong: used when something does."""
+"""Groups that kubewright itself needs, to publish Events: not every test makes it do so."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -30,22 +30,22 @@ class Right:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What a run showed of an operator's rules."""
+class Verification:
+    """The result of comparing an operator's rules with its recorded requests."""
 
     denied: Sequence[Access]
     unused: Sequence[tuple[Right, str]]
-    """Each with the way to be rid of it, or to see it used."""
+    """Each with a hint how to remove it, or how to use it in a test."""
     used: int
 
     @property
     def proved(self) -> bool:
-        """Tell whether the rules are neither too few nor too many."""
+        """Return True if no rule is missing or unused."""
         return not self.denied and not self.unused
 
 
-def judge(operator: Operator, accesses: Iterable[Access]) -> Verdict:
-    """Compare the rules of an operator's declarations with what it asked for."""
+def compare_rules(operator: Operator, accesses: Iterable[Access]) -> Verification:
+    """Compare the rules generated from an operator's declarations with its recorded requests."""
     asked = list(accesses)
     used = {_right(access) for access in asked if not access.denied}
     used |= set(_implied(operator, used))
@@ -54,14 +54,14 @@ def judge(operator: Operator, accesses: Iterable[Access]) -> Verdict:
     )
     granted = {right: why for right, why in granted.items() if right.group not in OWN_GROUPS}
     unused = [(right, why) for right, why in sorted(granted.items()) if right not in used]
-    # A test may take a right away to see what happens: the rules have it all the same.
+    # A test may revoke a permission on purpose: requests that the rules allow are not reported as denied.
     within = {right for right, _ in _granted(operator, all_rules(operator))}
     denied = sorted({_plain(access) for access in asked if access.denied and _right(access) not in within})
-    return Verdict(denied, unused, len(granted) - len(unused))
+    return Verification(denied, unused, len(granted) - len(unused))
 
 
 def _plain(access: Access) -> Access:
-    # Names and namespaces of tests say nothing about the rule that is missing.
+    # Names and namespaces of tests do not matter for the missing rule.
     return Access(access.verb, access.group, access.resource, denied=True)
 
 
@@ -70,7 +70,7 @@ def _right(access: Access) -> Right:
 
 
 def all_rules(operator: Operator) -> list[PolicyRule]:
-    """Give every rule an operator may be given, with those for what kubewright does on its behalf."""
+    """Return every rule an operator may have, including those for what kubewright does on its behalf."""
     return [
         *rules_for(operator),
         *webhook_rules(operator.name, operator.webhooks),
@@ -97,13 +97,13 @@ def _origin(operator: Operator, right: Right) -> str:
             resource = f"{need.kind.plural}/{need.subresource}" if need.subresource else need.kind.plural
             verbs = {"read" if verb in READING else verb for verb in need.verbs}
             if (need.kind.group, resource) == (right.group, right.resource) and right.verb in verbs:
-                return f"take it from needs=[...] of controller {controller.name!r}, or test what needs it"
+                return f"remove it from needs=[...] of controller {controller.name!r}, or add a test that uses it"
         if any(_is(kind_of(child.kind), right) for child in controller.owns):
-            return f"no test makes controller {controller.name!r} write what it owns"
+            return f"no test makes controller {controller.name!r} write an owned object"
         if (own.group, f"{own.plural}/status") == (right.group, right.resource):
             return f"no test makes controller {controller.name!r} write a status"
         if _is(own, right) and right.verb == "patch":
-            return f"no test sees the finalizer of controller {controller.name!r} at work"
+            return f"no test runs the finalizer of controller {controller.name!r}"
     return "no test uses it"
 
 
@@ -112,7 +112,7 @@ def _is(kind: Any, right: Right) -> bool:
 
 
 def _implied(operator: Operator, used: Iterable[Right]) -> Iterator[Right]:
-    """Setting blockOwnerDeletion takes the right to update finalizers, though nobody sends such a request."""
+    """Yield the permission to update finalizers, which setting blockOwnerDeletion needs without such a request."""
     written = {(right.group, right.resource) for right in used if right.verb in ("create", "patch")}
     for controller in operator.controllers:
         if any((kind.group, kind.plural) in written for kind in _children(controller)):

@@ -57,14 +57,15 @@ def _namespaces(ctx: click.Context, parameter: click.Parameter, value: Sequence[
 @click.option(
     "--dev",
     is_flag=True,
-    help="Run on an embedded cluster of its own, with the CRDs installed, on free ports.",
+    help="Start an embedded cluster, install the CRDs and run there, on free ports.",
 )
-@click.option("--install", "installing", is_flag=True, help="Install the CRDs first.")
+@click.option("--install", "installing", is_flag=True, help="Install the CRDs before starting.")
+@click.option("--reload", "reloading", is_flag=True, help="Restart when a Python file of TARGET changes.")
 @click.option(
-    "--reload", "reloading", is_flag=True, help="Start again whenever a Python file of TARGET changes."
-)
-@click.option(
-    "--record-access", type=FILE, default=None, help="Add the rights it used to this file, for `rbac verify`."
+    "--record-access",
+    type=FILE,
+    default=None,
+    help="Append the API requests made to this file, for `kubewright rbac verify`.",
 )
 @cluster_options
 @click.option(
@@ -74,66 +75,68 @@ def _namespaces(ctx: click.Context, parameter: click.Parameter, value: Sequence[
     metavar="NAMESPACE",
     multiple=True,
     callback=_namespaces,
-    help="Watch only this namespace, or these with commas; repeatable.",
+    help="Namespace to watch, or several separated by commas; repeatable. Default: all.",
 )
-@click.option("--leader-elect", is_flag=True, help="Work only while holding the lease.")
+@click.option("--leader-elect", is_flag=True, help="Enable leader election.")
 @click.option(
     "--leader-election-id",
     metavar="NAME",
     default="",
-    help="Name of the lease; default: the operator's name.",
+    help="Name of the leader election Lease; default: the operator's name.",
 )
 @click.option(
     "--leader-election-namespace",
     metavar="NAMESPACE",
     default="",
-    help="Namespace of the lease; default: where it runs.",
+    help="Namespace of the leader election Lease; default: the operator's own.",
 )
 @click.option(
     "--metrics-bind-address",
     metavar="ADDRESS",
     default=":8080",
     show_default=True,
-    help="Address of /metrics; 0 is off.",
+    help="Address to serve /metrics on; 0 disables it.",
 )
 @click.option(
-    "--metrics-secure", is_flag=True, help="Serve /metrics with TLS, to clients that the cluster authorizes."
+    "--metrics-secure",
+    is_flag=True,
+    help="Serve /metrics over TLS, with authentication and authorization by the API server.",
 )
 @click.option(
     "--health-probe-bind-address",
     metavar="ADDRESS",
     default=":8081",
     show_default=True,
-    help="Address of /healthz and /readyz; 0 is off.",
+    help="Address to serve /healthz and /readyz on; 0 disables them.",
 )
 @click.option(
     "--webhook-bind-address",
     metavar="ADDRESS",
     default=":9443",
     show_default=True,
-    help="Address of webhooks; 0 is off.",
+    help="Address to serve webhooks on; 0 disables them.",
 )
 @click.option(
     "--webhook-reach",
     type=click.Choice(["service", "url", "given"]),
     default=None,
-    help="How the API server reaches webhooks; given: another program registers them. Default: detected.",
+    help="How the API server reaches the webhooks; given: they are registered by another tool. Default: detected.",
 )
 @click.option(
     "--webhook-cert-dir",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     default=None,
-    help="Directory with tls.crt and tls.key for webhooks; default: certificates of its own.",
+    help="Directory with tls.crt and tls.key for the webhook server; default: self-managed certificates.",
 )
 @click.option(
     "--webhook-client-ca",
     type=FILE,
     default=None,
-    help="Answer webhooks only to clients with a certificate of these authorities.",
+    help="CA bundle to verify webhook clients with; default: client certificates are not required.",
 )
-@click.option("--passing", is_flag=True, hidden=True, help="The cluster ends with the parent process.")
+@click.option("--passing", is_flag=True, hidden=True, help="The cluster stops with the parent process.")
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option("-v", "--verbose", is_flag=True, help="Log more.")
+@click.option("-v", "--verbose", is_flag=True, help="Enable debug logging.")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -150,14 +153,16 @@ def command(
 ) -> None:
     """Run the operator TARGET until SIGTERM or Ctrl-C.
 
-    The first signal lets reconciles end, a second one ends at once.
+    The first signal waits for running reconciles to finish; the second one stops immediately.
     """
     log = set_up(log_format, level=logging.DEBUG if verbose else logging.INFO)
     if dev and (kubeconfig or context):
-        raise click.UsageError("--dev brings a cluster of its own: leave --kubeconfig and --context out")
+        raise click.UsageError(
+            "--dev cannot be combined with --kubeconfig or --context: it starts its own cluster"
+        )
     if dev and record_access:
         raise click.UsageError(
-            "--dev runs as an administrator: record on a cluster where the roles are bound"
+            "--record-access cannot be combined with --dev, which runs as cluster admin: record on a cluster where the roles are bound"
         )
     if reloading:
         # The child logs for itself; what a dev cluster does is not worth a line.

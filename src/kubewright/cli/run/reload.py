@@ -1,4 +1,4 @@
-"""Run a command again whenever the author's files change."""
+"""Restart a command when the user's files change."""
 
 import asyncio
 import signal
@@ -12,13 +12,13 @@ import click
 from click.core import ParameterSource
 
 POLL = 0.25
-PATIENCE = 45.0
-"""Seconds a child has to end by itself: longer than an operator gives its reconciles."""
+STOP_TIMEOUT = 45.0
+"""Seconds for a child process to stop: longer than an operator's graceful shutdown."""
 Stamps = Mapping[Path, tuple[int, int]]
 
 
 def folder_of(target: str) -> Path:
-    """Give the folder whose Python files TARGET consists of."""
+    """Return the directory with the Python files of TARGET."""
     place = target if Path(target).exists() else target.partition(":")[0]
     path = Path(place)
     if path.exists():
@@ -45,7 +45,7 @@ def _stamps(folder: Path) -> Iterator[tuple[Path, tuple[int, int]]]:
 
 
 def arguments_of(ctx: click.Context, without: Sequence[str]) -> list[str]:
-    """Give a command's arguments as they were typed, without some of its options."""
+    """Return a command's arguments as they were typed, without some options."""
     given: list[str] = []
     for parameter in ctx.command.params:
         name = parameter.name or ""
@@ -71,7 +71,7 @@ async def run_reloading(arguments: Sequence[str], folder: Path) -> None:
             changed = await _changed(child, folder, before)
         finally:
             await _end(child)
-        click.echo(f"{changed} changed: starting again", err=True)
+        click.echo(f"{changed} changed: restarting", err=True)
 
 
 async def _changed(child: asyncio.subprocess.Process, folder: Path, before: Stamps) -> str:
@@ -83,7 +83,7 @@ async def _changed(child: asyncio.subprocess.Process, folder: Path, before: Stam
             return ", ".join(sorted(path.name for path in names))
         if child.returncode is not None and not reported:
             reported = True
-            click.echo(f"ended with {child.returncode}: waiting for a change in {folder}", err=True)
+            click.echo(f"operator exited with {child.returncode}: waiting for a change in {folder}", err=True)
         await asyncio.sleep(POLL)
 
 
@@ -92,7 +92,7 @@ async def _end(child: asyncio.subprocess.Process) -> None:
         return
     child.send_signal(signal.SIGTERM)
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(STOP_TIMEOUT):
             await child.wait()
     except TimeoutError:
         child.kill()
