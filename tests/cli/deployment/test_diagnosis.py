@@ -39,7 +39,7 @@ async def wait_for_trouble(cluster: Cluster, reason: str) -> apps_v1.Deployment:
 @pytest.mark.parametrize(
     ("scenario", "reason", "told"),
     [
-        (PodScenario.CRASH_LOOP, "CrashLoopBackOff", "ended with 1"),
+        (PodScenario.CRASH_LOOP, "CrashLoopBackOff", "exited with 1"),
         (PodScenario.IMAGE_MISSING, "ImagePullBackOff", "ImagePullBackOff"),
     ],
 )

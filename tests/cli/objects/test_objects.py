@@ -246,7 +246,7 @@ async def test_an_object_without_a_name_is_told(
     path = tmp_path / "nameless.yaml"
     path.write_text("{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Pod, metadata: {}}]}")
     assert await command(cluster, "apply", "-f", str(path)) == 1
-    assert "holds a Pod without metadata.name" in capsys.readouterr().err
+    assert "contains a Pod without metadata.name" in capsys.readouterr().err
 
 
 async def test_an_unknown_kind_is_told(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:

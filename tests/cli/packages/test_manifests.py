@@ -159,11 +159,11 @@ def test_a_file_of_somebody_elses_is_never_replaced(
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["--only", "everything"], 2, "'everything' is no part"),
+        (["--only", "everything"], 2, "'everything' is not a part"),
         (["--check"], 2, "--check needs --output-dir"),
         (["--format", "helm"], 2, "--format helm needs --output-dir"),
         (["-n", "Not_A_Name"], 2, "'Not_A_Name'"),
-        (["--metrics-reader", "prometheus"], 2, "no NAMESPACE/NAME"),
+        (["--metrics-reader", "prometheus"], 2, "not a NAMESPACE/NAME"),
         (["--replicas", "-1"], 2, "-1"),
         (["--installer", "a/b/c"], 2, "'a/b/c' is neither a user nor NAMESPACE/NAME"),
         (["--installer", "jane", "--output-dir", "x"], 2, "--installer prints plain YAML"),

@@ -205,5 +205,5 @@ def test_a_plan_needs_a_change(tmp_path: Path, capsys: pytest.CaptureFixture[str
     path = tmp_path / "nothing_to_plan.py"
     path.write_text(OPERATOR.format(group="x.example.com", arguments=""))
     assert run("plan", str(path)) == 2
-    assert "name a change" in capsys.readouterr().err
+    assert "specify a change" in capsys.readouterr().err
     assert run("plan", str(path), "--delete", "notes") == 2

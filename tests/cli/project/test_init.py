@@ -209,7 +209,8 @@ def test_who_judges_what_can_be_scaled_is_told_that_scaling_passes_by(shop: Path
     if scaled:
         toy = shop / "toyshop" / "toy.py"
         said = '    version="v1",\n    scale=kw.Scale(spec=".spec.message", status=".status.message"),\n'
-        toy.write_text(toy.read_text().replace('    version="v1",\n', said))
+        text = toy.read_text().replace('    version="v1",\n', said)
+        toy.write_text(text.replace("    conditions:", '    message: str = ""\n    conditions:', 1))
     assert exit_code("create", "webhook", "--kind", "Toy", "--validation") == 0
     made = (shop / "toyshop" / "toy_validation.py").read_text()
     hint = '# @kw.admission.validating_webhook(autoscaling_v1.Scale, subresources=["scale"], of=Toy)\n@kw.admission.validating_webhook(Toy)\n'
